@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, ClassVar, Literal, get_args
 
-Kind = Literal["needs", "reason", "assumes", "caution", "note", "target", "advice", "phrase"]
+Kind = Literal[
+    "needs", "reason", "assumes", "caution", "missing", "note", "privacy", "target", "advice", "phrase"
+]
 """What a claim is for.
 
 needs
@@ -19,8 +21,12 @@ assumes
     can tell.
 caution
     Why numbers may be worth less than their label says.
+missing
+    Why there is no number.
 note
     How a number was made.
+privacy
+    What a guarantee covers.
 target
     What is estimated.
 advice
@@ -71,6 +77,11 @@ class Said(str):
             return ""
         return "contradicted" if self.found.cautions else "checked"
 
+    @property
+    def short(self) -> str:
+        """The same in a few words; empty where the claim has none."""
+        return self.claim.short.format_map(self.values)
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:
@@ -92,6 +103,8 @@ class Claim:
     kind: Kind
     check: str = ""
     """Of an assumption: a property of the same facts that gives the `Finding` of its check, or None."""
+    short: str = field(default="", compare=False)
+    """The same in a few words, for the lines under a table, with the same values."""
     phrases: Mapping[str, Claim] = field(default_factory=dict, repr=False, compare=False)
     """Phrases that always stand in the sentence, by the names of their places."""
     ask: Callable[[Any], Any] = field(init=False, repr=False, compare=False)

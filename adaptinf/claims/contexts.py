@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from adaptinf.claims.claim import Claim
 
-NOT_BY_PAST = Claim("profile.has_contexts", "contexts do not depend on earlier rewards or actions", "assumes")
+NOT_BY_PAST = Claim(
+    "profile.has_contexts",
+    "contexts do not depend on earlier rewards or actions",
+    "assumes",
+    short="contexts do not react to the past",
+)
 NO_PART = Claim(
     "profile.has_contexts",
     "contexts did not affect the choice of arms",
     "assumes",
     check="contexts_found",
+    short="assignment ignored contexts",
 )
 """Of a method that compares the arms' rounds whatever their contexts."""
 
@@ -91,6 +97,16 @@ WITHIN_GROUPS = Claim(
 )
 """What takes the place of arm means."""
 
-UNUSED = Claim("contexts_unused", "propensities do not depend on contexts", "assumes")
-UNTOLD = Claim("contexts_untold", "the design did not use contexts (none are logged)", "assumes")
+UNUSED = Claim(
+    "contexts_unused",
+    "propensities do not depend on contexts",
+    "assumes",
+    short="propensities ignore contexts",
+)
+UNTOLD = Claim(
+    "contexts_untold",
+    "the design did not use contexts (none are logged)",
+    "assumes",
+    short="the design used no contexts",
+)
 """Of a method that must know what other rounds' contexts would have done."""

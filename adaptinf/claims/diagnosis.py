@@ -75,6 +75,7 @@ EVERY_ARM_POSSIBLE = Claim(
     "inference.diagnostics.choice_checks.inverse_checks",
     "arms whose propensities were not logged had positive probability of being chosen",
     "assumes",
+    short="every arm was possible",
 )
 COUNTS_OFF = Claim(
     "inference.diagnostics.choice_checks.count_test",

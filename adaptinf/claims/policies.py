@@ -88,20 +88,37 @@ REASONS = (
 
 # What it assumes, and of what it is an average
 
-NO_FEEDBACK = Claim("allows_drift", "arms chosen earlier do not affect later contexts or rewards", "assumes")
+NO_FEEDBACK = Claim(
+    "allows_drift",
+    "arms chosen earlier do not affect later contexts or rewards",
+    "assumes",
+    short="earlier arms have no later effects",
+)
 SAME_LAW = Claim(
     "allows_no_drift",
     "contexts and potential rewards are i.i.d. across rounds",
     "assumes",
     check="drift_found",
+    short="i.i.d. rounds",
 )
-FIXED = Claim("policies_are_given", "the policies were chosen without using this log", "assumes")
-SETTLING = Claim("needs_settling", "propensities converge as the number of rounds grows", "assumes")
+FIXED = Claim(
+    "policies_are_given",
+    "the policies were chosen without using this log",
+    "assumes",
+    short="policies chosen without this log",
+)
+SETTLING = Claim(
+    "needs_settling",
+    "propensities converge as the number of rounds grows",
+    "assumes",
+    short="propensities converge",
+)
 CHOSEN_ALONE = Claim(
     "knows_chosen_alone",
     "every arm that an evaluated policy can choose had positive propensity in every round (only the "
     "chosen arms' propensities are logged)",
     "assumes",
+    short="policies choose possible arms",
 )
 AVERAGE = Claim(
     "is_uniform", "if policy values drift, the estimand is their average over all rounds", "target"
@@ -158,6 +175,7 @@ UNSETTLED = Claim(
     "uniform_of_adaptive",
     "With uniform weights, estimates are asymptotically normal only if propensities converge.",
     "note",
+    short="uniform weights",
 )
 COMBINED_INSTEAD = Claim(
     "uniform_difference",
@@ -182,6 +200,7 @@ COMBINED = Claim(
     "Both policies receive the same weight in each round, so drift common to both policies cancels in "
     "the estimated difference. Weights are computed from {by}.",
     "note",
+    short="one weight for both policies",
 )
 BY_OWN = Claim("combined_by", "the current round's propensities, which contexts do not affect", "phrase")
 BY_DESIGN = Claim(
@@ -236,7 +255,7 @@ NEVER_CHOSEN = Claim(
     "never_chosen",
     "{policy}: no estimate is given, because the policy chooses unobserved arms ({arms}) with "
     "probability {share:.2%}.",
-    "note",
+    "missing",
 )
 LEFT_OUT = Claim(
     "left_out",
@@ -248,12 +267,12 @@ CHOSEN_ONCE = Claim(
     "chosen_once",
     "{policy}: no standard error is given, because {share:.2%} of the policy's probability falls on "
     "arms with at most one reward.",
-    "note",
+    "missing",
 )
 CONSTANT = Claim(
-    "constant_scores", "No test or interval is available for {term}, because all scores are equal.", "note"
+    "constant_scores", "No test or interval is available for {term}, because all scores are equal.", "missing"
 )
-UNWEIGHTED = Claim("unweighted", "{term} is not estimated, because all rounds have weight 0.", "note")
+UNWEIGHTED = Claim("unweighted", "{term} is not estimated, because all rounds have weight 0.", "missing")
 
 # Why numbers may be worth less
 

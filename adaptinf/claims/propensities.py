@@ -21,13 +21,20 @@ RIGHT = Claim(
     "the logged propensities are the true assignment probabilities",
     "assumes",
     check="profile.propensities_found",
+    short="propensities are right",
 )
-ESTIMATED = Claim("profile.estimated", "estimation error in the propensities is negligible", "assumes")
+ESTIMATED = Claim(
+    "profile.estimated",
+    "estimation error in the propensities is negligible",
+    "assumes",
+    short="precisely estimated propensities",
+)
 SHARES_STAY = Claim(
     "profile.shares_stand_in",
     "assignment probabilities, estimated by the observed proportions, are constant within batches",
     "assumes",
     check="profile.shares_found",
+    short="constant shares within batches",
 )
 ASSUMES = (RIGHT, ESTIMATED, SHARES_STAY)
 """Of every method that divides by them."""
@@ -42,6 +49,7 @@ UNIFORM_FOR_CONTEXTS = Claim(
     "Weights are uniform, because other weights would distort the distribution of contexts if {contexts} "
     "affect propensities. With uniform weights, {unsettled}.",
     "note",
+    short="uniform weights",
 )
 """Of uniform weights."""
 

@@ -24,7 +24,7 @@ NO_INTERVAL = Claim(
     "inference.validity.rare.without_interval",
     "For {terms}, tests and intervals are omitted: there are fewer than {fewest} {uncommon} (counts in "
     "parentheses).",
-    "note",
+    "missing",
     phrases={"uncommon": UNCOMMON},
 )
 FEW_OUTCOMES = Claim(

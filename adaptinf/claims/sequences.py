@@ -108,21 +108,34 @@ SAME_AT_EACH_PULL = Claim(
     "conditional on the past, each arm's expected reward is constant (no drift)",
     "assumes",
     check="drift_found",
+    short="no drift in arm means",
 )
 SAME_IN_EVERY_ROUND = Claim(
     "is_by_round",
     "conditional on earlier rounds, the expected score does not change over time (no drift)",
     "assumes",
     check="drift_found",
+    short="no drift",
 )
 WITHIN_RANGE = Claim(
     "needs_range",
     "rewards lie within the stated range",
     "assumes",
     check="range_found",
+    short="rewards within the stated range",
 )
-SUB_GAUSSIAN = Claim("known_scale", "rewards have sub-Gaussian scale parameter {sigma:g}", "assumes")
-FLOOR = Claim("known_floor", "propensities are at least {floor:g} by design", "assumes")
+SUB_GAUSSIAN = Claim(
+    "known_scale",
+    "rewards have sub-Gaussian scale parameter {sigma:g}",
+    "assumes",
+    short="sub-Gaussian rewards, scale {sigma:g}",
+)
+FLOOR = Claim(
+    "known_floor",
+    "propensities are at least {floor:g} by design",
+    "assumes",
+    short="propensities of at least {floor:g}",
+)
 ASSUMES = (
     Part("propensities_assumed", "assumes"),
     SAME_AT_EACH_PULL,
@@ -141,6 +154,7 @@ TOGETHER = Claim(
     "{alpha:g}. Each interval is intersected with all earlier ones, so values once excluded remain "
     "excluded.",
     "note",
+    short="valid at every look",
 )
 ALPHA_DIVIDED = Claim("is_difference_of_means", "Alpha is split equally between the two arms.", "note")
 LATE_START = Claim(
@@ -172,11 +186,13 @@ EXACT = Claim(
     "inference.sequences.sequence_results.SequenceResults.summary",
     "P-values and confidence sequences are exact and anytime-valid ({law}).",
     "note",
+    short="{law}, exact at every round",
 )
 APPROXIMATE = Claim(
     "inference.sequences.sequence_results.SequenceResults.summary",
     "Confidence sequences and p-values are asymptotically anytime-valid ({law}).",
     "note",
+    short="{law}, asymptotic at every round",
 )
 OUTSIDE = Claim(
     "inference.sequences.sequence_results.SequenceResults.summary",

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from adaptinf.claims.claim import Claim
 
-MEANS_STAY = Claim("means_stay", "arm means are constant over time", "assumes", check="drift_found")
+MEANS_STAY = Claim(
+    "means_stay",
+    "arm means are constant over time",
+    "assumes",
+    check="drift_found",
+    short="no drift in arm means",
+)
 SHARES_MOVED = Claim(
     "profile.shares_move",
     "assignment proportions changed over time, so common drift would bias differences in sample means",
@@ -81,6 +87,7 @@ PAIR_SHARES_DRIFT = Claim(
     "pair_shares_drift",
     "any drift is common to both arms",
     "assumes",
+    short="any drift is common to both arms",
 )
 AVERAGED_EQUALLY = Claim(
     "averages_equally",

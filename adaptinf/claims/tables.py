@@ -6,28 +6,35 @@ from adaptinf.claims.claim import Claim, Part
 from adaptinf.claims.privacy import guarantees
 
 CORRECTED = Claim(
-    "inference.results.summary.Footer.correction",
+    "inference.results.explanation.Footer.correction",
     "Corrected p-values and intervals use the reward-level privacy guarantee to account for adaptive "
-    "assignment: {correction}. {covers}",
+    "assignment: {correction}.",
     "note",
+    short="corrected by max-information",
 )
 CORRECTION_IMPOSSIBLE = Claim(
-    "inference.results.summary.Footer.correction",
-    "No corrected p-values or intervals are given: {correction}. {covers}",
-    "note",
+    "inference.results.explanation.Footer.correction",
+    "No informative corrected p-values or intervals exist: {correction}.",
+    "missing",
 )
 FAR_OUT = Claim(
-    "inference.results.summary.Footer.correction",
+    "inference.results.explanation.Footer.correction",
     "Corrected inference relies on the extreme tails of the reference distribution, where the "
     "approximation ({law}) may be inaccurate.",
     "note",
 )
 EXACT_LAW = Claim(
-    "exact_law",
+    "inference.results.estimates.Estimates._law_said",
     "Reference distribution: {law}; p-values and intervals are exact if actions are fixed in advance.",
     "note",
+    short="reference distribution: {law}",
 )
-LAW = Claim("approximate_law", "Approximate reference distribution: {law}.", "note")
+LAW = Claim(
+    "inference.results.estimates.Estimates._law_said",
+    "Approximate reference distribution: {law}.",
+    "note",
+    short="reference distribution: {law}",
+)
 WITHOUT_STD_ERROR = Claim(
     "without_std_error",
     "Standard errors and z statistics are descriptive; they are not used for p-values or intervals.",
@@ -40,36 +47,61 @@ CORRECTS_ROUNDS = Claim(
     "unit='person').",
     "note",
 )
-CAUTION = Claim("cautions", "Caution: {caution}.", "caution")
+NAIVE = Claim(
+    "naive",
+    "these numbers are not valid, because earlier outcomes may have influenced assignment",
+    "caution",
+)
+ONLY_CORRECTED = Claim(
+    "corrected_alone",
+    "only the corrected p-values and intervals account for adaptive assignment",
+    "caution",
+)
 REPEATED_UNITS = Claim(
     "repeated_units",
     "The {rounds} rounds, from {units} units, are treated as conditionally independent given the past.",
     "note",
 )
+CAUTION = Claim("cautions", "Caution: {caution}.", "caution")
 FOOTER = (
-    EXACT_LAW,
-    LAW,
+    NAIVE,
+    ONLY_CORRECTED,
+    Part("cautions", "caution"),
+    Part("law", "note"),
     WITHOUT_STD_ERROR,
+    Part("adjustment", "note"),
     Part("correction", "note"),
     CORRECTS_ROUNDS,
-    CAUTION,
     Part("notes", "note"),
     Part("efficiency_note", "note"),
     Part("readings", "note"),
     REPEATED_UNITS,
     guarantees.WITHDRAWN,
-    Part("privacy", "note"),
+    Part("privacy", "privacy"),
     guarantees.ALL_ROUNDS_OF_A_UNIT,
     guarantees.AUXILIARY,
     guarantees.SIMULATION_NOISE,
 )
-"""In the order in which a summary has them."""
+"""In the order in which an explanation has them."""
+
+HEADINGS = {
+    "caution": "Cautions",
+    "missing": "Missing numbers",
+    "note": "How the numbers were made",
+    "assumes": "Assumptions",
+    "target": "What is estimated",
+    "advice": "Advice",
+    "privacy": "Privacy",
+}
+"""Of the parts of an explanation, by the kind of what stands there."""
+CHECKS = {"": "cannot be checked from this log", "checked": "checked", "contradicted": "contradicted"}
+"""What is said of an assumption, by what a check found."""
 
 TOO_LONG = Claim(
     "inference.results.log_facts.meaningful",
     "No useful interval exists for {terms}: the estimate depends on too few rounds, and the width of "
     "any interval would exceed {longest:,} times {scale}.",
-    "note",
+    "missing",
 )
 OF_REWARDS = Claim("inference.results.log_facts.meaningful", "the spread of the rewards", "phrase")
 OF_CONTROL = Claim("inference.results.log_facts.meaningful", "the mean of the control arm", "phrase")
@@ -80,18 +112,21 @@ HOLM = Claim(
     "Holm: {pvalues} of {count} terms are adjusted by Holm's method, which controls the familywise error "
     "rate under any dependence.",
     "note",
+    short="Holm's adjustment for {count} terms",
 )
 BH = Claim(
     "inference.results.multiplicity.adjustment_note",
     "BH: the Benjamini-Hochberg method adjusts {pvalues} of {count} terms and controls the false "
     "discovery rate if p-values are independent or positively dependent.",
     "note",
+    short="Benjamini-Hochberg adjustment for {count} terms",
 )
 AT_ONCE = Claim(
     "inference.results.multiplicity.at_once_note",
     "Columns headed 'at once' give p-values adjusted for {count} terms and simultaneous confidence "
     "intervals, based on {method}.",
     "note",
+    short="simultaneous for {count} terms",
 )
 
 NOT_VALID = Claim(
@@ -132,12 +167,25 @@ OWN_NUMBERS = Claim(
     "This estimator was supplied by the user, who declared its validity to be {validity!r}; whether it "
     "is valid for this log was not checked.",
     "note",
+    short="supplied by the user, {validity}",
 )
 
+INTERVALS = Claim(
+    "inference.results.comparison.Comparison.summary", "{level:g}% confidence intervals", "phrase"
+)
+STD_ERRORS = Claim("inference.results.comparison.Comparison.summary", "standard errors", "phrase")
+P_VALUES = Claim(
+    "inference.results.comparison.Comparison.summary", "p-values (null value: {nulls})", "phrase"
+)
 COMPARED = Claim(
     "inference.results.comparison.Comparison.summary",
-    "Intervals use alpha = {alpha:g}. Null value for p-values: {nulls}. This table should not be used "
-    "to choose between methods.",
+    "The line below each estimate shows {below}. This table should not be used to choose between methods.",
+    "note",
+)
+STARRED = Claim(
+    "inference.results.comparison.Comparison.summary",
+    "Stars mark p-values of at most 0.05 (*), 0.01 (**) and 0.001 (***), against a null value of {nulls}. "
+    "Corrected p-values are used where there are any; columns that are not valid have no stars.",
     "note",
 )
 NULLS_DIFFER = Claim(
@@ -146,21 +194,108 @@ NULLS_DIFFER = Claim(
 LOGS_DIFFER = Claim(
     "inference.results.comparison.Comparison.summary",
     "The results come from different logs: {results}.",
-    "note",
+    "caution",
 )
 TARGETS_DIFFER = Claim(
     "inference.results.comparison.Comparison.summary",
     "The target of {term!r} differs between results: {targets}.",
-    "note",
+    "caution",
 )
 BASELINES = Claim(
     "inference.results.comparison.Comparison.summary",
     "Naive baselines, not valid under adaptive data collection: {results}.",
-    "note",
+    "caution",
 )
-CORRECTED_COLUMNS_VALID = Claim(
+CORRECTED_ROWS_VALID = Claim(
     "inference.results.comparison.Comparison.summary",
-    "For {results}, only the corrected p-values and intervals account for adaptivity. Their validity is "
+    "For {results}, only the rows marked 'corrected' ({what}) account for adaptivity. Their validity is "
     "{label} and depends on the privacy guarantee.",
     "note",
 )
+
+_ESTIMATOR = "inference.results.explanation.method_line"
+ESTIMATORS = {
+    "sample-mean": Claim(_ESTIMATOR, "sample means", "phrase", short="Sample means"),
+    "ipw": Claim(_ESTIMATOR, "inverse-propensity weighting (IPW)", "phrase", short="IPW"),
+    "aipw": Claim(_ESTIMATOR, "augmented inverse-propensity weighting (AIPW)", "phrase", short="AIPW"),
+    "alee": Claim(_ESTIMATOR, "adaptive linear estimating equations (ALEE)", "phrase", short="ALEE"),
+    "batched": Claim(_ESTIMATOR, "batched least squares", "phrase", short="Batched least squares"),
+    "released": Claim(
+        _ESTIMATOR, "an estimator based only on the private releases", "phrase", short="Private releases"
+    ),
+    "difference-in-means": Claim(
+        _ESTIMATOR, "differences in means within groups", "phrase", short="Differences in means"
+    ),
+    "cadr": Claim(
+        _ESTIMATOR, "the contextual adaptive doubly robust estimator (CADR)", "phrase", short="CADR"
+    ),
+    "ols": Claim(_ESTIMATOR, "ordinary least squares", "phrase", short="OLS"),
+    "w-decorrelated": Claim(
+        _ESTIMATOR, "W-decorrelated least squares", "phrase", short="W-decorrelated least squares"
+    ),
+    "weighted": Claim(_ESTIMATOR, "weighted least squares", "phrase", short="Weighted least squares"),
+    "ridge": Claim(
+        _ESTIMATOR,
+        "ridge regression with a self-normalised confidence ellipsoid",
+        "phrase",
+        short="Ridge regression with a confidence ellipsoid",
+    ),
+}
+"""What an estimator is called in a sentence, and in the line on the method."""
+
+_FOUND = "inference.results.sentences.sentence_of"
+HIGHER = Claim(
+    _FOUND,
+    "{treatment} has a {direction} {what} than {control}: difference {estimate} ({interval}).",
+    "phrase",
+)
+UNDECIDED = Claim(
+    _FOUND,
+    "Undecided whether {treatment} or {control} has the higher {what}: difference {estimate} ({interval}).",
+    "phrase",
+)
+IN_GROUP = Claim(_FOUND, "For {group}: {sentence}", "phrase")
+LEVEL = Claim(_FOUND, "{term} has {what} {estimate} ({interval}).", "phrase")
+LEVELS = Claim(
+    _FOUND,
+    "Of {count} arms, {high} has the highest estimated {what}, {estimate} ({interval}), and {low} the "
+    "lowest, {least}; the intervals do not allow for this selection.",
+    "phrase",
+)
+BEST_ALONE = Claim(_FOUND, "every other arm is ruled out as the best at level {alpha:g}", "phrase")
+BEST_OF_SEVERAL = Claim(
+    _FOUND, "undecided which is best: {arms} are not ruled out at level {alpha:g}", "phrase"
+)
+BEST_NOT_ASKED = Claim(_FOUND, "no test says which arm is best", "phrase")
+SELECTED = Claim(
+    _FOUND,
+    "{term} has the highest estimate of {count} arms: {what} {estimate} ({interval}, allowing for this "
+    "selection); {best}.",
+    "phrase",
+)
+DECIDED_TERMS = Claim(_FOUND, "Decided: {decided}.", "phrase")
+UNDECIDED_TERMS = Claim(_FOUND, "Undecided: {undecided}.", "phrase")
+BOTH_TERMS = Claim(_FOUND, "Decided: {decided}; undecided: {undecided}.", "phrase")
+OTHER_DECIDED = Claim(_FOUND, "{term}: estimate {estimate} ({interval}).", "phrase")
+OTHER_UNDECIDED = Claim(
+    _FOUND, "{term}: estimate {estimate} ({interval}), undecided whether it differs from {null:g}.", "phrase"
+)
+NO_INTERVAL = Claim(_FOUND, "{term}: estimate {estimate}, without an interval (see explain()).", "phrase")
+FIRST_NOT_VALID = Claim(_FOUND, "Not valid under adaptive assignment: {sentence}", "phrase")
+AFTER_CAUTIONS = Claim(_FOUND, "{sentence} Read the cautions first.", "phrase")
+
+DIFFERENCES = {
+    "contrast": "mean {reward}",
+    "cate": "mean {reward}",
+    "received-contrast": "mean {reward}",
+    "ratio-contrast": "ratio of {reward} to {denominator}",
+    "policy-contrast": "value",
+}
+"""What is compared, by the kind of an estimand."""
+LEVEL_KINDS = {
+    "arm-mean": "mean {reward}",
+    "bin-mean": "mean {reward}",
+    "policy-value": "value",
+    "ratio": "ratio of {reward} to {denominator}",
+}
+"""What is estimated of one arm, policy or bin."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from adaptinf.claims.claim import Claim
 from adaptinf.claims.rare_outcomes import UNCOMMON
 
-INDEPENDENT = Claim("profile.repeated_units", "units are independent", "assumes")
+INDEPENDENT = Claim("profile.repeated_units", "units are independent", "assumes", short="independent units")
 NO_CARRY_OVER = Claim(
     "profile.repeated_units",
     "a unit's reward depends only on its current arm, not on its earlier arms (no carry-over)",
     "assumes",
+    short="no carry-over",
 )
 NOT_DRAWN_BY_ROUND = Claim(
     "profile.one_draw_a_unit",
@@ -67,7 +68,7 @@ OWN_PAST_TELLS = Claim(
 ONE_UNIT = Claim(
     "inference.arms.data.arms_by_unit.fit_notes",
     "Only one unit received arm {arm}, so its mean has no standard error.",
-    "note",
+    "missing",
 )
 
 DEPENDENT = Claim(
@@ -83,6 +84,7 @@ ERRORS = Claim(
     "Standard errors are clustered by unit ({units} clusters, {rounds} rounds). The degrees of freedom "
     "are each arm's effective number of units minus 1, and are reduced further if a few rounds dominate.",
     "note",
+    short="errors clustered by unit",
 )
 DRAWN_ONCE = Claim(
     "profile.drawn_once",
@@ -96,7 +98,7 @@ NO_INTERVAL = Claim(
     "inference.validity.units.event_gaps",
     "No interval is available for {terms}, because fewer than {fewest} units have {uncommon} (number of "
     "such units in parentheses).",
-    "note",
+    "missing",
     phrases={"uncommon": UNCOMMON},
 )
 

@@ -88,6 +88,7 @@ def under_table(claims: Iterable[Claim | Part], facts: Any) -> tuple[list[str], 
         "assumes": assumed,
         "target": assumed,
         "note": notes,
+        "missing": notes,
         "advice": notes,
         "caution": cautions,
     }

@@ -64,6 +64,9 @@ def add_analyze(commands: Any, short: str) -> None:
     add_alpha(what)
     output = add_output_options(parser, strict="where the log speaks against what it states")
     output.add_argument(
+        "--explain", action="store_true", help="also print everything that the table rests on"
+    )
+    output.add_argument(
         "--report", metavar="FILE", type=path_of, help="also write a report, as one .html file"
     )
 
@@ -124,13 +127,16 @@ def analyze(arguments: argparse.Namespace) -> int:
     sources = sources_of(arguments)
     problems = argument_problems(arguments) + place_problems(arguments, sources)
     problems += page_problems("--report", arguments.report, arguments.output, sources)
+    if arguments.explain and form_of(arguments) not in ("text", "json"):
+        problems.append("--explain goes with --format text; json has every claim")
     found = _checked_data(arguments, problems, sources)
     log, form = found.log, form_of(arguments)
     results = with_unused(Asked.of(arguments).fit(log), found.unused)
     cautions = [] if results.private else cautions_of(log)
     text = rendered(results, arguments.alpha, form)
     if form == "text":
-        text = "\n".join([*cautions, text])
+        explained = [str(results.explain(arguments.alpha))] if arguments.explain else []
+        text = "\n\n".join(["\n".join([*cautions, text]), *explained])
     else:  # a table for another program has them on standard error
         say(arguments, cautions)
     if arguments.report is not None:
@@ -177,7 +183,9 @@ def rendered(results: Results, alpha: float, form: str) -> str:
         return csv_text(results.to_frame(alpha)).rstrip("\n")
     if form == "json":
         return json_text(_record(results, alpha))
-    return str(getattr(results.summary(alpha), f"as_{form}")())
+    summary = results.summary(alpha)
+    summary.lines = (*summary.lines[:-1], ("More", "the same command with --explain"))
+    return str(getattr(summary, f"as_{form}")())
 
 
 def _record(results: Results, alpha: float) -> dict[str, Any]:
@@ -200,5 +208,5 @@ def _record(results: Results, alpha: float) -> dict[str, Any]:
         if correction is None
         else {"epsilon": correction.epsilon, "n": correction.n, "chosen_from": correction.chosen_from},
         "results": results.to_frame(alpha).to_dict("records"),
-        "notes": list(results.summary(alpha).notes),
+        "claims": results.explain(alpha).to_frame().to_dict("records"),
     }

@@ -20,6 +20,7 @@ from adaptinf.inference.distributions.references import (
 )
 from adaptinf.inference.distributions.skewed import SkewedReference, SkewedSumReference
 from adaptinf.inference.distributions.two_samples import DifferenceReference
+from adaptinf.inference.results.explanation import estimator_name
 from adaptinf.inference.sequences.sequence_methods import METHODS as SEQUENCES
 from adaptinf.inference.sequences.tracks import SequenceReference
 from adaptinf.inference.validity.profile import profile_of
@@ -87,21 +88,19 @@ REFERENCES: Mapping[str, str] = MappingProxyType(
         "general approach. Statistics in Medicine 27.",
     }
 )
-# What an estimator is called in a sentence, and what it cites.
-ESTIMATORS: Mapping[str, tuple[str, tuple[str, ...]]] = MappingProxyType(
+# What an estimator cites.
+_ESTIMATORS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "sample-mean": ("sample means", ()),
-        "ipw": ("inverse-propensity weighting (IPW)", ("Horvitz 1952",)),
-        "aipw": ("augmented inverse-propensity weighting (AIPW)", ("Hadad 2021",)),
-        "alee": ("adaptive linear estimating equations (ALEE)", ("Ying 2023",)),
-        "batched": ("batched least squares", ("Zhang 2020",)),
-        "released": ("an estimator based only on the private releases", ("Li 2024",)),
-        "difference-in-means": ("differences in means within groups", ("Li 2024",)),
-        "cadr": ("the contextual adaptive doubly robust estimator (CADR)", ("Bibaut 2021",)),
-        "ols": ("ordinary least squares", ()),
-        "w-decorrelated": ("W-decorrelated least squares", ("Deshpande 2018",)),
-        "weighted": ("weighted least squares", ("Hadad 2021", "Zhang 2021")),
-        "ridge": ("ridge regression with a self-normalised confidence ellipsoid", ("Abbasi-Yadkori 2011",)),
+        "ipw": ("Horvitz 1952",),
+        "aipw": ("Hadad 2021",),
+        "alee": ("Ying 2023",),
+        "batched": ("Zhang 2020",),
+        "released": ("Li 2024",),
+        "difference-in-means": ("Li 2024",),
+        "cadr": ("Bibaut 2021",),
+        "w-decorrelated": ("Deshpande 2018",),
+        "weighted": ("Hadad 2021", "Zhang 2021"),
+        "ridge": ("Abbasi-Yadkori 2011",),
     }
 )
 _KINDS = {"policy-value": ("Zhan 2021",), "policy-contrast": ("Zhan 2021",)}
@@ -124,7 +123,7 @@ _LAWS = (
 
 def cited(results: Results) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """Keys of what the estimator, the law of its p-values and intervals, and the correction cite."""
-    estimator = ESTIMATORS.get(results.estimator, ("", ()))[1]
+    estimator = _ESTIMATORS.get(results.estimator, ())
     kinds = dict.fromkeys(key for one in results.estimands for key in _KINDS.get(one.kind, ()))
     correction = () if results.correction is None else ("Neel 2018", "Rogers 2016")
     anytime = ("Lindon 2022",) if results.estimator == "ols" and results.validity == "anytime" else ()
@@ -223,7 +222,7 @@ class _Facts:
         named = [claims.TARGETS[kind]() if kind in claims.TARGETS else kind for kind in kinds]
         return {
             "target": " and ".join([named[0], *(name[:1].lower() + name[1:] for name in named[1:])]),
-            "estimator": ESTIMATORS.get(results.estimator, (results.estimator, ()))[0],
+            "estimator": estimator_name(results.estimator),
             "weights": f" with {results.weights} weights" if results.weights else "",
             "cited": _cite(self.cited[0]),
         }

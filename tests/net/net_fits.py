@@ -65,7 +65,7 @@ def told(result: Any) -> Any:
     found["conf_int_corrected"] = guarded(lambda: result.conf_int_corrected())
     found["cov_params"] = guarded(lambda: result.cov_params())
     found["frame"] = guarded(lambda: result.to_frame())
-    found["text"] = guarded(lambda: str(result.summary()))
+    found["text"] = guarded(lambda: f"{result.summary()}\n{result.explain()}")
     found["adjusted"] = guarded(lambda: result.adjust("bh", corrected=False))
     for name in ("t_test", "wald_test"):
         found[name] = guarded(lambda name=name: _tested(result, name))

@@ -21,6 +21,7 @@ import adaptinf as ai
 from adaptinf.cli.entry import main
 from adaptinf.errors import AdaptinfError
 from adaptinf.inference.inputs.formulas import name_in_formula
+from adaptinf.inference.results import Results
 from adaptinf.log import DesignRecord
 from adaptinf.texts import spreadsheet_cell, visible
 
@@ -178,7 +179,22 @@ class Tags(HTMLParser):
 def assert_html(page: str) -> None:
     tags = Tags()
     tags.feed(page)
-    assert tags.found <= {"p", "strong", "ol", "li", "table", "tr", "td", "th", "thead", "tbody"}
+    assert tags.found <= {
+        "p",
+        "strong",
+        "ol",
+        "li",
+        "table",
+        "tr",
+        "td",
+        "th",
+        "thead",
+        "tbody",
+        "ul",
+        "dl",
+        "dt",
+        "dd",
+    }
     assert tags.attributes <= {"class", "border", "style"}
     assert_visible("".join(tags.texts))
 
@@ -230,6 +246,11 @@ def test_names_in_every_role_through_every_table(kind: str) -> None:
         assert_latex(summary.as_latex())
         assert_markdown(summary.as_markdown())
         assert_csv(summary.as_csv())
+        if isinstance(result, Results):
+            explanation = result.explain()
+            assert_visible(str(explanation))
+            assert_html(explanation._repr_html_())
+            assert_visible(result.sentence())
 
 
 @pytest.mark.parametrize("kind", NAMES)

@@ -42,7 +42,6 @@ from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import UNIT, Is, OneOf, OrNone, refuse
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import BLOCK, seed_sequence
-from adaptinf.texts import literal, with_texts
 from adaptinf.typing import FloatArray, RandomSource
 
 _SAME = 1e-12
@@ -298,11 +297,8 @@ class OperatingCharacteristics(PlanTable):
         return self.table()
 
     def __str__(self) -> str:
-        rows = with_texts(self._shown, literal)
-        width = int(rows["characteristic"].str.len().max())
-        left: dict[str, Callable[[str], str]] = {"characteristic": lambda text: text.ljust(width)}
-        text = rows.to_string(index=False, formatters=left, justify="right")
-        return "\n".join([self._head, text, *self._numbered])
+        rows = self._shown
+        return self._as_text(rows, aligns="l" + "w" * (rows.shape[1] - 1))
 
 
 def operating_characteristics(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -34,6 +35,10 @@ PARTS = (
 # Numbers that a printed table has room for.
 SHOWN = ("runs", "missing", "coverage", "coverage_se", "rejected", "bias", "sd", "std_error_ratio", "width")
 
+_KEYS = ("scenario", "horizon", "analysis", "term")
+"""Columns that say which row it is."""
+_TOLD_ONCE = ("analysis", "term", "null", "kind", "missing")
+"""Columns that a printed table leaves out where all rows have the same in them."""
 # Kinds of gaps: a log that does not support the analysis, an error, a result without an interval.
 INVALID, FAILED, MISSING = "invalid", "failed", "missing"
 _MOST_REASONS = 3
@@ -294,6 +299,46 @@ def hypertext(frame: pd.DataFrame, caption: str, notes: Sequence[str], digits: i
     return "\n".join([rows, numbered_notes(notes)])
 
 
+def plain(
+    frame: pd.DataFrame,
+    head: Sequence[str],
+    notes: Sequence[str],
+    digits: int = 4,
+    *,
+    aligns: str | None = None,
+) -> str:
+    """A frame as a text table of at most 80 columns, below a head and above its notes.
+
+    Columns that tell rows apart, and are the same in all of them, are told once in the head. `aligns` is that
+    of `LiteralTable`; by default numbers are on the right.
+    """
+    # statsmodels takes a while to load
+    from adaptinf.inference.results.tables import ROOM, plain_table
+
+    alike = [name for name in _TOLD_ONCE if name in frame and frame[name].nunique(dropna=False) == 1]
+    told = _cells(frame[alike].iloc[:1], digits)[0] if alike else []
+    given = ", ".join(f"{name} {cell}" for name, cell in zip(alike, told, strict=True) if cell)
+    shown = frame.drop(columns=alike)
+    sides = aligns or "".join("l" if shown[name].dtype.kind == "O" else "r" for name in shown.columns)
+    heads = [str(name).replace("_", " ") for name in shown.columns]
+    keys = max(1, sum(name in _KEYS for name in shown.columns))
+    table = plain_table(_cells(shown, digits), heads, sides, folds=keys)
+    above = [line for text in (*head, given) for line in textwrap.wrap(text, ROOM, subsequent_indent="  ")]
+    return "\n".join([*above, table.as_text(), *numbered(notes, ROOM)])
+
+
+def numbered(notes: Sequence[str], width: int | None = None) -> list[str]:
+    """Notes with their numbers, in lines of a width."""
+    texts = [(f"[{number}] ", literal(note)) for number, note in enumerate(notes, start=1)]
+    if width is None:
+        return [head + text for head, text in texts]
+    return [
+        line
+        for head, text in texts
+        for line in textwrap.wrap(text, width, initial_indent=head, subsequent_indent=" " * len(head))
+    ]
+
+
 def latex(frame: pd.DataFrame, title: str, notes: Sequence[str], digits: int = 4) -> str:
     """A frame as a LaTeX tabular under a title, each note a line below; what is not known stays empty."""
     # statsmodels takes a while to load
@@ -302,9 +347,6 @@ def latex(frame: pd.DataFrame, title: str, notes: Sequence[str], digits: int = 4
 
     aligns = "".join("l" if frame[name].dtype.kind == "O" else "r" for name in frame.columns)
     tabular = plain_table(_cells(frame, digits), list(map(str, frame.columns)), aligns)
-    # statsmodels leaves the corner empty
-    corner = tabular[0][0]
-    corner.data, corner.datatype = str(frame.columns[0]), "stub"
     return ResultSummary(title, [tabular], notes).as_latex()
 
 

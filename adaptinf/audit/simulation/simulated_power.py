@@ -27,6 +27,8 @@ from adaptinf.audit.simulation.measures import (
     hypertext,
     latex,
     markdown,
+    numbered,
+    plain,
     rejections,
     table_rows,
 )
@@ -37,7 +39,7 @@ from adaptinf.files import as_path, atomic_write
 from adaptinf.parameters import COUNT, FINITE, JOBS, SEED, Is, alpha_problems, problems_of, refuse
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import BLOCK, seed_sequence
-from adaptinf.texts import absent, frame_text, literal, spreadsheet_cell, visible_lines, with_texts
+from adaptinf.texts import absent, spreadsheet_cell, visible_lines, with_texts
 from adaptinf.typing import RandomSource
 
 
@@ -87,12 +89,11 @@ class PlanTable:
         trials = f"{self.replications:,} simulated trials a scenario and horizon"
         return visible_lines([self.design, f"{trials}, alpha {self.alpha:g}"])
 
-    def _as_text(self, rows: pd.DataFrame, digits: int = 4) -> str:
-        text = frame_text(rows, na_rep="", float_format=lambda value: f"{value:.{digits}f}")
-        return "\n".join([self._head, text, *self._numbered])
+    def _as_text(self, rows: pd.DataFrame, digits: int = 4, aligns: str | None = None) -> str:
+        return plain(rows, self._head.split("\n"), self.notes, digits, aligns=aligns)
 
     def _as_markdown(self, rows: pd.DataFrame, digits: int) -> str:
-        return "\n\n".join([markdown(rows, digits), *self._numbered])
+        return "\n\n".join([markdown(rows, digits), *numbered(self.notes)])
 
     @property
     def _shown(self) -> pd.DataFrame:
@@ -101,10 +102,6 @@ class PlanTable:
 
     def _repr_html_(self) -> str:
         return hypertext(self._shown, self._head.replace("\n", "; "), self.notes)
-
-    @property
-    def _numbered(self) -> list[str]:
-        return [f"[{number}] {literal(note)}" for number, note in enumerate(self.notes, 1)]
 
 
 def scenario_list(env: Any) -> Any:

@@ -13,12 +13,12 @@ import pandas as pd
 import pyarrow as pa
 
 from adaptinf.audit.simulation.engine import DESIGN_TIME
-from adaptinf.audit.simulation.measures import SHOWN, check_columns, hypertext, latex, markdown
+from adaptinf.audit.simulation.measures import SHOWN, check_columns, hypertext, latex, markdown, numbered
 from adaptinf.audit.simulation.study_folder import Damaged, Folder, identity, read_manifest
 from adaptinf.errors import ParameterError
 from adaptinf.files import as_path, atomic_write
 from adaptinf.parameters import refuse
-from adaptinf.texts import absent, csv_text, frame_text, literal
+from adaptinf.texts import absent, csv_text, frame_text
 
 _WHOLE = ("horizon", "runs", "missing", "invalid", "failed", "absent")
 _TEXT = ("design", "environment", "analysis", "term", "note")
@@ -339,11 +339,6 @@ class Study:
     def _repr_html_(self) -> str:
         rows, notes = self._shown(_SHOWN)
         return hypertext(rows, self._head, notes)
-
-
-def numbered(notes: Sequence[str]) -> list[str]:
-    """Notes with the numbers that rows refer to, each in one visible line."""
-    return [f"[{number}] {literal(note)}" for number, note in enumerate(notes, 1)]
 
 
 def _stored(subject: str, text: str, path: str | Path | None) -> str:

@@ -18,6 +18,7 @@ UNLESS_NOTHING_ADAPTED = Claim(
     "If outcomes did not influence assignment, set adaptive=False: in that case, {test} intervals "
     "are valid and are shorter than intervals that allow for adaptivity.",
     "advice",
+    short="if outcomes did not influence assignment, adaptive=False is shorter",
 )
 """The first line of a fit."""
 
@@ -42,6 +43,7 @@ NO_DRIFT = Claim(
     "the mean and variance of each arm's rewards are constant (no drift)",
     "assumes",
     check="drift_found",
+    short="no drift in means or variances",
 )
 ASSUMES = (
     NO_DRIFT,

@@ -5,19 +5,19 @@ from __future__ import annotations
 from adaptinf.claims.claim import Claim, Part
 
 CHOSEN = Claim("choice_reason", "This method ranks first in recommend({data}): {reason}.", "note")
-NEVER_CHOSEN = Claim("never_chosen", "Arm {arm} was never chosen and therefore has no estimate.", "note")
+NEVER_CHOSEN = Claim("never_chosen", "Arm {arm} was never chosen and therefore has no estimate.", "missing")
 UNWEIGHTED = Claim(
     "unweighted",
     "Arm {arm} has no estimate, because all its rounds have weight 0 (round 1 always has weight 0).",
-    "note",
+    "missing",
 )
 CHOSEN_ONCE = Claim(
-    "chosen_once", "Arm {arm} was chosen only once, so its standard error cannot be estimated.", "note"
+    "chosen_once", "Arm {arm} was chosen only once, so its standard error cannot be estimated.", "missing"
 )
 WEIGHTED_ONCE = Claim(
     "weighted_once",
     "A standard error is unavailable for arm {arm}, because only one of its rewards has nonzero weight.",
-    "note",
+    "missing",
 )
 EXACT_TEST = Claim(
     "exact_test",

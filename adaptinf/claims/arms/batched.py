@@ -41,14 +41,21 @@ ASSUMES = (
         "assignment probabilities are constant within batches",
         "assumes",
         check="profile.shares_found",
+        short="constant shares within batches",
     ),
     Claim(
         "always",
         "the difference between the arm means is constant over time (parallel drift is allowed)",
         "assumes",
         check="difference_found",
+        short="constant difference",
     ),
-    Claim("always", "both arms have the same reward variance within each batch", "assumes"),
+    Claim(
+        "always",
+        "both arms have the same reward variance within each batch",
+        "assumes",
+        short="equal variances within batches",
+    ),
     contexts.NO_PART,
 )
 """Of a row of `recommend`, and of a fit."""

@@ -29,6 +29,7 @@ LIFTS = Claim(
     "use a t approximation on the log-ratio scale if both means are positive; if not, they use "
     "Fieller's method.",
     "note",
+    short="lift over the control's mean",
 )
 NO_MEANS = Claim(
     "inference.contrasts.contrast_verdicts.of_lift",
@@ -53,7 +54,7 @@ NEAR_ZERO = Claim(
     "needs",
 )
 NO_LIFT = Claim(
-    "inference.contrasts.shared_control.lift_of", "No lift is given for {term}, because {reason}.", "note"
+    "inference.contrasts.shared_control.lift_of", "No lift is given for {term}, because {reason}.", "missing"
 )
 NEGATIVE_CONTROL = Claim(
     "inference.contrasts.shared_control.negative_control",

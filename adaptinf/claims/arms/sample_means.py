@@ -57,15 +57,28 @@ ASSUMES = (
     NOT_ADAPTIVE,
     MEANS_STAY,
     Claim(
-        "simulated", "the model used for simulation correctly describes how rewards are generated", "assumes"
+        "simulated",
+        "the model used for simulation correctly describes how rewards are generated",
+        "assumes",
+        short="the simulated reward model is right",
     ),
-    Claim("stable_if", "the number of rounds is large, and the design uses {condition}", "assumes"),
+    Claim(
+        "stable_if",
+        "the number of rounds is large, and the design uses {condition}",
+        "assumes",
+        short="many rounds",
+    ),
     contexts.NO_PART,
 )
 CAUTIONS = (Part("shares_moved", "caution"), SHORT_RUNS)
 """Of a row of `recommend` with t-tests, and no correction."""
 
-ONE_RATE = Claim("is_exact", "rewards are independent, and each arm has a constant success rate", "assumes")
+ONE_RATE = Claim(
+    "is_exact",
+    "rewards are independent, and each arm has a constant success rate",
+    "assumes",
+    short="independent rewards, constant success rates",
+)
 NOT_BINARY = Claim("not_binary", "rewards must be binary (two values, such as 0 and 1)", "needs")
 EXACT_NEEDS = (
     Part("profile.context_refusal", "needs"),
@@ -115,8 +128,13 @@ CORRECTED_REASONS = (
     LONG,
 )
 CORRECTED_ASSUMES = (
-    Claim("guaranteed", "the stated privacy guarantee holds", "assumes"),
-    Claim("one_law", "each arm's rewards are independent and identically distributed", "assumes"),
+    Claim("guaranteed", "the stated privacy guarantee holds", "assumes", short="the privacy guarantee holds"),
+    Claim(
+        "one_law",
+        "each arm's rewards are independent and identically distributed",
+        "assumes",
+        short="i.i.d. rewards of each arm",
+    ),
     Part("mixed", "assumes"),
 )
 CORRECTED_CAUTIONS = (
@@ -179,6 +197,7 @@ FEW_EVENTS = Claim(
     "Fewer than {fewest} successes or failures occurred in at least one arm, so means are analysed with "
     "exact binomial methods, and differences with the Agresti-Caffo adjustment.",
     "note",
+    short="exact binomial means, Agresti-Caffo differences",
 )
 MOVED = (
     Claim(

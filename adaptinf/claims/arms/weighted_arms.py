@@ -95,7 +95,12 @@ ASSUMES = (
     *propensities.ASSUMES,
     stationarity.MEANS_STAY,
     stationarity.PAIR_SHARES_DRIFT,
-    Claim("table_shares_drift", "any drift in mean rewards is the same for all arms", "assumes"),
+    Claim(
+        "table_shares_drift",
+        "any drift in mean rewards is the same for all arms",
+        "assumes",
+        short="any drift is common to all arms",
+    ),
     stationarity.AVERAGED_EQUALLY,
     stationarity.AVERAGED_BY_WEIGHT,
     Claim(
@@ -119,11 +124,13 @@ UNIFORM_OF_ADAPTIVE = Claim(
     "With uniform weights, {unsettled}. Other weights give asymptotic normality but require every arm's "
     "propensity.",
     "note",
+    short="uniform weights",
 )
 TWO_POINT_DECAY = Claim(
     "two_point_decay",
     "Two-point weights assume that the propensity floor decays as t^-{decay:g}, where t is the round number.",
     "note",
+    short="two-point weights",
 )
 CHOSEN_ALONE_IN_BATCHES = Claim(
     "chosen_alone_in_batches",
@@ -167,6 +174,7 @@ FIT = (
         "drift shared by all arms cancels. Under parallel drift, the estimand is the average difference "
         "over all rounds.",
         "note",
+        short="weights shared by all arms",
     ),
     Claim(
         "combined_by",
@@ -174,6 +182,7 @@ FIT = (
         "time, its weighted average is estimated (unweighted if weights='uniform'). Weights are based on "
         "{by}.",
         "note",
+        short="one weight for both arms",
     ),
     propensities.UNIFORM_FOR_CONTEXTS,
     UNIFORM_OF_ADAPTIVE,
@@ -181,6 +190,7 @@ FIT = (
         "lagged",
         "Square-root weights differ between arms and are based on {by}.",
         "note",
+        short="square-root weights by arm",
     ),
     Claim(
         "two_point_by_context",

@@ -9,6 +9,7 @@ NORMAL = Claim(
     "inference.winners.winner_law.WinnerLaw",
     "arm estimates are jointly normal with known covariance",
     "assumes",
+    short="jointly normal estimates",
 )
 
 NO_ERROR = Claim("without_error", "no standard error is available for {arms}", "needs")
@@ -105,28 +106,33 @@ HELD_OUT = Claim(
     "Arm {arm!r} was selected as the best in the first {first:,} rounds. Results use only the last "
     "{last:,} rounds, which did not affect this selection, so no adjustment is needed.",
     "note",
+    short="arm selected in the first {first:,} rounds",
 )
 HYBRID = Claim(
     "inference.winners.winner_law.WinnerLaw.of",
     "The hybrid method is used: {reason}.",
     "note",
+    short="hybrid interval for the selected arm",
 )
 CONDITIONAL = Claim(
     "inference.winners.winner_law.WinnerLaw.of",
     "The conditional method is used: {reason}. Conditional intervals may be very wide.",
     "note",
+    short="conditional interval for the selected arm",
 )
 PROJECTION = Claim(
     "inference.winners.winner_law.WinnerLaw.of",
     "The projection method is used: the interval for the selected arm is taken from simultaneous "
     "intervals for all arms.",
     "note",
+    short="simultaneous interval for the selected arm",
 )
 TIED = Claim(
     "inference.winners.winner_law.WinnerLaw.of",
     "The winner is tied with another arm, so the estimates alone did not determine the selection; the "
     "projection interval is shown.",
     "note",
+    short="simultaneous interval for the selected arm",
 )
 PROJECTED = Claim(
     "inference.winners.exact.serves",
@@ -135,4 +141,5 @@ PROJECTED = Claim(
     "is not adjusted for selection.",
     "note",
     phrases={"uncommon": UNCOMMON},
+    short="simultaneous exact interval for the selected arm",
 )

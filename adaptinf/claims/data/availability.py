@@ -30,18 +30,21 @@ DIFFERS_AS_MUCH = Claim(
     "differences between arms are the same in included and excluded rounds",
     "assumes",
     check="elsewhere_found",
+    short="equal differences in excluded rounds",
 )
 """Of three arms and more some differences are seen in both."""
 SAME_ELSEWHERE = Claim(
     "same_elsewhere",
     "{same} the same in excluded rounds as in those used for estimation",
     "assumes",
+    short="excluded rounds are alike",
 )
 """No log can tell: rounds are excluded because one of the arms in question had no rewards there."""
 LEFT_OUT = Claim(
     "left_out",
     "Rounds in which {arm} has propensity 0 are excluded ({left} of {rounds} rounds).",
     "note",
+    short="{left} of {rounds} rounds without {arm} left out",
 )
 DIFFERENT_ROUNDS = Claim(
     "different_rounds",

@@ -5,7 +5,10 @@ from __future__ import annotations
 from adaptinf.claims.claim import Claim
 
 ADJUSTED = Claim(
-    "inference.arms.data.covariate_adjustment.adjusted", "Estimates are adjusted for {names}.", "note"
+    "inference.arms.data.covariate_adjustment.adjusted",
+    "Estimates are adjusted for {names}.",
+    "note",
+    short="adjusted for {names}",
 )
 """Where neither variance is known."""
 VARIANCE = Claim(
@@ -13,13 +16,20 @@ VARIANCE = Claim(
     "Covariate adjustment uses {names}. Variances are {ratio} times those obtained with the same "
     "weights but with {means} as outcome predictions.",
     "note",
+    short="adjusted for {names}",
 )
 TAKEN_OUT = Claim(
     "inference.arms.data.covariate_adjustment.covariate_verdict",
     "adjustment for {names} reduces the residual variance of rewards",
     "reason",
 )
-UNMOVED = Claim("adjusted_by", "arm assignment does not affect {names}", "assumes", check="covariates_found")
+UNMOVED = Claim(
+    "adjusted_by",
+    "arm assignment does not affect {names}",
+    "assumes",
+    check="covariates_found",
+    short="arms do not affect {names}",
+)
 MOVED = Claim(
     "inference.arms.data.covariate_adjustment.moved_covariates",
     "the propensities do not explain how {name} differs between arms (arm {arm!r}, p = {p:.1g}); "

@@ -9,12 +9,19 @@ AS_STATED = Claim(
     "as_stated",
     "each reward is observed with its logged observation probability, independently of the reward's value",
     "assumes",
+    short="observation probabilities are right",
 )
-AT_RANDOM = Claim("at_random", "rewards are missing at random given {given}", "assumes")
+AT_RANDOM = Claim(
+    "at_random",
+    "rewards are missing at random given {given}",
+    "assumes",
+    short="missing at random given {given}",
+)
 STEADY = Claim(
     "estimates_shares",
     "either observation probabilities or arm means are time-invariant",
     "assumes",
+    short="constant observation rates or means",
 )
 TOO_MANY_VALUES = Claim(
     "left_out",
@@ -25,6 +32,7 @@ WEIGHTED = Claim(
     "weighted",
     "Scores are divided by the observed proportion of earlier rewards in the arm{within}.",
     "note",
+    short="weighted by observed shares",
 )
 BEFORE_OBSERVED = Claim(
     "before_observed",
@@ -63,4 +71,5 @@ ENDS = Claim(
     "whatever the missing values; p-values are computed from the bound nearer the null value, or equal "
     "1 if the bounds contain it.",
     "note",
+    short="bounds over all missing values",
 )

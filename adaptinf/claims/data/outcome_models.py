@@ -40,4 +40,5 @@ OWN = Claim(
     "User-supplied outcome predictions are assumed not to use rewards from the same round or later "
     "rounds; the log cannot confirm this.",
     "assumes",
+    short="predictions use no later rewards",
 )

@@ -14,6 +14,7 @@ ESTIMATED = Claim(
     "Each ratio is the mean of {reward} divided by the mean of {below}, estimated with the same method "
     "and weights. Standard errors use the delta method. Arm means of {below} (standard errors): {means}.",
     "note",
+    short="ratio to {below}",
 )
 FEW_ROUNDS = Claim(
     "inference.arms.data.ratio_metrics.without_ratio",

@@ -10,21 +10,25 @@ EFFECT = Claim(
     "effects of assignment: on rewards, {effect:.4g} (standard error {effect_error:.2g}), and on "
     "receipt of {treatment}, {share:.4g} (standard error {share_error:.2g}).",
     "note",
+    short="effect on compliers",
 )
 EXCLUSION = Claim(
     "inference.arms.data.noncompliance.received_effect",
     "assignment affects rewards only through the arm received (exclusion restriction)",
     "assumes",
+    short="exclusion restriction",
 )
 MONOTONE = Claim(
     "inference.arms.data.noncompliance.received_effect",
     "there are no defiers (monotonicity)",
     "assumes",
+    short="no defiers",
 )
 STEADY = Claim(
     "inference.arms.data.noncompliance.received_effect",
     "the compliance rate and the causal effect on compliers are constant over time",
     "assumes",
+    short="constant compliance and effect",
 )
 ANDERSON_RUBIN = Claim(
     "inference.arms.data.noncompliance.received_effect",

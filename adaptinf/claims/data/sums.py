@@ -30,7 +30,10 @@ WEIGHTS_NEED = (EQUAL_WEIGHTS, BY_ROUND, OF_SHARES, MOVING)
 """Of weights other than uniform ones."""
 
 READ = Claim(
-    "read", "Estimates are computed from sums by {by} ({rounds:,} rounds in {batches:,} batches).", "note"
+    "read",
+    "Estimates are computed from sums by {by} ({rounds:,} rounds in {batches:,} batches).",
+    "note",
+    short="from sums by {by}",
 )
 SHARES_STAND_IN = Claim(
     "sums.shares",

@@ -49,6 +49,7 @@ WEIGHED_CONTEXTS = Claim(
     "the effect model is correctly specified, or contexts do not affect propensities (otherwise "
     "{weights} over-represent some contexts)",
     "assumes",
+    short="right effect model, or propensities that ignore contexts",
 )
 ASSUMES = (
     contexts.NOT_BY_PAST,
@@ -64,6 +65,7 @@ FORMULA = Claim(
     "Estimates are coefficients of the linear projection of the effect onto {formula}, with "
     "{covariance} standard errors.",
     "note",
+    short="projection of the effect on {formula}",
 )
 SATURATED = Claim(
     "is_saturated",
@@ -104,17 +106,17 @@ ALONE_BY_HC = Claim(
     "inference.effects.projections.weighted_projection.standard_errors",
     "HC2 and HC3 cannot be computed, because the following rounds (numbered from 0) have leverage 1: "
     "{rounds}. HC0 and HC1 remain available.",
-    "note",
+    "missing",
 )
 FEW_ROUNDS = Claim(
     "inference.effects.projections.weighted_projection.standard_errors",
     "With {n} rounds and {columns} coefficients, no degrees of freedom remain for standard errors.",
-    "note",
+    "missing",
 )
 NO_SPREAD = Claim(
     "inference.effects.projections.weighted_projection.standard_errors",
     "Standard errors cannot be given, because the scores have no residual variation.",
-    "note",
+    "missing",
 )
 FIT = (
     *ASSUMES,

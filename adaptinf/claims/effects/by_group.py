@@ -12,22 +12,22 @@ from adaptinf.claims.privacy import releases
 NEITHER_ARM = Claim(
     "inference.effects.group_facts.gap_notes",
     "For {terms}, the effect cannot be estimated, because neither arm was observed in the rounds used.",
-    "note",
+    "missing",
 )
 ONE_ARM_MISSING = Claim(
     "inference.effects.group_facts.gap_notes",
     "No effect can be estimated for {terms}, because one of the two arms was never observed.",
-    "note",
+    "missing",
 )
 SINGLE_REWARD = Claim(
     "inference.effects.group_facts.gap_notes",
     "For {terms}, one arm has only one reward, so the standard error is undefined.",
-    "note",
+    "missing",
 )
 NO_VARIATION = Claim(
     "inference.effects.group_facts.gap_notes",
     "No standard error can be computed for {terms}: rewards do not vary in either arm.",
-    "note",
+    "missing",
 )
 SMALL_GROUPS = Claim(
     "inference.effects.group_facts.gap_notes",
@@ -46,7 +46,7 @@ EMPTY_INTERVAL = Claim(
     "empty_interval",
     "The 95% interval is empty for {terms}, because the privacy noise is large enough that the estimate "
     "lies far outside the range of possible effects.",
-    "note",
+    "missing",
 )
 CHOSEN = Claim(
     "inference.effects.cate.default_method",
@@ -123,6 +123,7 @@ NO_DRIFT = Claim(
     "each arm's mean reward within a group is constant over time",
     "assumes",
     check="drift_found",
+    short="no drift within groups",
 )
 WEIGHTED_ASSUMES = (
     *propensities.ASSUMES,
@@ -150,6 +151,7 @@ COMBINED = Claim(
     "In each round, both arms receive the same weight, (1/e1 + 1/e0)^(-1/2), where e1 and e0 are their "
     "propensities. With weights='uniform', the unweighted average effect over time is estimated.",
     "note",
+    short="one weight for both arms",
 )
 SQRT = Claim(
     "is_sqrt",
@@ -157,8 +159,11 @@ SQRT = Claim(
     "therefore weight time periods differently, and under drift their difference does not estimate an "
     "average effect.",
     "note",
+    short="square-root weights by arm",
 )
-UNIFORM = Claim("uniform_weights", "All rounds have equal weight; {unsettled}.", "note")
+UNIFORM = Claim(
+    "uniform_weights", "All rounds have equal weight; {unsettled}.", "note", short="uniform weights"
+)
 WEIGHTED = (
     *WEIGHTED_ASSUMES,
     Part("rounds_notes", "note"),
@@ -214,7 +219,7 @@ GROUPS_ALONE = Claim(
 GROUPS_WITHOUT_BATCH = Claim(
     "inference.effects.groups_of_sums.SumsQuestion.usable",
     "For {terms}, the two arms were never available in the same batch, so there is no effect estimate.",
-    "note",
+    "missing",
 )
 
 # Comparisons of groups
@@ -239,7 +244,7 @@ SHARED_UNITS = Claim(
 NO_TEST = Claim(
     "inference.effects.comparisons.GroupResults.interactions",
     "{terms}: the effects cannot be compared, because at least one of them has no standard error.",
-    "note",
+    "missing",
 )
 TOO_FEW_GROUPS = Claim(
     "inference.effects.comparisons.GroupResults.heterogeneity",

@@ -17,4 +17,5 @@ ADAPTIVE = Claim(
     "log.promises.Promises.adaptive_told",
     "assignment {reacted} to outcomes, as declared by the user",
     "assumes",
+    short="assignment {reacted} to outcomes",
 )

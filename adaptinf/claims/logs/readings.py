@@ -90,7 +90,8 @@ UNUSED_COLUMNS = Claim(
     "cli.analyze_command.with_unused",
     "Columns not used: {names}. If a column could have influenced the choice of arms, declare the "
     "column as a context (--context).",
-    "note",
+    "advice",
+    short="columns not used: {names}",
 )
 UNUSED = Claim("log.reading.named_log", "columns not used: {names}", "note")
 
@@ -204,6 +205,7 @@ LATE = Claim(
     "are assumed to depend only on outcomes observed by the time of assignment, which cannot be checked "
     "from a log.",
     "assumes",
+    short="propensities ignore late outcomes",
 )
 SHOWN_LATE = Claim(
     "log.storage.view.LogColumns.outcomes_told",

@@ -18,6 +18,7 @@ MARKED = Claim(
     "Results use {kept} of {rounds} rounds, specified by the rounds argument; the choice of rounds is "
     "assumed not to depend on rewards.",
     "assumes",
+    short="{kept} of {rounds} rounds, chosen without looking at rewards",
 )
 SUMS = Claim("sums.Sums", "Sums: {total:,} rounds in {batches:,} batches, {arms} arms ({labels})", "note")
 COPIES = Claim(

@@ -10,12 +10,14 @@ CONTEXT_FREE = Claim(
     "contexts did not affect assignment, as the log states",
     "assumes",
     check="contexts_found",
+    short="assignment ignored contexts",
 )
 NOT_ADAPTIVE = Claim(
     "profile.states_not_adaptive",
     "earlier rewards had no effect on assignment (as stated in the log)",
     "assumes",
     check="profile.reaction_found",
+    short="assignment did not react to rewards",
 )
 REACTED = Claim(
     "inference.validity.profile.LogProfile.reaction_found",

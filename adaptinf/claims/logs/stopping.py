@@ -42,7 +42,9 @@ COUNTED = Claim(
     "note",
 )
 
-ASSUMED_FIXED = Claim("is_unstated", "the number of rounds was fixed in advance", "assumes")
+ASSUMED_FIXED = Claim(
+    "is_unstated", "the number of rounds was fixed in advance", "assumes", short="fixed number of rounds"
+)
 STOPPED = Claim(
     "stopped_by_hand",
     "the trial was stopped early, after {rounds} ({reason!r}), so fixed-sample p-values and intervals "
@@ -68,4 +70,5 @@ UNSTATED = Claim(
     "log.stopping.Stopping.told",
     "the log states no stopping rule, so a fixed sample size is assumed",
     "assumes",
+    short="fixed number of rounds (none stated)",
 )

@@ -35,6 +35,7 @@ REPORTS_ALONE = Claim(
     "Estimates are based only on released sums of noisy reports. Each mean averages over the "
     "distribution of contexts within its bin.",
     "note",
+    short="from released sums",
 )
 COIN = Claim(
     "coin",
@@ -52,7 +53,7 @@ NO_ESTIMATE = Claim(
     "no_estimate",
     "Privacy noise may dominate the counts for {terms}, so no estimate is given. Confidence intervals "
     "remain valid.",
-    "note",
+    "missing",
 )
 WHOLE_RANGE = Claim(
     "whole_range",

@@ -21,6 +21,7 @@ CLIPPED = Claim(
     "inference.released.group_effects.released_effects",
     "Rewards were clipped to [0, 1], and the estimate refers to the clipped rewards.",
     "note",
+    short="rewards clipped to [0, 1]",
 )
 INVERTED = Claim(
     "inference.released.effects.NoisyEffect.interval",
@@ -80,17 +81,18 @@ SMALL_COUNT = Claim(
     "inference.released.group_effects.released_effects",
     "No estimate is given for {terms}: the released count, {count:.1f}, does not exceed the required "
     "minimum of {least:.1f}.",
-    "note",
+    "missing",
 )
 NOT_RELEASED = Claim(
     "inference.released.group_effects.released_effects",
     "No estimate was released for {terms}, because there were too few arrivals or an arm was never chosen.",
-    "note",
+    "missing",
 )
 SUMS_ALONE = Claim(
     "inference.released.group_effects.released_effects",
     "Each estimate uses only the group's released contrast sum and count of randomised rounds.",
     "note",
+    short="from released sums",
 )
 VARIANCE_OF_SUMS = Claim(
     "inference.released.group_effects.released_effects",
@@ -101,6 +103,7 @@ MEANS_ALONE = Claim(
     "inference.released.group_effects.released_effects",
     "Estimates use only the released differences in means and their numbers of rounds (released as length).",
     "note",
+    short="from released differences",
 )
 VARIANCE_OF_MEANS = Claim(
     "inference.released.group_effects.released_effects",
@@ -112,14 +115,17 @@ VARIANCE_OF_MEANS = Claim(
 # Two arms
 
 NAMED_BEFORE = Claim(
-    "several_pairs", "the two arms were chosen before the trial (otherwise set named='after')", "assumes"
+    "several_pairs",
+    "the two arms were chosen before the trial (otherwise set named='after')",
+    "assumes",
+    short="arms named before the trial",
 )
 PAIR_ASSUMES = (stationarity.MEANS_STAY, contexts.NO_PART, NAMED_BEFORE)
 EMPTY = Claim(
     "inference.arms.data.arms_of_releases.published",
     "The confidence interval is empty, because the released difference, which includes privacy noise, "
     "lies too far outside [-1, 1].",
-    "note",
+    "missing",
 )
 NAMED_AFTER = Claim(
     "inference.released.pair_effects.pair_effect",
@@ -154,6 +160,7 @@ EPOCH_ALONE = Claim(
     "The difference uses only the released means of epoch {epoch}, the last epoch that both arms "
     "reached (pulls per arm: {pulls:,}).",
     "note",
+    short="from the released means of epoch {epoch}",
 )
 EPOCH_SHARE = Claim(
     "inference.released.pair_effects.epoch_share",
@@ -187,6 +194,7 @@ IN_TIME_ALONE = Claim(
     "within {window:,} subsequent enrolments. Reporting delays are assumed to be independent of "
     "outcomes, which cannot be tested.",
     "note",
+    short="released successes and failures",
 )
 MANSKI = Claim(
     "inference.released.in_time.in_time_means",
@@ -198,5 +206,5 @@ MANSKI = Claim(
 DROWNED = Claim(
     "inference.released.in_time.InTimeReference.valid",
     "No success rate is estimated for {terms}, because the released counts may consist mostly of noise.",
-    "note",
+    "missing",
 )

@@ -43,7 +43,7 @@ CONSTANT_IN_A_BATCH = Claim(
     "constant_in_a_batch",
     "No estimates are available, because the regression fits the rewards of at least one batch exactly, "
     "which leaves zero residual variance in that batch.",
-    "note",
+    "missing",
 )
 BATCHED = (
     regressions.CONSTANT,
@@ -51,12 +51,14 @@ BATCHED = (
         "always",
         "within each batch, errors have equal variance and are independent of earlier rounds",
         "assumes",
+        short="equal variances within batches, independent of the past",
     ),
     *regressions.HEAD,
     Claim(
         "over_batches",
         "Estimates combine separate least-squares fits to each of the {batches} batches.",
         "note",
+        short="combined over {batches} batches",
     ),
     LEFT_OUT,
     Claim("by_student", "Tests are exact if errors are normal.", "note"),
@@ -162,13 +164,21 @@ HALF_RANGE = Claim(
     "phrase",
 )
 SUB_GAUSSIAN = Claim(
-    "sub_gaussian", "errors are sub-Gaussian with scale parameter {scale:g} ({source})", "assumes"
+    "sub_gaussian",
+    "errors are sub-Gaussian with scale parameter {scale:g} ({source})",
+    "assumes",
+    short="sub-Gaussian errors, scale {scale:g}",
 )
 ELLIPSOID = (
     regressions.LINEAR,
     regressions.CONSTANT,
     SUB_GAUSSIAN,
-    Claim("norm_bound", "the coefficient vector has Euclidean norm at most {bound:g}", "assumes"),
+    Claim(
+        "norm_bound",
+        "the coefficient vector has Euclidean norm at most {bound:g}",
+        "assumes",
+        short="coefficients of norm {bound:g} at most",
+    ),
     *regressions.HEAD,
     Claim(
         "ridge",
@@ -208,7 +218,12 @@ NEEDS_A_FIXED_DESIGN = Claim(
 )
 ANYTIME_NEEDS = (NEEDS_A_FIXED_DESIGN,)
 ANYTIME = (
-    Claim("always", "rewards did not influence later arm assignments or covariates", "assumes"),
+    Claim(
+        "always",
+        "rewards did not influence later arm assignments or covariates",
+        "assumes",
+        short="assignment did not react to rewards",
+    ),
     regressions.LINEAR,
     regressions.CONSTANT,
     regressions.NORMAL,

@@ -112,40 +112,44 @@ COVARIANCE = (
         "Standard errors are classical and assume equal error variances; tests use the t and F "
         "distributions.",
         "note",
+        short="classical standard errors",
     ),
     Claim(
         "by_cluster",
         "The covariance estimator is cluster-robust ({units} units). Tests use G - 1 degrees of freedom, "
         "where G is the number of units, and are accurate only with many units.",
         "note",
+        short="errors clustered by unit",
     ),
     Claim(
         "bias_reduced",
         "CR2 standard errors allow for correlation within units ({units} units). The t tests use "
         "Satterthwaite degrees of freedom; joint tests are approximate Hotelling T-squared (AHT) tests.",
         "note",
+        short="CR2 errors by unit",
     ),
     Claim(
         "robust",
         "The {kind} covariance estimator allows for unequal error variances; t and F tests are approximate.",
         "note",
+        short="{kind} standard errors",
     ),
 )
 NO_RESIDUAL = Claim(
     "no_residual",
     "Standard errors require more rounds than columns in the design matrix ({n} rounds, {p} columns).",
-    "note",
+    "missing",
 )
 EQUAL_REWARDS = Claim(
-    "constant", "Standard errors are undefined, because all rewards in the regression are equal.", "note"
+    "constant", "Standard errors are undefined, because all rewards in the regression are equal.", "missing"
 )
-EXACT_FIT = Claim("exact_fit", "The fit is exact, so standard errors are undefined.", "note")
-ONE_UNIT = Claim("one_unit", "Clustered standard errors are undefined with a single unit.", "note")
+EXACT_FIT = Claim("exact_fit", "The fit is exact, so standard errors are undefined.", "missing")
+ONE_UNIT = Claim("one_unit", "Clustered standard errors are undefined with a single unit.", "missing")
 DECIDED_ALONE = Claim(
     "decided_alone",
     "Leverage is 1 in {rounds} of the rounds, so the {kind} covariance matrix is undefined. HC0, HC1 "
     "and classical standard errors are available.",
-    "note",
+    "missing",
 )
 NO_ERRORS = (NO_RESIDUAL, EQUAL_REWARDS, EXACT_FIT, ONE_UNIT, DECIDED_ALONE)
 """Why there are no standard errors; the first that is so is said."""
@@ -153,7 +157,7 @@ DECIDED_BY_A_UNIT = Claim(
     "decided_by_a_unit",
     "The standard errors of {terms} are omitted, because each of these coefficients is determined by a "
     "single unit.",
-    "note",
+    "missing",
 )
 _ERRORS = (*COVARIANCE, Part("no_errors", "note"), DECIDED_BY_A_UNIT)
 

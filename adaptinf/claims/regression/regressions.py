@@ -7,12 +7,13 @@ from adaptinf.claims.rare_outcomes import UNCOMMON
 
 # What regressions assume
 
-LINEAR = Claim("always", "the mean reward is linear in the regressors", "assumes")
+LINEAR = Claim("always", "the mean reward is linear in the regressors", "assumes", short="linear mean reward")
 CONSTANT = Claim(
     "always",
     "the coefficients do not change over time",
     "assumes",
     check="drift_found",
+    short="constant coefficients",
 )
 COEFFICIENTS_DRIFT = Claim(
     "inference.regression.facts.regression_facts.RegressionFacts.drift_found",
@@ -25,9 +26,19 @@ NO_TREND = Claim(
     "No arm's residuals show evidence of a linear trend; the test does not detect cyclic changes.",
     "note",
 )
-EQUAL_VARIANCES = Claim("always", "errors have equal variances", "assumes")
-NORMAL = Claim("always", "errors are independent and normal, with equal variances", "assumes")
-SAME_CONTEXTS = Claim("always", "contexts have the same distribution in all rounds", "assumes")
+EQUAL_VARIANCES = Claim("always", "errors have equal variances", "assumes", short="equal error variances")
+NORMAL = Claim(
+    "always",
+    "errors are independent and normal, with equal variances",
+    "assumes",
+    short="independent normal errors, equal variances",
+)
+SAME_CONTEXTS = Claim(
+    "always",
+    "contexts have the same distribution in all rounds",
+    "assumes",
+    short="contexts have one distribution",
+)
 
 # Which rounds, and which adjustment
 
@@ -48,7 +59,7 @@ ROUNDS_OF_ARM = Claim(
     "note",
 )
 NEVER_CHOSEN = Claim(
-    "never_chosen", "No coefficient is estimated for arms without observations: {arms}.", "note"
+    "never_chosen", "No coefficient is estimated for arms without observations: {arms}.", "missing"
 )
 HEAD = (
     Claim("all_rounds", "The model {formula} is fitted to all {n} rounds.", "note"),
@@ -92,7 +103,7 @@ NO_SANDWICH = Claim(
     "caution",
 )
 UNITS = (Part("units_ignored", "caution"), NO_SANDWICH, Part("few_units", "caution"))
-PERFECT = Claim("perfect", "All residuals are zero, so tests and intervals are undefined.", "note")
+PERFECT = Claim("perfect", "All residuals are zero, so tests and intervals are undefined.", "missing")
 
 # Why there is no default, and what to do
 

@@ -61,13 +61,19 @@ PASSED_OVER = (
 
 # What its table says
 
-SHARED_WEIGHTS = Claim("shared", "{kind} weights are used, with one weight per round{all}{by}.", "note")
+SHARED_WEIGHTS = Claim(
+    "shared",
+    "{kind} weights are used, with one weight per round{all}{by}.",
+    "note",
+    short="one weight a round",
+)
 PROJECTED = Claim(
     "projected",
     "Arm coefficients are projections of AIPW contrasts with arm {arm!r}, based on outcome models "
     "fitted to earlier rounds. Other coefficients are fitted to the residuals by least squares "
     "(weights: round weight divided by propensity).",
     "note",
+    short="projected AIPW contrasts",
 )
 COMPARED_WHERE_POSSIBLE = Claim(
     "compared_where_possible",
@@ -89,6 +95,7 @@ SHARED = (
         "All coefficients are estimated by weighted least squares, with weights equal to the round weight "
         "divided by the chosen arm's propensity.",
         "note",
+        short="weighted by round weight / propensity",
     ),
     Claim(
         "shared_errors",
@@ -114,7 +121,12 @@ GIVEN_TARGET = Claim(
     "phrase",
 )
 OWN = (
-    Claim("own", "Weights are sqrt(target probability / propensity); the target policy is {target}.", "note"),
+    Claim(
+        "own",
+        "Weights are sqrt(target probability / propensity); the target policy is {target}.",
+        "note",
+        short="square-root importance weights",
+    ),
     Claim(
         "own_errors",
         "The sandwich covariance allows error variances to depend on arm and context but not on time. "
@@ -126,12 +138,12 @@ OWN = (
 DECIDED_ALONE = Claim(
     "decided_alone",
     "No standard errors are available, because a single round determines at least one coefficient.",
-    "note",
+    "missing",
 )
 FEW_WITH_WEIGHT = Claim(
     "few_with_weight",
     "Arms with fewer than two positively weighted rewards have no standard error.",
-    "note",
+    "missing",
 )
 NO_ERRORS = (DECIDED_ALONE, FEW_WITH_WEIGHT, regressions.PERFECT)
 """Why there are no standard errors; the first that is so is said."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -154,21 +155,9 @@ class Diagnosis:
         from adaptinf.inference.results.summary import ResultSummary
         from adaptinf.inference.results.tables import plain_table
 
-        rows = []
-        for check in self.checks:
-            whole = not math.isnan(check.statistic) and check.statistic == round(check.statistic)
-            figure = f"{check.statistic:,.0f}" if whole else format_number(check.statistic)
-            rows.append(
-                [
-                    check.name,
-                    check.term,
-                    check.measure,
-                    "" if math.isnan(check.statistic) else figure,
-                    "" if math.isnan(check.log_pvalue) else format_pvalue(check.log_pvalue),
-                    "" if math.isnan(check.log_adjusted) else format_pvalue(check.log_adjusted),
-                    check.verdict,
-                ]
-            )
+        rows: list[list[str]] = []
+        for name, checks in groupby(self.checks, key=lambda check: check.name):
+            rows += [[name, *[""] * 6], *map(_row, checks)]
         table = plain_table(rows, ["", "of", "measure", "value", "P", "Holm", "verdict"], "lllrrrl")
         return ResultSummary("Diagnosis of the Log", [table], [*self._advice(), *self.notes])
 
@@ -186,6 +175,17 @@ class Diagnosis:
 
     def _repr_html_(self) -> str:
         return self.summary().as_html()
+
+
+def _row(check: Check) -> list[str]:
+    """Cells of a check below its name."""
+    whole = not math.isnan(check.statistic) and check.statistic == round(check.statistic)
+    figure = f"{check.statistic:,.0f}" if whole else format_number(check.statistic)
+    pvalues = [
+        "" if math.isnan(log_p) else format_pvalue(log_p) for log_p in (check.log_pvalue, check.log_adjusted)
+    ]
+    value = "" if math.isnan(check.statistic) else figure
+    return ["", check.term, check.measure, value, *pvalues, check.verdict]
 
 
 class NotesFacts:

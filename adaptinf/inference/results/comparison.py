@@ -1,24 +1,29 @@
-"""Several results side by side."""
+"""Several results side by side, a column each."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from adaptinf.claims import tables
+from adaptinf.claims import Claim, Said, tables, units
+from adaptinf.claims.data import covariates
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.fit_results import Results
-from adaptinf.inference.results.tables import format_number, format_pvalue
-from adaptinf.parameters import check_alpha, refuse
+from adaptinf.inference.results.tables import format_number, format_pvalue, said_of
+from adaptinf.parameters import BOOLEAN, OneOf, check_alpha, refuse
+from adaptinf.texts import shown
 
 if TYPE_CHECKING:
     from adaptinf.inference.results.summary import ResultSummary
 
+_Term = tuple[str, int]
 _NOTES = 3
+_BELOW = ("interval", "std_error", "p_value")
 
 
 def _corrected_label(result: Results) -> str:
@@ -36,6 +41,106 @@ def _listed(names: list[str]) -> str:
     return ", ".join(names)
 
 
+def _numbered(terms: Sequence[str]) -> list[_Term]:
+    """Terms with how often each came before: labels such as 1 and "1" look alike."""
+    return [(term, terms[:place].count(term)) for place, term in enumerate(terms)]
+
+
+def _factor(term: str, factors: Sequence[str]) -> str | None:
+    """The factor of whose levels a coefficient is one, but no interaction of it; of those that are named."""
+    alone = term.endswith("]") and ":" not in term
+    return next((factor for factor in factors if alone and term.startswith(f"{factor}[")), None)
+
+
+def _noted(result: Results, value: str, *kinds: Claim) -> str:
+    """A value of a note under a table, found by what it claims; empty without that note."""
+    found = [note for note in result.notes if isinstance(note, Said) and note.claim in kinds]
+    return f"{found[0].values[value]}" if found else ""
+
+
+def _rounds(result: Results) -> str:
+    return f"{getattr(result, 'nobs', result.facts.n_rounds):,}"
+
+
+def _errors(result: Results) -> str:
+    """What standard errors allow for: of a regression, its covariance."""
+    kind = getattr(result, "covariance_type", "")
+    return kind or ("by unit" if _noted(result, "units", units.ERRORS) else "")
+
+
+_FOOT: Mapping[str, Callable[[Results], str]] = {
+    "Model": lambda result: result.model,
+    "Outcome": lambda result: result.facts.outcome,
+    "Design": lambda result: result.facts.design or "unknown",
+    "Rounds": _rounds,
+    "Units": lambda result: _noted(result, "units", units.ERRORS),
+    "Estimator": lambda result: result.estimator,
+    "Weights": lambda result: result.weights or "",
+    "Adjustment": lambda result: getattr(result, "adjustment", ""),
+    "Covariates": lambda result: _noted(result, "names", covariates.ADJUSTED, covariates.VARIANCE),
+    "Std. errors": _errors,
+    "Null": lambda result: f"{result.null:g}" if result.null else "",
+    "Corrected rows": _corrected_label,
+}
+"""Lines below the estimates, and what of a result stands in them; a line without any is left out."""
+_IF_DIFFERENT = ("Model", "Outcome", "Design")
+_STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
+
+
+class _Column:
+    """The cells of one result in a printed comparison."""
+
+    def __init__(self, result: Results, table: Comparison) -> None:
+        self.corrected = result.correction is not None
+        self._result, self._table = result, table
+        self._places = {term: place for place, term in enumerate(_numbered(result.terms))}
+        self._logs = {"own": result.log_pvalues.to_numpy()}
+        self._limits = {"own": result.conf_int(table.alpha).to_numpy()}
+        if self.corrected:
+            self._logs["corrected"] = result.log_pvalues_corrected.to_numpy()
+            self._limits["corrected"] = result.conf_int_corrected(table.alpha).to_numpy()
+
+    def estimate(self, term: _Term) -> str:
+        """The estimate, with its stars."""
+        if term not in self._places:
+            return ""
+        place = self._places[term]
+        valid = self.corrected or self._result.validity != "not valid"
+        log_p = self._logs["corrected" if self.corrected else "own"][place]
+        earned = (sign for level, sign in _STARS if log_p <= math.log(level))
+        stars = next(earned, "") if self._table.stars and valid else ""
+        return format_number(self._result.estimate[place]) + stars
+
+    def below(self, term: _Term) -> str:
+        """What stands below it."""
+        if self._table.below == "std_error" and term in self._places:
+            return f"({format_number(self._result.std_error[self._places[term]])})"
+        return self._inference(term, "own")
+
+    def below_corrected(self, term: _Term) -> str:
+        """The same corrected for adaptive collection, an interval below standard errors."""
+        return self._inference(term, "corrected") if self.corrected else ""
+
+    def _inference(self, term: _Term, kind: str) -> str:
+        if term not in self._places:
+            return ""
+        place = self._places[term]
+        if self._table.below == "p_value":
+            return f"({format_pvalue(self._logs[kind][place])})"
+        low, high = self._limits[kind][place].tolist()
+        return "no interval" if math.isnan(low + high) else f"[{format_number(low)}, {format_number(high)}]"
+
+
+def _term_rows(term: _Term, columns: Sequence[_Column]) -> list[list[str]]:
+    """Rows of one term."""
+    rows = [
+        [term[0], *(column.estimate(term) for column in columns)],
+        ["", *(column.below(term) for column in columns)],
+    ]
+    corrected = [column.below_corrected(term) for column in columns]
+    return [*rows, *([[f"{term[0]}, corrected", *corrected]] if any(corrected) else [])]
+
+
 @dataclass(frozen=True, eq=False)
 class Comparison:
     """A table of results; made by `compare`.
@@ -46,10 +151,19 @@ class Comparison:
         What is compared.
     alpha : float
         One minus the level of the intervals.
+    below : {"interval", "std_error", "p_value"}
+        What stands below each estimate of the printed table.
+    stars : bool
+        Whether estimates have stars.
+    fixed_effects : tuple of str
+        Factors whose coefficients are one line of the printed table.
     """
 
     results: Mapping[str, Results]
     alpha: float
+    below: str = "interval"
+    stars: bool = False
+    fixed_effects: tuple[str, ...] = ()
 
     def to_frame(self) -> pd.DataFrame:
         """One row per term and result.
@@ -61,23 +175,14 @@ class Comparison:
             label_corrected, p_value_corrected, conf_low_corrected and conf_high_corrected where a result has
             a correction. Terms in the order in which they first come.
         """
-        frame = self._with_logs()
-        return frame.drop(
-            columns=[name for name in ("log_p_value", "log_p_value_corrected") if name in frame]
-        )
-
-    def _with_logs(self) -> pd.DataFrame:
-        """The frame, with the logs of the p-values, which do not underflow."""
         parts = []
         for name, result in self.results.items():
             part = result.to_frame(self.alpha)
             part.insert(1, "method", name)
             part.insert(2, "label", result.validity)
-            part["log_p_value"] = result.log_pvalues.to_numpy()
             if result.correction is not None:
                 place = list(part).index("p_value_corrected")
                 part.insert(place, "label_corrected", _corrected_label(result))
-                part["log_p_value_corrected"] = result.log_pvalues_corrected.to_numpy()
             parts.append(part)
         frame = pd.concat(parts, ignore_index=True)
         if "label_corrected" in frame:
@@ -87,42 +192,56 @@ class Comparison:
         return frame.iloc[np.argsort(places, kind="stable")].reset_index(drop=True)
 
     def summary(self) -> ResultSummary:
-        """The table, as text, Markdown, LaTeX, HTML or CSV."""
+        """The table, one column a result: as text, Markdown, LaTeX, HTML, CSV or a Great Table."""
         from adaptinf.inference.results.summary import ResultSummary
         from adaptinf.inference.results.tables import plain_table
 
-        frame = self._with_logs()
-        headers = ["", "method", "label", "coef", "std err", "P", "low", "high"]
-        columns = ["estimate", "std_error", "log_p_value", "conf_low", "conf_high"]
-        if "label_corrected" in frame:
-            headers += ["corrected", "corrected P", "low", "high"]
-            columns += [
-                "label_corrected",
-                "log_p_value_corrected",
-                "conf_low_corrected",
-                "conf_high_corrected",
-            ]
-        rows = []
-        for record in frame.to_dict("records"):
-            cells = []
-            for name in columns:
-                value = record[name]
-                if "corrected" in name and not record["label_corrected"]:
-                    cells.append("")
-                elif name == "label_corrected":
-                    cells.append(value)
-                else:
-                    cells.append((format_pvalue if name.startswith("log_") else format_number)(float(value)))
-            rows.append([str(record["term"]), record["method"], record["label"], *cells])
-        aligns = "lll" + "".join("l" if name == "label_corrected" else "r" for name in columns)
-        table = plain_table(rows, headers, aligns)
+        columns = [_Column(result, self) for result in self.results.values()]
+        rows = [cells for term in self._shown_terms() for cells in _term_rows(term, columns)]
+        foot = [[name, *cells] for name, cells in self._foot().items()]
+        heads = ["", *(f"{name}\n({result.validity})" for name, result in self.results.items())]
+        aligns = "l" + "r" * len(columns)
+        table = plain_table([*rows, *foot], heads, aligns, folds=1, ruled=(len(rows) + 1,))
         notes = [
-            tables.COMPARED(alpha=self.alpha, nulls=self._nulls()),
+            *self._validity(),
             *self._logs(),
             *self._targets(),
-            *self._validity(),
+            *said_of(list(self.results), list(self.results.values()), lambda result: result.cautions),
+            *self._reading(),
         ]
         return ResultSummary("Comparison", [table], notes)
+
+    def _shown_terms(self) -> list[_Term]:
+        """Terms in the order in which they first come, but those of fixed effects."""
+        found = dict.fromkeys(term for result in self.results.values() for term in _numbered(result.terms))
+        return [term for term in found if _factor(term[0], self.fixed_effects) is None]
+
+    def _foot(self) -> dict[str, list[str]]:
+        """What a result is made of, a line each: those that some result has."""
+        results = list(self.results.values())
+        lines: dict[str, list[str]] = {
+            factor: ["yes" if any(_factor(x, (factor,)) for x in one.terms) else "no" for one in results]
+            for factor in self.fixed_effects
+        }
+        for name, read in _FOOT.items():
+            cells = [read(result) for result in results]
+            # What all share and is told by the rest, such as the model, is left out.
+            if any(cells) and (name not in _IF_DIFFERENT or len(set(cells)) > 1):
+                lines[name] = cells
+        return lines
+
+    def _reading(self) -> list[str]:
+        """How the numbers are to be read."""
+        notes: list[str] = [tables.COMPARED(below=self._below(self.below))]
+        return [*notes, tables.STARRED(nulls=self._nulls())] if self.stars else notes
+
+    def _below(self, kind: str) -> str:
+        """What stands below an estimate."""
+        if kind == "std_error":
+            return tables.STD_ERRORS()
+        if kind == "p_value":
+            return tables.P_VALUES(nulls=self._nulls())
+        return tables.INTERVALS(level=100.0 * (1.0 - self.alpha))
 
     def _nulls(self) -> str:
         """The values that the p-values are against, and whose they are where they differ."""
@@ -170,11 +289,12 @@ class Comparison:
         notes: list[str] = []
         bare = [name for name in naive if not kinds[name]]
         if bare:
-            notes.append(tables.BASELINES(results=", ".join(bare)))
+            notes.append(tables.BASELINES(results=_listed(bare)))
         for kind in ("exact", "asymptotic"):
             names = [name for name in kinds if kinds[name] == kind]
             if names:
-                notes.append(tables.CORRECTED_COLUMNS_VALID(results=", ".join(names), label=kind))
+                what = self._below("p_value" if self.below == "p_value" else "interval")
+                notes.append(tables.CORRECTED_ROWS_VALID(results=_listed(names), what=what, label=kind))
         return notes
 
     def __str__(self) -> str:
@@ -184,8 +304,14 @@ class Comparison:
         return self.summary().as_html()
 
 
-def compare(*results: Any, alpha: float = 0.05) -> Comparison:
-    """Put several results side by side.
+def compare(
+    *results: Any,
+    alpha: float = 0.05,
+    below: str = "interval",
+    stars: bool = False,
+    fixed_effects: Sequence[str] = (),
+) -> Comparison:
+    """Put several results side by side, a column each.
 
     Parameters
     ----------
@@ -194,16 +320,24 @@ def compare(*results: Any, alpha: float = 0.05) -> Comparison:
         have in the table.
     alpha : float
         One minus the level of the intervals, between 0 and 0.5.
+    below : {"interval", "std_error", "p_value"}
+        What stands below each estimate.
+    stars : bool
+        Whether estimates have one, two or three stars where their p-value is at most .05, .01 or .001: the
+        corrected one where there is one, and none in a column that is not valid.
+    fixed_effects : sequence of str
+        Factors of formulas, such as ``"C(day)"``: a line says who has them, in place of their coefficients.
 
     Returns
     -------
     Comparison
-        Prints as text; ``to_frame()`` has full precision, and ``summary()`` the other forms.
+        Prints as text; ``to_frame()`` has full precision, one row per term and result, and ``summary()`` the
+        other forms.
 
     Raises
     ------
     ParameterError
-        If there are no results, something else is among them, or alpha is out of range.
+        If there are no results, something else is among them, or an argument makes no sense.
 
     Notes
     -----
@@ -233,18 +367,25 @@ def compare(*results: Any, alpha: float = 0.05) -> Comparison:
     elif results and all(isinstance(one, Results) for one in results):
         given = _named(results)
     if not given:
-        shown = ", ".join(_kind(one) for one in results[:5]) or "nothing"
+        found = ", ".join(_kind(one) for one in results[:5]) or "nothing"
         problems.append(
             "give results by name, such as {'aipw': model.fit('aipw')}, or one after another, as in "
-            f"compare(first, second); got {shown}"
+            f"compare(first, second); got {found}"
         )
     for name, value in given.items():
         if not isinstance(value, Results):
             problems.append(f"{name!r:.60} is no result of a fit, but {_kind(value)}")
         if not isinstance(name, str):
             problems.append(f"names must be strings, got {name!r:.60}")
-    refuse("compare", problems)
-    return Comparison(dict(given), float(alpha))
+    factors = (fixed_effects,) if isinstance(fixed_effects, str) else tuple(fixed_effects)
+    terms = [term for one in given.values() if isinstance(one, Results) for term in one.terms]
+    problems += [
+        f"fixed_effects: no result has coefficients of {shown(factor)}, such as {factor}[...]"
+        for factor in factors
+        if not any(_factor(term, (str(factor),)) for term in terms)
+    ]
+    refuse("compare", [*problems, *OneOf(*_BELOW)("below", below), *BOOLEAN("stars", stars)])
+    return Comparison(dict(given), float(alpha), below, stars, factors)
 
 
 def _kind(value: Any) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from adaptinf.claims import also_assumed, said
+from adaptinf.claims import also_assumed, said, tables
 from adaptinf.claims.logs import stopping
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.corrections.information import Correction
@@ -277,6 +277,11 @@ class Estimates:
     def _meaningful(self, limits: FloatArray) -> FloatArray:
         """Limits with NaN where an interval is too long to say anything; (k, 2)."""
         return meaningful(limits, self.estimands, self.facts.spread, self.std_error)
+
+    def _law_said(self, alpha: float) -> list[str]:
+        """What p-values and intervals of level 1 - alpha are read from."""
+        claim = tables.EXACT_LAW if self.reference.exact else tables.LAW
+        return [claim(law=self.reference.name)]
 
     def _detail(self, name: str) -> FloatArray:
         return self.details.get(name, np.full(len(self.terms), np.nan))

@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from adaptinf.drawing import drawn
+from adaptinf.inference.results.multiplicity import AT_ONCE, check_adjustment
 from adaptinf.inference.results.simultaneous import JointInference
+from adaptinf.parameters import check_alpha
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from adaptinf.inference.results.explanation import Explanation
     from adaptinf.inference.results.summary import ResultSummary
 
 
@@ -75,7 +78,9 @@ class Results(JointInference):
     _picture: ClassVar[str] = "forest"
 
     def summary(self, alpha: float = 0.05, adjust: str | None = None) -> ResultSummary:
-        """Table of the results with everything that they rest on.
+        """Table of the results, with cautions and a few lines on the method.
+
+        `explain` gives everything that they rest on.
 
         Parameters
         ----------
@@ -102,6 +107,78 @@ class Results(JointInference):
         from adaptinf.inference.results.summary import summarise
 
         return summarise(self, alpha, adjust)
+
+    def explain(self, alpha: float = 0.05, adjust: str | None = None) -> Explanation:
+        """Everything that the results rest on: cautions, how they were made, and what is assumed.
+
+        Parameters
+        ----------
+        alpha, adjust
+            As for `summary`.
+
+        Returns
+        -------
+        Explanation
+            Prints as text; ``to_frame()`` has one row per claim, with its kind and what a check of an
+            assumption found.
+
+        Raises
+        ------
+        ParameterError
+            If alpha is not between 0 and 0.5, or the adjustment is unknown.
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> log = ai.designs.Thompson(floor=0.1).run(
+        ...     ai.environments.BernoulliArms([0.4, 0.6]), horizon=500, rng=0
+        ... )
+        >>> claims = ai.ArmMeans(log).fit().explain().to_frame()
+        >>> claims.loc[claims["kind"] == "assumes", ["text", "check"]].iloc[0].tolist()
+        ['the logged propensities are the true assignment probabilities', 'checked']
+        """
+        from adaptinf.inference.results.explanation import explained
+
+        check_alpha("explain", alpha)
+        if adjust is not None:
+            check_adjustment("explain", adjust, AT_ONCE)
+        return explained(self, alpha, adjust)
+
+    def sentence(self, term: str | None = None, alpha: float = 0.05, unit: str | None = None) -> str:
+        """What was found, in one sentence.
+
+        Parameters
+        ----------
+        term : str, optional
+            Of which term; by default of all together.
+        alpha : float
+            One minus the level of the intervals, between 0 and 0.5.
+        unit : str, optional
+            What rewards are counted in, such as ``"clicks"``.
+
+        Returns
+        -------
+        str
+            With estimates and limits as the table prints them; "undecided" where an interval holds the null.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such term, or alpha is not between 0 and 0.5.
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> log = ai.designs.Thompson(floor=0.1).run(
+        ...     ai.environments.BernoulliArms([0.3, 0.5]), horizon=1_000, rng=0
+        ... )
+        >>> ai.Contrast(log, treatment=1, control=0).fit().sentence()
+        '1 has a higher mean reward than 0: difference 0.1211 (95% interval 0.0147 to 0.2276).'
+        """
+        from adaptinf.inference.results.sentences import sentence_of
+
+        check_alpha("sentence", alpha)
+        return sentence_of(self, term, alpha, unit)
 
     def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
         """Draw the estimates and their intervals.

@@ -27,12 +27,53 @@ from adaptinf.log.repeated_rows import copied_rows
 from adaptinf.log.report import FIXED, Stopping
 from adaptinf.log.traits import LATE, UNPROMISED, WINDOW
 from adaptinf.sums import Sums
+from adaptinf.sums.cells import other_value
 from adaptinf.texts import several
-from adaptinf.typing import FloatArray
+from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from adaptinf.guarantee import PrivacyGuarantee
     from adaptinf.log import AdaptiveLog, PublicLog
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArmCounts:
+    """Rounds of every arm of a log, and its events, the rewards of 1, where all are 0 or 1.
+
+    Shapes: rounds and events (K,).
+    """
+
+    arms: tuple[Any, ...]
+    rounds: IntArray
+    events: IntArray | None
+
+    @classmethod
+    def of(cls, log: AdaptiveLog | Sums) -> ArmCounts:
+        """Counted once a log."""
+        if "counts" not in log.kept:
+            log.kept["counts"] = _counts_of_sums(log) if isinstance(log, Sums) else _counts_of_rows(log)
+        found: ArmCounts = log.kept["counts"]
+        return found
+
+
+def _counts_of_rows(log: AdaptiveLog) -> ArmCounts:
+    arrays, size = log.arrays, log.n_arms
+    rounds = np.bincount(arrays.action, minlength=size)
+    observed = slice(None) if arrays.observed is None else arrays.observed
+    reward, action = arrays.recorded[observed], arrays.action[observed]
+    # Most rewards that are not all 0 or 1 show it in the first rows.
+    for part in (reward[:1000], reward):
+        if not np.all((part == 0.0) | (part == 1.0)):
+            return ArmCounts(log.arms, rounds, None)
+    return ArmCounts(log.arms, rounds, np.bincount(action, reward, size).astype(np.int64))
+
+
+def _counts_of_sums(sums: Sums) -> ArmCounts:
+    count, first, squares = sums.cells.about(0.0).moments[0, :3]
+    rounds = np.rint(sums.cells.pulls.sum(axis=0)).astype(np.int64)
+    if other_value(first, squares) != 1.0 or np.any(first > count):
+        return ArmCounts(sums.arms, rounds, None)
+    return ArmCounts(sums.arms, rounds, np.rint(first.sum(axis=0)).astype(np.int64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +112,10 @@ class LogFacts:
         Of its rewards, from the smallest to the largest, or of their declared range; NaN if not known.
     cautions : tuple of str
         What speaks against every number from it, whatever the method.
+    reward : str
+        Name of the column of the rewards; empty where it is not known.
+    counts : ArmCounts or None
+        Rounds and events of the arms; None where no guarantee covers them, or nothing is known.
     """
 
     n_rounds: int
@@ -88,6 +133,8 @@ class LogFacts:
     owner_only: bool = False
     spread: float = math.nan
     cautions: tuple[str, ...] = ()
+    reward: str = ""
+    counts: ArmCounts | None = None
 
     @classmethod
     def of(cls, log: AdaptiveLog | Sums, *, by_unit: bool = False, private: bool = False) -> LogFacts:
@@ -114,6 +161,8 @@ class LogFacts:
             owner_only=log.owner_only,
             spread=_spread(log),
             cautions=copies_told(log),
+            reward=_reward_name(log),
+            counts=ArmCounts.of(log),
         )
 
     @classmethod
@@ -141,6 +190,12 @@ class LogFacts:
 def _undecided(log: AdaptiveLog | PublicLog | Sums, *, covered: bool = False) -> Stopping | None:
     """What a log says of its number of rounds, unless that was fixed; `covered`: by its guarantee."""
     return None if log.stopping == FIXED else Stopping.of(log, covered=covered)
+
+
+def _reward_name(log: AdaptiveLog | Sums) -> str:
+    """The user's name of the column of the rewards; empty for sums and logs of designs."""
+    names = {} if isinstance(log, Sums) else log._names or {}
+    return next((str(own) for own, name in names.items() if name == "reward"), "")
 
 
 def copies_told(log: AdaptiveLog | Sums) -> tuple[str, ...]:

@@ -4,15 +4,30 @@ from __future__ import annotations
 
 import html
 import math
+import textwrap
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from statsmodels.iolib.table import Cell, SimpleTable, default_latex_fmt
-from statsmodels.iolib.tableformatting import fmt_base
+import pandas as pd
+from statsmodels.iolib.table import Cell, Row, SimpleTable, default_latex_fmt
 
+from adaptinf.errors import MissingDependencyError
 from adaptinf.texts import literal
 
+if TYPE_CHECKING:
+    from great_tables import GT
+
 T = TypeVar("T")
+ROOM = 80
+"""Columns of a text table."""
+_PIECE = 10
+"""Least width of a column whose words are broken."""
+_RULE = "header_dec_below"
+"""What statsmodels calls a rule below a row."""
+_KEPT = "\xa0"
+_INDENT = "  "
+"""Before what goes on of a cell in the first column."""
 _MARKDOWN = str.maketrans({char: f"\\{char}" for char in "\\`*_[]<>|#$&~"})
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -67,6 +82,203 @@ def is_rule(line: str) -> bool:
     return set(line) == {"="}
 
 
+def _narrowest(cell: str, side: str, *, head: bool, stub: bool) -> int:
+    """The least width of a column at which no word of a cell is broken."""
+    if side == "r" and not head:
+        return len(cell)
+    parts = [len(part) for part in (cell.split() if side == "l" or head else cell.split("; "))]
+    indent = len(_INDENT) if stub and side == "l" and not head else 0
+    ends = 1 if side == "w" and not head and len(parts) > 1 else 0
+    return max(
+        [*(width + ends for width in parts[:1]), *(width + indent + ends for width in parts[1:])], default=0
+    )
+
+
+class LiteralTable(SimpleTable):  # type: ignore[misc]
+    """Cells whose every character is literal; as text at most 80 columns wide.
+
+    Attributes
+    ----------
+    widths : tuple of int
+        Least width of each column of the text, the stub's first; given up where there is no room.
+    aligns : str
+        The side of each column: "l", whose cells wrap at blanks; "r", whose cells do not; or "w", on the
+        right and wrapping after semicolons.
+    gap : str
+        What stands between two columns.
+    folds : int
+        How many first columns stand in each block of a table whose other columns go into a block below where
+        they do not fit; of 0 words are broken before that.
+
+    Notes
+    -----
+    A row with a stub alone is the name of the rows below, and spans the text of a table that does not fold.
+    """
+
+    widths: tuple[int, ...]
+    aligns: str
+    gap: str
+    folds: int
+
+    def as_text(self, **formats: Any) -> str:
+        """The table as text; formats of statsmodels make it lay out the cells itself."""
+        return str(super().as_text(**formats)) if formats else "\n".join(self.text_lines())
+
+    def text_lines(self, least: int = 0) -> list[str]:
+        """Lines of the text, rules included, at least so wide; of several blocks without empty rows."""
+        rows = list(map(_cells, self))
+        heads = [row.datatype == "header" for row in self]
+        ruled = [row.dec_below == _RULE for row in self]
+        gap, blocks = self._blocks(rows, heads)
+        total = max(least, *(total_width(widths, gap) for _, widths in blocks))
+        lines = ["=" * total] if self._ruled("above") else []
+        for places, widths in blocks:
+            aligns = "".join(self.aligns[place] for place in places)
+            spare = total - total_width(widths, gap) if aligns[1:2] in ("r", "w") and len(blocks) == 1 else 0
+            for row, head, rule in zip(rows, heads, ruled, strict=True):
+                cells = [row[place] for place in places]
+                if self._spans(row):
+                    lines += textwrap.wrap(row[0], total, break_on_hyphens=False)
+                elif any(cells[1:]) or (any(cells) and len(blocks) == 1):
+                    lines += wrapped_row(cells, widths, aligns, gap, head=head, spare=spare)
+                lines += ["-" * total] if rule else []
+            lines.append("=" * total)
+        return lines if self._ruled("below") else lines[:-1]
+
+    def _spans(self, row: list[str]) -> bool:
+        """Whether a row is the name of those below it, and takes the whole width."""
+        return not self.folds and bool(row[0]) and len(row) > 2 and not any(row[1:])
+
+    def _ruled(self, where: str) -> bool:
+        """Whether a rule is above or below the text, as statsmodels has it."""
+        return self.output_formats["txt"][f"table_dec_{where}"] is not None
+
+    def _blocks(
+        self, rows: list[list[str]], heads: list[bool]
+    ) -> tuple[str, list[tuple[list[int], list[int]]]]:
+        """The gap, and columns that stand side by side with their widths: one block where they fit."""
+        rows = [["", *row[1:]] if self._spans(row) else row for row in rows]
+        natural = cell_widths(rows, 0)
+        widths = [max(pair) for pair in zip(self.widths, natural, strict=True)]
+        widths = narrowed(widths, natural, ROOM, self.gap)
+        if total_width(widths, self.gap) <= ROOM:
+            return self.gap, [(list(range(len(widths))), widths)]
+        gap = self.gap[:2]
+        columns = zip(self.aligns, zip(*rows, strict=True), strict=True)
+        words = [
+            max(
+                _narrowest(cell, side, head=head, stub=place == 0)
+                for cell, head in zip(column, heads, strict=True)
+            )
+            for place, (side, column) in enumerate(columns)
+        ]
+        pieces = [
+            min(width, _PIECE) if side == "l" else width
+            for width, side in zip(words, self.aligns, strict=True)
+        ]
+        for floors in [words] if self.folds else [words, pieces]:
+            widths = narrowed([min(width, ROOM) for width in natural], floors, ROOM, gap)
+            if total_width(widths, gap) <= ROOM:
+                return gap, [(list(range(len(widths))), widths)]
+        kept = list(range(self.folds or 1))
+        room = [ROOM // 3, *words[1 : len(kept)]]
+        first = [
+            min(natural[place], max(pieces[place], min(words[place], ROOM // 2), room[place]))
+            for place in kept
+        ]
+        others = folded(words[len(kept) :], ROOM - total_width(first, gap), gap)
+        return gap, [
+            (
+                [*kept, *(place + len(kept) for place in places)],
+                [*first, *(words[place + len(kept)] for place in places)],
+            )
+            for places in others
+        ]
+
+
+def narrowed(widths: Sequence[int], floors: Sequence[int], room: int, gap: str) -> list[int]:
+    """Widths taken from the widest column that is above its floor, until all fit or none is.
+
+    Examples
+    --------
+    >>> from adaptinf.inference.results.tables import narrowed
+    >>> narrowed([30, 12, 20], [10, 12, 20], room=60, gap=" ")
+    [26, 12, 20]
+    """
+    found = list(widths)
+    excess = total_width(found, gap) - room
+    while excess > 0 and (above := [place for place, width in enumerate(found) if width > floors[place]]):
+        found[max(above, key=lambda place: found[place])] -= 1
+        excess -= 1
+    return found
+
+
+def folded(widths: Sequence[int], room: int, gap: str) -> list[list[int]]:
+    """Places of columns in blocks that each fit beside others; at least one a block.
+
+    Examples
+    --------
+    >>> from adaptinf.inference.results.tables import folded
+    >>> folded([10, 10, 10, 10, 10], room=35, gap=" ")
+    [[0, 1, 2], [3, 4]]
+    """
+    blocks: list[list[int]] = []
+    left = 0
+    for place, width in enumerate(widths):
+        left -= width + len(gap)
+        if left < 0 or not blocks:
+            blocks.append([])
+            left = room - width - len(gap)
+        blocks[-1].append(place)
+    return blocks
+
+
+def wrapped_row(
+    cells: Sequence[str], widths: Sequence[int], aligns: str, gap: str, *, head: bool, spare: int = 0
+) -> list[str]:
+    """Lines of one row: cells begin at its top, those of a head end at its bottom.
+
+    Those on the left and heads wrap at blanks, those of side "w" after semicolons, and a word longer than its
+    column is broken. What goes on in
+    the first column is indented. Room to spare comes after the first column.
+
+    Examples
+    --------
+    >>> from adaptinf.inference.results.tables import wrapped_row
+    >>> wrapped_row(["a long name - b", "0.1"], [12, 5], "lr", " ", head=False)
+    ['a long name    0.1', '  - b']
+    """
+    parts = []
+    for place, (cell, width, side) in enumerate(zip(cells, widths, aligns, strict=True)):
+        indent = _INDENT if place == 0 and side == "l" and not head and width > len(_INDENT) else ""
+        # A blank that must not break is one that textwrap does not know.
+        text = cell if side == "l" or head else cell.replace(" ", _KEPT).replace(f";{_KEPT}", "; ")
+        lines = textwrap.wrap(text, width or 1, subsequent_indent=indent, break_on_hyphens=False)
+        parts.append([cell] if side == "r" and not head else [line.replace(_KEPT, " ") for line in lines])
+    height = max(1, *map(len, parts))
+    for part in parts:
+        part[0 if head else len(part) :] = [""] * (height - len(part)) + (part if head else [])
+    sides = [str.ljust if side == "l" else str.rjust for side in aligns]
+    gaps = ["", gap + " " * spare, *[gap] * (len(cells) - 2)]
+    return [
+        "".join(
+            between + side(line, width)
+            for between, side, line, width in zip(gaps, sides, lines, widths, strict=False)
+        ).rstrip()
+        for lines in zip(*parts, strict=True)
+    ]
+
+
+def stacked(tables: Sequence[LiteralTable], least: int = 0) -> list[str]:
+    """Lines of tables below one another, all as wide, with one rule between two of them."""
+    wide = max(len(line) for table in tables for line in table.text_lines(least))
+    lines: list[str] = []
+    for table in tables:
+        more = table.text_lines(wide)
+        lines += more[1:] if lines and is_rule(lines[-1]) and is_rule(more[0]) else more
+    return lines
+
+
 def text_table(
     rows: Sequence[Sequence[str]],
     headers: Sequence[str] | None,
@@ -74,31 +286,45 @@ def text_table(
     widths: Sequence[int],
     aligns: str,
     gap: str = " ",
-) -> SimpleTable:
-    """Table of literal cells."""
-    text = {
-        **fmt_base,
-        "colwidths": list(widths),
-        "colsep": gap,
-        "data_aligns": aligns[1:],
-        "data_fmts": ["%s"],
-    }
+    *,
+    folds: int = 0,
+    ruled: Sequence[int] = (),
+) -> LiteralTable:
+    """Table of literal cells, with a rule below some of its rows."""
     # A header aligned unlike its column would split the tabular in two: LaTeX sets both to the right.
-    sides = aligns[1:] if headers is None else "r" * (len(aligns) - 1)
+    sides = aligns[1:].replace("w", "r") if headers is None else "r" * (len(aligns) - 1)
     latex = {**default_latex_fmt, "replacements": {}, "data_aligns": sides, "data_fmts": ["%s"]}
     latex["header_align"] = "r"
-    return SimpleTable(
-        rows, headers, list(stubs), txt_fmt=text, ltx_fmt=latex, html_fmt={"data_fmts": ["<td>%s</td>"]},
-        celltype=_EscapedCell, datatypes=list(range(len(aligns) - 1)),
+    web: dict[str, Any] = {"data_fmts": [_web_cell("td", side) for side in aligns[1:]]}
+    web["stub"] = _web_cell("th", aligns[0])
+    web["header"] = _web_cell("th", "l" if "l" in aligns[1:] else "r")
+    table = LiteralTable(
+        rows, headers, list(stubs), ltx_fmt=latex, html_fmt=web, celltype=_EscapedCell,
+        datatypes=list(range(len(aligns) - 1)),
     )  # fmt: skip
+    for row in table:
+        row[0].datatype = row[0].datatype if str(row[0].data) else "empty"
+    table.widths, table.aligns, table.gap, table.folds = tuple(widths), aligns, gap, folds
+    for place in ruled:
+        table[place].dec_below = _RULE
+    return table
 
 
-def plain_table(rows: Sequence[Sequence[str]], headers: Sequence[str] | None, aligns: str) -> SimpleTable:
-    """Table of literal cells, as wide as they are."""
-    seen = [*rows, headers] if headers is not None else rows
-    widths = cell_widths(seen, minimum=1)
+def _web_cell(tag: str, side: str) -> str:
+    style = f"text-align: {'left' if side == 'l' else 'right'}", "padding-left: 1em"
+    return f'<{tag} style="{"; ".join(style)}">%s</{tag}>'
+
+
+def plain_table(
+    rows: Sequence[Sequence[str]], headers: Sequence[str] | None, aligns: str, **layout: Any
+) -> LiteralTable:
+    """Table of literal cells, as wide as they are; `layout` as of `text_table`."""
     top = None if headers is None else list(headers[1:])
-    return text_table([row[1:] for row in rows], top, [row[0] for row in rows], widths, aligns, "   ")
+    columns, stubs = [row[1:] for row in rows], [row[0] for row in rows]
+    table = text_table(columns, top, stubs, [1] * len(aligns), aligns, "   ", **layout)
+    if headers is not None and headers[0]:  # statsmodels leaves the corner empty
+        table[0][0].data, table[0][0].datatype = headers[0], "stub"
+    return table
 
 
 def escape_markdown(text: str) -> str:
@@ -107,14 +333,99 @@ def escape_markdown(text: str) -> str:
 
 
 def markdown_table(table: SimpleTable) -> str:
-    """A table in Markdown; the first row is its header, empty where the table has none."""
-    rows = [[str(cell) for cell in row] for row in table.data]
-    width = max(len(row) for row in rows)
-    if not any(cell.datatype == "header" for cell in table[0]):
-        rows.insert(0, [""] * width)
+    """A table in Markdown, its headers in one row, which is empty where it has none."""
+    rows = [_cells(row) for row in table if row.datatype != "header"]
+    width = len(rows[0])
+    rows.insert(
+        0, [" ".join(filter(None, head)) for head in zip(*_heads(table), strict=True)] or [""] * width
+    )
     lines = ["| " + " | ".join(map(escape_markdown, row)) + " |" for row in rows]
     lines.insert(1, "|" + " --- |" * width)
     return "\n".join(lines)
+
+
+def latex_float(
+    title: str, tables: Sequence[SimpleTable], notes: Sequence[str], label: str | None = None
+) -> str:
+    """Tables in LaTeX's `table` with booktabs: title and notes are LaTeX, the notes a line each below."""
+    parts = [r"\begin{table}[htbp]", r"\centering", rf"\caption{{{title}}}"]
+    parts += [] if label is None else [rf"\label{{{label}}}"]
+    for table in tables:
+        parts += [table.as_latex_tabular(center=False), r"\par\smallskip"]
+    if notes:
+        parts += [r"\begin{minipage}{\linewidth}", r"\footnotesize"]
+        parts += [*(rf"{note}\par" for note in notes), r"\end{minipage}"]
+    return "\n".join([*parts, r"\end{table}"])
+
+
+def great_table(title: str, tables: Sequence[SimpleTable], notes: Sequence[str]) -> GT:
+    """The last table as a Great Table, beside it those of the same rows.
+
+    Tables without a head are facts, and come before the notes.
+    """
+    try:
+        from great_tables import GT, loc, style
+        from great_tables import html as marked
+    except ImportError as error:
+        raise MissingDependencyError("a Great Table", "great-tables", "tables") from error
+    headed = [table for table in tables if _heads(table)]
+    facts = [_fact_line(table) for table in tables if not _heads(table)]
+    stubs = _stubs(headed[-1])
+    columns = [column for table in headed if _stubs(table) == stubs for column in _columns(table)]
+    named = {f"c{place}": column for place, column in enumerate(columns)}
+    frame = pd.DataFrame({"stub": stubs, **{name: cells for name, (_, cells) in named.items()}})
+
+    made = GT(frame, rowname_col="stub").tab_header(marked(_web_text(title)))
+    labels: dict[str, Any] = {name: marked(_web_text(heads[-1])) for name, (heads, _) in named.items()}
+    made = made.cols_label(**labels).cols_align("right", columns=list(named))
+    for over, group in groupby(named, key=lambda name: named[name][0][:-1]):
+        inside = list(group)
+        if text := " ".join(filter(None, over)):
+            made = made.tab_spanner(marked(_web_text(text)), columns=inside, id=f"over {inside[0]}")
+    if "" in stubs:  # rows that go on from the one above
+        made = made.tab_options(table_body_hlines_style="none")
+    for place in _ruled_rows(headed[-1]):
+        lines = style.borders(sides="bottom", color="#000000", weight="1px")
+        made = made.tab_style(lines, [loc.body(rows=[place]), loc.stub(rows=[place])])
+    for note in [*facts, *notes]:
+        made = made.tab_source_note(marked(_web_text(note)))
+    return made
+
+
+def _heads(table: SimpleTable) -> list[list[str]]:
+    return [_cells(row) for row in table if row.datatype == "header"]
+
+
+def _columns(table: SimpleTable) -> list[tuple[tuple[str, ...], list[str]]]:
+    """Heads and cells of each column but the stub."""
+    body = [_cells(row) for row in table if row.datatype != "header"]
+    heads = zip(*_heads(table), strict=True)
+    return [(head, list(cells)) for head, cells in zip(heads, zip(*body, strict=True), strict=True)][1:]
+
+
+def _web_text(text: str) -> str:
+    """A text in HTML, its braces no units of measurement to Great Tables."""
+    return html.escape(literal(text)).replace("{", "&#123;")
+
+
+def _cells(row: Row) -> list[str]:
+    return [literal(str(cell)) for cell in row.data]
+
+
+def _stubs(table: SimpleTable) -> list[str]:
+    return [_cells(row)[0] for row in table if row.datatype != "header"]
+
+
+def _ruled_rows(table: SimpleTable) -> list[int]:
+    """Rows of the body with a rule below."""
+    body = [row for row in table if row.datatype != "header"]
+    return [place for place, row in enumerate(body) if row.dec_below == _RULE]
+
+
+def _fact_line(table: SimpleTable) -> str:
+    """Names and values of a table of facts in one line."""
+    pairs = [row[place : place + 2] for row in map(_cells, table) for place in range(0, len(row), 2)]
+    return "; ".join(f"{name.removesuffix(':')}: {value}" for name, value in pairs if name)
 
 
 def said_of(names: Sequence[str], results: Sequence[T], of: Callable[[T], Sequence[str]]) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -18,9 +18,6 @@ from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.sequences.tracks import SequenceReference
 from adaptinf.parameters import check_alpha
 from adaptinf.typing import IntArray, RandomSource
-
-if TYPE_CHECKING:
-    from adaptinf.inference.results.summary import ResultSummary
 
 # Rounds that a table shows in each decade, and up to how many it shows all.
 _PER_DECADE, _ALL_SHOWN = 10, 60
@@ -115,32 +112,9 @@ class SequenceResults(Results):
             parts.append(pd.DataFrame(columns))
         return pd.concat(parts, ignore_index=True).sort_values("t", kind="stable", ignore_index=True)
 
-    def summary(self, alpha: float = 0.05, adjust: str | None = None) -> ResultSummary:
-        """Table of the results after the last round.
-
-        Parameters
-        ----------
-        alpha : float
-            One minus the level of the intervals, between 0 and 0.5.
-        adjust : {"holm", "bh"}, optional
-            Also show p-values adjusted for the number of terms.
-
-        Returns
-        -------
-        ResultSummary
-            Prints as text; ``as_markdown()``, ``as_latex()`` and ``as_html()`` give the other forms.
-
-        Raises
-        ------
-        ParameterError
-            If alpha is not between 0 and 0.5, or the adjustment is unknown.
-        """
-        from adaptinf.inference.results.summary import ResultSummary, summarise
-
-        plain = summarise(self, alpha, adjust)
+    def _law_said(self, alpha: float) -> list[str]:
         law = claims.EXACT if self.reference.exact else claims.APPROXIMATE
-        notes = (law(law=self.reference.name), *plain.notes[1:2], *self._outside(alpha), *plain.notes[2:])
-        return ResultSummary(plain.title, plain.tables, notes)
+        return [law(law=self.reference.name), *self._outside(alpha)]
 
     def _outside(self, alpha: float) -> list[str]:
         """Where an estimate is not between the limits that are printed with it."""

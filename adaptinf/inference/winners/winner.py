@@ -176,7 +176,8 @@ def _whole(means: Results, arms: Sequence[Any]) -> Results:
 
 def _terms(contest: Contest, arms: Sequence[Any]) -> tuple[str, ...]:
     """How the row is called."""
-    return ("winner" if contest.against is None else f"winner - {arms[contest.against]}",)
+    won = f"{arms[contest.won]} (winner)"
+    return (won if contest.against is None else f"{won} - {arms[contest.against]}",)
 
 
 def _results(

@@ -230,7 +230,11 @@ def test_the_table_has_a_column_for_each_scenario(tmp_path):
     assert plain.loc["rounds: arm 0", "better"] == f"{rows_of(plan, 'rounds')['value'].iloc[0]:.1f}"
     text = str(plan)
     assert text.splitlines()[0] == "Uniform()"
-    assert "[1] Wrong way: an inferior arm has over 0.1 n of the n rounds more than the best one." in text
+    told = "[1] Wrong way: an inferior arm has over 0.1 n of the n rounds more than the best one."
+    assert told in " ".join(text.split())
+    assert max(map(len, text.splitlines())) <= 80
+    quantiles = [line for line in text.splitlines() if line.startswith("rounds: arm 0, quantiles")]
+    assert quantiles[0].split()[4:6] == plan.table()["better"].iloc[2].split()[:2]
     assert plan.to_markdown().startswith("| characteristic | better | equal |")
     plan.to_csv(tmp_path / "plan.csv")
     assert len(pd.read_csv(tmp_path / "plan.csv")) == len(plan.frame)

@@ -149,12 +149,31 @@ def test_it_prints_and_writes(tmp_path):
     text = str(plan).splitlines()
     assert text[0] == "Uniform()"
     assert text[1] == "64 simulated trials a scenario and horizon, alpha 0.05"
-    assert text[2].split()[:3] == ["scenario", "horizon", "analysis"]
+    # What is the same in all rows.
+    assert text[2].startswith("analysis sample-mean, term 1 - 0, null 0.0000, missing ")
+    assert ["scenario", "horizon", "truth", "kind"] in [line.split()[:4] for line in text]
+    assert max(map(len, text)) <= 80
     assert plan.to_markdown(["scenario", "rejection"], digits=2).splitlines()[0] == "| scenario | rejection |"
     with pytest.raises(ParameterError, match="no column 'powr'"):
         plan.to_markdown(["powr"])
     plan.to_csv(tmp_path / "power.csv")
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "power.csv"), plan.frame, check_dtype=False)
+
+
+def test_rows_that_differ_in_much_fold_beside_what_tells_them_apart():
+    def two(log):
+        return {"the usual sample means": contrast(log), "the same under a long name": contrast(log)}
+
+    plan = power(
+        Uniform(), {"no difference at all": NULL, "better by a fifth": BETTER}, two, [50, 60], 64, rng=1
+    )
+    lines = str(plan).splitlines()
+    assert max(map(len, lines)) <= 80
+    heads = [line.split() for line in lines if line.startswith("scenario ")]
+    assert [head[:3] for head in heads] == [["scenario", "horizon", "analysis"]] * len(heads)
+    shown = [word for head in heads for word in head[3:]]
+    assert shown[-4:] == ["se", "coverage", "bias", "width"]
+    assert "null 0.0000" in lines[2]
 
 
 def test_trials_without_the_result_are_missing():

@@ -70,15 +70,21 @@ def test_version(run: Run) -> None:
 
 def test_analyze_prints_the_summary_of_the_library(run: Run, path: str) -> None:
     result = ai.ArmMeans(log_of(sample(), propensity="p")).fit()
-    expected = replace(result, notes=(*result.notes, UNUSED)).summary(alpha=0.1)
-    assert run("analyze", path, *KNOWN, "--alpha", "0.1") == (0, f"{expected.as_text()}\n", "")
+    noted = replace(result, notes=(*result.notes, UNUSED))
+    table = noted.summary(alpha=0.1).as_text().replace("result.explain()", "the same command with --explain")
+    assert run("analyze", path, *KNOWN, "--alpha", "0.1") == (0, f"{table}\n", "")
+    both = f"{table}\n\n{noted.explain(0.1)}\n"
+    assert run("analyze", path, *KNOWN, "--alpha", "0.1", "--explain") == (0, both, "")
+    code, out, err = run("analyze", path, *KNOWN, "--explain", "--format", "csv")
+    assert (code, out) == (2, "")
+    assert "--explain goes with --format text" in err
 
 
 def test_columns_that_were_not_used_are_named(run: Run, path: str, tmp_path: Path) -> None:
     def notes(*arguments: str) -> list[str]:
         code, out, _ = run("analyze", *arguments, "--format", "json")
         assert code == 0
-        return [str(note) for note in json.loads(out)["notes"]]
+        return [str(claim["text"]) for claim in json.loads(out)["claims"]]
 
     named = ["--propensities", "a<x>=pa,b & 50%_#1=pb", "--propensity", "p", "--context", "site"]
     assert UNUSED_COLUMNS(names="number, coin") in notes(path, *COLUMNS, *named)
@@ -94,7 +100,7 @@ def test_columns_that_were_not_used_are_named(run: Run, path: str, tmp_path: Pat
 def test_markdown_and_every_estimator(run: Run, path: str) -> None:
     code, out, _ = run("analyze", path, *KNOWN, "--format", "markdown", "--estimator", "alee")
     assert (code, out.startswith("**ArmMeans Results**")) == (0, True)
-    assert UNUSED in out
+    assert "- **Advice:** Columns not used: pa, pb, number, site, coin." in out.replace("\\", "")
     _, text, _ = run("analyze", "--help")
     assert {"alee", "batched", "markdown"} <= set(re.findall(r"[a-z]+", text))
 
@@ -217,7 +223,7 @@ def test_html_parses_and_keeps_names_literal(run: Run, path: str) -> None:
 def test_latex_is_balanced_and_escaped(run: Run, path: str) -> None:
     code, out, _ = run("analyze", path, *KNOWN, "--format", "latex")
     assert code == 0
-    assert out.count(r"\begin{tabular}") == out.count(r"\end{tabular}") == 2
+    assert out.count(r"\begin{tabular}") == out.count(r"\end{tabular}") == 3
     bare = re.sub(r"\\[{}]", "", out)
     assert bare.count("{") == bare.count("}")
     assert r"b \& 50\%\_\#1" in out
@@ -247,7 +253,8 @@ def test_json_has_null_where_a_number_is_missing(run: Run, tmp_path: Path) -> No
     assert record["results"][1]["estimate"] == 0.75
     assert record["results"][1]["std_error"] is None
     assert record["guarantee"]["epsilon"] == "inf"
-    assert says(record["notes"], arm_fits.CHOSEN_ONCE)
+    assert says([one["text"] for one in record["claims"]], arm_fits.CHOSEN_ONCE)
+    assert {one["kind"] for one in record["claims"]} >= {"missing", "note", "privacy"}
 
 
 @pytest.mark.parametrize("name", ["log.csv", "log.parquet"])

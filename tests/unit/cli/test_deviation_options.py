@@ -43,7 +43,7 @@ def test_received_effect_and_late_outcomes(table: Path, capsys: pytest.CaptureFi
     filled = pd.read_csv(table).fillna(0.5)
     filled.to_csv(table, index=False)
     pair = ["--treatment", "b", "--control", "a", "--received", "--outcome-round", "late"]
-    assert main(["analyze", str(table), *COLUMNS, *pair]) == 0
+    assert main(["analyze", str(table), *COLUMNS, *pair, "--explain"]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert EFFECT.sentence.partition(",")[0].format(treatment="b", control="a") in told
     assert any(claims.LATE(late=late) in told for late in range(1, len(filled)))

@@ -36,7 +36,7 @@ def test_text_outcomes_order_and_patterns(run: Run, path: str) -> None:
     assert (code, err) == (0, "")
     found = json.loads(out)
     assert [row["term"] for row in found["results"]] == ["01", "1"]
-    note = next(note for note in found["notes"] if "log.report" in note)
+    note = next(one["text"] for one in found["claims"] if "log.report" in one["text"])
     moved = claims.SORTED(role="batch", name="day", newest=" (stored newest first)", moved=40, rows=40)
     assert moved in note
     assert "'Y' counts as 1" in note
@@ -117,7 +117,7 @@ def test_whether_assignment_reacted(run: Run, tmp_path: Path, flag: str | None, 
     given = [str(tmp_path / "ab.csv"), *named, "--treatment", "b", "--control", "a", "--format", "json"]
     found = json.loads(run("analyze", *given)[1])
     assert found["estimator"] == estimator
-    assert says(found["notes"], UNLESS_NOTHING_ADAPTED) is (flag is None)
+    assert says([one["text"] for one in found["claims"]], UNLESS_NOTHING_ADAPTED) is (flag is None)
 
 
 def test_propensities_from_batches(run: Run, tmp_path: Path) -> None:

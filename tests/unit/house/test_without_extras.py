@@ -13,6 +13,7 @@ import pytest
 EXTRAS = (
     *("sqlalchemy", "cryptography", "matplotlib", "polars", "duckdb", "dask", "distributed", "opendp"),
     *("ibis", "sklearn", "pyspark", "IPython", "nbclient", "nbformat", "mpmath", "hypothesis"),
+    "great_tables",
 )
 BLOCKED = f"""
 import sys
@@ -86,6 +87,7 @@ USES = {
     "a picture of results": ("ai.ArmMeans(log).fit().plot()", "matplotlib", "plots"),
     "a figure": ("ai.plots.figure()", "matplotlib", "plots"),
     "a file of a picture": ("ai.plots.save(None, 'picture.svg')", "matplotlib", "plots"),
+    "a Great Table": ("ai.ArmMeans(log).fit().summary().to_gt()", "great-tables", "tables"),
     "exact noise": ("ai.privacy.Laplace(epsilon=1.0).release([1.0], backend='release')", "opendp", "release"),
     "a trial": (
         "ai.Trial.create(folder + '/trial.db', ai.designs.Thompson(floor=.1), 2, 9)",

@@ -112,15 +112,17 @@ def test_files_keep_who_vouches_and_the_counts(tmp_path: Path, name: str) -> Non
 
 
 def test_results_say_that_a_guarantee_was_typed_in() -> None:
-    stated = ai.ArmMeans(own_log()).fit(estimator="sample-mean", test="t").summary().as_text()
-    assert "Guarantee: not covered" in " ".join(stated.split())
-    assert says(" ".join(stated.split()), guarantees.AS_STATED)
+    result = ai.ArmMeans(own_log()).fit(estimator="sample-mean", test="t")
+    assert "Guarantee: not covered" in " ".join(str(result).split())
+    stated = result.explain().texts
+    assert says(stated, guarantees.AS_STATED)
     person = own_log().person_guarantee
     assert person.epsilon == 1.5
-    assert says(" ".join(stated.split()), guarantees.ALL_ROUNDS_OF_A_UNIT, guarantee=person)
-    assert says(" ".join(stated.split()), tables.CORRECTS_ROUNDS)
+    assert says(stated, guarantees.ALL_ROUNDS_OF_A_UNIT, guarantee=person)
+    assert says(stated, tables.CORRECTS_ROUNDS)
     log = ai.designs.PrivateUCB(epsilon=1.0).run(BernoulliArms([0.5, 0.4]), horizon=200, rng=0)
-    assert "stated" not in ai.ArmMeans(log).fit(estimator="sample-mean").summary().as_text()
+    plain = ai.ArmMeans(log).fit(estimator="sample-mean")
+    assert not any("stated" in text for text in (str(plain), *plain.explain().texts))
 
 
 FEATURES = [[0.0, 1.0], [0.0, 0.5], [1.0, 0.0], [0.5, 0.5], [0.2, 0.3]]
@@ -255,7 +257,7 @@ def test_auxiliary_participants_have_guarantees_of_their_own() -> None:
         assert log.auxiliary_guarantees == (own,)
         assert log.guarantee.epsilon == 4.0  # type: ignore[union-attr]
         assert f"  auxiliary log 1: {own}" in repr(log).splitlines()
-        table = " ".join(ai.AdaptiveOLS(log).fit("none").summary().as_text().split())
+        table = ai.AdaptiveOLS(log).fit("none").explain().texts
         assert says(table, guarantees.AUXILIARY, guarantees=str(own))
         assert says(table, guarantees.COVERS_ACTIONS_OF_OTHERS)
 

@@ -350,7 +350,7 @@ class TestReport:
         ]
 
     def test_notes_of_tables_tell_what_changed(self, tmp_path: Path) -> None:
-        notes = ai.ArmMeans(self.make(tmp_path)).fit().summary().notes
+        notes = ai.ArmMeans(self.make(tmp_path)).fit().explain().texts
         opening = claims.READ(readings="").rstrip(".")
         mine = [note for note in notes if note.startswith(opening)]
         assert len(mine) == 1
@@ -359,7 +359,7 @@ class TestReport:
         assert claims.AS_WRITTEN(name="version", example="02") in mine[0]
         assert claims.UNUSED(names="n, note") not in mine[0]
         plain = AdaptiveLog(frame_of(x=[1, 2, 3, 4]), action="arm", reward="y")
-        assert not any(opening in note for note in ai.ArmMeans(plain).fit().summary().notes)
+        assert not any(opening in note for note in ai.ArmMeans(plain).fit().explain().texts)
 
     @pytest.mark.parametrize("suffix", ["csv", "parquet"])
     def test_own_files_keep_it(self, tmp_path: Path, suffix: str) -> None:

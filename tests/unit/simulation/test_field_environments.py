@@ -97,7 +97,7 @@ class TestUnits:
         assert sorted(set(log.units.tolist())) == list(range(40))
         within = [log.arrays.reward[log.units == unit].std() for unit in range(40)]
         assert np.mean(within) < 0.6
-        notes = ai.ArmMeans(log).fit("aipw", weights="uniform").summary().notes
+        notes = ai.ArmMeans(log).fit("aipw", weights="uniform").explain().texts
         assert says(notes, ERRORS, units=40)
 
     def test_replicates_and_logs_agree(self) -> None:

@@ -45,7 +45,8 @@ def refused(log: ai.AdaptiveLog, reason: str, path: Path) -> None:
     again = ai.read_log(path / "log.parquet")
     assert again.equals(log)
     assert again.unpromised == (reason,)
-    table = str(ai.ArmMeans(log).fit(estimator="ipw", weights="uniform").summary())
+    result = ai.ArmMeans(log).fit(estimator="ipw", weights="uniform")
+    table = f"{result}\n{result.explain()}"
     assert re.search(r"Guarantee: +none ", table)
     assert says(" ".join(table.split()), WITHDRAWN, why=reason)
 

@@ -79,7 +79,7 @@ def test_means_and_contrasts_are_the_literal_ones() -> None:
 
 
 def test_tables_say_what_errors_by_unit_assume() -> None:
-    notes = contrast(log_of(frame_of())).summary().notes
+    notes = contrast(log_of(frame_of())).explain().texts
     assert says(notes, claims.NOTES[0], units=50, rounds=400)
     assert says(notes, claims.INDEPENDENT)
     assert says(notes, claims.NO_CARRY_OVER)

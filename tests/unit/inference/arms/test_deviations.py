@@ -288,7 +288,7 @@ def test_analyses_are_by_assignment_and_say_so() -> None:
     means = frame.groupby("arm")["y"].mean()
     assert found.estimate[0] == pytest.approx(means["b"] - means["a"])
     count = int((frame["arm"] != frame["got"]).sum())
-    assert says(found.summary().notes, BY_ASSIGNMENT, count=count, rounds=len(frame))
+    assert says(found.explain().texts, BY_ASSIGNMENT, count=count, rounds=len(frame))
 
 
 def test_received_is_refused_without_what_it_needs() -> None:

@@ -221,7 +221,7 @@ class TestSums:
         frame.loc[frame["day"] < 2, ["arm", "p"]] = ["A", 1.0]
         sums, log = ai.aggregate(frame, **COLUMNS, reward_range=(0, 1)), log_of(frame, batch="day")
         alone = (frame["day"] < 2).sum()
-        assert f"{alone} for B" in " ".join(str(ai.ArmMeans(sums).fit().summary()).split())
+        assert f"{alone} for B" in " ".join(ai.ArmMeans(sums).fit().explain().texts)
         np.testing.assert_allclose(ai.ArmMeans(sums).fit().bse, ai.ArmMeans(log).fit().bse, rtol=5e-3)
         frame.loc[frame.index[5], "arm"] = "B"
         with pytest.raises(LogValidationError, match="some propensities are 1"):

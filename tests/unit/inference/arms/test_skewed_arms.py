@@ -194,7 +194,7 @@ def test_few_events_are_cautioned() -> None:
     result = ArmMeans(log_of(arrays)).fit("aipw")
     terms = f"a ({counts[0]}), b ({counts[1]})"
     assert says(result.cautions, rare_outcomes.FEW_OUTCOMES, terms=terms, enough=20)
-    assert "Caution: " in str(result)
+    assert "Caution   " in str(result)
     assert ArmMeans(log_of(made("normal"))).fit("aipw").cautions == ()
 
 

@@ -52,7 +52,7 @@ def test_a_fit_counts_what_its_test_was_chosen_from(log: AdaptiveLog, name: str)
     expected = releases.correction.apply(releases.log_pvalues)
     np.testing.assert_array_equal(releases.log_pvalues_corrected, expected)
     assert (releases.log_pvalues_corrected >= default.log_pvalues_corrected).all()
-    told = [" ".join(result.summary().as_text().split()) for result in (default, releases)]
+    told = [" ".join(result.explain().texts) for result in (default, releases)]
     assert [says(one, claims.COVERS_ACTIONS) for one in told] == [True, False]
     assert [says(one, claims.COVERS_RELEASES) for one in told] == [False, True]
 

@@ -426,7 +426,13 @@ def test_frame_and_summary() -> None:
     assert says(found.notes, claims.HOLM, tests=known)
     summary = found.summary()
     assert "Diagnosis of the Log" in summary.as_text()
-    assert "| sample ratio | all arms | chi2(1) |" in summary.as_markdown()
+    assert "\n| sample ratio |  |  |  |  |  |  |\n|  | all arms | chi2(1) |" in summary.as_markdown()
+    lines = summary.as_text().splitlines()
+    assert max(map(len, lines)) <= 80
+    names = [name for name in found.questions if found.check(name)]
+    assert [line for line in lines if line in names] == names  # the name of a check stands over its rows
+    place = lines.index("sample ratio")
+    assert lines[place + 1].split()[:3] == ["all", "arms", "chi2(1)"]
     assert r"\begin{tabular}" in summary.as_latex()
     assert found._repr_html_() == summary.as_html()
     assert str(found) == summary.as_text()

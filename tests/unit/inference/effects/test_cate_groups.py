@@ -69,7 +69,7 @@ def test_interactions_are_differences_of_differences():
         assert result.pvalues.iloc[row] == pytest.approx(2 * stats.t.sf(abs(estimate / error), df), rel=1e-8)
     assert result.estimands[2].kind == "interaction"
     assert result.estimands[2].group == (2, 1)
-    assert result.reference.name in result.summary().as_text()
+    assert result.reference.name in " ".join(result.explain().texts)
 
 
 def test_interactions_share_their_groups_variance():

@@ -55,7 +55,7 @@ def test_effects_and_errors_are_those_by_unit(by: str) -> None:
     np.testing.assert_allclose(result.covariance, found.errors.covariance, rtol=1e-13)
     assert bool(abs(covariance(result)[0, 1]) > 1e-6) == (by == "day")
     assert says(result.notes, units.ERRORS, units=60, rounds=480)
-    assert not says(result.summary().notes, tables.REPEATED_UNITS)
+    assert not says(result.explain().texts, tables.REPEATED_UNITS)
     assert says(result.notes, units.NO_CARRY_OVER)
 
 

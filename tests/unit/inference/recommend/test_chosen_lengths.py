@@ -268,7 +268,8 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert main(["validate", *given]) == 0
     assert "stopping: data-chosen" in capsys.readouterr().out
     assert main(["analyze", *given, "--format", "json"]) == 0
-    assert says(json.loads(capsys.readouterr().out)["notes"], stopping.DATA_CHOSEN, rounds="160 rounds")
+    told = [one["text"] for one in json.loads(capsys.readouterr().out)["claims"] if one["kind"] == "caution"]
+    assert says(told, stopping.DATA_CHOSEN, rounds="160 rounds")
 
 
 def test_a_report_opens_with_it(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def test_the_same_table_to_the_digit(
         np.testing.assert_array_equal(one, other)
     assert str(mine.summary()) == str(theirs.summary())
     pd.testing.assert_frame_equal(mine.to_frame(), theirs.to_frame())
-    told = str(mine.summary())
+    told = f"{mine.summary()}{mine.explain()}"
     assert "Guarantee:" in told
     assert "not covered" not in told
     assert f"epsilon = {design.epsilon:g}" in told  # type: ignore[attr-defined]
@@ -134,7 +134,7 @@ def test_a_table_of_releases_tells_nothing_of_the_rows_behind_it() -> None:
     shown = [ai.Contrast(one.log("drop"), treatment=1, control=0).fit("released") for one in (session, late)]
     assert shown[0].facts == shown[1].facts
     assert shown[0].notes[-1] == shown[1].notes[-1]
-    assert LATE(late=1).partition(". ")[2] not in " ".join(shown[1].summary().notes)
+    assert LATE(late=1).partition(". ")[2] not in " ".join(shown[1].explain().texts)
 
 
 def test_released_effects_need_no_outcome_that_is_missing() -> None:

@@ -72,9 +72,8 @@ def test_a_short_trial_of_two_arms_names_its_exact_test(log: AdaptiveLog) -> Non
         calls = {"test": "audit.exact_test(log)", "interval": "audit.exact_interval(log)"}
         assert says(result.notes, arm_fits.EXACT_TEST, **calls, given="")
     for target in ("arm-means", "contrast"):
-        assert "Exact          audit.exact_interval(log), audit.exact_test(log)\n" in str(
-            recommend(named, target)
-        )
+        rows = [" ".join(line.split()) for line in str(recommend(named, target)).splitlines()]
+        assert "Exact audit.exact_interval(log), audit.exact_test(log)" in rows
     assert "exact_interval" not in str(recommend(named, stopping="data-chosen"))
     assert "audit.exact_interval(log, design), audit.exact_test(log, design)" in str(recommend(ecmo()))
     assert exact_interval(named).limits["difference"][1] == pytest.approx(0.0032, abs=1e-3)

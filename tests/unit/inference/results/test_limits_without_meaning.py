@@ -35,12 +35,12 @@ def test_limits_of_too_few_degrees_of_freedom_are_none(log: AdaptiveLog) -> None
     for limits in (wild.conf_int(), wild.conf_int_simultaneous(method="bonferroni")):
         assert limits.isna().all(axis=1).tolist() == [True, False]
     assert np.isfinite(wild.pvalues).all()
-    notes = wild.summary(adjust=None).notes
+    notes = wild.explain(adjust=None).texts
     assert says(notes, tables.TOO_LONG, terms="1 - 0", scale=tables.OF_REWARDS())
     assert says(wild.notes, tables.TOO_LONG, terms="1 - 0")
     assert not says(found.notes, tables.TOO_LONG)
-    assert sum(says([note], tables.TOO_LONG) for note in replace(wild, null=1.0).summary().notes) == 1
-    assert not says(found.summary().notes, tables.TOO_LONG)
+    assert sum(says([note], tables.TOO_LONG) for note in replace(wild, null=1.0).explain().texts) == 1
+    assert not says(found.explain().texts, tables.TOO_LONG)
 
 
 def test_lengths_are_of_the_scale_of_what_is_estimated() -> None:
@@ -66,7 +66,7 @@ def test_sums_and_declared_ranges_have_a_scale(log: AdaptiveLog) -> None:
     wide = found.std_error * 1e8
     normal = replace(found, reference=NormalReference(found.estimate, wide), std_error=wide)
     assert normal.conf_int().isna().all(axis=None)
-    assert says(normal.summary().notes, tables.TOO_LONG, longest=1_000_000)
+    assert says(normal.explain().texts, tables.TOO_LONG, longest=1_000_000)
 
 
 def test_intervals_between_limits_that_are_near_are_left_to_who_asks(

@@ -253,7 +253,7 @@ def test_summaries_follow_the_law(
     text = result.summary().as_text()
     header = next(line for line in text.splitlines() if "coef" in line).split()
     assert header[header.index("err") + 1] == letter
-    assert says(" ".join(text.split()), tables.WITHOUT_STD_ERROR) == described
+    assert says(result.explain().texts, tables.WITHOUT_STD_ERROR) == described
 
 
 def test_the_name_of_a_law_decides_nothing() -> None:
@@ -273,9 +273,8 @@ def test_the_note_on_efficiency_comes_from_the_fit() -> None:
         result = means(estimator)(log("thompson"))
         assert where in result.efficiency_note
         renamed = dataclasses.replace(result, estimator="other", notes=("Last of the notes.",))
-        text = " ".join(renamed.summary().as_text().split())
-        last = 3 + len(result.cautions)
-        assert f"Last of the notes. [{last}] {result.efficiency_note}" in text
+        notes = [one.text for one in renamed.explain().of("note")]
+        assert notes[-2:] == ["Last of the notes.", result.efficiency_note]
     assert means("sample-mean")(log("thompson")).efficiency_note == ""
 
 

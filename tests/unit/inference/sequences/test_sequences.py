@@ -443,14 +443,14 @@ def test_chosen_propensities_are_enough_for_bets_on_ipw_scores() -> None:
 
 
 def test_summary_says_what_holds() -> None:
-    notes = ConfidenceSequence(greedy()).fit().summary().notes
+    notes = ConfidenceSequence(greedy()).fit().explain().texts
     assert claims.EXACT(law="betting confidence sequence") in notes
     assert says(notes, claims.SAME_AT_EACH_PULL)
     assert claims.TOGETHER(when="at all rounds", alpha=0.05) in notes
     assert says(notes, WITHOUT_STD_ERROR)
     frame = ConfidenceSequence(greedy()).fit().to_frame()
     assert list(frame.columns)[:5] == ["term", "estimate", "std_error", "statistic", "p_value"]
-    notes = ConfidenceSequence(greedy()).fit("asymptotic").summary().notes
+    notes = ConfidenceSequence(greedy()).fit("asymptotic").explain().texts
     assert claims.APPROXIMATE(law="asymptotic confidence sequence") in notes
     assert claims.LATE_START(start=100) in notes
 
@@ -595,10 +595,10 @@ def test_an_estimate_outside_its_interval_is_said_to_be() -> None:
     low = result.conf_int()["low"]
     assert result.estimate[0] < low["x"]
     assert result.estimate[1] > low["y"]
-    summary = result.summary()
-    assert claims.TOGETHER(when="at all rounds", alpha=0.05) in summary.notes
-    assert summary.notes[2] == claims.OUTSIDE(term="x")
-    assert claims.OUTSIDE(term="y") not in summary.notes
+    told = result.explain().texts
+    assert claims.TOGETHER(when="at all rounds", alpha=0.05) in told
+    assert claims.OUTSIDE(term="x") in told
+    assert claims.OUTSIDE(term="y") not in told
 
 
 def test_the_origin_of_unbounded_rewards_changes_nothing_else() -> None:

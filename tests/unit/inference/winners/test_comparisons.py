@@ -119,7 +119,7 @@ class TestModel:
         fit = ai.Winner(log, control=0).fit("aipw")
         found = ai.winner_interval(means.params, means.covariance, labels=log.arms, control=0)  # type: ignore[arg-type]
         assert fit.conf_int().to_numpy()[0] == pytest.approx([found.low, found.high], rel=1e-12)
-        assert (fit.winner, fit.against, fit.terms) == (found.winner, 0, ("winner - 0",))
+        assert (fit.winner, fit.against, fit.terms) == (found.winner, 0, (f"{found.winner} (winner) - 0",))
         assert (fit.estimands[0].treatment, fit.estimands[0].control) == (found.winner, 0)
         second = ai.Winner(log, runner_up=True).fit(stationary=True)
         own = ai.ArmMeans(log).fit(stationary=True)

@@ -27,7 +27,7 @@ def test_numbers_are_those_of_the_last_rounds_alone() -> None:
     assert best.winner == int(np.argmax(first.params))
     alone = ai.ArmMeans(log, [best.winner], rounds=last).fit()
     assert best.conf_int().to_numpy() == pytest.approx(alone.conf_int().to_numpy(), rel=1e-12)
-    assert (best.terms, best.model, best.validity) == (("winner",), "Winner", alone.validity)
+    assert (best.terms, best.model, best.validity) == ((f"{best.winner} (winner)",), "Winner", alone.validity)
     assert says(best.notes[0], claims.HELD_OUT, arm=best.winner, first=400, last=200)
     masked = ai.Winner(log).fit(held_out=last)
     assert masked.conf_int().to_numpy() == pytest.approx(best.conf_int().to_numpy(), rel=1e-12)
@@ -39,7 +39,7 @@ def test_a_difference_from_a_control() -> None:
     last = np.arange(600) >= 300
     alone = ai.Contrast(log, treatment=best.winner, control=2, rounds=last).fit()
     assert best.conf_int().to_numpy() == pytest.approx(alone.conf_int().to_numpy(), rel=1e-12)
-    assert best.terms == ("winner - 2",)
+    assert best.terms == (f"{best.winner} (winner) - 2",)
 
 
 @pytest.mark.slow

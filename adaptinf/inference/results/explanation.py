@@ -1,0 +1,355 @@
+"""What a result rests on: every claim about it, and the few lines of them that stand under its table."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from adaptinf.claims import Said, tables
+from adaptinf.claims.claim import KINDS, answers, sentences
+from adaptinf.claims.privacy import guarantees
+from adaptinf.claims.views import Assumed
+from adaptinf.inference.results.log_facts import USUAL, without_meaning
+from adaptinf.inference.results.multiplicity import AT_ONCE, adjustment_note, at_once_note
+from adaptinf.texts import visible_lines
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from adaptinf.inference.results.simultaneous import JointInference
+
+WIDTH = 80
+"""Columns of a table with all that stands under it."""
+LABEL = 10
+"""Columns of the labels of the lines under a table."""
+_LINES = 6
+_METHOD_LINES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One claim about a result.
+
+    Attributes
+    ----------
+    kind : str
+        What it is: ``"caution"``, ``"missing"`` (why there is no number), ``"note"`` (how a number was
+        made), ``"assumes"``, ``"target"`` (what is estimated), ``"advice"`` or ``"privacy"``.
+    text : str
+        The claim.
+    check : str
+        Of an assumption: ``"checked"``, ``"contradicted"``, or ``"cannot be checked from this log"``; empty
+        for everything else.
+    short : str
+        The same in a few words, where these stand under the table.
+    """
+
+    kind: str
+    text: str
+    check: str = ""
+    short: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Everything that a result rests on; made by ``result.explain()``.
+
+    Attributes
+    ----------
+    title : str
+        Of the table that it explains.
+    reasons : tuple of Reason
+        Cautions first.
+    """
+
+    title: str
+    reasons: tuple[Reason, ...]
+
+    def of(self, kind: str) -> tuple[Reason, ...]:
+        """The claims of one kind, such as ``"caution"``."""
+        return tuple(one for one in self.reasons if one.kind == kind)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The claims alone."""
+        return tuple(one.text for one in self.reasons)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per claim.
+
+        Returns
+        -------
+        DataFrame
+            Columns kind, text and check, as in `reasons`.
+        """
+        import pandas as pd
+
+        rows = [(one.kind, one.text, one.check) for one in self.reasons]
+        return pd.DataFrame(rows, columns=["kind", "text", "check"])
+
+    def __str__(self) -> str:
+        parts = [self.title]
+        for kind, heading in tables.HEADINGS.items():
+            items = [_item(one) for one in self.of(kind)]
+            if items:
+                parts += ["", heading, *(line for item in items for line in _wrapped(item, "- ", "  "))]
+        return visible_lines(parts)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from adaptinf.markup import escaped
+
+        parts = [f"<p><strong>{escaped(self.title)}</strong></p>"]
+        for kind, heading in tables.HEADINGS.items():
+            items = [_item(one) for one in self.of(kind)]
+            inner = "\n".join(f"<li>{escaped(item)}</li>" for item in items)
+            parts += [f"<p>{heading}</p>\n<ul>\n{inner}\n</ul>"] if items else []
+        return "\n".join(parts)
+
+
+def explained(results: JointInference, alpha: float, adjust: str | None = None) -> Explanation:
+    """Every claim about a result with intervals of level 1 - alpha."""
+    reasons = [
+        reason
+        for answer in answers(tables.FOOTER, Footer(results, alpha, adjust), KINDS)
+        for text in sentences(answer)
+        for reason in reasons_of(text, answer[0].kind)
+    ]
+    order = list(tables.HEADINGS)
+    listed = sorted(dict.fromkeys(reasons), key=lambda one: order.index(one.kind))
+    return Explanation(f"{results.model} Results", tuple(listed))
+
+
+def reasons_of(text: str, among: str) -> list[Reason]:
+    """A claim as it was said among cautions or notes, or the clauses of a note on assumptions."""
+    if isinstance(text, Assumed):
+        return [one for clause in text.clauses for one in reasons_of(clause, among)]
+    if among == "caution" or not isinstance(text, Said):
+        return [Reason(among, text)]
+    kind = text.claim.kind if text.claim.kind in tables.HEADINGS else "note"
+    check = tables.CHECKS[text.status] if kind == "assumes" else ""
+    return [Reason(kind, text, check, text.short)]
+
+
+def lines(explanation: Explanation, estimator: str, more: str) -> tuple[tuple[str, str], ...]:
+    """What stands under a table, by label: cautions and missing numbers whole, the rest in six lines.
+
+    `more` says where all of it is.
+    """
+    warned = [("Caution", _sentence(one.text)) for one in explanation.of("caution")]
+    warned += [("Missing", _sentence(one.text)) for one in explanation.of("missing")]
+    ending = [
+        (label, text)
+        for label, text in (
+            ("Advice", _fitted(explanation.of("advice"), 2)),
+            ("Privacy", _fitted(explanation.of("privacy"), 2)),
+            ("More", more),
+        )
+        if text
+    ]
+    used = sum(len(_filled(text)) for _, text in ending)
+    method = method_line(explanation, estimator, min(_METHOD_LINES, _LINES - used - 1))
+    used += len(_filled(method))
+    assumes = _assumed(explanation, max(1, _LINES - used))
+    found = [("Method", method), ("Assumes", assumes)]
+    return (*warned, *((label, text) for label, text in found if text), *ending)
+
+
+def method_line(explanation: Explanation, estimator: str, most: int) -> str:
+    """Estimator, weights, adjustments and law, in at most so many lines."""
+    notes = [one.short for one in explanation.of("note") if one.short]
+    law = [one for one in notes if one.startswith("reference distribution")]
+    known = tables.ESTIMATORS.get(estimator)
+    name = known().short if known is not None else estimator
+    return _joined([name, *(one for one in notes if one not in law), *law], most)
+
+
+def estimator_name(estimator: str) -> str:
+    """What an estimator is called in a sentence."""
+    known = tables.ESTIMATORS.get(estimator)
+    return estimator if known is None else known()
+
+
+def _assumed(explanation: Explanation, most: int) -> str:
+    """Assumptions in short: those that were checked, then those that no log can tell."""
+    asked, unasked = [], []
+    for one in explanation.of("assumes"):
+        words = one.short or one.text
+        if one.check == tables.CHECKS[""]:
+            unasked.append(words)
+        else:
+            asked.append(f"{words} ({one.check})")
+    if unasked:
+        unasked[0] = f"not checkable: {unasked[0]}"
+    return _joined([*asked, *unasked], most)
+
+
+def _fitted(reasons: Sequence[Reason], most: int) -> str:
+    return _joined([one.short for one in reasons if one.short], most)
+
+
+def _joined(parts: Iterable[str], most: int) -> str:
+    """Clauses in one sentence of at most so many lines: as many as fit, and how many more there are."""
+    listed = list(dict.fromkeys(part for part in parts if part))
+    if not listed or most < 1:
+        return ""
+    for kept in range(len(listed), 0, -1):
+        left = len(listed) - kept
+        text = _sentence("; ".join([*listed[:kept], *([f"{left} more"] if left else [])]))
+        if len(_filled(text)) <= most:
+            return text
+    return textwrap.shorten(_sentence(listed[0]), most * (WIDTH - LABEL) - LABEL, placeholder=" ...")
+
+
+def _filled(text: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH - LABEL, break_on_hyphens=False)
+
+
+def _sentence(text: str) -> str:
+    """With a capital letter and a full stop."""
+    ended = text if text.endswith((".", "!", "?")) else f"{text}."
+    return f"{ended[:1].upper()}{ended[1:]}"
+
+
+def _item(reason: Reason) -> str:
+    """A claim with what its check found, as a sentence."""
+    return _sentence(f"{reason.text} ({reason.check})" if reason.check else reason.text)
+
+
+def _wrapped(text: str, first: str, further: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=further, break_on_hyphens=False)
+
+
+class Footer:
+    """What claims ask of a result; alpha is the level of its intervals."""
+
+    def __init__(self, results: JointInference, alpha: float, adjust: str | None) -> None:
+        self.results, self._alpha, self._adjust = results, alpha, adjust
+        self.facts = results.facts
+        self.efficiency_note, self.readings = results.efficiency_note, results.facts.readings
+
+    @property
+    def naive(self) -> bool:
+        """No number allows for adaptive assignment."""
+        return self.results.validity == "not valid" and self.results.correction is None
+
+    @property
+    def corrected_alone(self) -> bool:
+        """Corrected numbers alone do."""
+        return self.results.validity == "not valid" and self.results.correction is not None
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """What speaks against the numbers."""
+        return self.results.cautions
+
+    @property
+    def law(self) -> list[str]:
+        """What p-values and intervals are read from."""
+        return self.results._law_said(self._alpha)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The model's own, and why terms have no limits at this level where it does not say it."""
+        return (*self.results.notes, *self._without_interval)
+
+    @property
+    def _without_interval(self) -> tuple[str, ...]:
+        results, alpha, adjust = self.results, self._alpha, self._adjust
+        if adjust is None and alpha == USUAL:
+            return ()
+        import numpy as np
+
+        shown = results.conf_int_simultaneous(alpha) if adjust == AT_ONCE else results.conf_int(alpha)
+        lacking = np.isnan(shown.to_numpy()).any(axis=1) & ~np.isnan(results.log_pvalues.to_numpy())
+        if not lacking.any():
+            return ()
+        asked = (results.terms, results.estimands, results.facts.spread, results.std_error)
+        limits = np.where(lacking[:, None], results.reference.interval(float(np.log(alpha))), np.nan)
+        return tuple(note for note in without_meaning(limits, *asked) if note not in results.notes)
+
+    @property
+    def adjustment(self) -> str:
+        """How p-values and intervals allow for the number of terms."""
+        results, adjust = self.results, self._adjust
+        if adjust is None:
+            return ""
+        count = int((~results.pvalues.isna()).sum())
+        if adjust == AT_ONCE:
+            return at_once_note(count, results.covariance is not None)
+        return adjustment_note(adjust, count, corrected=results.correction is not None)
+
+    @property
+    def without_std_error(self) -> bool:
+        """P-values and intervals do not use standard errors."""
+        return not self.results.reference.uses_std_error
+
+    @property
+    def correction(self) -> list[str]:
+        """What corrected columns rest on."""
+        correction, law = self.results.correction, self.results.reference
+        if correction is None:
+            return []
+        claim = tables.CORRECTION_IMPOSSIBLE if correction.vacuous(self._alpha) else tables.CORRECTED
+        notes = [claim(correction=correction.describe(self._alpha)), correction.coverage]
+        return notes if law.exact else [*notes, tables.FAR_OUT(law=law.name)]
+
+    @property
+    def corrects_rounds(self) -> bool:
+        """There is a correction by round, and some unit has several."""
+        person = self.facts.person
+        several = self.facts.n_units is not None or (person is not None and person.rounds > 1)
+        return self.results.correction is not None and several
+
+    @property
+    def repeated_units(self) -> dict[str, int]:
+        """Units with several rounds, for which nothing allows."""
+        units = self.facts.n_units
+        return {} if units is None else {"units": units, "rounds": self.facts.n_rounds}
+
+    # Privacy
+
+    @property
+    def withdrawn(self) -> dict[str, str]:
+        """Why the design's promise does not hold."""
+        return {"why": "; ".join(self.facts.unpromised)} if self.facts.unpromised else {}
+
+    @property
+    def privacy(self) -> list[str]:
+        """What is promised, by whom, and what of that covers these numbers."""
+        guarantee = self.facts.guarantee
+        if guarantee is None:
+            return []
+        promised = guarantees.AS_STATED if self.facts.stated else guarantees.PROMISED
+        parts: list[str] = [promised(guarantee=guarantee)]
+        if math.isinf(guarantee.epsilon):
+            parts.append(guarantees.COVERS_NOTHING())
+        elif self.results.private:
+            parts.append(guarantees.COVERS_RELEASES())
+        else:
+            standard = guarantee.notion == "standard"
+            covers = guarantees.COVERS_ACTIONS if standard else guarantees.COVERS_ACTIONS_OF_OTHERS
+            parts += [covers(), guarantees.NOT_COVERED()]
+        return parts
+
+    @property
+    def all_rounds_of_a_unit(self) -> dict[str, Any]:
+        """The guarantee of a person with several rounds."""
+        person = self.facts.person
+        told = self.facts.guarantee is not None and person is not None and person.rounds > 1
+        return {"guarantee": person} if told else {}
+
+    @property
+    def auxiliary(self) -> dict[str, str]:
+        """Guarantees of participants of auxiliary logs."""
+        told = self.facts.guarantee is not None and self.facts.auxiliary
+        return {"guarantees": "; ".join(map(str, self.facts.auxiliary))} if told else {}
+
+    @property
+    def simulation_noise(self) -> bool:
+        """The noise was drawn for a simulation."""
+        return self.facts.noise == "simulation"

@@ -1,0 +1,150 @@
+"""What a result found, in one sentence, with its numbers as the table prints them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adaptinf.claims import tables
+from adaptinf.errors import InvalidForLog
+from adaptinf.inference.results.tables import format_number
+from adaptinf.parameters import refuse
+from adaptinf.texts import absent, several, visible
+
+if TYPE_CHECKING:
+    from adaptinf.inference.results.estimand import Estimand
+    from adaptinf.inference.results.estimates import Estimates
+    from adaptinf.typing import FloatArray
+
+_SHOWN = 3
+
+
+def sentence_of(results: Estimates, term: str | None, alpha: float, unit: str | None) -> str:
+    """What was found of a term, or of all; corrected intervals where these alone are valid."""
+    names = list(map(str, results.terms))
+    if term is not None and str(term) not in names:
+        refuse("sentence", [absent("term", term, names)])
+    corrected = results.correction is not None and not results.correction.vacuous(alpha)
+    frame = results.conf_int_corrected(alpha) if corrected else results.conf_int(alpha)
+    found = _Found(results, frame.to_numpy(), alpha, unit, corrected)
+    if term is not None or len(names) == 1:
+        text = found.single(names.index(str(term)) if term is not None else 0)
+    else:
+        text = found.all_terms()
+    if results.validity == "not valid" and not corrected:
+        text = tables.FIRST_NOT_VALID(
+            sentence=f"{text[:1].lower()}{text[1:]}" if text[:9] == "Undecided" else text
+        )
+    return visible(tables.AFTER_CAUTIONS(sentence=text) if results.cautions else text)
+
+
+class _Found:
+    """Numbers of a result in words; limits (k, 2)."""
+
+    def __init__(
+        self, results: Estimates, limits: FloatArray, alpha: float, unit: str | None, corrected: bool
+    ) -> None:
+        self.results, self.limits, self.alpha = results, limits, alpha
+        self.unit, self.corrected = f" {unit}" if unit else "", "corrected " if corrected else ""
+
+    def single(self, place: int) -> str:
+        """One term."""
+        one = self.results.estimands[place]
+        term = str(self.results.terms[place])
+        values: dict[str, Any] = {
+            "term": term,
+            "estimate": self._number(place),
+            "interval": self._interval(place),
+        }
+        if np.isnan(self.limits[place]).any():
+            return tables.NO_INTERVAL(**values)
+        means: Estimates | None = getattr(self.results, "means", None)
+        if means is not None and one.kind in tables.LEVEL_KINDS:
+            values |= {"term": str(one.arm), "what": self._what(one), "count": len(means.terms)}
+            return tables.SELECTED(**values, best=self._best())
+        if one.kind in tables.LEVEL_KINDS:
+            return tables.LEVEL(**values, what=self._what(one))
+        if one.kind in tables.DIFFERENCES and self.results.null == 0.0:
+            text = self._difference(place, values)
+            if one.kind == "cate" and one.group is not None:
+                return tables.IN_GROUP(group=term, sentence=text)
+            return text
+        if self._decided(place):
+            return tables.OTHER_DECIDED(**values)
+        return tables.OTHER_UNDECIDED(**values, null=self.results.null)
+
+    def _difference(self, place: int, values: dict[str, Any]) -> str:
+        one = self.results.estimands[place]
+        values |= {
+            "treatment": str(one.treatment),
+            "control": str(one.control),
+            "what": self._what(one),
+        }
+        if not self._decided(place):
+            return tables.UNDECIDED(**values)
+        direction = "higher" if self.limits[place, 0] > 0.0 else "lower"
+        return tables.HIGHER(**values, direction=direction)
+
+    def all_terms(self) -> str:
+        """All terms: the highest and the lowest level, or which differences are decided."""
+        results = self.results
+        if all(one.kind in tables.LEVEL_KINDS for one in results.estimands):
+            if len(self.limits) == 2 and results.contrast_of is not None and not np.isnan(self.limits).any():
+                high, low = np.argsort(-results.estimate, kind="stable").tolist()
+                return sentence_of(results.contrast_of(high, low), None, self.alpha, self.unit.strip())
+            return self._levels()
+        terms = [str(term) for term in results.terms]
+        places = range(len(terms))
+        decided = [f"{terms[k]} {self._number(k)} ({self._interval(k)})" for k in places if self._decided(k)]
+        values = {
+            "decided": several(decided, _SHOWN, "; "),
+            "undecided": several([terms[k] for k in places if not self._decided(k)], _SHOWN),
+        }
+        if not decided:
+            return tables.UNDECIDED_TERMS(**values)
+        return (tables.BOTH_TERMS if values["undecided"] else tables.DECIDED_TERMS)(**values)
+
+    def _levels(self) -> str:
+        estimate = self.results.estimate
+        if np.isnan(estimate).all():
+            return tables.NO_INTERVAL(term="No arm", estimate="nan")
+        high, low = int(np.nanargmax(estimate)), int(np.nanargmin(estimate))
+        return tables.LEVELS(
+            count=len(estimate),
+            high=str(self.results.terms[high]),
+            low=str(self.results.terms[low]),
+            what=self._what(self.results.estimands[high]),
+            estimate=self._number(high),
+            interval=self._interval(high),
+            least=f"{self._number(low)} ({self._interval(low)})",
+        )
+
+    def _best(self) -> str:
+        """Which arms may be the best, where the results of a winner can be asked."""
+        try:
+            found = self.results.best_arms(self.alpha)  # type: ignore[attr-defined]
+        except InvalidForLog:
+            return tables.BEST_NOT_ASKED()
+        kept = [str(arm) for arm in found.index[found["in_set"]]]
+        if len(kept) == 1:
+            return tables.BEST_ALONE(alpha=self.alpha)
+        return tables.BEST_OF_SEVERAL(arms=several(kept, _SHOWN), alpha=self.alpha)
+
+    def _what(self, one: Estimand) -> str:
+        reward = self.results.facts.reward or "reward"
+        return {**tables.DIFFERENCES, **tables.LEVEL_KINDS}[one.kind].format(
+            reward=reward, denominator=one.denominator
+        )
+
+    def _decided(self, place: int) -> bool:
+        low, high = self.limits[place]
+        return bool(low > self.results.null or high < self.results.null)
+
+    def _number(self, place: int) -> str:
+        return format_number(float(self.results.estimate[place])) + self.unit
+
+    def _interval(self, place: int) -> str:
+        low, high = (format_number(float(x)) for x in self.limits[place])
+        name = "interval" if self.results.validity != "anytime" else "confidence sequence"
+        return f"{100.0 * (1.0 - self.alpha):.6g}% {self.corrected}{name} {low} to {high}"
