@@ -23,7 +23,7 @@ WARNED = ("Caution", "Missing")
 
 
 def frame(n_arms: int, rounds: int, *, binary: bool, seed: int) -> pd.DataFrame:
-    """Thompson-like shares by batch, plain NumPy; columns version, click, batch, segment, age, visitor, p_*."""
+    """Shares that move by batch, plain NumPy; columns version, click, batch, segment, age, visitor, p_*."""
     rng = np.random.default_rng(seed)
     share, rows = np.full(n_arms, 1.0 / n_arms), []
     for batch in range(10):
