@@ -1,4 +1,4 @@
-"""Default fits of every model on logs of many kinds, rows and sums, private and live; arms have long names."""
+"""Default fits of every model on logs of many kinds, rows and sums, private and live; names are long."""
 
 from __future__ import annotations
 

@@ -53,6 +53,8 @@ _FACT_GAP = "   "
 _PAIR = 36
 """Characters of a fact that stands beside another."""
 _CELL = 8
+_LISTED = 4
+"""Arms whose rounds are listed, however long their names."""
 
 
 class ResultSummary:
@@ -290,7 +292,7 @@ def _facts(results: JointInference, alpha: float) -> list[tuple[str, str]]:
         ("Design:", facts.design or ""),
         ("Guarantee:", _covered(facts, results.private)),
         ("Noise backend:", noise),
-        ("No. rounds:", f"{facts.n_rounds:,}"),
+        ("No. rounds:", f"{facts.n_rounds:,}" if facts.n_rounds else ""),
         ("Effective sample (min):", f"{np.nanmin(ess):,.1f}" if np.any(np.isfinite(ess)) else ""),
         ("Smallest propensity:", format_number(results.min_propensity) if results.min_propensity > 0 else ""),
         ("Level:", f"{100.0 * (1.0 - alpha):.6g}%"),
@@ -315,7 +317,7 @@ def _rounds_by_arm(results: JointInference) -> list[tuple[str, str]]:
         return f"{literal(str(counts.arms[place]))}: {counts.rounds[place]:,}{events}"
 
     every = "; ".join(map(told, places))
-    if len(label) + len(_FACT_GAP) + len(every) <= _WIDTH:
+    if len(places) <= _LISTED or len(label) + len(_FACT_GAP) + len(every) <= _WIDTH:
         return [(label, every)]
     by_size = sorted(places, key=lambda place: counts.rounds[place])
     return [(f"{label[:-1]} of {len(by_size)} arms:", f"{told(by_size[0])} to {told(by_size[-1])}")]
