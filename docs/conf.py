@@ -52,7 +52,7 @@ html_title = f"adaptinf {version}"
 html_static_path = ["_static"]
 html_css_files = ["adaptinf.css"]
 html_js_files = ["scrolling.js"]
-html_search_scorer = "_static/search_scorer.js"
+html_search_scorer = str(Path(__file__).parent / "_static" / "search_scorer.js")
 html_math_renderer = "mathml"
 
 
