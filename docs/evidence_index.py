@@ -34,7 +34,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "none short of 93%, less simulation error",
         ),
         "comparisons": (
-            "comparisons of arms stay right when the level of all arms moves",
+            "Comparisons of arms stay right when the level of all arms moves",
             (
                 r"\*Benign\*, ([\d,]+): ([\d,]+) held.*?\*Coverable\*, ([\d,]+): ([\d,]+) held, ([\d,]+) "
                 r"refused, .*?\*Contradicted\*, ([\d,]+): ([\d,]+) refused or cautioned, ([\d,]+) held "
@@ -48,13 +48,13 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "right: at least 93% covered, less simulation error",
         ),
         "inference": (
-            "methods labelled exact or anytime never cover less than they say",
+            "Methods labelled exact or anytime never cover less than they say",
             r"Lowest coverage of exact and anytime methods: ([\d.]+) \((\d+) figures\)",
             "lowest of {1} coverages: {0}",
             "at least .95",
         ),
         "hadad": (
-            "the coverage that Hadad et al. (2021) published for weighted means comes back",
+            "The coverage that Hadad et al. (2021) published for weighted means comes back",
             (
                 r"all (\d+) figures of the paper's plot of coverage come back within ([\d.]+) "
                 r"points.*?(\d+ of \d+) come"
@@ -63,31 +63,31 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "the paper's plot",
         ),
         "drift": (
-            "differences of arms stay right while both arms' means rise together",
+            "Differences of arms stay right while both arms' means rise together",
             r"(\d+ of \d+) rows keep that",
-            "{0} rows",
+            "{0} simulations",
             "at most 6% of intervals miss (7% with a falling floor)",
         ),
         "units": (
-            "errors stay right when people come back",
+            "Errors stay right when people come back",
             r"(\d+ of \d+) keep that",
-            "{0} rows",
+            "{0} simulations",
             "at least 94% covered from 40 people on, 92% with 20",
         ),
         "contrasts": (
-            "intervals for all arms against a control hold at the same time",
+            "Intervals for all arms against a control hold at the same time",
             r"(\d+ of \d+) rows hold at least (\.\d+) at once",
-            "{0} rows",
+            "{0} simulations",
             "at least {1} at once",
         ),
         "winners": (
-            "the interval for the best arm allows for its having been picked",
+            "The interval for the best arm allows for its having been picked",
             r"The lowest coverage is ([\d.]+\d)",
             "lowest coverage {0}",
             "nominal .95",
         ),
         "regression_drift": (
-            "regression coefficients of arms stay right while all arms' means rise together",
+            "Regression coefficients of arms stay right while all arms' means rise together",
             (
                 r"Thompson, floor \.05, 2 arms \| linear \| C\(action\) \* x \| arm \| \S+ \S+ \| "
                 r"([\d.]+) \S+ \| \S+ \S+ \| ([\d.]+)"
@@ -96,67 +96,67 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "nominal .95",
         ),
         "small_samples": (
-            "robust regression tests keep their level with few rounds and few people",
+            "Robust regression tests keep their level with few rounds and few people",
             r"Defaults above \.06 by more than 3 errors \(([\d.]+\d)\): (\d+ of \d+)",
             "{1} cells reject more than {0} of true nulls",
             "at most .06, plus simulation error",
         ),
         "ratios": (
-            "ratios such as revenue per order, and adjusted differences, cover",
+            "Ratios such as revenue per order, and adjusted differences, cover",
             r"(\d+ of \d+) shares are at\s+least ([\d.]+\d)",
             "{0} coverages",
             "at least {1}, less simulation error",
         ),
         "answers": (
-            "confidence sequences are no wider than those of the confseq package",
+            "Confidence sequences are no wider than those of the confseq package",
             r"largest ratio is\s+([\d.]+\d)",
             "at most {0} times as wide",
             "1",
         ),
         "mixtures": (
-            "confidence sequences exclude the truth no more often than they say, at any time",
+            "Confidence sequences exclude the truth no more often than they say, at any time",
             r"(\d+ of \d+) shares are at most ([\d.]+\d)",
             "{0} shares at most {1}",
             "at most {1}",
         ),
         "cate_coverage": (
-            "effects within groups cover, private or not",
+            "Effects within groups cover, private or not",
             r"(\d+) cells; lowest coverage ([\d.]+\d)",
             "lowest of {0} coverages: {1}",
             "nominal .95",
         ),
         "exact": (
-            "exact tests of two arms agree with published values",
+            "Exact tests of two arms agree with published values",
             r"published ([\d.]+), here ([\d.]+\d)",
             "expected imbalance {1}",
             "published: {0}",
         ),
         "max_information": (
-            "p-values corrected by a privacy guarantee keep their level",
+            "P-values corrected by a privacy guarantee keep their level",
             r"keep their level in all (\d+) settings",
             "{0} of {0} settings",
             "all",
         ),
         "large_logs": (
-            "sums give the same numbers as the rows",
+            "Sums give the same numbers as the rows",
             r"The largest of all is ([\d.e-]+\d)",
             "largest relative difference {0}",
             "rounding errors",
         ),
         "randomization": (
-            "randomisation tests keep their level",
+            "Randomisation tests keep their level",
             r"studentised \| 300 \| ([\d.]+ ± [\d.]+)",
             "{0} rejected",
             "nominal .05",
         ),
         "exactness": (
-            "corrected p-values are right to many digits",
+            "Corrected p-values are right to many digits",
             r"([\d.e-]+) over (\d+) cases",
             "largest relative error {0} in {1} cases, against a search in 50 digits",
             "1e-9",
         ),
         "fixes": (
-            "each mended mistake has a test that fails without the mend",
+            "Each mended mistake has a test that fails without the mend",
             r"(\d+ of \d+) tests pass on the package and fail on the copy",
             "{0} tests",
             "all",
@@ -164,19 +164,19 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
     },
     "Plans and bias": {
         "calibration": (
-            "simulated plans have the level and the power that they state",
+            "Simulated plans have the level and the power that they state",
             r"(\d+) checks: .*?No check fails",
             "{0} checks, none fails",
             "coverage at least .95 and type I errors at most .05, less simulation error",
         ),
         "farmer_allocation": (
-            "a published farmers' trial was allocated as its authors say",
+            "A published farmers' trial was allocated as its authors say",
             r"\| exploration sampling \| [^|]*\| [^|]*\| ([\d.]+) \|",
             "p = {0}",
             "above .05",
         ),
         "farmer_trial": (
-            "the ranking that this trial published comes back",
+            "The ranking that this trial published comes back",
             r"(\d+ of \d+) agree with the published ranking",
             "{0} rankings agree",
             "all",
@@ -184,7 +184,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
     },
     "Privacy": {
         "privacy_audits": (
-            "audits refute no right design, and catch planted mistakes",
+            "Audits refute no right design, and catch planted mistakes",
             (
                 r"(\d+) audits of what is right: no bound exceeds its promise\. (\d+) audits of faults: "
                 r"all are caught"
@@ -194,7 +194,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
         ),
         "coupled": (
             (
-                "two live trials that differ in one person agree in all that is published, at the "
+                "Two live trials that differ in one person agree in all that is published, at the "
                 "promised cost"
             ),
             r"(\d+ of \d+) pairs agree at no more than the promise; .*?largest cost is ([\d.]+) of",
@@ -202,7 +202,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "all; at most 1",
         ),
         "planted_faults": (
-            "audits catch mistakes planted by someone who did not know the code",
+            "Audits catch mistakes planted by someone who did not know the code",
             (
                 r"(\d+ of \d+) faults are caught; of the (\d+) of live sessions, trials and what\s+they "
                 r"publish, (\d+)"
@@ -211,7 +211,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "all",
         ),
         "planted_faults_sealed": (
-            "audits catch mistakes that none of their authors had seen",
+            "Audits catch mistakes that none of their authors had seen",
             (
                 r"(\d+ of \d+) faults are caught; of the (\d+) of live sessions, trials and what\s+they "
                 r"publish, (\d+)"
@@ -220,13 +220,13 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "all",
         ),
         "live_privacy": (
-            ("designs that are used live stay within their promise, and noise of half the size is found out"),
+            ("Designs that are used live stay within their promise, and noise of half the size is found out"),
             r"(\d+ of \d+) rows are as they should be",
             "{0} audits as they should be",
             "all",
         ),
         "live_noise": (
-            "audits of noise catch mistakes, and refute nothing that is right",
+            "Audits of noise catch mistakes, and refute nothing that is right",
             (
                 r"(\d+) audits of right designs, and one more of each with all defaults: (\d+) refuted\. "
                 r"Planted faults:\s+(\d+ of \d+) found"
@@ -235,31 +235,31 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "none; all",
         ),
         "privacy_mechanisms": (
-            "audits come close to the promise of a mechanism and never exceed it",
+            "Audits come close to the promise of a mechanism and never exceed it",
             r"\| Laplace \| [^|]*\| ([\d.]+) \(",
             "Laplace noise at epsilon 1: {0} shown",
             "at most 1",
         ),
         "two_arm_release": (
-            "intervals from private releases cover",
+            "Intervals from private releases cover",
             r"\| 1 \| 0\.5, 0\.5 \| 20,000 \| ([\d.]+ ± [\d.]+)",
             "{0}",
             "nominal .95",
         ),
         "dp_conse": (
-            "privacy costs little reward in DP-ConSE",
+            "Privacy costs little reward in DP-ConSE",
             r"Ratio: \*\*([\d.]+)\*\*",
             "{0} times the regret without privacy",
             "1",
         ),
         "gaussian": (
-            "the classical formula for normal noise is wasteful, or not private",
+            "The classical formula for normal noise is wasteful, or not private",
             r"asks for ([\d.]+) times the noise that is needed at most",
             "up to {0} times the noise that is needed",
             "1",
         ),
         "stopping": (
-            "private stopping rules are as accurate as promised",
+            "Private stopping rules are as accurate as promised",
             r"the highest frequency was ([\d.]+) beta",
             "wrong at most {0} times as often as allowed",
             "at most 1",
@@ -267,19 +267,19 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
     },
     "Designs": {
         "best_arm": (
-            "the schedule of DP-BAI follows the paper's equations",
+            "The schedule of DP-BAI follows the paper's equations",
             r"([\d,]+) pairs, .*? are those of the equations in ([\d,]+)\.",
             "{1} of {0} schedules",
             "all",
         ),
         "linear": (
-            "confidence bands of linear bandits hold",
+            "Confidence bands of linear bandits hold",
             r"\| LinUCB \| ([\d.]+) \|",
             "LinUCB: share of runs that leave their band {0}",
             "at most .1",
         ),
         "ldp_intervals": (
-            "intervals from a locally private trial cover",
+            "Intervals from a locally private trial cover",
             r"\| 2, 20,000, 0\.1 \| [^|]*\|[^|]*\| (\.\d+ ± \.\d+)",
             "{0}",
             "nominal .95",
@@ -293,19 +293,19 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
     },
     "Files, speed and the house": {
         "trial_restarts": (
-            "a live trial of a million decisions opens again in seconds",
+            "A live trial of a million decisions opens again in seconds",
             r"from a snapshot: \*\*([\d.]+) s\*\*, where (\d+) s are allowed",
             "at most {0} s",
             "{1} s",
         ),
         "bad_input": (
-            "damaged files are never misread in silence",
+            "Damaged files are never misread in silence",
             r"\| all \| ([\d,]+) (?:\| [\d,]+ ){5}\| (\d+) \| (\d+) \|",
             "{0} damaged inputs: {1} crashes, {2} misread in silence",
             "none",
         ),
         "bad_tables": (
-            "odd tables are read right, or refused with the cause",
+            "Odd tables are read right, or refused with the cause",
             (
                 r"\| all \| [\d,]+ \| ([\d,]+) \| ([\d,]+) (?:\| [\d,]+ ){2}\| (\d+) \| (\d+) \| (\d+) \| "
                 r"(\d+) \|"
@@ -314,55 +314,55 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "none",
         ),
         "hostile_names": (
-            "hostile names of columns and arms break no table",
+            "Hostile names of columns and arms break no table",
             r"names for which some result could not be made \| (\d+) \| (\d+) \| (\d+)",
             "{2} of {0} names (before: {1})",
             "none",
         ),
         "own_files": (
-            "a flipped bit in a file is noticed, or changes nothing",
+            "A flipped bit in a file is noticed, or changes nothing",
             r"\| Parquet \| (\d+) \| (\d+) \| (\d+) \|",
             "Parquet: {0} refused, {1} read as before, {2} read as another log",
             "no other log",
         ),
         "platforms": (
-            "files of experiment platforms are read right",
+            "Files of experiment platforms are read right",
             r"(\d+) of (\d+) logs agree with it\. (\d+) files are refused",
             "{0} of {1} logs agree with an independent count; {2} files are refused",
             "all",
         ),
         "study": (
-            "a killed study goes on where it was",
+            "A killed study goes on where it was",
             r"(\d+) kills hit",
             "{0} kills, the same files",
             "the same",
         ),
         "invariance": (
-            "what must not matter (units of measurement, order, names) does not",
+            "What must not matter (units of measurement, order, names) does not",
             r"(\d+ of \d+) lines are beyond",
             "{0} figures change by more than 1e-9",
             "none",
         ),
         "default_speed": (
-            "the first table comes quickly",
+            "The first table comes quickly",
             r"\| first table, the library alone \| [^|]*\| [^|]*\| ([\d.]+) \|",
             "{0} s",
             "1 s",
         ),
         "shell": (
-            "the command line answers quickly",
+            "The command line answers quickly",
             r"\| `analyze` \| `pandas` and `scipy.stats` \| [\d.]+ \| [\d.]+ \| ([\d.]+) \|",
             "a table of 10,000 rows: {0} times the time to import pandas and scipy.stats",
             "1.2",
         ),
         "sums_by_unit": (
-            "errors by person from sums are those of the rows",
+            "Errors by person from sums are those of the rows",
             r"In (\d+) of\s+(\d+) logs all numbers agree to ([\d.e-]+\d)",
             "{0} of {1} logs, to {2}",
             "all",
         ),
         "reading": (
-            "one experiment gives one answer, in whatever form it is brought",
+            "One experiment gives one answer, in whatever form it is brought",
             (
                 r"Of ([\d,]+) uses ([\d,]+) give the same means, ([\d,]+) the refusal that is "
                 r"due,\s+([\d,]+) something"
@@ -371,25 +371,25 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "none differ",
         ),
         "engines": (
-            "one table gives one answer, whatever engine holds it",
+            "One table gives one answer, whatever engine holds it",
             r"(\d+) tables of .*?Of ([\d,]+) answers ([\d,]+) are the same .*? and (\d+)\s+are errors",
             "{2} of {1} answers to {0} tables are the same; {3} raw errors",
             "all; none",
         ),
         "sums_further": (
-            "ratios, covariates and groups from sums are those of the rows",
+            "Ratios, covariates and groups from sums are those of the rows",
             r"In (\d+) of (\d+) logs all numbers agree to\s+([\d.e-]+\d)",
             "{0} of {1} logs, to {2}",
             "all",
         ),
         "recommend_speed": (
-            "later rows of the table of methods do not slow it down",
+            "Later rows of the table of methods do not slow it down",
             r"the largest ratio is ([\d.]+\d)",
             "at most {0} times as slow as before",
             "1.20",
         ),
         "large_logs_speed": (
-            "adding up files takes little longer than the database itself",
+            "Adding up files takes little longer than the database itself",
             (
                 r"\| 10,000,000 (?:\| [\d.]+ ){3}\| ([\d.]+) \|.*?\| 40,000,000 (?:\| [\d.]+ ){3}\| "
                 r"([\d.]+) \|"
@@ -398,13 +398,13 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "1.15",
         ),
         "setup": (
-            "the set-up commands work on an empty machine",
+            "The set-up commands work on an empty machine",
             r"ok, ([\d,]+) passed, (\d+) skipped",
             "{0} tests passed",
             "all",
         ),
         "first_hour": (
-            "a CSV file becomes a table, pictures and a report in three commands",
+            "A CSV file becomes a table, pictures and a report in three commands",
             (
                 r"(Three commands), the environment's included.*?three pictures in one file of ([\d,]+) "
                 r"bytes"
@@ -413,13 +413,13 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "three",
         ),
         "browser": (
-            "reports and pages fit phones and screens",
+            "Reports and pages fit phones and screens",
             r"Texts wider than the page: (\d+ of \d+)\. Words broken in a table: (\d+ of \d+)",
             "too wide: {0} looks; broken words: {1}",
             "none",
         ),
         "case_studies": (
-            "figures printed in six papers, run again",
+            "Figures printed in six papers, run again",
             r"(\d+), of which (\d+) agree and (\d+) differ",
             "of {0} figures {1} agree and {2} differ, [with reasons](../gallery.md)",
             "no aim",
