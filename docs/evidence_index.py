@@ -412,6 +412,13 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "{0}; one file of {1} bytes with three pictures",
             "three",
         ),
+        "tables": (
+            "Tables are narrow and short, and explain() leaves nothing out",
+            r"\| as printed \| (\d+) \| (\d+) \| (\d+) \|.*?"
+            r"Of (\d+) claims about these fits, `explain\(\)` has (\d+)\.",
+            "{0} tables: at most {1} characters wide, {2} lines below; `explain()` has {4} of {3} claims",
+            "80; 6; all",
+        ),
         "browser": (
             "Reports and pages fit phones and screens",
             r"Texts wider than the page: (\d+ of \d+)\. Words broken in a table: (\d+ of \d+)",
