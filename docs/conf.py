@@ -7,7 +7,9 @@ from typing import Any
 
 import latex2mathml.converter
 from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 
 import adaptinf
@@ -52,6 +54,7 @@ html_title = f"adaptinf {version}"
 html_static_path = ["_static"]
 html_css_files = ["adaptinf.css"]
 html_js_files = ["scrolling.js"]
+html_search_scorer = str(Path(__file__).parent / "_static" / "search_scorer.js")
 html_math_renderer = "mathml"
 
 
@@ -93,6 +96,22 @@ def _whole_numbers(app: Sphinx, tree: nodes.document, page: str) -> None:
                 text.parent.replace(text, marked)
 
 
+class IndexEntriesOfSections(SphinxTransform):
+    """An index entry of a page leads to its section, so that the search shows the section's text."""
+
+    default_priority = 800  # before entries are collected
+
+    def apply(self, **kwargs: Any) -> None:
+        for index in list(self.document.findall(addnodes.index)):
+            target = index.next_node(nodes.target, descend=False, siblings=True)
+            if target is None or target.get("refid") != index["entries"][0][2]:
+                continue  # of a docstring, which has a place of its own
+            after = target.next_node(descend=False, siblings=True, ascend=True)
+            section = after if isinstance(after, nodes.section) else target.parent
+            place = section["ids"][0]
+            index["entries"] = [(kind, words, place, *rest) for kind, words, _, *rest in index["entries"]]
+
+
 def _plain_captions(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
     """Captions of the side bar stand before the first heading of the page, so they are none themselves."""
     name = "furo_navigation_tree"
@@ -100,6 +119,7 @@ def _plain_captions(app: Sphinx, page: str, template: str, context: dict[str, An
 
 
 def setup(app: Sphinx) -> None:
+    app.add_transform(IndexEntriesOfSections)
     app.connect("doctree-resolved", _whole_numbers)
     app.connect("html-page-context", _plain_captions, priority=900)  # after the theme has made the side bar
     # MathML that browsers draw themselves: pages are whole without a network.

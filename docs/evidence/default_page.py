@@ -73,8 +73,10 @@ def _promises(entries: Iterable[tuple[Cell, Key, Tally]]) -> str:
 
 def _listed(title: str, lines: Sequence[str]) -> str:
     body = "\n".join(lines) if lines else "| none | | | | | | | | | |"
-    return f"## {title}\n\n{HEAD}\n{body}\n"
+    return f"## {title}\n\n{KEY}\n\n{HEAD}\n{body}\n"
 
+
+KEY = "What the number of a cell stands for: [cells](defaults.md#cells)."
 
 EXPLAINED = f"""*Coverage*: share of nominal 95% intervals that hold the truth; *no caution*: of those whose
 table carries none. *Promise*: coverage of at least {LEAST:g}, {NOMINAL:g} for methods labelled

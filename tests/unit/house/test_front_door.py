@@ -38,20 +38,58 @@ def test_the_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) < 130
 
 
-def test_links_of_all_pages_lead_to_files() -> None:
+def prose(page: Path) -> str:
+    """A page without its fenced blocks."""
+    return re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors that the build gives to a page's headings."""
+    headings = re.findall(r"^#{1,3} (.+)$", prose(page), re.MULTILINE)
+    plain = [re.sub(r"\[([^]]*)\]\([^)]*\)|`", r"\1", heading).strip().lower() for heading in headings]
+    return {re.sub(r"[^\w\- ]", "", heading).replace(" ", "-") for heading in plain}
+
+
+def test_links_of_all_pages_lead_to_files_and_headings() -> None:
     dead = []
     for page in PAGES:
         if "generated" in page.parts or "studies" in page.parts:
             continue
-        text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
-        links = [link for link in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text) if "://" not in link]
         away = ("studies/", "../studies/", "generated/", "mailto:")  # pages that the build writes
-        dead += [
-            f"{page.relative_to(ROOT)}: {link}"
-            for link in links
-            if not link.startswith(away) and not (page.parent / link).exists()
-        ]
+        for link, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)", prose(page)):
+            if "://" in link or link.startswith(away):
+                continue
+            target = page.parent / link if link else page
+            if not target.exists():
+                dead.append(f"{page.relative_to(ROOT)}: {link}")
+            elif anchor and target.suffix == ".md" and anchor not in anchors(target):
+                dead.append(f"{page.relative_to(ROOT)}: {link}#{anchor}")
     assert dead == []
+
+
+def test_the_side_bar_has_at_most_24_entries_and_every_page_a_place() -> None:
+    def listed(page: Path) -> list[Path]:
+        blocks = re.findall(
+            r"^```\{toctree\}\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+        )
+        names = [line.strip() for block in blocks for line in block.splitlines()]
+        found: list[Path] = []
+        for name in names:
+            if name == "*":
+                found += sorted(path for path in page.parent.glob("*.md") if path != page)
+            elif name and not name.startswith(":") and name != "genindex":
+                found.append(page.parent / f"{name}.md")
+        return found
+
+    front = DOCS / "index.md"
+    assert 10 < len(listed(front)) <= 24
+    placed, todo = {front}, listed(front)
+    while todo:
+        page = todo.pop()
+        assert page not in placed, page
+        placed.add(page)
+        todo += listed(page)
+    assert placed == {path for path in PAGES if path.is_relative_to(DOCS) and "generated" not in path.parts}
 
 
 def test_every_question_has_a_block() -> None:
@@ -166,10 +204,13 @@ def test_the_evidence_index_is_made_from_the_pages() -> None:
 
 def test_a_headline_follows_its_page() -> None:
     maker = script("evidence_index")
-    entry = ("holds", r"(\d+ of \d+) rows", "{0} rows")
+    entry = ("holds", r"(\d+ of \d+) rows", "{0} rows", "all")
     page = "# Title\n\nSeed: 1. Date: 2026-01-02, commit\nabc1234. So 6 of\n7 rows."
-    assert maker.row("drift", page, entry) == "| [holds](drift.md) | 6 of 7 rows | 2026-01-02 | abc1234 |\n"
-    assert maker.row("drift", page, None) == "| [Title](drift.md) |  | 2026-01-02 | abc1234 |\n"
+    assert (
+        maker.row("drift", page, entry)
+        == "| [holds](drift.md) | 6 of 7 rows | all | 2026-01-02 | abc1234 |\n"
+    )
+    assert maker.row("drift", page, None) == "| [Title](drift.md) |  |  | 2026-01-02 | abc1234 |\n"
     with pytest.raises(SystemExit, match="no longer has the headline"):
         maker.row("drift", page.replace("rows", "cells"), entry)
 

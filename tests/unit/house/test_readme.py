@@ -22,6 +22,7 @@ HOWTO, STATSMODELS = ROOT / "docs" / "howto.md", ROOT / "docs" / "from_statsmode
 EXECUTED = [README, QUICKSTART, DESIGNS, CLASSIFICATION, CHOOSING, BIAS, REGRESSION]
 INDEX = ROOT / "docs" / "index.md"
 EXECUTED += [PLANNING, PLOTS, AUDITING, HOWTO, STATSMODELS, INDEX]
+EXECUTED += [ROOT / "docs" / f"{name}.md" for name in ("interim", "many_arms", "ratios", "reports")]
 SLOW = {
     STATSMODELS,
     HOWTO,
