@@ -113,11 +113,14 @@ def test_a_great_table_is_literal() -> None:
     arrays = LogArrays(action=np.arange(40) % 2, reward=np.arange(40) % 3 / 2.0)
     log = AdaptiveLog.from_arrays(arrays, arms=(NASTY, "b"), design=designs.Uniform().record())
     contrast = Contrast(log, treatment=NASTY, control="b").fit("sample-mean")
-    for summary in (contrast.summary(), compare({NASTY: contrast}).summary()):
+    compared = compare({NASTY: contrast}).summary()
+    for summary in (contrast.summary(), compared):
         page = summary.to_gt().as_raw_html()
         page = page[page.index("<table") :]
         assert "<b>" not in page
         assert "&lt;b&gt;*x*&lt;/b&gt;{{m}}" in page.replace("&#123;", "{")
+    heads = compared.to_gt().as_raw_html().partition("<tbody")[0]
+    assert "&lt;b&gt;*x*&lt;/b&gt;{{m}}" in heads.replace("&#123;", "{")
 
 
 def test_a_great_table_sets_tables_of_the_same_rows_side_by_side() -> None:
