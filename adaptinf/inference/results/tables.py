@@ -6,9 +6,11 @@ import html
 import math
 import textwrap
 from collections.abc import Callable, Sequence
+from functools import cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
 import pandas as pd
 from statsmodels.iolib.table import Cell, Row, SimpleTable, default_latex_fmt
 
@@ -176,9 +178,16 @@ class LiteralTable(SimpleTable):  # type: ignore[misc]
             min(width, _PIECE) if side == "l" else width
             for width, side in zip(words, self.aligns, strict=True)
         ]
+
+        @cache
+        def lines(place: int, width: int) -> list[int]:
+            side, stub = self.aligns[place], place == 0
+            cells = zip([row[place] for row in rows], heads, strict=True)
+            return [len(_wrapped(cell, width, side, head=head, stub=stub)) for cell, head in cells]
+
         for floors in [words] if self.folds else [words, pieces]:
-            widths = narrowed([min(width, ROOM) for width in natural], floors, ROOM, gap)
-            if total_width(widths, gap) <= ROOM:
+            if total_width(floors, gap) <= ROOM:
+                widths = narrowed([min(width, ROOM) for width in natural], floors, ROOM, gap, lines)
                 return gap, [(list(range(len(widths))), widths)]
         kept = list(range(self.folds or 1))
         room = [ROOM // 3, *words[1 : len(kept)]]
@@ -196,8 +205,16 @@ class LiteralTable(SimpleTable):  # type: ignore[misc]
         ]
 
 
-def narrowed(widths: Sequence[int], floors: Sequence[int], room: int, gap: str) -> list[int]:
-    """Widths taken from the widest column that is above its floor, until all fit or none is.
+def narrowed(
+    widths: Sequence[int],
+    floors: Sequence[int],
+    room: int,
+    gap: str,
+    lines: Callable[[int, int], Sequence[int]] = lambda place, width: (1,),
+) -> list[int]:
+    """Widths taken from columns above their floors until all fit, where it costs the fewest lines.
+
+    Of several the widest gives way. `lines` are those of the rows of a column of some width.
 
     Examples
     --------
@@ -206,10 +223,19 @@ def narrowed(widths: Sequence[int], floors: Sequence[int], room: int, gap: str) 
     [26, 12, 20]
     """
     found = list(widths)
-    excess = total_width(found, gap) - room
-    while excess > 0 and (above := [place for place, width in enumerate(found) if width > floors[place]]):
-        found[max(above, key=lambda place: found[place])] -= 1
-        excess -= 1
+    heights = np.array([lines(place, width) for place, width in enumerate(found)])
+    for _ in range(total_width(found, gap) - room):
+        costs = []
+        for place, width in enumerate(found):
+            if width > floors[place]:
+                fewer = np.array(lines(place, width - 1))
+                rest = np.delete(heights, place, axis=0).max(axis=0, initial=1)
+                costs.append((int(np.maximum(rest, fewer).sum()), -width, place, fewer))
+        if not costs:
+            break
+        *_, place, fewer = min(costs, key=lambda cost: cost[:3])
+        found[place] -= 1
+        heights[place] = fewer
     return found
 
 
@@ -233,14 +259,24 @@ def folded(widths: Sequence[int], room: int, gap: str) -> list[list[int]]:
     return blocks
 
 
+def _wrapped(cell: str, width: int, side: str, *, head: bool, stub: bool) -> list[str]:
+    """Lines of a cell in a column."""
+    if len(cell) <= width or (side == "r" and not head):
+        return [cell]
+    indent = _INDENT if stub and side == "l" and not head and width > len(_INDENT) else ""
+    # A blank that must not break is one that textwrap does not know.
+    text = cell if side == "l" or head else cell.replace(" ", _KEPT).replace(f";{_KEPT}", "; ")
+    lines = textwrap.wrap(text, width or 1, subsequent_indent=indent, break_on_hyphens=False)
+    return [line.replace(_KEPT, " ") for line in lines]
+
+
 def wrapped_row(
     cells: Sequence[str], widths: Sequence[int], aligns: str, gap: str, *, head: bool, spare: int = 0
 ) -> list[str]:
     """Lines of one row: cells begin at its top, those of a head end at its bottom.
 
     Those on the left and heads wrap at blanks, those of side "w" after semicolons, and a word longer than its
-    column is broken. What goes on in
-    the first column is indented. Room to spare comes after the first column.
+    column is broken. What goes on in the first column is indented. Room to spare comes after that.
 
     Examples
     --------
@@ -248,13 +284,10 @@ def wrapped_row(
     >>> wrapped_row(["a long name - b", "0.1"], [12, 5], "lr", " ", head=False)
     ['a long name    0.1', '  - b']
     """
-    parts = []
-    for place, (cell, width, side) in enumerate(zip(cells, widths, aligns, strict=True)):
-        indent = _INDENT if place == 0 and side == "l" and not head and width > len(_INDENT) else ""
-        # A blank that must not break is one that textwrap does not know.
-        text = cell if side == "l" or head else cell.replace(" ", _KEPT).replace(f";{_KEPT}", "; ")
-        lines = textwrap.wrap(text, width or 1, subsequent_indent=indent, break_on_hyphens=False)
-        parts.append([cell] if side == "r" and not head else [line.replace(_KEPT, " ") for line in lines])
+    parts = [
+        _wrapped(cell, width, side, head=head, stub=place == 0)
+        for place, (cell, width, side) in enumerate(zip(cells, widths, aligns, strict=True))
+    ]
     height = max(1, *map(len, parts))
     for part in parts:
         part[0 if head else len(part) :] = [""] * (height - len(part)) + (part if head else [])

@@ -104,3 +104,18 @@ def test_room_for_hardly_a_letter(width: int) -> None:
     cells = ["9" * (76 - width), "abc"]
     lines = plain_table([["stub words", *cells]], None, "lrl").as_text().splitlines()
     assert "".join(lines[1:-1]).replace(" ", "").count("9") == 76 - width
+
+
+def test_the_column_gives_way_in_which_the_fewest_rows_wrap() -> None:
+    rows = [[f"arm {place}", "a measure of some words that all rows have"] for place in range(9)]
+    rows.append(["a name of many more words than other rows have", "short"])
+    lines = plain_table(rows, ["", "what"], "ll").as_text().splitlines()
+    assert len(lines) == 4 + 11
+    assert [line.endswith("that all rows have") for line in lines[3:12]] == [True] * 9
+
+
+def test_cells_wrap_after_semicolons_alone() -> None:
+    cells = ["0.1 (< 0.2); 0.3 (> 0.4)", "x" * 50]
+    lines = plain_table([["quantiles", *cells]], None, "lwr").as_text().splitlines()
+    shown = [" ".join(line.split("x")[0].split()) for line in lines[1:3]]
+    assert shown == ["quantiles 0.1 (< 0.2);", "0.3 (> 0.4)"]
