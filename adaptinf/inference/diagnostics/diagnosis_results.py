@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -155,10 +154,10 @@ class Diagnosis:
         from adaptinf.inference.results.summary import ResultSummary
         from adaptinf.inference.results.tables import plain_table
 
-        rows: list[list[str]] = []
-        for name, checks in groupby(self.checks, key=lambda check: check.name):
-            rows += [[name, *[""] * 6], *map(_row, checks)]
-        table = plain_table(rows, ["", "of", "measure", "value", "P", "Holm", "verdict"], "lllrrrl")
+        before = ["", *(check.name for check in self.checks)]
+        rows = [_row(check, name) for check, name in zip(self.checks, before[:-1], strict=True)]
+        heads = ["", "of", "measure", "value", "P", "Holm", "verdict"]
+        table = plain_table(rows, heads, "lllrrrl", over=True)
         return ResultSummary("Diagnosis of the Log", [table], [*self._advice(), *self.notes])
 
     def _advice(self) -> list[str]:
@@ -177,15 +176,16 @@ class Diagnosis:
         return self.summary().as_html()
 
 
-def _row(check: Check) -> list[str]:
-    """Cells of a check below its name."""
+def _row(check: Check, before: str) -> list[str]:
+    """Cells of a check, whose name is not said again where the row before has the same."""
     whole = not math.isnan(check.statistic) and check.statistic == round(check.statistic)
     figure = f"{check.statistic:,.0f}" if whole else format_number(check.statistic)
     pvalues = [
         "" if math.isnan(log_p) else format_pvalue(log_p) for log_p in (check.log_pvalue, check.log_adjusted)
     ]
     value = "" if math.isnan(check.statistic) else figure
-    return ["", check.term, check.measure, value, *pvalues, check.verdict]
+    name = "" if check.name == before else check.name
+    return [name, check.term, check.measure, value, *pvalues, check.verdict]
 
 
 class NotesFacts:

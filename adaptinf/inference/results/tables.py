@@ -111,16 +111,15 @@ class LiteralTable(SimpleTable):  # type: ignore[misc]
     folds : int
         How many first columns stand in each block of a table whose other columns go into a block below where
         they do not fit; of 0 words are broken before that.
-
-    Notes
-    -----
-    A row with a stub alone is the name of the rows below, and spans the text of a table that does not fold.
+    over : bool
+        Whether a stub stands on a line of the text by itself, over its row and those without a stub.
     """
 
     widths: tuple[int, ...]
     aligns: str
     gap: str
     folds: int
+    over: bool
 
     def as_text(self, **formats: Any) -> str:
         """The table as text; formats of statsmodels make it lay out the cells itself."""
@@ -132,24 +131,22 @@ class LiteralTable(SimpleTable):  # type: ignore[misc]
         heads = [row.datatype == "header" for row in self]
         ruled = [row.dec_below == _RULE for row in self]
         gap, blocks = self._blocks(rows, heads)
-        total = max(least, *(total_width(widths, gap) for _, widths in blocks))
+        names = max(len(row[0]) for row in rows) if self.over else 0
+        total = max(least, min(names, ROOM), *(total_width(widths, gap) for _, widths in blocks))
         lines = ["=" * total] if self._ruled("above") else []
         for places, widths in blocks:
             aligns = "".join(self.aligns[place] for place in places)
             spare = total - total_width(widths, gap) if aligns[1:2] in ("r", "w") and len(blocks) == 1 else 0
             for row, head, rule in zip(rows, heads, ruled, strict=True):
                 cells = [row[place] for place in places]
-                if self._spans(row):
-                    lines += textwrap.wrap(row[0], total, break_on_hyphens=False)
-                elif any(cells[1:]) or (any(cells) and len(blocks) == 1):
+                if self.over and not head:
+                    lines += textwrap.wrap(cells[0], total, break_on_hyphens=False)
+                    cells[0] = ""
+                if any(cells[1:]) or (any(cells) and len(blocks) == 1):
                     lines += wrapped_row(cells, widths, aligns, gap, head=head, spare=spare)
                 lines += ["-" * total] if rule else []
             lines.append("=" * total)
         return lines if self._ruled("below") else lines[:-1]
-
-    def _spans(self, row: list[str]) -> bool:
-        """Whether a row is the name of those below it, and takes the whole width."""
-        return not self.folds and bool(row[0]) and len(row) > 2 and not any(row[1:])
 
     def _ruled(self, where: str) -> bool:
         """Whether a rule is above or below the text, as statsmodels has it."""
@@ -159,7 +156,7 @@ class LiteralTable(SimpleTable):  # type: ignore[misc]
         self, rows: list[list[str]], heads: list[bool]
     ) -> tuple[str, list[tuple[list[int], list[int]]]]:
         """The gap, and columns that stand side by side with their widths: one block where they fit."""
-        rows = [["", *row[1:]] if self._spans(row) else row for row in rows]
+        rows = [["", *row[1:]] for row in rows] if self.over else rows
         natural = cell_widths(rows, 0)
         widths = [max(pair) for pair in zip(self.widths, natural, strict=True)]
         widths = narrowed(widths, natural, ROOM, self.gap)
@@ -322,6 +319,7 @@ def text_table(
     *,
     folds: int = 0,
     ruled: Sequence[int] = (),
+    over: bool = False,
 ) -> LiteralTable:
     """Table of literal cells, with a rule below some of its rows."""
     # A header aligned unlike its column would split the tabular in two: LaTeX sets both to the right.
@@ -337,7 +335,8 @@ def text_table(
     )  # fmt: skip
     for row in table:
         row[0].datatype = row[0].datatype if str(row[0].data) else "empty"
-    table.widths, table.aligns, table.gap, table.folds = tuple(widths), aligns, gap, folds
+    table.widths, table.aligns, table.gap = tuple(widths), aligns, gap
+    table.folds, table.over = folds, over
     for place in ruled:
         table[place].dec_below = _RULE
     return table

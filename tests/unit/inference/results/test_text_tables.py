@@ -119,3 +119,13 @@ def test_cells_wrap_after_semicolons_alone() -> None:
     lines = plain_table([["quantiles", *cells]], None, "lwr").as_text().splitlines()
     shown = [" ".join(line.split("x")[0].split()) for line in lines[1:3]]
     assert shown == ["quantiles 0.1 (< 0.2);", "0.3 (> 0.4)"]
+
+
+def test_stubs_over_their_rows_take_the_whole_width() -> None:
+    rows = [["a name of a group of several words", "x", "1"], ["", "y", "2"], ["b", "z", "3"]]
+    table = plain_table(rows, ["", "of", "value"], "llr", over=True)
+    lines = table.as_text().splitlines()
+    assert [len(line) for line in lines if set(line) == {"="}] == [len(rows[0][0])] * 2
+    body = lines[lines.index("-" * len(rows[0][0])) + 1 : -1]
+    assert body == [rows[0][0], "    x        1", "    y        2", "b", "    z        3"]
+    assert table.as_latex_tabular().count(rows[0][0]) == 1
