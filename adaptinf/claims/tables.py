@@ -184,8 +184,8 @@ COMPARED = Claim(
 )
 STARRED = Claim(
     "inference.results.comparison.Comparison.summary",
-    "Stars mark p-values of at most 0.05 (*), 0.01 (**) and 0.001 (***), against a null value of {nulls}. "
-    "Corrected p-values are used where there are any; columns that are not valid have no stars.",
+    "P-values of at most 0.05 (*), 0.01 (**) and 0.001 (***), against a null value of {nulls}; corrected "
+    "ones where there are any, and none in columns that are not valid.",
     "note",
 )
 NULLS_DIFFER = Claim(

@@ -13,6 +13,7 @@ import pandas as pd
 from adaptinf.claims import Claim, Said, tables, units
 from adaptinf.claims.data import covariates
 from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.results.explanation import full_sentence
 from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.tables import format_number, format_pvalue, said_of
 from adaptinf.parameters import BOOLEAN, OneOf, check_alpha, refuse
@@ -202,14 +203,7 @@ class Comparison:
         heads = ["", *(f"{name}\n({result.validity})" for name, result in self.results.items())]
         aligns = "l" + "r" * len(columns)
         table = plain_table([*rows, *foot], heads, aligns, folds=1, ruled=(len(rows) + 1,))
-        notes = [
-            *self._validity(),
-            *self._logs(),
-            *self._targets(),
-            *said_of(list(self.results), list(self.results.values()), lambda result: result.cautions),
-            *self._reading(),
-        ]
-        return ResultSummary("Comparison", [table], notes)
+        return ResultSummary("Comparison", [table], lines=[*self._cautions(), *self._reading()])
 
     def _shown_terms(self) -> list[_Term]:
         """Terms in the order in which they first come, but those of fixed effects."""
@@ -230,10 +224,17 @@ class Comparison:
                 lines[name] = cells
         return lines
 
-    def _reading(self) -> list[str]:
+    def _cautions(self) -> list[tuple[str, str]]:
+        """What speaks against the numbers, or against setting them side by side."""
+        results = list(self.results.values())
+        own = said_of(list(self.results), results, lambda one: [*map(full_sentence, one.cautions)])
+        return [("Caution", text) for text in (*self._validity(), *self._logs(), *self._targets(), *own)]
+
+    def _reading(self) -> list[tuple[str, str]]:
         """How the numbers are to be read."""
-        notes: list[str] = [tables.COMPARED(below=self._below(self.below))]
-        return [*notes, tables.STARRED(nulls=self._nulls())] if self.stars else notes
+        starred = [("Stars", tables.STARRED(nulls=self._nulls()))] if self.stars else []
+        more = "result.explain()"
+        return [("Note", tables.COMPARED(below=self._below(self.below))), *starred, ("More", more)]
 
     def _below(self, kind: str) -> str:
         """What stands below an estimate."""

@@ -140,8 +140,8 @@ def lines(explanation: Explanation, estimator: str, more: str) -> tuple[tuple[st
 
     `more` says where all of it is.
     """
-    warned = [("Caution", _sentence(one.text)) for one in explanation.of("caution")]
-    warned += [("Missing", _sentence(one.text)) for one in explanation.of("missing")]
+    warned = [("Caution", full_sentence(one.text)) for one in explanation.of("caution")]
+    warned += [("Missing", full_sentence(one.text)) for one in explanation.of("missing")]
     ending = [
         (label, text)
         for label, text in (
@@ -199,17 +199,17 @@ def _joined(parts: Iterable[str], most: int) -> str:
         return ""
     for kept in range(len(listed), 0, -1):
         left = len(listed) - kept
-        text = _sentence("; ".join([*listed[:kept], *([f"{left} more"] if left else [])]))
+        text = full_sentence("; ".join([*listed[:kept], *([f"{left} more"] if left else [])]))
         if len(_filled(text)) <= most:
             return text
-    return textwrap.shorten(_sentence(listed[0]), most * (WIDTH - LABEL) - LABEL, placeholder=" ...")
+    return textwrap.shorten(full_sentence(listed[0]), most * (WIDTH - LABEL) - LABEL, placeholder=" ...")
 
 
 def _filled(text: str) -> list[str]:
     return textwrap.wrap(text, WIDTH - LABEL, break_on_hyphens=False)
 
 
-def _sentence(text: str) -> str:
+def full_sentence(text: str) -> str:
     """With a capital letter and a full stop."""
     ended = text if text.endswith((".", "!", "?")) else f"{text}."
     return f"{ended[:1].upper()}{ended[1:]}"
@@ -217,7 +217,7 @@ def _sentence(text: str) -> str:
 
 def _item(reason: Reason) -> str:
     """A claim with what its check found, as a sentence."""
-    return _sentence(f"{reason.text} ({reason.check})" if reason.check else reason.text)
+    return full_sentence(f"{reason.text} ({reason.check})" if reason.check else reason.text)
 
 
 def _wrapped(text: str, first: str, further: str) -> list[str]:

@@ -136,7 +136,7 @@ class LiteralTable(SimpleTable):  # type: ignore[misc]
         lines = ["=" * total] if self._ruled("above") else []
         for places, widths in blocks:
             aligns = "".join(self.aligns[place] for place in places)
-            spare = total - total_width(widths, gap) if aligns[1:2] in ("r", "w") and len(blocks) == 1 else 0
+            spare = total - total_width(widths, gap) if aligns[1:2] in ("r", "w") and not self.folds else 0
             for row, head, rule in zip(rows, heads, ruled, strict=True):
                 cells = [row[place] for place in places]
                 if self.over and not head:

@@ -21,7 +21,7 @@ from adaptinf.inference.arms.fit import arm_bounds
 from adaptinf.inference.policies.policy_models import PolicyValue
 from adaptinf.inference.recommend.recommendation import recommend
 from adaptinf.inference.regression.adaptive_ols import AdaptiveOLS
-from adaptinf.inference.results.comparison import compare
+from adaptinf.inference.results.comparison import Comparison, compare
 from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.multiplicity import adjusted_logs
 from adaptinf.inference.results.tables import format_pvalue
@@ -102,6 +102,11 @@ def test_unknown_adjustments() -> None:
             call()
 
 
+def told(table: Comparison) -> list[str]:
+    """What stands under a comparison."""
+    return [text for _, text in table.summary().lines]
+
+
 class TestCompare:
     def table(self) -> Any:
         log = private()
@@ -131,7 +136,7 @@ class TestCompare:
             assert "betting" in text
         assert "nan" not in str(table)
         valid = {"results": "naive", "label": "exact", "what": tables.INTERVALS(level=90.0)}
-        assert says(summary.notes, tables.CORRECTED_ROWS_VALID, **valid)
+        assert says(told(table), tables.CORRECTED_ROWS_VALID, **valid)
 
     def test_one_column_a_result(self) -> None:
         three = {name: one for name, one in self.table().results.items() if name != "fixed"}
@@ -201,7 +206,7 @@ class TestCompare:
             assert alee.lstrip("0123456789.") == "*" * sum(p <= level for level in (0.05, 0.01, 0.001)), term
             assert "*" not in naive
         assert {len(row[2].lstrip("0123456789.")) for row in rows} >= {0}
-        assert says(starred.summary().notes, tables.STARRED, nulls="0.5")
+        assert says(told(starred), tables.STARRED, nulls="0.5")
 
     def test_corrected_p_values_decide_on_stars(self) -> None:
         means = ArmMeans(private())
@@ -270,8 +275,9 @@ class TestCompare:
         log = designs.Uniform().run(ARMS, 200, rng=0)
         plain = ArmMeans(log).fit("alee")
         warned = replace(plain, cautions=("only 3 events",))
-        notes = compare({"a": plain, "b": warned}).summary().notes
-        assert "b: only 3 events" in notes
+        lines = compare({"a": plain, "b": warned}).summary().lines
+        assert lines[0] == ("Caution", "b: Only 3 events.")
+        assert [label for label, _ in lines] == ["Caution", "Note", "More"]
 
     def test_one_tabular_a_table_in_latex(self) -> None:
         log = private()
@@ -287,31 +293,31 @@ class TestCompare:
     def test_nulls(self) -> None:
         means = ArmMeans(private())
         half, zero = means.fit("alee", null=0.5), means.fit("alee")
-        same = compare({"a": half, "b": half}, below="p_value").summary()
-        assert says(same.notes[0], tables.COMPARED, below=tables.P_VALUES(nulls="0.5"))
-        other = compare({"a": half, "b": zero}, stars=True).summary()
-        assert says(other.notes[1], tables.NULLS_DIFFER, nulls="0.5 (a) and 0 (b)")
+        same = compare({"a": half, "b": half}, below="p_value")
+        assert says(told(same)[0], tables.COMPARED, below=tables.P_VALUES(nulls="0.5"))
+        other = compare({"a": half, "b": zero}, stars=True)
+        assert says(told(other)[1], tables.NULLS_DIFFER, nulls="0.5 (a) and 0 (b)")
 
     def test_other_logs_and_other_targets_are_told(self) -> None:
         log = designs.Uniform().run(ARMS, 200, rng=0)
         longer = designs.Uniform().run(ARMS, 300, rng=1)
-        same = compare({"a": ArmMeans(log).fit("alee"), "b": ArmMeans(log).fit("aipw")}).summary().notes
+        same = told(compare({"a": ArmMeans(log).fit("alee"), "b": ArmMeans(log).fit("aipw")}))
         assert not says(same, tables.LOGS_DIFFER)
         assert not says(same, tables.TARGETS_DIFFER)
         means = {"short": ArmMeans(log).fit("alee"), "long": ArmMeans(longer).fit("alee")}
         assert says(
-            compare(means).summary().notes[0],
+            told(compare(means))[0],
             tables.LOGS_DIFFER,
             results="short (200 rounds, design Uniform); long (300 rounds, design Uniform)",
         )
         values = PolicyValue(log, log.arms[0]).fit()
-        notes = compare({"means": ArmMeans(log).fit("alee"), "value": values}).summary().notes
+        notes = told(compare({"means": ArmMeans(log).fit("alee"), "value": values}))
         targets = "arm-mean in means; policy-value in value"
         assert says(notes, tables.TARGETS_DIFFER, term="0", targets=targets)
 
     def test_baselines_without_corrections(self) -> None:
         log = designs.EpsilonGreedy().run(ARMS, 300, rng=0)
-        notes = compare({"naive": ArmMeans(log).fit("sample-mean")}).summary().notes
+        notes = told(compare({"naive": ArmMeans(log).fit("sample-mean")}))
         assert says(notes, tables.BASELINES, results="naive")
 
     def test_p_values_that_underflow(self) -> None:
