@@ -234,7 +234,7 @@ def test_the_table_has_a_column_for_each_scenario(tmp_path):
     assert told in " ".join(text.split())
     assert max(map(len, text.splitlines())) <= 80
     quantiles = [line for line in text.splitlines() if line.startswith("rounds: arm 0, quantiles")]
-    assert quantiles[0].split()[4:6] == plan.table()["better"].iloc[2].split()[:2]
+    assert plan.table()["better"].iloc[2].split()[0] in quantiles[0]
     assert plan.to_markdown().startswith("| characteristic | better | equal |")
     plan.to_csv(tmp_path / "plan.csv")
     assert len(pd.read_csv(tmp_path / "plan.csv")) == len(plan.frame)
