@@ -2,18 +2,25 @@
 
 They need matplotlib (the extra ``plots``), which is imported when a picture is drawn. Without axes a function
 draws a figure of its own, as wide as a column of a page (3.4 inches), by pyplot, so that a notebook shows it.
-Colours are those of Okabe and Ito, and series differ in marker and line as well, so that they stay apart in
-grey.
+At most eight series have a colour, safe for colour-blind readers, and differ in their markers too; others are
+grey. ``plots.theme("dark")`` draws on a dark ground.
+
+Each picture is drawn from a tidy frame, which ``plots.forest.frame(...)`` and the like return: it takes the
+arguments that decide the numbers, and needs no matplotlib.
 """
 
 from adaptinf.plots.calibration_plots import bias, coverage, pvalues
-from adaptinf.plots.collection_plots import allocation, partition, propensities
-from adaptinf.plots.interval_plots import forest, privacy, winner
+from adaptinf.plots.collection_plots import allocation, propensities
+from adaptinf.plots.flow_plots import flow
+from adaptinf.plots.interval_plots import forest, winner
+from adaptinf.plots.mean_plots import means
 from adaptinf.plots.picture_files import save, save_table
+from adaptinf.plots.power_plots import power
+from adaptinf.plots.privacy_plots import partition, privacy
 from adaptinf.plots.regret_plots import frontier, regret
 from adaptinf.plots.sequence_plots import confidence_sequence
 from adaptinf.plots.study_grid import study
-from adaptinf.plots.style import figure
+from adaptinf.plots.style import figure, theme
 
 __all__ = [
     "allocation",
@@ -21,9 +28,12 @@ __all__ = [
     "confidence_sequence",
     "coverage",
     "figure",
+    "flow",
     "forest",
     "frontier",
+    "means",
     "partition",
+    "power",
     "privacy",
     "propensities",
     "pvalues",
@@ -31,6 +41,7 @@ __all__ = [
     "save",
     "save_table",
     "study",
+    "theme",
     "winner",
 ]
 

@@ -17,16 +17,19 @@ from adaptinf.claims.reports import pictures as claims
 from adaptinf.designs.run_results import Replications
 from adaptinf.inference.distributions.tails import normal_quantile
 from adaptinf.parameters import Count, OneOf, alpha_problems, number_array, refuse
-from adaptinf.plots.interval_rows import Series, by_name, draw_rows, limits_problem, room, row_axes
+from adaptinf.plots.frames import draws
+from adaptinf.plots.interval_rows import Series, by_name, draw_rows, limits_problem, room, row_axes, series_of
 from adaptinf.plots.style import (
-    GREY,
     axes_problem,
+    grey,
+    ink,
     label_text,
     legend_of,
     look,
     one_for_each,
     prepared,
     quantity,
+    shade,
     small,
 )
 from adaptinf.texts import absent
@@ -38,8 +41,61 @@ if TYPE_CHECKING:
 
 _BEYOND = 4.0
 _MEASURES = ("coverage", "rejected")
+_CELL = ("design", "environment", "horizon")
 
 
+def _bias(problems: list[str], runs: Any, *, bound: Any = None, alpha: float = 0.05) -> pd.DataFrame:
+    """Mean errors of sample means with Monte-Carlo intervals, as `plots.bias` draws them.
+
+    Parameters
+    ----------
+    runs, bound, alpha
+        As for `plots.bias`.
+
+    Returns
+    -------
+    DataFrame
+        One row per set of runs and arm: `runs` (its name), `row` (from the top, 0 first), `term`, `bias`,
+        `low`, `high`, `bound` (NaN without one), `assigned`, the share of the runs in which the arm had a
+        reward, and `remark`.
+
+    Raises
+    ------
+    ParameterError
+        Listing everything that does not fit.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> environment = ai.environments.BernoulliArms([0.3, 0.6])
+    >>> sims = ai.designs.UCB().replicate(environment, 100, 200, rng=0)
+    >>> ai.plots.bias.frame(sims)[["term", "assigned"]].to_dict("list")
+    {'term': ['arm 0', 'arm 1'], 'assigned': [1.0, 1.0]}
+    """
+    named, found = by_name("runs", runs, (Replications, SimulatedBias))
+    problems = [*problems, *found, *alpha_problems(alpha)]
+    tables = {name: _bias_table(one) for name, one in named.items()}
+    rows = next(iter(tables.values()))["term"].tolist() if tables else []
+    if any(table["term"].tolist() != rows for table in tables.values()):
+        problems.append("runs that are drawn together must have the same rows")
+    bounds = _bounds(bound, rows, tables, problems)
+    refuse("plots.bias", problems)
+    factor = abs(float(normal_quantile(math.log(0.5 * alpha))))
+    parts = []
+    for name, table in tables.items():
+        error, spread, share = (table[column].to_numpy() for column in ("bias", "bias_se", "pulled"))
+        numbers = {"bias": error, "low": error - factor * spread, "high": error + factor * spread}
+        remarks = [
+            claims.NEVER_PULLED() if seen == 0.0 else "one run: no interval" if np.isnan(size) else ""
+            for seen, size in zip(share, spread, strict=True)
+        ]
+        where = {"runs": name, "row": np.arange(len(rows)), "term": rows}
+        last = {"bound": np.nan if bounds is None else bounds, "assigned": share, "remark": remarks}
+        parts.append(pd.DataFrame({**where, **numbers, **last}))
+    return pd.concat(parts, ignore_index=True)
+
+
+@draws(_bias)
 def bias(
     runs: Any,
     ax: Axes | None = None,
@@ -81,6 +137,10 @@ def bias(
     ParameterError
         Listing everything that does not fit.
 
+    See Also
+    --------
+    bias.frame : What is drawn, as a tidy frame.
+
     Notes
     -----
     Bias is given at least one reward of the arm; rows say in which share of the runs there was none. A bar
@@ -96,34 +156,85 @@ def bias(
     >>> ax.get_xlabel(), [label.get_text() for label in ax.get_yticklabels()]
     ('bias of the sample mean', ['arm 0 (bound 0.07)', 'arm 1 (bound 0.09)'])
     """
-    named, problems = by_name("runs", runs, (Replications, SimulatedBias))
-    problems += axes_problem("plots.bias", ax, legend) + limits_problem(limits) + alpha_problems(alpha)
-    tables = {name: _bias_table(one) for name, one in named.items()}
-    rows = next(iter(tables.values()))["term"].tolist() if tables else []
-    if any(table["term"].tolist() != rows for table in tables.values()):
-        problems.append("runs that are drawn together must have the same rows")
-    bounds = _bounds(bound, rows, tables, problems)
-    refuse("plots.bias", problems)
-    factor = normal_quantile(math.log(0.5 * alpha))
-    series = [
-        _bias_series(name, table, abs(factor), place) for place, (name, table) in enumerate(tables.items())
-    ]
-    extent = np.array([[*one.low, *one.high] for one in series])
+    problems = axes_problem("plots.bias", ax, legend) + limits_problem(limits)
+    table = _bias(problems, runs, bound=bound, alpha=alpha)
+    parts = dict(list(table.groupby("runs", sort=False)))
+    series = [_bias_series(str(name), part, place) for place, (name, part) in enumerate(parts.items())]
+    first = next(iter(parts.values()))
+    bounds = first["bound"].to_numpy()
+    extent = table[["low", "high"]].to_numpy()
     ends = room([extent, [0.0]], limits, margin=0.12)
-    largest = np.nanmax(bounds) if bounds is not None and not np.isnan(bounds).all() else math.nan
+    largest = math.nan if np.isnan(bounds).all() else float(np.nanmax(bounds))
     if limits is None and largest <= _BEYOND * np.nanmax(np.abs([*ends])):
         ends = room([extent, [-largest, largest]])
-    if bounds is None:
-        bounds = np.full(len(rows), np.nan)
-    labels = [_with_bound(row, bound, ends[1]) for row, bound in zip(rows, bounds.tolist(), strict=True)]
+    labels = [
+        _with_bound(row, size, ends[1]) for row, size in zip(first["term"], bounds.tolist(), strict=True)
+    ]
     own = row_axes(ax, labels, len(series))
-    own.axvline(0.0, color=GREY, linewidth=0.8, zorder=0.5)
+    own.axvline(0.0, color=grey(own), linewidth=0.8, zorder=0.5)
     handles = draw_rows(own, series, ends) + _draw_bounds(own, bounds, ends)
     own.set_xlabel(quantity("bias of the sample mean", unit))
     legend_of(own, handles, legend, grow=ax is None)
     return own
 
 
+def _coverage(
+    problems: list[str], results: Study | Coverage, *, measure: str = "coverage", alpha: float = 0.05
+) -> pd.DataFrame:
+    """Coverage or shares of rejections with binomial intervals, as `plots.coverage` draws them.
+
+    Parameters
+    ----------
+    results, measure, alpha
+        As for `plots.coverage`.
+
+    Returns
+    -------
+    DataFrame
+        One row per analysis and term: `row` (from the top, 0 first), `label`, the columns of the cell
+        (`design`, `environment` and `horizon` of a study, `analysis`, `term`), `share`, `low`, `high`,
+        `nominal`, `runs` and `remark`.
+
+    Raises
+    ------
+    ParameterError
+        Listing everything that does not fit.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> environment = ai.environments.BernoulliArms([0.3, 0.6])
+    >>> fit = lambda log: ai.ArmMeans(log).fit()
+    >>> found = ai.audit.coverage(ai.designs.Uniform(), environment, fit, 100, 64, rng=0)
+    >>> ai.plots.coverage.frame(found)[["label", "nominal"]].to_dict("list")
+    {'label': ['0', '1'], 'nominal': [0.95, 0.95]}
+    """
+    problems = [*problems, *OneOf(*_MEASURES)("measure", measure), *alpha_problems(alpha)]
+    given: Any = results
+    if not isinstance(given, (Study, Coverage)):
+        problems.insert(
+            0, f"results must be what audit.study or audit.coverage returned, got {results!r:.60}"
+        )
+    elif results.frame.empty:
+        problems.insert(0, "the table has no rows")
+    refuse("plots.coverage", problems)
+    frame = results.frame
+    size = results.alpha if isinstance(results, Coverage) else float(results.settings["alpha"])
+    share, runs = frame[measure].to_numpy(dtype=np.float64), frame["runs"].to_numpy()
+    low, high = wilson(share, runs, alpha)
+    where = {"row": np.arange(len(frame)), "label": _cell_labels(frame)}
+    cell = {name: frame[name].to_numpy() for name in (*_CELL, "analysis", "term") if name in frame}
+    numbers = {
+        "share": share,
+        "low": low,
+        "high": high,
+        "nominal": 1.0 - size if measure == "coverage" else size,
+    }
+    remarks = [_missing(row, measure) for row in frame.to_dict("records")]
+    return pd.DataFrame({**where, **cell, **numbers, "runs": runs, "remark": remarks})
+
+
+@draws(_coverage)
 def coverage(
     results: Study | Coverage,
     ax: Axes | None = None,
@@ -162,6 +273,10 @@ def coverage(
     ParameterError
         Listing everything that does not fit.
 
+    See Also
+    --------
+    coverage.frame : What is drawn, as a tidy frame.
+
     Examples
     --------
     >>> import adaptinf as ai
@@ -172,32 +287,14 @@ def coverage(
     >>> ax.get_xlabel(), len(ax.get_yticklabels())
     ('coverage', 2)
     """
-    problems = axes_problem("plots.coverage", ax, legend) + OneOf(*_MEASURES)("measure", measure)
-    problems += limits_problem(limits) + alpha_problems(alpha)
-    given: Any = results
-    if not isinstance(given, (Study, Coverage)):
-        problems.insert(
-            0, f"results must be what audit.study or audit.coverage returned, got {results!r:.60}"
-        )
-    elif results.frame.empty:
-        problems.insert(0, "the table has no rows")
-    refuse("plots.coverage", problems)
-    frame = results.frame
-    size = results.alpha if isinstance(results, Coverage) else float(results.settings["alpha"])
-    nominal = 1.0 - size if measure == "coverage" else size
-    low, high = wilson(frame[measure].to_numpy(), frame["runs"].to_numpy(), alpha)
-    one = Series(
-        f"measured, {100.0 * (1.0 - alpha):g}% interval",
-        frame[measure].to_numpy(dtype=np.float64),
-        low,
-        high,
-        np.ones(len(frame), dtype=bool),
-        place=0,
-        remarks=tuple(_missing(row, measure) for row in frame.to_dict("records")),
-    )
-    own = row_axes(ax, _cell_labels(frame), 1)
+    problems = axes_problem("plots.coverage", ax, legend) + limits_problem(limits)
+    table = _coverage(problems, results, measure=measure, alpha=alpha)
+    nominal = float(table["nominal"].iloc[0])
+    label = f"measured, {100.0 * (1.0 - alpha):g}% interval"
+    one = series_of(table.rename(columns={"share": "estimate"}), label, table["row"].to_numpy(), 0)
+    own = row_axes(ax, table["label"].tolist(), 1)
     handles = draw_rows(own, [one], room([one.low, one.high, [nominal]], limits))
-    line: dict[str, Any] = {"color": "black", "linewidth": 0.9, "linestyle": (0, (3, 1.5)), "zorder": 0.6}
+    line: dict[str, Any] = {"color": ink(own), "linewidth": 0.9, "linestyle": (0, (3, 1.5)), "zorder": 0.6}
     handles.append(own.axvline(nominal, label=f"nominal {nominal:g}", **line))
     own.set_xlabel("coverage" if measure == "coverage" else "share of rejections")
     legend_of(own, handles, legend, grow=ax is None)
@@ -218,25 +315,13 @@ def _bias_table(runs: Replications | SimulatedBias) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _bias_series(name: str, table: pd.DataFrame, factor: float, place: int) -> Series:
-    error, spread = table["bias"].to_numpy(), table["bias_se"].to_numpy()
-    remarks = tuple(
-        claims.NEVER_PULLED() if share == 0.0 else "one run: no interval" if np.isnan(size) else ""
-        for share, size in zip(table["pulled"], spread, strict=True)
-    )
-    missed = table["pulled"].min()
+def _bias_series(name: str, part: pd.DataFrame, place: int) -> Series:
+    missed = part["assigned"].min()
     label = name or "mean error, with Monte-Carlo interval"
     if missed < 1.0:
         label = claims.UNPULLED(name=label, share=1.0 - missed)
-    return Series(
-        label,
-        error,
-        error - factor * spread,
-        error + factor * spread,
-        np.ones(len(table), dtype=bool),
-        place,
-        remarks=remarks,
-    )
+    numbers = part.rename(columns={"bias": "estimate"})
+    return series_of(numbers, label, part["row"].to_numpy(), place)
 
 
 def _bounds(
@@ -267,8 +352,9 @@ def _draw_bounds(ax: Axes, bounds: FloatArray, ends: tuple[float, float]) -> lis
     if rows.size == 0:
         return []
     left = np.maximum(-bounds[rows], ends[0])
-    ax.barh(rows, bounds[rows] - left, left=left, height=0.7, color="0.85", zorder=0.3)
-    return [Patch(facecolor="0.85", label="bound of the absolute bias")]
+    colour = shade(ax, 0.15)
+    ax.barh(rows, bounds[rows] - left, left=left, height=0.7, color=colour, zorder=0.3)
+    return [Patch(facecolor=colour, label="bound of the absolute bias")]
 
 
 def _with_bound(row: str, bound: float, end: float) -> str:
@@ -297,7 +383,7 @@ def _missing(row: Mapping[Any, Any], measure: str) -> str:
 
 def _cell_labels(frame: pd.DataFrame) -> list[str]:
     """Analysis and term, and whatever of the cell differs between rows."""
-    columns = [name for name in ("design", "environment", "horizon") if name in frame]
+    columns = [name for name in _CELL if name in frame]
     columns = [name for name in columns if frame[name].nunique() > 1] + ["analysis", "term"]
     return [", ".join(str(value) for value in row if value != "") for row in frame[columns].to_numpy()]
 
@@ -305,6 +391,53 @@ def _cell_labels(frame: pd.DataFrame) -> list[str]:
 _TALL = 3.0
 
 
+def _pvalues(problems: list[str], values: Any, *, bins: int = 20, alpha: float = 0.05) -> pd.DataFrame:
+    """Shares of p-values by bin, as `plots.pvalues` draws them.
+
+    Parameters
+    ----------
+    values, bins, alpha
+        As for `plots.pvalues`.
+
+    Returns
+    -------
+    DataFrame
+        One row per method and bin: `name`, the bin's ends `start` and `end`, `share` of the p-values; of
+        a uniform law `uniform`, `band_low` and `band_high`; of the whole method `rejected`, the share of at
+        most alpha, its standard error `rejected_se`, `n` and `missing`.
+
+    Raises
+    ------
+    ParameterError
+        Listing everything that does not fit.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> import numpy as np
+    >>> ai.plots.pvalues.frame(np.linspace(0.0, 0.5, 101), bins=2)["share"].round(2).tolist()
+    [0.99, 0.01]
+    """
+    named, found = _named(values)
+    problems = [*problems, *found, *Count(2)("bins", bins)]
+    refuse("plots.pvalues", [*problems, *alpha_problems(alpha)])
+    edges = np.linspace(0.0, 1.0, int(bins) + 1)
+    fewest = min(int((~np.isnan(sample)).sum()) for sample in named.values())
+    low, high = stats.binom.interval(0.95, fewest, 1.0 / bins)
+    uniform = {"uniform": 1.0 / bins, "band_low": low / fewest, "band_high": high / fewest}
+    parts = []
+    for name, sample in named.items():
+        known = sample[~np.isnan(sample)]
+        share = float((known <= alpha).mean())
+        columns = {"name": name, "start": edges[:-1], "end": edges[1:]}
+        told = {"rejected": share, "rejected_se": np.sqrt(share * (1.0 - share) / known.size)}
+        counts = {"n": known.size, "missing": sample.size - known.size}
+        shares = np.histogram(known, edges)[0] / known.size
+        parts.append(pd.DataFrame({**columns, "share": shares, **uniform, **told, **counts}))
+    return pd.concat(parts, ignore_index=True)
+
+
+@draws(_pvalues)
 def pvalues(
     values: Any, ax: Axes | None = None, *, bins: int = 20, alpha: float = 0.05, legend: str = "above"
 ) -> Axes:
@@ -334,6 +467,10 @@ def pvalues(
     ParameterError
         Listing everything that does not fit.
 
+    See Also
+    --------
+    pvalues.frame : What is drawn, as a tidy frame.
+
     Notes
     -----
     The grey band holds the count of one bin of uniform p-values with probability 0.95 (binomial); that of
@@ -353,43 +490,41 @@ def pvalues(
     honest: 5.0% ± 2.2% at most 0.05
     too small: 10.0% ± 3.0% at most 0.05
     """
-    named, problems = _named(values)
-    problems += axes_problem("plots.pvalues", ax, legend) + Count(2)("bins", bins)
-    refuse("plots.pvalues", problems + alpha_problems(alpha))
-    from matplotlib.lines import Line2D
-
+    table = _pvalues(axes_problem("plots.pvalues", ax, legend), values, bins=bins, alpha=alpha)
     own = prepared(ax)
-    edges = np.linspace(0.0, 1.0, int(bins) + 1)
-    handles: list[Any] = []
-    tops = []
-    for place, (name, sample) in enumerate(named.items()):
-        known = sample[~np.isnan(sample)]
-        shares = np.histogram(known, edges)[0] / known.size
-        tops.append(shares)
-        shown = look(place)
-        filled: dict[str, Any] = {"fill": True, "alpha": 0.25, "linewidth": 0.0}
-        if len(named) == 1:
-            own.stairs(shares, edges, color=shown.colour, **filled)
-        own.stairs(shares, edges, color=shown.colour, linewidth=1.3, linestyle=shown.line)
-        several = len(named) > 1
-        marks: dict[str, Any] = {"marker": shown.marker, "markersize": 3.5} if several else {}
-        if several:
-            middle = 0.5 * (edges[1:] + edges[:-1])
-            own.plot(middle, shares, linestyle="none", color=shown.colour, **marks)
-        label = label_text(_label(name, sample, known, alpha), 90)
-        line: dict[str, Any] = {"color": shown.colour, "linewidth": 1.3, "linestyle": shown.line}
-        handles.append(Line2D([], [], label=label, **line, **marks))
-    fewest = min(int((~np.isnan(sample)).sum()) for sample in named.values())
-    low, high = stats.binom.interval(0.95, fewest, 1.0 / bins)
-    text = f"uniform, 95% band of a bin (n = {fewest:,})"
-    own.axhspan(low / fewest, high / fewest, color="0.6", alpha=0.35, linewidth=0.0, zorder=0.4)
-    handles.append(own.axhline(1.0 / bins, color=GREY, linewidth=1.0, label=text, zorder=0.6))
+    parts = {str(name): part for name, part in table.groupby("name", sort=False)}
+    handles: list[Any] = [
+        _draw_shares(own, name, part, place, alpha, alone=len(parts) == 1)
+        for place, (name, part) in enumerate(parts.items())
+    ]
+    law = table.iloc[0]
+    text = f"uniform, 95% band of a bin (n = {int(table['n'].min()):,})"
+    own.axhspan(
+        law["band_low"], law["band_high"], color=shade(own, 0.4), alpha=0.35, linewidth=0.0, zorder=0.4
+    )
+    handles.append(own.axhline(law["uniform"], color=grey(own), linewidth=1.0, label=text, zorder=0.6))
     own.set_xlim(0.0, 1.0)
-    _set_top(own, tops, named)
+    _set_top(own, [part["share"].to_numpy() for part in parts.values()], parts)
     own.set_xlabel("p-value")
     own.set_ylabel("share of p-values")
     legend_of(own, handles, legend, grow=ax is None)
     return own
+
+
+def _draw_shares(ax: Axes, name: str, part: pd.DataFrame, place: int, alpha: float, *, alone: bool) -> Any:
+    """The outline of one histogram, filled where it is alone; its entry of the legend."""
+    from matplotlib.lines import Line2D
+
+    shares, edges = part["share"].to_numpy(), np.append(part["start"], part["end"].iloc[-1])
+    shown = look(place)
+    line: dict[str, Any] = {"color": shown.colour, "linewidth": 1.3, "linestyle": shown.line}
+    marks: dict[str, Any] = {} if alone else {"marker": shown.marker, "markersize": 3.5}
+    if alone:
+        ax.stairs(shares, edges, color=shown.colour, fill=True, alpha=0.25, linewidth=0.0)
+    ax.stairs(shares, edges, **line)
+    if not alone:
+        ax.plot(0.5 * (edges[1:] + edges[:-1]), shares, linestyle="none", color=shown.colour, **marks)
+    return Line2D([], [], label=label_text(_label(name, part.iloc[0], alpha), 90), **line, **marks)
 
 
 def _set_top(ax: Axes, shares: list[FloatArray], names: Iterable[str]) -> None:
@@ -407,15 +542,13 @@ def _set_top(ax: Axes, shares: list[FloatArray], names: Iterable[str]) -> None:
     ]
     text = "\n".join(["last bin", *map(label_text, cut)])
     edge = 1.0 - 1.3 / shares[0].size
-    ax.text(edge, 1.36 * others, text, ha="right", va="top", fontsize=0.95 * small(ax), color=GREY)
+    ax.text(edge, 1.36 * others, text, ha="right", va="top", fontsize=0.95 * small(ax), color=grey(ax))
 
 
-def _label(name: str, sample: FloatArray, known: FloatArray, alpha: float) -> str:
-    share = float((known <= alpha).mean())
-    error = np.sqrt(share * (1.0 - share) / known.size)
+def _label(name: str, told: pd.Series, alpha: float) -> str:
     head = f"{name}: " if name else ""
-    label = f"{head}{share:.1%} ± {error:.1%} at most {alpha:g}"
-    return label if known.size == sample.size else f"{label} ({sample.size - known.size:,} have none)"
+    label = f"{head}{told['rejected']:.1%} ± {told['rejected_se']:.1%} at most {alpha:g}"
+    return label if not told["missing"] else f"{label} ({told['missing']:,} have none)"
 
 
 def _named(values: Any) -> tuple[dict[str, FloatArray], list[str]]:

@@ -1,32 +1,45 @@
-"""How the data were gathered: shares of the arms over time, propensities, and bins of a partition."""
+"""How the data were gathered: shares of the arms over time, and propensities."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
-from adaptinf.designs.local.bins import bin_sums
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.results.fit_results import Results
-from adaptinf.log import AdaptiveLog
-from adaptinf.parameters import COUNT, FLAG, SHARE, UNIT, refuse
+from adaptinf.log import AdaptiveLog, PublicLog
+from adaptinf.parameters import FLAG, SHARE, refuse
+from adaptinf.plots.frames import draws
+from adaptinf.plots.periods import (
+    Stretches,
+    even_stretches,
+    every_problem,
+    step_path,
+    steps_of_sums,
+    stretches,
+)
 from adaptinf.plots.style import (
+    BESIDE,
+    COLOURS,
+    INK,
     arm_label,
     axes_problem,
-    label_text,
-    legend_of,
+    height_of_names,
+    ink,
     log_axis,
     look,
     marked_line,
+    most_coloured,
+    name_series,
     one_for_each,
     prepared,
     round_axis,
-    small,
+    say_uncovered,
 )
+from adaptinf.sums import Sums
 from adaptinf.texts import absent
 from adaptinf.typing import FloatArray, IntArray
 
@@ -34,37 +47,108 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-_POINTS, _SMOOTH = 200, 120
+Collected = AdaptiveLog | Sums | PublicLog
 # Stretches over which propensities are averaged: with more of them lines that cross cannot be followed.
-_STRETCHES, _LOG_STRETCHES = 40, 24
+_STRETCHES, _LOG_STRETCHES, _SMOOTH = 40, 24, 120
 
 
-def allocation(
-    logs: AdaptiveLog | Iterable[AdaptiveLog],
-    ax: Axes | None = None,
+def _shares(
+    problems: list[str],
+    logs: Collected | Iterable[Collected],
     *,
-    window: int | None = None,
+    every: int | str | None = None,
     arms: Sequence[Any] | None = None,
     band: float = 0.9,
-    legend: str = "above",
-) -> Axes:
-    """Share of the pulls that each arm has had, over the rounds.
+) -> pd.DataFrame:
+    """Share of each arm in each stretch of rounds, as `plots.allocation` draws it.
 
     Parameters
     ----------
-    logs : AdaptiveLog, or iterable of them
+    logs, every, arms, band
+        As for `plots.allocation`.
+
+    Returns
+    -------
+    DataFrame
+        One row per arm and stretch. `start` and `end`: dates, halves between the numbers of batches, or the
+        rounds before it and at its end; `arm`; `share` of the rounds; `low` and `high`: the central band of
+        several trials, NaN for one; `pulls` and `rounds`: of the arm and of all arms, per trial.
+
+    Raises
+    ------
+    ParameterError
+        Listing everything that does not fit.
+    InvalidForLog
+        If no action of a public part is covered.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> environment = ai.environments.BernoulliArms([0.3, 0.6])
+    >>> log = ai.designs.Thompson().run(environment, horizon=300, rng=1)
+    >>> ai.plots.allocation.frame(log, every=150)[["start", "end", "arm", "pulls", "rounds"]]
+       start    end  arm  pulls  rounds
+    0    0.0  150.0    0   12.0   150.0
+    1  150.0  300.0    0    1.0   150.0
+    2    0.0  150.0    1  138.0   150.0
+    3  150.0  300.0    1  149.0   150.0
+    """
+    given = _listed(logs)
+    problems = [*problems, *_log_problems(given), *SHARE("band", band)]
+    if not problems:
+        problems += _every_problems(every, given)
+    refuse("plots.allocation", problems)
+    shown = chosen_arms("plots.allocation", arms, given[0])
+    steps, counts = _counted(given, every)
+    rounds = counts.sum(axis=2)
+    shares = counts / rounds[:, :, None]
+    ends = np.quantile(shares, [0.5 - 0.5 * band, 0.5 + 0.5 * band], axis=0)
+    if len(given) == 1:
+        ends = np.full_like(ends, np.nan)
+    parts = []
+    for arm in shown:
+        code = given[0].arms.index(arm)
+        columns = {
+            "start": steps.start,
+            "end": steps.end,
+            "arm": arm,
+            "share": shares[:, :, code].mean(axis=0),
+        }
+        columns |= {"low": ends[0][:, code], "high": ends[1][:, code]}
+        columns |= {"pulls": counts[:, :, code].mean(axis=0), "rounds": rounds.mean(axis=0)}
+        parts.append(pd.DataFrame(columns))
+    return pd.concat(parts, ignore_index=True)
+
+
+@draws(_shares)
+def allocation(
+    logs: Collected | Iterable[Collected],
+    ax: Axes | None = None,
+    *,
+    every: int | str | None = None,
+    arms: Sequence[Any] | None = None,
+    band: float = 0.9,
+    legend: str = "beside",
+) -> Axes:
+    """Share of the rounds that each arm had, by day, by batch, or by so many rounds.
+
+    Parameters
+    ----------
+    logs : AdaptiveLog, Sums or PublicLog, or iterable of them
         One trial, or several of the same arms and rounds: their mean share, with the range of the central
         ones as a band.
     ax : Axes, optional
         Where to draw; by default a new figure of column width.
-    window : int, optional
-        Share among the last so many rounds; by default among all rounds so far.
+    every : {"batch", "hour", "day", "week", "month"} or int, optional
+        What a step is: a batch, a period of the dates in ``round=``, or so many rounds. By default the
+        shortest period that makes at most 60 steps; without dates batches, if there are at most 60; else
+        some thirty stretches of rounds.
     arms : sequence of labels, optional
         Which arms; by default all.
     band : float
-        Share of the trials that the band holds in each round, between 0 and 1.
-    legend : {"above", "best", "upper left", "upper right", "lower left", "lower right", "none"}
-        Where the legend goes.
+        Share of the trials that the band holds in each step, between 0 and 1.
+    legend : {"beside", "above", "best", "upper left", "upper right", "lower left", "lower right", "none"}
+        Where the names of the arms go: beside the ends of their lines, or in a legend.
 
     Returns
     -------
@@ -76,6 +160,18 @@ def allocation(
         If matplotlib is not installed.
     ParameterError
         Listing everything that does not fit.
+    InvalidForLog
+        If no action of a public part is covered.
+
+    See Also
+    --------
+    allocation.frame : What is drawn, as a tidy frame.
+
+    Notes
+    -----
+    Of more than eight arms those with the most rounds have a colour, and the others are grey. A step is what
+    happened in it, and not since the beginning; a gap is a period without rounds. The dates and batches of a
+    private trial are not covered by its guarantee: draw ``log.public()`` to show it to others.
 
     Examples
     --------
@@ -84,42 +180,140 @@ def allocation(
     >>> log = ai.designs.Thompson().run(environment, horizon=300, rng=1)
     >>> ax = ai.plots.allocation(log)
     >>> ax.get_ylabel(), ax.get_lines()[1].get_label()
-    ('share of pulls so far', 'arm 1')
+    ('share of every 10 rounds', 'arm 1')
     """
     given = _listed(logs)
-    problems = axes_problem("plots.allocation", ax, legend) + _log_problems(given)
-    problems += SHARE("band", band)
-    last = 1 if problems else given[0].n_rounds
-    if window is not None:
-        found = COUNT("window", window)
-        problems += found or (
-            [] if window <= last else [f"window must be at most {last:,}, the rounds, got {window}"]
-        )
-    refuse("plots.allocation", problems)
-    shown = _arms("plots.allocation", arms, given[0])
-    first = 1 if window is None else int(window)
-    rounds = np.unique(np.round(np.linspace(first, last, min(last - first + 1, _POINTS))).astype(np.int64))
-    own = prepared(ax)
-    handles = []
-    for place, arm in enumerate(shown):
-        shares = np.stack([pull_shares(log, arm, rounds, window) for log in given])
-        handles.append(_draw_shares(own, rounds, shares, arm, place, band))
-    own.set_ylim(-0.02, 1.02)
-    own.set_ylabel("share of pulls so far" if window is None else f"share of the last {window:,} pulls")
-    round_axis(own, float(last))
-    legend_of(own, handles, legend, grow=ax is None)
+    problems = axes_problem("plots.allocation", ax, legend, BESIDE)
+    table = _shares(problems, given, every=every, arms=arms, band=band)
+    steps = _steps(given, every)
+    shown = list(dict.fromkeys(table["arm"]))
+    parts = [table[table["arm"] == arm] for arm in shown]
+    places = most_coloured([float(part["pulls"].sum()) for part in parts])
+    own = prepared(ax, height_of_names(len(shown)) if legend == "beside" else 2.2)
+    lines = [
+        _draw_steps(own, part, arm_label(arm), place)
+        for part, arm, place in zip(parts, shown, places, strict=True)
+    ]
+    highest = float(table[["share", "high"]].max(axis=None))
+    top = 1.0 if highest > 0.5 else 1.1 * highest
+    own.set_ylim(-0.02 * top, 1.02 * top)
+    own.set_ylabel("share of every " + steps.name if steps.axis == "round" else f"share of the {steps.name}")
+    steps.label(own)
+    if steps.axis != "round":  # neither dates nor batches are outputs of a private design
+        say_uncovered(own, given[0].guarantee, own=ax is None)
+    name_series(own, lines, [arm_label(arm) for arm in shown], places, legend, grow=ax is None)
     return own
 
 
-def pull_shares(log: AdaptiveLog, arm: Any, rounds: IntArray, window: int | None = None) -> FloatArray:
-    """Share of an arm among the rounds up to each of some rounds, or among the last `window` of them."""
-    pulled = np.flatnonzero(log.arrays.action == log.arms.index(arm))
-    counts = np.searchsorted(pulled, rounds)
-    if window is None:
-        return np.asarray(counts / rounds, dtype=np.float64)
-    return np.asarray((counts - np.searchsorted(pulled, rounds - window)) / window, dtype=np.float64)
+def _draw_steps(ax: Axes, part: pd.DataFrame, label: str, place: int) -> Any:
+    x, (share, low, high) = step_path(part, ("share", "low", "high"))
+    if not np.isnan(low).all() and place < len(COLOURS):
+        ax.fill_between(x, low, high, color=look(place).colour, alpha=0.2, linewidth=0.0)
+    line = _line(ax, x, share, label, place, points=3)
+    line.set_linestyle("-")  # dashes would break at corners
+    return line
 
 
+def _steps(given: list[Any], every: int | str | None) -> Stretches:
+    """The steps of a log; of several, whose dates and batches differ, by rounds."""
+    log = given[0]
+    if isinstance(log, Sums):
+        return steps_of_sums(log)
+    if isinstance(log, AdaptiveLog) and len(given) == 1:
+        return stretches(log, every)
+    assert not isinstance(every, str)
+    return even_stretches(log.n_rounds, every)
+
+
+def _counted(given: list[Any], every: int | str | None) -> tuple[Stretches, FloatArray]:
+    """Steps, and the rounds of each arm in each of them, shape (logs, s, K)."""
+    steps = _steps(given, every)
+    if isinstance(given[0], Sums):
+        return steps, np.stack([log.cells.pulls for log in given])
+    size, n_arms = steps.start.size, given[0].n_arms
+    counts = []
+    for log in given:
+        public = isinstance(log, PublicLog)
+        action = pd.Index(log.arms).get_indexer(log.rounds["action"]) if public else log.arrays.action
+        counts.append(np.bincount(steps.place * n_arms + action, minlength=size * n_arms))
+    return steps, np.stack(counts).reshape(len(given), size, n_arms).astype(np.float64)
+
+
+def _every_problems(every: Any, given: list[Any]) -> list[str]:
+    """Say why the logs cannot be divided so."""
+    hidden = [log for log in given if isinstance(log, PublicLog) and log.rounds is None]
+    if hidden:
+        raise InvalidForLog(
+            "plots.allocation", hidden[0].left_out.get("action", "no action is covered"), ["plots.forest"]
+        )
+    log = given[0]
+    if isinstance(log, Sums):
+        return [] if every in (None, "batch") else [f"every must be 'batch' for sums, got {every!r}"]
+    if isinstance(every, str) and (len(given) > 1 or isinstance(log, PublicLog)):
+        return [f"every must be a number of rounds for several logs and for public parts, got {every!r}"]
+    return every_problem(every, log)
+
+
+def _propensities(
+    problems: list[str],
+    log: AdaptiveLog,
+    *,
+    floor: float | Callable[[FloatArray], ArrayLike] | ArrayLike | None = None,
+    arms: Sequence[Any] | None = None,
+    log_scale: bool = True,
+) -> pd.DataFrame:
+    """Propensities of each arm in stretches of rounds, as `plots.propensities` draws them.
+
+    Parameters
+    ----------
+    log, floor, arms, log_scale
+        As for `plots.propensities`.
+
+    Returns
+    -------
+    DataFrame
+        One row per arm and stretch: `arm`, `round` (its middle), `propensity` (mean), `low` and `high`
+        (range) and `zeros`, the arm's share of propensities of 0; and rows of the floor, whose `arm` is None.
+
+    Raises
+    ------
+    ParameterError
+        Listing everything that does not fit.
+    InvalidForLog
+        If the log has no propensities.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> environment = ai.environments.BernoulliArms([0.3, 0.6])
+    >>> log = ai.designs.EpsilonGreedy(exploration=0.2).run(environment, horizon=300, rng=1)
+    >>> ai.plots.propensities.frame(log).columns.tolist()
+    ['arm', 'round', 'propensity', 'low', 'high', 'zeros']
+    """
+    problems = [*problems, *FLAG("log_scale", log_scale)]
+    given: Any = log
+    if not isinstance(given, AdaptiveLog):
+        problems.insert(0, f"log must be an AdaptiveLog, got {log!r:.60}")
+        raise ParameterError("plots.propensities", problems)
+    bound = _floor(floor, log.n_rounds, problems)
+    refuse("plots.propensities", problems)
+    shown = chosen_arms("plots.propensities", arms, log)
+    if log.arrays.propensities is None and log.arrays.propensity is None:
+        raise InvalidForLog("plots.propensities", "it has no propensities", ["plots.allocation"])
+    names = ["round", "propensity", "low", "high"]
+    parts = []
+    for arm in shown:
+        table, zeros = _ranges(log, arm, log_scale)
+        parts.append(pd.DataFrame(table, columns=names).assign(zeros=zeros))
+        parts[-1].insert(0, "arm", pd.Series([arm] * len(table), dtype=object))
+    if bound is not None:
+        rounds = _grid(log.n_rounds, log_scale, _SMOOTH)
+        columns = dict(zip(names, (rounds, *[bound[rounds - 1]] * 3), strict=True))
+        parts.append(pd.DataFrame({"arm": None, **columns, "zeros": 0.0}))
+    return pd.concat(parts, ignore_index=True)
+
+
+@draws(_propensities)
 def propensities(
     log: AdaptiveLog,
     ax: Axes | None = None,
@@ -127,7 +321,7 @@ def propensities(
     floor: float | Callable[[FloatArray], ArrayLike] | ArrayLike | None = None,
     arms: Sequence[Any] | None = None,
     log_scale: bool = True,
-    legend: str = "above",
+    legend: str = "beside",
 ) -> Axes:
     """Probability with which each arm was chosen, over the rounds.
 
@@ -143,8 +337,8 @@ def propensities(
         Which arms; by default all.
     log_scale : bool
         Whether both axes are logarithmic: a decay like a power of the round is then a straight line.
-    legend : {"above", "best", "upper left", "upper right", "lower left", "lower right", "none"}
-        Where the legend goes.
+    legend : {"beside", "above", "best", "upper left", "upper right", "lower left", "lower right", "none"}
+        Where the names of the arms go: beside the ends of their lines, or in a legend.
 
     Returns
     -------
@@ -159,12 +353,16 @@ def propensities(
     InvalidForLog
         If the log has no propensities.
 
+    See Also
+    --------
+    propensities.frame : What is drawn, as a tidy frame.
+
     Notes
     -----
     Lines are means over stretches of rounds, at most 40 of them, or 24 on log scales; bands run from the
-    smallest to the largest propensity of a stretch. A propensity of 0 has no place on a log scale; the legend
-    says how many there are. With the chosen arm's propensity alone each arm's are those of the rounds that
-    chose it, which are larger than all of them.
+    smallest to the largest propensity of a stretch. A propensity of 0 has no place on a log scale; the name
+    of the line says how many there are. With the chosen arm's propensity alone each arm's are those of the
+    rounds that chose it, which are larger than all of them.
 
     Examples
     --------
@@ -172,44 +370,42 @@ def propensities(
     >>> environment = ai.environments.BernoulliArms([0.3, 0.6])
     >>> log = ai.designs.EpsilonGreedy(exploration=0.2).run(environment, horizon=300, rng=1)
     >>> ax = ai.plots.propensities(log, floor=0.1)
-    >>> ax.get_yscale(), [text.get_text() for text in ax.get_legend().get_texts()]
+    >>> ax.get_yscale(), [text.get_text() for text in ax.texts]
     ('log', ['arm 0', 'arm 1', 'floor'])
     """
-    problems = axes_problem("plots.propensities", ax, legend) + FLAG("log_scale", log_scale)
-    given: Any = log
-    if not isinstance(given, AdaptiveLog):
-        problems.insert(0, f"log must be an AdaptiveLog, got {log!r:.60}")
-        raise ParameterError("plots.propensities", problems)
-    bound = _floor(floor, log.n_rounds, problems)
-    refuse("plots.propensities", problems)
-    shown = _arms("plots.propensities", arms, log)
-    if log.arrays.propensities is None and log.arrays.propensity is None:
-        raise InvalidForLog("plots.propensities", "it has no propensities", ["plots.allocation"])
-    whole = log.arrays.propensities is not None
-    own = prepared(ax)
-    handles, smallest = [], [1.0]
-    for place, arm in enumerate(shown):
-        table, zeros = propensity_ranges(log, arm, log_scale)
-        handles.append(_draw_range(own, table, _with_zeros(arm, zeros, log_scale), place))
-        smallest += table[:, 1:][table[:, 1:] > 0.0].tolist()
-    if bound is not None:
-        rounds = _grid(log.n_rounds, log_scale, _SMOOTH)
-        values = bound[rounds - 1]
-        smallest += values[values > 0.0].tolist()
-        line: dict[str, Any] = {"color": "black", "linewidth": 1.1, "linestyle": (0, (1, 1)), "zorder": 4}
-        handles += own.plot(rounds, values, label="floor", **line)
+    problems = axes_problem("plots.propensities", ax, legend, BESIDE)
+    frame = _propensities(problems, log, floor=floor, arms=arms, log_scale=log_scale)
+    bound = frame[frame["arm"].isna()]
+    shown = chosen_arms("plots.propensities", arms, log)
+    parts = [frame[frame["arm"] == arm] for arm in shown]
+    places = most_coloured([float((log.arrays.action == log.arms.index(arm)).sum()) for arm in shown])
+    own = prepared(ax, height_of_names(len(shown)) if legend == "beside" else 2.2)
+    names = [
+        _with_zeros(arm, float(part["zeros"].max()) if len(part) else 0.0, log_scale)
+        for arm, part in zip(shown, parts, strict=True)
+    ]
+    lines = [
+        _draw_range(own, part, name, place) for part, name, place in zip(parts, names, places, strict=True)
+    ]
+    if len(bound):
+        style: dict[str, Any] = {"color": ink(own), "linewidth": 1.1, "linestyle": (0, (1, 1)), "zorder": 4}
+        lines += own.plot(bound["round"], bound["propensity"], label="floor", **style)
+        names.append("floor")
+        places.append(INK)
     round_axis(own, float(log.n_rounds), log_scale)
     if log_scale:
-        own.set_ylim(min(smallest) / 1.5, 1.3)
+        numbers = frame[["propensity", "low", "high"]].to_numpy()
+        own.set_ylim(min(1.0, numbers[numbers > 0.0].min()) / 1.5, 1.3)
         log_axis(own, "y")
     else:
         own.set_ylim(-0.02, 1.02)
+    whole = log.arrays.propensities is not None
     own.set_ylabel("propensity" if whole else "propensity of the chosen arm")
-    legend_of(own, handles, legend, grow=ax is None)
+    name_series(own, lines, names, places, legend, grow=ax is None)
     return own
 
 
-def propensity_ranges(log: AdaptiveLog, arm: Any, log_scale: bool) -> tuple[FloatArray, float]:
+def _ranges(log: AdaptiveLog, arm: Any, log_scale: bool) -> tuple[FloatArray, float]:
     """Propensities of an arm in stretches of rounds; returns (stretches, 4)."""
     code = log.arms.index(arm)
     if log.arrays.propensities is not None:
@@ -239,25 +435,18 @@ def _grid(last: int, log_scale: bool, points: int) -> IntArray:
     return np.unique(np.round(space(1.0, float(last), min(last, points))).astype(np.int64))
 
 
-def _draw_shares(ax: Axes, rounds: IntArray, shares: FloatArray, arm: Any, place: int, band: float) -> Any:
-    shown = look(place)
-    if shares.shape[0] > 1:
-        low, high = np.quantile(shares, [0.5 - 0.5 * band, 0.5 + 0.5 * band], axis=0)
-        ax.fill_between(rounds, low, high, color=shown.colour, alpha=0.2, linewidth=0.0)
-    return _line(ax, rounds, shares.mean(axis=0), arm_label(arm), place)
-
-
-def _draw_range(ax: Axes, table: FloatArray, label: str, place: int) -> Any:
-    rounds, mean, low, high = table.T
-    if (high > low).any():
+def _draw_range(ax: Axes, part: pd.DataFrame, label: str, place: int) -> Any:
+    rounds, low, high = part["round"], part["low"], part["high"]
+    if (high > low).any() and place < len(COLOURS):
         ax.fill_between(rounds, low, high, color=look(place).colour, alpha=0.2, linewidth=0.0)
-    return _line(ax, rounds, mean, label, place)
+    return _line(ax, rounds, part["propensity"], label, place)
 
 
-def _line(ax: Axes, x: Any, y: Any, label: str, place: int) -> Any:
-    # markers of several lines must not lie on one another
-    every = (place % 5 * max(1, len(x) // 40), max(1, len(x) // 8))
-    return marked_line(ax, x, y, label, place, every)
+def _line(ax: Axes, x: Any, y: Any, label: str, place: int, points: int = 1) -> Any:
+    """A line with markers at some of its steps, which have so many points; none lies on another line's."""
+    steps = max(1, len(x) // points)
+    first, every = place % 5 * max(1, steps // 40), max(1, steps // 8)
+    return marked_line(ax, x, y, label, place, (points // 2 + points * first, points * every))
 
 
 def _with_zeros(arm: Any, zeros: float, log_scale: bool) -> str:
@@ -267,7 +456,7 @@ def _with_zeros(arm: Any, zeros: float, log_scale: bool) -> str:
 
 
 def _listed(logs: Any) -> list[Any]:
-    if isinstance(logs, AdaptiveLog) or not isinstance(logs, Iterable) or isinstance(logs, (str, bytes)):
+    if isinstance(logs, Collected) or not isinstance(logs, Iterable) or isinstance(logs, (str, bytes)):
         return [logs]
     return list(logs)
 
@@ -275,10 +464,12 @@ def _listed(logs: Any) -> list[Any]:
 def _log_problems(logs: list[Any]) -> list[str]:
     if not logs:
         return ["there are no logs"]
-    wrong = [log for log in logs if not isinstance(log, AdaptiveLog)]
+    wrong = [log for log in logs if not isinstance(log, Collected)]
     if wrong:
-        return [f"logs must be an AdaptiveLog, or several, got {wrong[0]!r:.60}"]
+        return [f"logs must be an AdaptiveLog, Sums or public part, or several, got {wrong[0]!r:.60}"]
     problems = []
+    if len({type(log) for log in logs}) > 1:
+        problems.append("the logs must be of one kind")
     if len({log.arms for log in logs}) > 1:
         problems.append("the logs must have the same arms in the same order")
     if len({log.n_rounds for log in logs}) > 1:
@@ -287,7 +478,7 @@ def _log_problems(logs: list[Any]) -> list[str]:
     return problems
 
 
-def _arms(subject: str, arms: Any, log: AdaptiveLog) -> list[Any]:
+def chosen_arms(subject: str, arms: Any, log: AdaptiveLog) -> list[Any]:
     """Arms that were asked for."""
     if arms is None:
         return list(log.arms)
@@ -309,163 +500,3 @@ def _floor(floor: Any, n_rounds: int, problems: list[str]) -> FloatArray | None:
         problems.append(f"floor must be between 0 and 1, one number or one for each of {n_rounds:,} rounds")
         return None
     return values
-
-
-_READABLE = 0.07
-
-
-@dataclass(frozen=True, slots=True)
-class Bins:
-    """The bins that were active at the end; low, high (bins, d)."""
-
-    low: FloatArray
-    high: FloatArray
-    left: tuple[tuple[Any, ...], ...]
-    arms: tuple[Any, ...]
-    axes: tuple[str, ...]
-
-
-def partition(
-    trial: AdaptiveLog | Results,
-    ax: Axes | None = None,
-    *,
-    at: float = 0.5,
-    legend: str = "above",
-) -> Axes:
-    """The bins of the first two coordinates that a locally private bandit ended with, and their arms.
-
-    Parameters
-    ----------
-    trial : AdaptiveLog or Results
-        A log of `LDPBandit`, or what ``BinMeans(log).fit()`` returned.
-    ax : Axes, optional
-        Where to draw; by default a new figure of column width.
-    at : float
-        Where the other coordinates are held, in [0, 1], if there are more than two.
-    legend : {"above", "best", "upper left", "upper right", "lower left", "lower right", "none"}
-        Where the legend goes.
-
-    Returns
-    -------
-    Axes
-
-    Raises
-    ------
-    MissingDependencyError
-        If matplotlib is not installed.
-    ParameterError
-        Listing everything that does not fit.
-    InvalidForLog
-        If the log has no sums of reports by bin.
-
-    Notes
-    -----
-    A bin with one arm left has that arm's colour and hatch; bins with several are the greyer, the more there
-    are, and say which where there is room. Bins that nobody came to after they began are drawn as the one
-    that they are halves of.
-
-    Examples
-    --------
-    >>> import adaptinf as ai
-    >>> design = ai.designs.LDPBandit(epsilon=8.0, check_every=50)
-    >>> log = design.run(ai.environments.SmoothArms(), horizon=20_000, rng=0)
-    >>> ax = ai.plots.partition(log)
-    >>> ax.get_xlabel(), len(ax.patches) > 1
-    ('x1', True)
-    """
-    problems = axes_problem("plots.partition", ax, legend) + UNIT("at", at)
-    kinds = {estimand.kind for estimand in trial.estimands} if isinstance(trial, Results) else set()
-    if not isinstance(trial, AdaptiveLog) and kinds != {"bin-mean"}:
-        what = "a log of LDPBandit, or what BinMeans(log).fit() returned"
-        problems.insert(0, f"trial must be {what}, got {type(trial).__name__}")
-    refuse("plots.partition", problems)
-    bins = _slice(final_bins(trial), float(at))
-    own = prepared(ax, height=3.3 if len(bins.axes) > 1 else 1.3)
-    handles = _draw(own, bins)
-    own.grid(False)
-    own.set_xlim(0.0, 1.0)
-    own.set_ylim(0.0, 1.0)
-    own.set_xlabel(label_text(bins.axes[0]))
-    if len(bins.axes) > 1:
-        own.set_aspect("equal")
-        own.set_ylabel(label_text(bins.axes[1]))
-    else:
-        own.set_yticks([])
-    legend_of(own, handles, legend, grow=ax is None)
-    return own
-
-
-def final_bins(trial: AdaptiveLog | Results) -> Bins:
-    """Bins that hold no other one, and the arms that were reported on until their end."""
-    if isinstance(trial, AdaptiveLog):
-        table = bin_sums(trial)
-        names = tuple(name.removeprefix("low_") for name in table.columns if name.startswith("low_"))
-        low = table[[f"low_{name}" for name in names]].to_numpy()
-        high = table[[f"high_{name}" for name in names]].to_numpy()
-        arms, labels = tuple(trial.arms), table["arm"].tolist()
-        participants = table["participants"].to_numpy(dtype=np.float64)
-    else:
-        boxes = np.array([estimand.group for estimand in trial.estimands], dtype=np.float64)
-        low, high = boxes[..., 0], boxes[..., 1]
-        names = tuple(f"x{axis}" for axis in range(1, low.shape[1] + 1))
-        labels = [estimand.arm for estimand in trial.estimands]
-        arms = tuple(dict.fromkeys(labels))
-        participants = trial.details["participants"]
-    corners, owner = np.unique(np.hstack([low, high]), axis=0, return_inverse=True)
-    low, high = np.hsplit(corners, 2)
-    # an arm that was not dropped has had all of the bin's participants
-    most = np.zeros(len(corners))
-    np.maximum.at(most, owner, participants)
-    stayed = participants == most[owner]
-    final = [place for place in range(len(corners)) if not _holds_another(low, high, place)]
-    left = tuple(
-        tuple(arm for arm, own, here in zip(labels, owner, stayed, strict=True) if own == place and here)
-        for place in final
-    )
-    return Bins(low[final], high[final], left, arms, names)
-
-
-def _holds_another(low: FloatArray, high: FloatArray, place: int) -> bool:
-    inside = (low >= low[place]).all(axis=1) & (high <= high[place]).all(axis=1)
-    return int(inside.sum()) > 1
-
-
-def _slice(bins: Bins, at: float) -> Bins:
-    """Bins that hold a point of the coordinates from the third on, seen in the first two."""
-    rest_low, rest_high = bins.low[:, 2:], bins.high[:, 2:]
-    # 1 belongs to the last bin
-    holds = (rest_low <= at) & ((at < rest_high) | ((rest_high == 1.0) & (at == 1.0)))
-    keep = np.flatnonzero(holds.all(axis=1))
-    left = tuple(bins.left[place] for place in keep)
-    names = bins.axes[:2]
-    return Bins(bins.low[keep, :2], bins.high[keep, :2], left, bins.arms, names)
-
-
-def _draw(ax: Axes, bins: Bins) -> list[Any]:
-    """Rectangles of the bins; one entry of the legend for each way in which one is filled."""
-    from matplotlib.patches import Patch, Rectangle
-
-    flat = bins.low.shape[1] == 1
-    fills: dict[tuple[int, int], Any] = {}
-    for low, high, left in zip(bins.low, bins.high, bins.left, strict=True):
-        key = (1, bins.arms.index(left[0])) if len(left) == 1 else (len(left), -1)
-        filled = _fill(key, len(bins.arms))
-        bottom, top = (0.0, 1.0) if flat else (low[1], high[1])
-        corner, width, height = (low[0], bottom), high[0] - low[0], top - bottom
-        ax.add_patch(Rectangle(corner, width, height, **filled))
-        label = f"{arm_label(left[0])} alone" if len(left) == 1 else f"{len(left)} arms left"
-        fills.setdefault(key, Patch(label=label_text(label), **filled))
-        text = label_text(", ".join(map(str, left)), 20)
-        if len(left) > 1 and width >= 0.03 * (len(text) + 1) and height >= _READABLE:
-            place = (corner[0] + 0.5 * width, corner[1] + 0.5 * height)
-            ax.text(*place, text, ha="center", va="center", fontsize=small(ax))
-    return [fills[key] for key in sorted(fills)]
-
-
-def _fill(key: tuple[int, int], n_arms: int) -> dict[str, Any]:
-    count, arm = key
-    common = {"edgecolor": "white" if count == 1 else "0.5", "linewidth": 0.5}
-    if count > 1:
-        return {"facecolor": str(round(0.98 - 0.25 * (count - 1) / max(1, n_arms - 1), 3)), **common}
-    shown = look(arm)
-    return {"facecolor": shown.colour, "hatch": shown.hatch, **common}

@@ -1,17 +1,16 @@
-"""Estimates with their intervals: forests, the winner's three, and measured against promised privacy."""
+"""Estimates with their intervals: forests, and the three of a winner."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from adaptinf.audit.privacy.lower_bound import EpsilonLowerBound
 from adaptinf.claims.reports.pictures import TIED
 from adaptinf.inference.distributions.tails import normal_quantile
 from adaptinf.inference.results.fit_results import Results
@@ -19,22 +18,33 @@ from adaptinf.inference.winners.exact import ProjectedLaw
 from adaptinf.inference.winners.winner_law import WinnerLaw
 from adaptinf.inference.winners.winner_results import WinnerResults
 from adaptinf.parameters import FLAG, alpha_problems, number_array, refuse
+from adaptinf.plots.frames import draws
 from adaptinf.plots.interval_rows import (
     ESTIMANDS,
     MEANS,
     Series,
     by_name,
     chosen_terms,
+    draw_control,
     draw_rows,
     limits_problem,
     room,
     row_axes,
-    term_label,
+    row_labels,
+    series_of,
     true_values,
 )
-from adaptinf.plots.style import GREY, arm_label, axes_problem, label_text, legend_of, look, quantity, small
+from adaptinf.plots.style import (
+    arm_label,
+    axes_problem,
+    grey,
+    ink,
+    label_text,
+    legend_of,
+    look,
+    quantity,
+)
 from adaptinf.texts import absent
-from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,6 +53,80 @@ if TYPE_CHECKING:
 _ABSENT = re.compile(r"\b(no|nothing|never|none|not)\b")
 
 
+def _forest(
+    problems: list[str],
+    results: Results | Mapping[str, Results],
+    *,
+    alpha: float = 0.05,
+    corrected: bool = True,
+    simultaneous: bool = False,
+    truth: Any = None,
+    terms: Sequence[str] | None = None,
+) -> pd.DataFrame:
+    """Estimates and intervals, as `plots.forest` draws them.
+
+    Parameters
+    ----------
+    results, alpha, corrected, simultaneous, truth, terms
+        As for `plots.forest`.
+
+    Returns
+    -------
+    DataFrame
+        One row per result, kind of interval and term. `row`: from the top, 0 first; `result`: its name;
+        `interval`: "single", "corrected" or "all at once"; `valid`: whether it is, for data that were
+        gathered adaptively; `term`, `label` and, of differences to one, `control`; `quantity`: what is
+        estimated; `estimate`, `low`, `high`, `null`, `truth`; `remark`: why there is no interval.
+
+    Raises
+    ------
+    ParameterError
+        Listing everything that does not fit.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> result = ai.result({"a": 0.5}, {"a": 0.1}, label="my estimator")
+    >>> frame = ai.plots.forest.frame(result, alpha=0.1)
+    >>> frame[["interval", "label", "low", "high"]].round(3).to_dict("records")
+    [{'interval': 'single', 'label': 'a', 'low': 0.336, 'high': 0.664}]
+    """
+    named, found = by_name("results", results, (Results,), "what fit() returned")
+    problems = [*problems, *found, *alpha_problems(alpha)]
+    known = list(dict.fromkeys(term for one in named.values() for term in one.terms))
+    rows = known if terms is None else chosen_terms(terms, known, problems)
+    true = true_values(truth, rows, known, problems)
+    problems += FLAG("corrected", corrected)
+    refuse("plots.forest", [*problems, *FLAG("simultaneous", simultaneous)])
+    control, labels = row_labels(named, rows)
+    parts = []
+    for name, one in named.items():
+        limits = {"single": one.conf_int(alpha)}
+        if corrected and one.correction is not None:
+            limits["corrected"] = one.conf_int_corrected(alpha)
+        elif simultaneous:
+            limits["all at once"] = one.conf_int_simultaneous(alpha)
+        for kind, interval in limits.items():
+            part = _numbers(one, rows, interval, thin=kind != "single")
+            valid = one.validity != "not valid" or kind == "corrected"
+            parts.append(part.assign(result=name, interval=kind, valid=valid))
+    table = pd.concat(parts, ignore_index=True)
+    at = table["row"].to_numpy()
+    table = table.assign(
+        label=np.array(labels, dtype=object)[at],
+        control=pd.Series([control] * len(table), dtype=object),
+        truth=np.nan if true is None else true[at],
+    )
+    return table[[*_FOREST]]
+
+
+_FOREST = (
+    *("row", "result", "interval", "valid", "term", "label", "control", "quantity"),
+    *("estimate", "low", "high", "null", "truth", "remark"),
+)
+
+
+@draws(_forest)
 def forest(
     results: Results | Mapping[str, Results],
     ax: Axes | None = None,
@@ -92,11 +176,16 @@ def forest(
     ParameterError
         Listing everything that does not fit.
 
+    See Also
+    --------
+    forest.frame : What is drawn, as a tidy frame.
+
     Notes
     -----
-    A term without an interval keeps its row, with the reason that the notes of the result give. Intervals
-    that are not valid under adaptive collection are called naive. A vertical line marks the value that the
-    tests are against, except for means and values.
+    Differences to one control have it as their axis: the line at 0 has its name, and rows those of the other
+    arms. A term without an interval keeps its row, with the reason that the notes of the result give.
+    Intervals that are not valid under adaptive collection are called naive. A vertical line marks the value
+    that the tests are against, except for means and values.
 
     Examples
     --------
@@ -108,85 +197,89 @@ def forest(
     >>> ax.get_xlabel(), [label.get_text() for label in ax.get_yticklabels()]
     ('mean reward', ['arm 0', 'arm 1'])
     """
-    named, problems = by_name("results", results, (Results,), "what fit() returned")
-    problems += axes_problem("plots.forest", ax, legend) + limits_problem(limits) + alpha_problems(alpha)
-    known = list(dict.fromkeys(term for one in named.values() for term in one.terms))
-    rows = known if terms is None else chosen_terms(terms, known, problems)
-    true = true_values(truth, rows, known, problems)
-    refuse("plots.forest", [*problems, *FLAG("simultaneous", simultaneous)])
-    series = _all_series(named, rows, alpha, corrected, simultaneous, single=isinstance(results, Results))
-    estimands = [estimand for one in named.values() for estimand in one.estimands]
-    kinds = {estimand.kind for estimand in estimands}
-    nulls = {} if kinds <= MEANS else {float(one.null): None for one in named.values()}
-    first = [next(one for one in named.values() if row in one.terms) for row in rows]
-    labels = [term_label(one, row) for one, row in zip(first, rows, strict=True)]
-    own = row_axes(ax, labels, len(series))
-    shown = [part for one in series for part in (one.estimate, one.low, one.high)]
-    ends = room([*shown, [] if true is None else true, list(nulls)], limits)
+    subject = "plots.forest"
+    problems = axes_problem(subject, ax, legend) + limits_problem(limits)
+    table = _forest(
+        problems,
+        results,
+        alpha=alpha,
+        corrected=corrected,
+        simultaneous=simultaneous,
+        truth=truth,
+        terms=terms,
+    )
+    rows = table.drop_duplicates("row").sort_values("row")
+    series = _all_series(table, rows["row"].to_numpy(), alpha)
+    own = row_axes(ax, rows["label"].tolist(), len(series))
+    control = table["control"].iloc[0]
+    means = table["quantity"].isin([ESTIMANDS[kind] for kind in MEANS]).all()
+    nulls = [] if means else table["null"].unique().tolist()
+    ends = room(
+        [table[["estimate", "low", "high", "truth"]], nulls, [] if control is None else [0.0]], limits
+    )
     for null in nulls:
-        own.axvline(null, color=GREY, linewidth=0.8, linestyle=(0, (1, 1)), zorder=0.5)
+        own.axvline(null, color=grey(own), linewidth=0.8, linestyle=(0, (1, 1)), zorder=0.5)
     handles = draw_rows(own, series, ends)
-    if true is not None:
-        handles += own.plot(
-            true,
-            np.arange(len(rows)),
-            linestyle="none",
-            marker="D",
-            markersize=4.5,
-            markerfacecolor="none",
-            markeredgecolor="black",
-            markeredgewidth=0.9,
-            zorder=4,
-            label="true value",
-        )
-    names = {ESTIMANDS.get(kind, "estimate") for kind in kinds}
-    own.set_xlabel(quantity(names.pop() if len(names) == 1 else "estimate", unit))
-    legend_of(own, handles, legend, grow=ax is None)
+    if table["truth"].notna().any():
+        handles.append(_draw_truth(own, rows))
+    names = table["quantity"].unique()
+    own.set_xlabel(quantity(names[0] if len(names) == 1 else "estimate", unit))
+    if control is not None:
+        draw_control(own, arm_label(control))
+    legend_of(own, handles, legend, grow=ax is None, lift=control is not None)
     return own
 
 
-def _all_series(
-    named: Mapping[str, Results],
-    rows: list[str],
-    alpha: float,
-    corrected: bool,
-    simultaneous: bool,
-    single: bool,
-) -> list[Series]:
-    series = []
+def _draw_truth(ax: Axes, rows: pd.DataFrame) -> Any:
+    [points] = ax.plot(
+        rows["truth"],
+        rows["row"],
+        linestyle="none",
+        marker="D",
+        markersize=4.5,
+        markerfacecolor="none",
+        markeredgecolor=ink(ax),
+        markeredgewidth=0.9,
+        zorder=4,
+        label="true value",
+    )
+    return points
+
+
+def _all_series(table: pd.DataFrame, rows: Any, alpha: float) -> list[Series]:
+    """A series for each result and kind of interval, in the order in which they are drawn."""
+    names = table["result"].unique().tolist()
     level = f"{100.0 * (1.0 - alpha):g}% interval"
-    for place, (name, one) in enumerate(named.items()):
-        naive = one.validity == "not valid"
+    series = []
+    for (result, interval), part in table.groupby(["result", "interval"], sort=False):
+        name, kind = str(result), str(interval)
+        single, thin, valid = names == [""], kind != "single", bool(part["valid"].iloc[0])
         if single:
-            label = f"naive {level}" if naive else level
+            told = {"corrected": f"corrected {level}", "all at once": f"{level}, all at once"}
+            label = told.get(kind, level if valid else f"naive {level}")
         else:
-            label = f"{name} (naive)" if naive and "naive" not in name.lower() else name
-        series.append(_series(one, rows, label, one.conf_int(alpha), place, thin=False))
-        if corrected and one.correction is not None:
-            label = f"corrected {level}" if single else f"{name}, corrected"
-            own = place + single  # a colour of its own where there is one result
-            series.append(_series(one, rows, label, one.conf_int_corrected(alpha), own, thin=True))
-        elif simultaneous:
-            label = f"{level}, all at once" if single else f"{name}, all at once"
-            limits = one.conf_int_simultaneous(alpha)
-            series.append(_series(one, rows, label, limits, place + single, thin=True))
+            naive = "" if valid or "naive" in name.lower() else " (naive)"
+            label = f"{name}, {kind}" if thin else name + naive
+        place = names.index(name) + (single and thin)  # a colour of its own where there is one result
+        series.append(series_of(part, label, rows, place, thin=thin))
     return series
 
 
-def _series(
-    one: Results, rows: list[str], label: str, interval: pd.DataFrame, place: int, *, thin: bool
-) -> Series:
-    places = [one.terms.index(row) if row in one.terms else -1 for row in rows]
-    present = np.array([at >= 0 for at in places])
-    estimate, low, high = (
-        np.where(present, np.asarray(values, dtype=np.float64)[places], np.nan)
-        for values in (one.estimate, interval["low"], interval["high"])
-    )
-    remarks = tuple(
-        _remark(one, at, estimate[row], low[row], high[row], thin) if at >= 0 else ""
-        for row, at in enumerate(places)
-    )
-    return Series(label, estimate, low, high, present, place, thin, remarks)
+def _numbers(one: Results, rows: list[str], interval: pd.DataFrame, *, thin: bool) -> pd.DataFrame:
+    """Numbers of the rows that a result has."""
+    records = []
+    for row, term in enumerate(rows):
+        if term not in one.terms:
+            continue
+        at = one.terms.index(term)
+        estimate = float(one.estimate[at])
+        low, high = (float(interval[name].iloc[at]) for name in ("low", "high"))
+        kind = ESTIMANDS.get(one.estimands[at].kind, "estimate")
+        numbers = {"estimate": estimate, "low": low, "high": high, "null": float(one.null)}
+        remark = _remark(one, at, estimate, low, high, thin)
+        records.append({"row": row, "term": term, "quantity": kind, **numbers, "remark": remark})
+    columns = ["row", "term", "quantity", "estimate", "low", "high", "null", "remark"]
+    return pd.DataFrame(records, columns=columns)
 
 
 def _remark(one: Results, at: int, estimate: float, low: float, high: float, thin: bool) -> str:
@@ -217,6 +310,57 @@ _ROWS = ("naive", "conditional", "projection", "hybrid")
 _LONG = 1.6
 
 
+def _winner(
+    problems: list[str],
+    results: WinnerResults | Mapping[str, WinnerResults],
+    *,
+    alpha: float = 0.05,
+    truth: Any = None,
+) -> pd.DataFrame:
+    """Intervals of the winner, as `plots.winner` draws them.
+
+    Parameters
+    ----------
+    results, alpha, truth
+        As for `plots.winner`.
+
+    Returns
+    -------
+    DataFrame
+        One row per result and method: `result`, `winner`, `against`, `quantity`, `interval` (naive,
+        conditional, projection or hybrid), `estimate`, `low`, `high`, `truth` and `remark`.
+
+    Raises
+    ------
+    ParameterError
+        Listing everything that does not fit.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> arms = ai.environments.BernoulliArms([0.30, 0.32, 0.35])
+    >>> log = ai.designs.EpsilonGreedy(exploration=0.3).run(arms, horizon=3_000, rng=0)
+    >>> ai.plots.winner.frame(ai.Winner(log).fit())["interval"].tolist()
+    ['naive', 'conditional', 'projection', 'hybrid']
+    """
+    named, found = by_name("results", results, (WinnerResults,), "what Winner(log).fit() returned")
+    problems = [*problems, *found, *alpha_problems(alpha)]
+    problems += [
+        f"{f'results[{name!r}]' if name else 'results'} {_alone(one)}: plots.forest draws it"
+        for name, one in named.items()
+        if not isinstance(one.reference, WinnerLaw)
+    ]
+    true = _true_values(truth, list(named), problems)
+    refuse("plots.winner", problems)
+    parts = [
+        _winner_numbers(one, alpha).assign(result=name, truth=true.get(name, np.nan))
+        for name, one in named.items()
+    ]
+    names = ["result", "winner", "against", "quantity", "interval", "estimate", "low", "high"]
+    return pd.concat(parts, ignore_index=True)[[*names, "truth", "remark"]]
+
+
+@draws(_winner)
 def winner(
     results: WinnerResults | Mapping[str, WinnerResults],
     ax: Axes | None = None,
@@ -258,6 +402,10 @@ def winner(
     ParameterError
         Listing everything that does not fit.
 
+    See Also
+    --------
+    winner.frame : What is drawn, as a tidy frame.
+
     Notes
     -----
     The naive interval takes no notice of the choice, and is about the estimate that won. The others are drawn
@@ -273,27 +421,27 @@ def winner(
     >>> ax.get_xlabel(), [label.get_text() for label in ax.get_yticklabels()]
     ('mean reward of the winner, arm 2', ['naive', 'conditional', 'projection', 'hybrid'])
     """
-    named, problems = by_name("results", results, (WinnerResults,), "what Winner(log).fit() returned")
-    problems += axes_problem("plots.winner", ax, legend) + limits_problem(limits) + alpha_problems(alpha)
-    problems += [
-        f"{f'results[{name!r}]' if name else 'results'} {_alone(one)}: plots.forest draws it"
-        for name, one in named.items()
-        if not isinstance(one.reference, WinnerLaw)
+    problems = axes_problem("plots.winner", ax, legend) + limits_problem(limits)
+    table = _winner(problems, results, alpha=alpha, truth=truth)
+    parts = dict(list(table.groupby("result", sort=False)))
+    rows = np.arange(len(_ROWS))
+    series = [
+        series_of(part.assign(row=rows), str(name), rows, place)
+        for place, (name, part) in enumerate(parts.items())
     ]
-    true = _true_values(truth, list(named), problems)
-    refuse("plots.winner", problems)
-    series = [_winner_series(one, name, alpha, place) for place, (name, one) in enumerate(named.items())]
-    own = row_axes(ax, _ROWS, len(named))
-    nulls = [] if {one.estimands[0].kind for one in named.values()} <= MEANS else [0.0]
-    ends = _ends(series, [*true.values(), *nulls], limits)
+    own = row_axes(ax, _ROWS, len(parts))
+    nulls = [] if table["quantity"].isin([ESTIMANDS[kind] for kind in MEANS]).all() else [0.0]
+    ends = _ends(series, [*table["truth"], *nulls], limits)
     for null in nulls:
-        own.axvline(null, color=GREY, linewidth=0.8, linestyle=(0, (1, 1)), zorder=0.5)
+        own.axvline(null, color=grey(own), linewidth=0.8, linestyle=(0, (1, 1)), zorder=0.5)
     handles = draw_rows(own, series, ends)
-    for name, value in true.items():
-        colour = "black" if len(named) == 1 else look(list(named).index(name)).colour
-        own.axvline(value, color=colour, linewidth=1.1, linestyle=(0, (1, 1)), zorder=0.6)
-    own.set_xlabel(quantity(_asked(named), unit))
-    legend_of(own, handles if len(named) > 1 else [], legend, grow=ax is None)
+    for place, part in enumerate(parts.values()):
+        if part["truth"].notna().any():
+            colour = ink(own) if len(parts) == 1 else look(place).colour
+            style: dict[str, Any] = {"linewidth": 1.1, "linestyle": (0, (1, 1)), "zorder": 0.6}
+            own.axvline(part["truth"].iloc[0], color=colour, **style)
+    own.set_xlabel(quantity(_asked(table), unit))
+    legend_of(own, handles if len(parts) > 1 else [], legend, grow=ax is None)
     return own
 
 
@@ -304,7 +452,7 @@ def _alone(one: WinnerResults) -> str:
     return "is of held-out rounds, whose usual interval needs no allowance"
 
 
-def _winner_series(one: WinnerResults, name: str, alpha: float, place: int) -> Series:
+def _winner_numbers(one: WinnerResults, alpha: float) -> pd.DataFrame:
     """The intervals of one result in the order of the rows."""
     law = one.reference
     assert isinstance(law, WinnerLaw)
@@ -320,8 +468,15 @@ def _winner_series(one: WinnerResults, name: str, alpha: float, place: int) -> S
             continue
         own = replace(law, method=method)
         estimate[row], limits[row] = own.median, own.interval(math.log(alpha))[0]
-    every = np.ones(len(_ROWS), dtype=np.bool_)
-    return Series(name, estimate, limits[:, 0], limits[:, 1], every, place, remarks=tuple(remarks))
+    kind = ESTIMANDS.get(one.estimands[0].kind, "estimate")
+    columns = {"interval": _ROWS, "estimate": estimate, "low": limits[:, 0], "high": limits[:, 1]}
+    arms = {name: pd.Series([arm] * len(_ROWS), dtype=object) for name, arm in _compared(one).items()}
+    return pd.DataFrame({**arms, "quantity": kind, **columns, "remark": remarks})
+
+
+def _compared(one: WinnerResults) -> dict[str, Any]:
+    """The arm that won, and the one that it is compared with."""
+    return {"winner": one.winner, "against": one.against}
 
 
 def _ends(series: list[Series], others: list[float], limits: Any) -> tuple[float, float]:
@@ -335,17 +490,17 @@ def _ends(series: list[Series], others: list[float], limits: Any) -> tuple[float
     return near if long or every[1] - every[0] > _LONG * (near[1] - near[0]) else every
 
 
-def _asked(named: Mapping[str, WinnerResults]) -> str:
+def _asked(table: pd.DataFrame) -> str:
     """What the axis shows: of a single result with the arm that won."""
-    kinds = {ESTIMANDS.get(one.estimands[0].kind, "estimate") for one in named.values()}
-    label = kinds.pop() if len(kinds) == 1 else "estimate"
-    if len(named) > 1:
+    kinds = table["quantity"].unique()
+    label = str(kinds[0]) if len(kinds) == 1 else "estimate"
+    if table["result"].nunique() > 1:
         return label
-    [one] = named.values()
-    arm = label_text(arm_label(one.winner))
-    if one.against is None:
+    winner, against = table[["winner", "against"]].iloc[0]
+    arm = label_text(arm_label(winner))
+    if against is None:
         return f"{label} of the winner, {arm}"
-    return f"{label}, {arm} less {label_text(arm_label(one.against))}"
+    return f"{label}, {arm} less {label_text(arm_label(against))}"
 
 
 def _true_values(truth: Any, names: list[str], problems: list[str]) -> dict[str, float]:
@@ -359,137 +514,3 @@ def _true_values(truth: Any, names: list[str], problems: list[str]) -> dict[str,
         problems.append(f"truth must be a finite number, or a dict of them by name, got {truth!r:.60}")
         return {}
     return {name: float(value) for name, value in values.items() if value is not None}
-
-
-def privacy(bounds: Any, ax: Axes | None = None, *, log_scale: bool = False, legend: str = "above") -> Axes:
-    """Measured lower bounds of epsilon against what was promised.
-
-    Parameters
-    ----------
-    bounds : EpsilonLowerBound, iterable of them, or mapping of str to them
-        What ``audit.epsilon_lower_bound`` returned; a row each, by name or by target.
-    ax : Axes, optional
-        Where to draw; by default a new figure of column width.
-    log_scale : bool
-        Whether the axis is logarithmic. A bound of 0 is then an arrow at its left end.
-    legend : {"above", "best", "upper left", "upper right", "lower left", "lower right", "none"}
-        Where the legend goes.
-
-    Returns
-    -------
-    Axes
-
-    Raises
-    ------
-    MissingDependencyError
-        If matplotlib is not installed.
-    ParameterError
-        Listing everything that does not fit.
-
-    Notes
-    -----
-    A dot is the bound: with its confidence the true epsilon lies there or to the right. A bar is the promise.
-    A dot to the right of its bar refutes the promise, and is drawn as a square in another colour. The line
-    between them is what the audit leaves open.
-
-    Examples
-    --------
-    >>> import adaptinf as ai
-    >>> found = ai.audit.EpsilonLowerBound(
-    ...     epsilon=0.8,
-    ...     confidence=0.95,
-    ...     delta=0.0,
-    ...     runs=2000,
-    ...     tested=1000,
-    ...     hits=(300, 120),
-    ...     event="output above 1",
-    ...     target="Laplace",
-    ...     promised=ai.PrivacyGuarantee(epsilon=1.0),
-    ... )
-    >>> ax = ai.plots.privacy({"laplace": found})
-    >>> ax.get_xlabel()
-    'epsilon (nats)'
-    """
-    named, problems = _bounds_named(bounds)
-    refuse(
-        "plots.privacy", problems + axes_problem("plots.privacy", ax, legend) + FLAG("log_scale", log_scale)
-    )
-    found = list(named.values())
-    measured = np.array([one.epsilon for one in found])
-    promised = np.array([math.nan if one.promised is None else one.promised.epsilon for one in found])
-    refuted = np.array([one.refuted for one in found])
-    own = row_axes(ax, list(named), 1)
-    ends = _epsilon_ends(measured, promised, log_scale)
-    if log_scale:
-        own.set_xscale("log")
-    own.set_xlim(*ends)
-    shown = np.maximum(measured, ends[0])
-    rows = np.arange(len(found), dtype=np.float64)
-    between = ~np.isnan(promised)
-    own.hlines(
-        rows[between], shown[between], np.minimum(promised, ends[1])[between], colors=GREY, linewidths=0.9
-    )
-    handles = []
-    confidences = {one.confidence for one in found}
-    level = f", {100.0 * confidences.pop():g}% confidence" if len(confidences) == 1 else ""
-    groups = ((~refuted, 0, f"measured: at least{level}"), (refuted, 1, "measured: promise refuted"))
-    for chosen, place, label in groups:
-        if chosen.any():
-            handles += _dots(own, shown[chosen], rows[chosen], place, label)
-    low = measured < ends[0]
-    own.plot(shown[low], rows[low], linestyle="none", marker="<", color=look(0).colour, clip_on=False)
-    finite = between & np.isfinite(promised)
-    handles += own.plot(
-        promised[finite],
-        rows[finite],
-        linestyle="none",
-        marker="|",
-        markersize=11.0,
-        markeredgewidth=1.8,
-        color="black",
-        label="promised",
-    )
-    _tell_no_promise(own, promised, rows, ends)
-    own.set_xlabel("epsilon (nats)")
-    legend_of(own, handles, legend, grow=ax is None)
-    return own
-
-
-def _bounds_named(bounds: Any) -> tuple[dict[str, EpsilonLowerBound], list[str]]:
-    if isinstance(bounds, Iterable) and not isinstance(bounds, (Mapping, str, bytes)):
-        listed = list(bounds)
-        targets = [getattr(one, "target", "") for one in listed]
-        keys = [
-            target if targets.count(target) == 1 else f"{place}: {target}"
-            for place, target in enumerate(targets, 1)
-        ]
-        bounds = dict(zip(keys, listed, strict=True))
-    elif isinstance(bounds, EpsilonLowerBound):
-        bounds = {bounds.target: bounds}
-    return by_name("bounds", bounds, (EpsilonLowerBound,))
-
-
-def _epsilon_ends(measured: FloatArray, promised: FloatArray, log_scale: bool) -> tuple[float, float]:
-    known = np.concatenate([measured, promised])
-    known = known[np.isfinite(known)]
-    largest = float(known.max(initial=0.0)) or 1.0
-    if not log_scale:
-        return 0.0, 1.1 * largest
-    positive = known[known > 0.0]
-    return float(positive.min(initial=largest)) / 2.0, 1.5 * largest
-
-
-def _dots(ax: Axes, x: FloatArray, y: FloatArray, place: int, label: str) -> list[Any]:
-    shown = look(place)
-    return ax.plot(
-        x, y, linestyle="none", marker=shown.marker, markersize=5.0, color=shown.colour, label=label, zorder=3
-    )
-
-
-def _tell_no_promise(ax: Axes, promised: FloatArray, rows: FloatArray, ends: tuple[float, float]) -> None:
-    for row, value in zip(rows, promised, strict=True):
-        if not math.isfinite(value):
-            text = "nothing promised" if math.isnan(value) else "promised: infinite"
-            ax.text(
-                ends[1], row, label_text(text), ha="right", va="bottom", fontsize=0.95 * small(ax), color=GREY
-            )

@@ -13,7 +13,7 @@ import pandas as pd
 
 from adaptinf.inference.results.fit_results import Results
 from adaptinf.parameters import number_array
-from adaptinf.plots.style import GREY, arm_label, label_text, look, one_for_each, prepared, small
+from adaptinf.plots.style import arm_label, grey, ground, label_text, look, one_for_each, prepared, small
 from adaptinf.texts import absent
 from adaptinf.typing import BoolArray, FloatArray
 
@@ -37,6 +37,7 @@ ESTIMANDS = {
     "policy-contrast": "difference in mean reward",
 }
 MEANS = {"arm-mean", "bin-mean", "policy-value"}
+_DIFFERENCES = ("contrast", "lift", "ratio-contrast", "ratio-lift", "cate", "policy-contrast")
 
 
 def by_name(
@@ -62,6 +63,21 @@ def term_label(one: Results, term: str) -> str:
     estimand = one.estimands[one.terms.index(term)]
     own = estimand.kind in ("arm-mean", "ratio") and term == str(estimand.arm)
     return arm_label(estimand.arm) if own else term
+
+
+def row_labels(named: Mapping[str, Results], rows: Sequence[str]) -> tuple[Any, list[str]]:
+    """The control that all terms are compared with, None where there is no such, and what rows are called."""
+    owners = [next(one for one in named.values() if row in one.terms) for row in rows]
+    shown = [one.estimands[one.terms.index(row)] for one, row in zip(owners, rows, strict=True)]
+    labels = [term_label(one, row) for one, row in zip(owners, rows, strict=True)]
+    controls = {str(one.control): one.control for one in shown}
+    if not shown or len(controls) > 1 or any(one.kind not in _DIFFERENCES for one in shown):
+        return None, labels
+    control = shown[0].control
+    treatments = [str(one.treatment) for one in shown]
+    if control is not None and all(one.group is None for one in shown) and len(set(treatments)) == len(rows):
+        labels = [arm_label(one.treatment) for one in shown]
+    return control, labels
 
 
 def chosen_terms(terms: Any, known: list[str], problems: list[str]) -> list[str]:
@@ -92,7 +108,7 @@ def true_values(truth: Any, rows: list[str], known: list[str], problems: list[st
     return values
 
 
-_LABEL, _REMARK = 22, 54
+_LABEL, _LINES, _REMARK = 22, 6, 54
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +123,32 @@ class Series:
     place: int
     thin: bool = False
     remarks: tuple[str, ...] = ()
+
+
+def series_of(part: pd.DataFrame, label: str, rows: Any, place: int, *, thin: bool = False) -> Series:
+    """A series from rows of a frame that say in which `row` they are; rows (n,)."""
+    own = part.set_index("row").reindex(rows)
+    present = np.isin(rows, part["row"].to_numpy())
+    estimate, low, high = (own[name].to_numpy(dtype=np.float64) for name in ("estimate", "low", "high"))
+    remarks = tuple(text if isinstance(text, str) else "" for text in own["remark"])
+    return Series(label, estimate, low, high, present, place, thin, remarks)
+
+
+def draw_control(ax: Axes, name: str) -> None:
+    """Name the line at 0 after the arm that others are compared with, above the axes."""
+    ax.axvline(0.0, color=grey(ax), linewidth=0.9, zorder=0.5)
+    ax.annotate(
+        label_text(name, 30),
+        (0.0, 1.0),
+        xycoords=("data", "axes fraction"),
+        xytext=(0.0, 2.0),
+        textcoords="offset points",
+        ha="center",
+        va="bottom",
+        fontsize=small(ax),
+        color=grey(ax),
+        annotation_clip=True,
+    )
 
 
 def limits_problem(limits: Any) -> list[str]:
@@ -152,12 +194,12 @@ def draw_rows(ax: Axes, series: Sequence[Series], ends: tuple[float, float]) -> 
     for place, one in enumerate(series):
         height = (place - 0.5 * (len(series) - 1)) * step
         draw_series(ax, one, rows + height, ends)
-        handles.append(series_handle(one))
+        handles.append(series_handle(one, ground(ax)))
     return handles
 
 
-def series_handle(one: Series, colour: str | None = None) -> Any:
-    """How a series is shown in a legend."""
+def series_handle(one: Series, below: str, colour: str | None = None) -> Any:
+    """How a series is shown in a legend on a ground of some colour."""
     from matplotlib.lines import Line2D
 
     shown = look(one.place)
@@ -168,7 +210,7 @@ def series_handle(one: Series, colour: str | None = None) -> Any:
         color=own,
         marker=shown.marker,
         markersize=4.0,
-        markerfacecolor="white" if one.thin else own,
+        markerfacecolor=below if one.thin else own,
         linewidth=0.9 if one.thin else 1.6,
         linestyle=(0, (3, 1.5)) if one.thin else "-",
         label=label_text(one.label),
@@ -199,7 +241,7 @@ def draw_series(ax: Axes, one: Series, y: FloatArray, ends: tuple[float, float])
         linestyle="none",
         marker=shown.marker,
         markersize=4.0,
-        markerfacecolor="white" if one.thin else shown.colour,
+        markerfacecolor=ground(ax) if one.thin else shown.colour,
         markeredgecolor=shown.colour,
         markeredgewidth=0.9,
         zorder=3,
@@ -237,11 +279,11 @@ def _remark(ax: Axes, text: str, one: Series, row: int, y: float, ends: tuple[fl
         va="center",
         fontsize=0.95 * small(ax),
         fontstyle="italic",
-        color=GREY,
+        color=grey(ax),
         zorder=4,
     )
 
 
 def _wrapped(label: str) -> str:
-    lines = textwrap.wrap(label_text(label, 2 * _LABEL), _LABEL) or [""]
+    lines = textwrap.wrap(label_text(label, _LINES * _LABEL), _LABEL) or [""]
     return "\n".join(lines)

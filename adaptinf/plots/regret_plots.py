@@ -12,14 +12,18 @@ import pandas as pd
 
 from adaptinf.designs.run_results import Replications
 from adaptinf.parameters import FLAG, POSITIVE, OneOf, number_array, refuse
+from adaptinf.plots.frames import draws
 from adaptinf.plots.style import (
-    GREY,
+    BESIDE,
+    INK,
     axes_problem,
+    grey,
     label_text,
     legend_of,
     log_axis,
     look,
     marked_line,
+    name_series,
     prepared,
     quantity,
     round_axis,
@@ -45,6 +49,51 @@ class Curve(NamedTuple):
     high: FloatArray
 
 
+def _regret(
+    problems: list[str], curves: Any, *, band: str = "runs", bounds: Mapping[str, Any] | None = None
+) -> pd.DataFrame:
+    """Mean regret over the rounds, as `plots.regret` draws it.
+
+    Parameters
+    ----------
+    curves, band, bounds
+        As for `plots.regret`.
+
+    Returns
+    -------
+    DataFrame
+        One row per curve and number of rounds: `name`, `kind` ("curve" or "bound"), `round`, `regret`, and
+        the band from `low` to `high`, NaN for bounds.
+
+    Raises
+    ------
+    ParameterError
+        Listing everything that does not fit.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> ai.plots.regret.frame({"mine": {10: [1.0, 3.0], 20: [2.0, 6.0]}})["regret"].tolist()
+    [2.0, 4.0]
+    """
+    problems = [*problems, *OneOf(*_BANDS)("band", band)]
+    named = _curves(curves, band, problems)
+    lines = _bound_lines(bounds, problems)
+    refuse("plots.regret", problems)
+    parts = [
+        pd.DataFrame({"name": name, "kind": "curve", **dict(zip(_CURVE, curve, strict=True))})
+        for name, curve in named.items()
+    ]
+    for name, (rounds, values) in lines.items():
+        columns = {"round": rounds, "regret": values, "low": np.nan, "high": np.nan}
+        parts.append(pd.DataFrame({"name": name, "kind": "bound", **columns}))
+    return pd.concat(parts, ignore_index=True)
+
+
+_CURVE = ("round", "regret", "low", "high")
+
+
+@draws(_regret)
 def regret(
     curves: Any,
     ax: Axes | None = None,
@@ -53,7 +102,7 @@ def regret(
     bounds: Mapping[str, Any] | None = None,
     log_scale: bool = False,
     unit: str | None = None,
-    legend: str = "above",
+    legend: str = "beside",
 ) -> Axes:
     """Mean regret over the rounds, with bands, of one design or several.
 
@@ -73,8 +122,8 @@ def regret(
         Whether both axes are logarithmic.
     unit : str, optional
         Unit of the reward.
-    legend : {"above", "best", "upper left", "upper right", "lower left", "lower right", "none"}
-        Where the legend goes.
+    legend : {"beside", "above", "best", "upper left", "upper right", "lower left", "lower right", "none"}
+        Where the names go: beside the ends of the lines, or in a legend.
 
     Returns
     -------
@@ -86,6 +135,10 @@ def regret(
         If matplotlib is not installed.
     ParameterError
         Listing everything that does not fit.
+
+    See Also
+    --------
+    regret.frame : What is drawn, as a tidy frame.
 
     Notes
     -----
@@ -102,36 +155,83 @@ def regret(
     >>> ax.get_lines()[0].get_xdata().tolist()
     [100.0, 200.0, 400.0]
     """
-    problems = axes_problem("plots.regret", ax, legend) + OneOf(*_BANDS)("band", band)
-    problems += FLAG("log_scale", log_scale)
-    named = _curves(curves, band, problems)
-    lines = _bound_lines(bounds, problems)
+    problems = axes_problem("plots.regret", ax, legend, BESIDE) + FLAG("log_scale", log_scale)
+    table = _regret(problems, curves, band=band, bounds=bounds)
+    parts: dict[Any, pd.DataFrame] = dict(list(table.groupby(["kind", "name"], sort=False)))
     if log_scale:
-        problems += [
-            f"{label_of(name)} must be above 0 on a log scale"
-            for name, curve in named.items()
-            if (curve.mean <= 0.0).any() or (curve.rounds <= 0.0).any()
-        ]
-    refuse("plots.regret", problems)
+        low = [name for (kind, name), part in parts.items() if kind == "curve" and _not_positive(part)]
+        refuse("plots.regret", [f"{label_of(name)} must be above 0 on a log scale" for name in low])
     own = prepared(ax)
-    handles: list[Any] = []
-    for place, (name, curve) in enumerate(named.items()):
-        handles += _draw_curve(own, curve, name, place, log_scale)
-    for place, (name, (rounds, values)) in enumerate(lines.items()):
-        style = look(place + 1).line
-        handles += own.plot(
-            rounds, values, color=GREY, linewidth=1.0, linestyle=style, label=label_text(name)
-        )
-    round_axis(own, max(float(curve.rounds[-1]) for curve in named.values()), log_scale)
+    drawn = [part for (kind, _), part in parts.items() if kind == "curve"]
+    lines = [_draw_curve(own, part, place, log_scale) for place, part in enumerate(drawn)]
+    for place, ((kind, name), part) in enumerate(parts.items()):
+        if kind == "bound":
+            style = look(place - len(drawn) + 1).line
+            label, colour = label_text(name), grey(own)
+            lines += own.plot(
+                part["round"], part["regret"], color=colour, linewidth=1.0, linestyle=style, label=label
+            )
+    round_axis(own, float(pd.concat(drawn)["round"].max()), log_scale)
     if log_scale:
         log_axis(own, "y")
     else:
-        own.set_ylim(0.0, 1.05 * max(1e-12, *(float(curve.high.max()) for curve in named.values())))
+        own.set_ylim(0.0, 1.05 * max(1e-12, float(table["high"].max())))
     own.set_ylabel(quantity("regret", unit))
-    legend_of(own, handles, legend, grow=ax is None)
+    named = [(line, name, kind) for line, (kind, name) in zip(lines, parts, strict=True) if name]
+    places = [INK if kind == "bound" else place for place, (_, _, kind) in enumerate(named)]
+    names = [name for _, name, _ in named]
+    name_series(own, [line for line, _, _ in named], names, places, legend, grow=ax is None)
     return own
 
 
+def _not_positive(part: pd.DataFrame) -> bool:
+    return bool((part[["round", "regret"]] <= 0.0).to_numpy().any())
+
+
+def _frontier(problems: list[str], points: Any) -> pd.DataFrame:
+    """Errors and regrets with Monte-Carlo intervals, as `plots.frontier` draws them.
+
+    Parameters
+    ----------
+    points
+        As for `plots.frontier`.
+
+    Returns
+    -------
+    DataFrame
+        One row per point: `name`, `alpha`, `regret`, `regret_low`, `regret_high`, `error`, `error_low` and
+        `error_high`; NaN where it is not known.
+
+    Raises
+    ------
+    ParameterError
+        Listing everything that does not fit.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"alpha": [0.1, 0.3], "regret": [20.0, 40.0], "error": [0.04, 0.02]})
+    >>> ai.plots.frontier.frame(table)["error"].tolist()
+    [0.04, 0.02]
+    """
+    problems = [*problems]
+    named = _tables(points, problems)
+    refuse("plots.frontier", problems)
+    parts = []
+    for name, table in named.items():
+        alpha = table["alpha"].to_list() if "alpha" in table else [math.nan] * len(table)
+        columns: dict[str, Any] = {"name": name, "alpha": alpha}
+        for axis in ("regret", "error"):
+            middle = table[axis].to_numpy(dtype=np.float64)
+            spread = table[f"{axis}_se"].to_numpy(dtype=np.float64) if f"{axis}_se" in table else np.nan
+            half = _Z * spread
+            columns |= {axis: middle, f"{axis}_low": middle - half, f"{axis}_high": middle + half}
+        parts.append(pd.DataFrame(columns))
+    return pd.concat(parts, ignore_index=True)
+
+
+@draws(_frontier)
 def frontier(
     points: Any,
     ax: Axes | None = None,
@@ -170,6 +270,10 @@ def frontier(
     ParameterError
         Listing everything that does not fit.
 
+    See Also
+    --------
+    frontier.frame : What is drawn, as a tidy frame.
+
     Notes
     -----
     Bars are 95% Monte-Carlo intervals; on a log scale they end at the axes where they reach 0.
@@ -184,18 +288,17 @@ def frontier(
     ('regret', 'log', 'log')
     """
     problems = axes_problem("plots.frontier", ax, legend)
-    named = _tables(points, problems)
     if product is not None:
         problems += POSITIVE("product", product)
-    refuse("plots.frontier", problems)
+    table = _frontier(problems, points)
     own = prepared(ax, grid="both")
-    handles: list[Any] = []
-    for place, (name, table) in enumerate(named.items()):
-        handles.append(_draw_points(own, table, name, place))
+    handles: list[Any] = [
+        _draw_points(own, part, str(name), place)
+        for place, (name, part) in enumerate(table.groupby("name", sort=False))
+    ]
     if product is not None:
-        known = np.concatenate([table["regret"].to_numpy(dtype=np.float64) for table in named.values()])
-        ends = np.array([known.min(), known.max()])
-        line: dict[str, Any] = {"color": GREY, "linewidth": 1.0, "linestyle": (0, (4, 2))}
+        ends = table["regret"].agg(["min", "max"]).to_numpy()
+        line: dict[str, Any] = {"color": grey(own), "linewidth": 1.0, "linestyle": (0, (4, 2))}
         handles += own.plot(ends, product / ends, label=f"error times regret = {product:g}", **line)
     log_axis(own, "x")
     log_axis(own, "y")
@@ -301,12 +404,11 @@ def _bound_lines(bounds: Any, problems: list[str]) -> dict[str, tuple[FloatArray
     return lines
 
 
-def _draw_curve(ax: Axes, curve: Curve, name: str, place: int, log_scale: bool) -> list[Any]:
-    shown = look(place)
-    low = np.maximum(curve.low, curve.mean * 1e-3) if log_scale else curve.low
-    ax.fill_between(curve.rounds, low, curve.high, color=shown.colour, alpha=0.2, linewidth=0.0)
-    line = marked_line(ax, curve.rounds, curve.mean, name, place, max(1, curve.rounds.size // 10))
-    return [line] if name else []
+def _draw_curve(ax: Axes, part: pd.DataFrame, place: int, log_scale: bool) -> Any:
+    rounds, mean, low, high = (part[name].to_numpy() for name in _CURVE)
+    floor = np.maximum(low, mean * 1e-3) if log_scale else low
+    ax.fill_between(rounds, floor, high, color=look(place).colour, alpha=0.2, linewidth=0.0)
+    return marked_line(ax, rounds, mean, part["name"].iloc[0], place, max(1, rounds.size // 10))
 
 
 def _tables(points: Any, problems: list[str]) -> dict[str, pd.DataFrame]:
@@ -345,11 +447,11 @@ def _table(given: Any) -> pd.DataFrame | None:
 
 def _draw_points(ax: Axes, table: pd.DataFrame, name: str, place: int) -> Any:
     shown = look(place)
-    x, y = table["regret"].to_numpy(dtype=np.float64), table["error"].to_numpy(dtype=np.float64)
+    x, y = table["regret"].to_numpy(), table["error"].to_numpy()
     bars: dict[str, Any] = {}
-    for axis, middle, column in (("xerr", x, "regret_se"), ("yerr", y, "error_se")):
-        if column in table:
-            half = _Z * table[column].to_numpy(dtype=np.float64)
+    for axis, middle, column in (("xerr", x, "regret"), ("yerr", y, "error")):
+        half = table[f"{column}_high"].to_numpy() - middle
+        if not np.isnan(half).all():
             bars[axis] = np.stack([np.minimum(half, 0.999 * middle), half])
     drawn = ax.errorbar(
         x,
@@ -363,14 +465,15 @@ def _draw_points(ax: Axes, table: pd.DataFrame, name: str, place: int) -> Any:
         elinewidth=0.9,
         label=label_text(name),
     )
-    if "alpha" in table:
-        for alpha, at in zip(table["alpha"], zip(x, y, strict=True), strict=True):
-            ax.annotate(
-                rf"$\alpha$ = {alpha:g}" if isinstance(alpha, Real) else label_text(alpha),
-                at,
-                xytext=(3.0, 3.0),
-                textcoords="offset points",
-                fontsize=0.9 * small(ax),
-                color=shown.colour,
-            )
+    for alpha, at in zip(table["alpha"], zip(x, y, strict=True), strict=True):
+        if isinstance(alpha, Real) and math.isnan(alpha):
+            continue
+        ax.annotate(
+            rf"$\alpha$ = {alpha:g}" if isinstance(alpha, Real) else label_text(alpha),
+            at,
+            xytext=(3.0, 3.0),
+            textcoords="offset points",
+            fontsize=0.9 * small(ax),
+            color=shown.colour,
+        )
     return drawn

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,26 +12,31 @@ import pandas as pd
 from adaptinf.errors import ParameterError
 from adaptinf.inference.sequences.sequence_results import SequenceResults
 from adaptinf.parameters import FLAG, OrNone, alpha_problems, refuse
+from adaptinf.plots.frames import draws
 from adaptinf.plots.interval_rows import (
     ESTIMANDS,
     chosen_terms,
     limits_problem,
     room,
-    term_label,
+    row_labels,
     true_values,
 )
 from adaptinf.plots.style import (
+    arm_label,
     axes_problem,
     date_axis,
-    figure,
+    ink,
+    label_text,
     legend_of,
     look,
     marked_line,
+    outer,
+    panel_grid,
     prepared,
     quantity,
     round_axis,
+    small,
 )
-from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,6 +50,76 @@ _NEAR = 2.0
 _STEPS = 48
 
 
+def _sequence(
+    problems: list[str],
+    sequence: SequenceResults,
+    *,
+    terms: Sequence[str] | None = None,
+    alpha: float = 0.05,
+    rounds: Sequence[int] | None = None,
+    truth: Any = None,
+    log: bool | None = None,
+) -> pd.DataFrame:
+    """Estimates and intervals over the rounds, as `plots.confidence_sequence` draws them.
+
+    Parameters
+    ----------
+    sequence, terms, alpha, rounds, truth, log
+        As for `plots.confidence_sequence`.
+
+    Returns
+    -------
+    DataFrame
+        One row per term and round: `round`, `date` (NaT where the log has none), `term`, `label`, of
+        differences to one `control`, `quantity`, `estimate`, `low`, `high` and `truth`.
+
+    Raises
+    ------
+    ParameterError
+        Listing everything that does not fit.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> environment = ai.environments.BernoulliArms([0.3, 0.6])
+    >>> log = ai.designs.Thompson(floor=0.1).run(environment, horizon=300, rng=1)
+    >>> sequence = ai.ConfidenceSequence(log).fit(method="empirical-bernstein")
+    >>> frame = ai.plots.confidence_sequence.frame(sequence, rounds=[100, 300])
+    >>> frame[["round", "label"]].to_dict("list")
+    {'round': [100, 300, 100, 300], 'label': ['arm 0', 'arm 0', 'arm 1', 'arm 1']}
+    """
+    given: Any = sequence
+    if not isinstance(given, SequenceResults):
+        problem = f"sequence must be what ConfidenceSequence(log).fit() returned, got {sequence!r:.60}"
+        raise ParameterError("plots.confidence_sequence", [problem, *problems])
+    problems = [*problems, *alpha_problems(alpha), *OrNone(FLAG)("log", log)]
+    known = list(sequence.terms)
+    shown = known if terms is None else chosen_terms(terms, known, problems)
+    true = true_values(truth, shown, known, problems)
+    refuse("plots.confidence_sequence", problems)
+    dates = sequence.dates if log is None else None
+    scaled = dates is None and log is not False
+    table = sequence.table(alpha, _even_rounds(sequence, dates) if rounds is None and not scaled else rounds)
+    control, labels = row_labels({"": sequence}, shown)
+    parts = []
+    for place, term in enumerate(shown):
+        part = table[table["term"] == term].rename(columns={"t": "round"})
+        kind = ESTIMANDS.get(sequence.estimands[known.index(term)].kind, "estimate")
+        part = part.assign(label=labels[place], quantity=kind, truth=np.nan if true is None else true[place])
+        part["control"] = pd.Series([control] * len(part), index=part.index, dtype=object)
+        at = part["round"].to_numpy() - 1
+        part["date"] = pd.NaT if sequence.dates is None else sequence.dates[at]
+        parts.append(part)
+    return pd.concat(parts, ignore_index=True)[[*_COLUMNS]]
+
+
+_COLUMNS = (
+    *("round", "date", "term", "label", "control", "quantity"),
+    *("estimate", "low", "high", "truth"),
+)
+
+
+@draws(_sequence)
 def confidence_sequence(
     sequence: SequenceResults,
     ax: Axes | None = None,
@@ -64,8 +140,8 @@ def confidence_sequence(
     sequence : SequenceResults
         What ``ConfidenceSequence(log).fit()`` returns.
     ax : Axes, optional
-        Where to draw at most three terms; by default a new figure of column width, with a panel for every
-        three.
+        Where to draw at most three terms; by default a new figure, with a panel for every three terms, or for
+        each of several differences to one control.
     terms : sequence of str, optional
         Which; by default all.
     alpha : float
@@ -84,7 +160,7 @@ def confidence_sequence(
     unit : str, optional
         Unit of the reward.
     legend : {"above", "best", "upper left", "upper right", "lower left", "lower right", "none"}
-        Where the legend goes.
+        Where the legend goes; panels of single differences have titles in its place.
 
     Returns
     -------
@@ -98,11 +174,15 @@ def confidence_sequence(
     ParameterError
         Listing everything that does not fit.
 
+    See Also
+    --------
+    confidence_sequence.frame : What is drawn, as a tidy frame.
+
     Notes
     -----
-    Where every value has been excluded there is no interval; the legend says from which round on. On a log
-    scale the axis of a new figure begins where the first interval comes into sight, unless `rounds` are
-    given.
+    Differences are drawn against 0, the control. Where every value has been
+    excluded there is no interval; the name says from which round on. On a log scale the axis of a new figure
+    begins where the first interval comes into sight, unless `rounds` are given.
 
     Examples
     --------
@@ -114,49 +194,60 @@ def confidence_sequence(
     >>> ax.get_xscale(), ax.get_ylabel()
     ('log', 'mean reward')
     """
-    problems = axes_problem("plots.confidence_sequence", ax, legend)
-    given: Any = sequence
-    if not isinstance(given, SequenceResults):
-        problem = f"sequence must be what ConfidenceSequence(log).fit() returned, got {sequence!r:.60}"
-        raise ParameterError("plots.confidence_sequence", [problem, *problems])
-    problems += limits_problem(limits) + alpha_problems(alpha) + OrNone(FLAG)("log", log)
-    known = list(sequence.terms)
-    shown = known if terms is None else chosen_terms(terms, known, problems)
-    true = true_values(truth, shown, known, problems)
-    if ax is not None and len(shown) > _BANDS:
-        problems.append(
-            f"ax has room for {_BANDS} bands, not {len(shown)}: name the terms, or leave ax out for panels"
-        )
-    refuse("plots.confidence_sequence", problems)
-    dates = sequence.dates if log is None else None
-    scaled = dates is None and log is not False
-    table = sequence.table(alpha, _even_rounds(sequence, dates) if rounds is None and not scaled else rounds)
-    parts = [table[table["term"] == term] for term in shown]
-    ends, last = _ends(parts, [] if true is None else true, limits), float(table["t"].iloc[-1])
-    axes = _panels(ax, len(shown))
-    split = np.array_split(np.arange(len(shown)), len(axes))
-    kinds = {sequence.estimands[known.index(term)].kind for term in shown}
-    label = ESTIMANDS.get(kinds.pop(), "estimate") if len(kinds) == 1 else "estimate"
-    for own, places in zip(axes, split, strict=True):
-        handles = [
-            _draw(own, parts[place], term_label(sequence, shown[place]), int(place), ends, dates)
-            for place in places
-        ]
-        if true is not None:
-            handles += _draw_truth(own, true, places)
+    problems = axes_problem("plots.confidence_sequence", ax, legend) + limits_problem(limits)
+    if ax is not None and isinstance(sequence, SequenceResults):
+        count = len(sequence.terms if terms is None else terms)
+        if count > _BANDS:
+            problems.append(
+                f"ax has room for {_BANDS} bands, not {count}: name the terms, or leave ax out for panels"
+            )
+    table = _sequence(problems, sequence, terms=terms, alpha=alpha, rounds=rounds, truth=truth, log=log)
+    parts = [part for _, part in table.groupby("term", sort=False)]
+    dated = log is None and bool(table["date"].notna().all())
+    scaled = not dated and log is not False
+    ends = _ends(parts, table["truth"], limits)
+    single = ax is None and len(parts) > 1 and table["control"].notna().all()
+    axes = panel_grid(len(parts), 4, 1.25) if single else _panels(ax, len(parts))
+    for own, places in zip(axes, np.array_split(np.arange(len(parts)), len(axes)), strict=True):
+        shown = [0] if single else places.tolist()
+        handles = _draw_panel(own, [parts[place] for place in places], shown, ends, dated)
         if scaled and rounds is None and ax is None:
-            own.set_xlim(_start(parts), last)
-        if dates is None:
-            round_axis(own, last, scaled)
-        else:
+            own.set_xlim(_start(parts), float(table["round"].max()))
+        if dated:
             date_axis(own)
+        else:
+            round_axis(own, float(table["round"].max()), scaled)
         own.set_ylim(*ends)
-        own.set_ylabel(quantity(label, unit))
-        legend_of(own, handles, legend, grow=ax is None)
-    for own in axes[:-1]:
-        own.set_xlabel("")
-        own.tick_params(labelbottom=False)
+        own.set_ylabel(_asked(table, unit))
+        if single:
+            title = "\n".join(textwrap.wrap(label_text(handles[0].get_label(), 80), 24))
+            own.set_title(title, fontsize=small(own), loc="left")
+        legend_of(own, [] if single else handles, legend, grow=ax is None)
+    outer(axes)
     return axes[0]
+
+
+def _asked(table: pd.DataFrame, unit: str | None) -> str:
+    """What the vertical axis shows, and of differences from which arm they are."""
+    names, control = table["quantity"].unique(), table["control"].iloc[0]
+    label = quantity(names[0] if len(names) == 1 else "estimate", unit)
+    if control is None:
+        return label
+    return "\n".join(textwrap.wrap(f"{label}, less {label_text(arm_label(control), 60)}", 36))
+
+
+def _draw_panel(
+    ax: Axes, parts: list[pd.DataFrame], places: Sequence[int], ends: tuple[float, float], dated: bool
+) -> list[Any]:
+    """Bands, true values, and the line of the control; the entries of the legend."""
+    handles = [_draw(ax, part, int(place), ends, dated) for part, place in zip(parts, places, strict=True)]
+    control = parts[0]["control"].iloc[0]
+    if control is not None and ends[0] <= 0.0 <= ends[1]:
+        ax.axhline(0.0, color=ink(ax), linewidth=0.8, zorder=1.2)
+    true = [float(part["truth"].iloc[0]) for part in parts]
+    if not np.isnan(true).all():
+        handles.append(_draw_truth(ax, true, places))
+    return handles
 
 
 def _even_rounds(sequence: SequenceResults, dates: Any) -> list[int] | None:
@@ -176,11 +267,7 @@ def _panels(ax: Axes | None, terms: int) -> list[Axes]:
     count = -(-terms // _BANDS)
     if ax is not None or count == 1:
         return [prepared(ax)]
-    panels = figure(count, 1, height=0.3 + 1.7 * count)[1].tolist()
-    for own in panels:
-        own.set_axisbelow(True)
-        own.grid(axis="y", color="0.9", linewidth=0.5)
-    return list(panels)
+    return panel_grid(count, 1, 1.7)
 
 
 def _in_sight(part: pd.DataFrame) -> Any:
@@ -192,8 +279,8 @@ def _in_sight(part: pd.DataFrame) -> Any:
 
 def _start(parts: list[pd.DataFrame]) -> float:
     """The first round at which an interval is in sight."""
-    seen = [part["t"].to_numpy()[_in_sight(part)] for part in parts]
-    first, last = parts[0]["t"].iloc[[0, -1]]
+    seen = [part["round"].to_numpy()[_in_sight(part)] for part in parts]
+    first, last = parts[0]["round"].iloc[[0, -1]]
     found = min((rounds[0] for rounds in seen if rounds.size), default=first)
     return float(found if found < last else first)
 
@@ -204,10 +291,10 @@ def _ends(parts: list[pd.DataFrame], true: Any, limits: Any) -> tuple[float, flo
     return room([*near, true], limits)
 
 
-def _draw(ax: Axes, part: pd.DataFrame, label: str, place: int, ends: tuple[float, float], dates: Any) -> Any:
+def _draw(ax: Axes, part: pd.DataFrame, place: int, ends: tuple[float, float], dated: bool) -> Any:
     shown = look(place)
-    rounds = part["t"].to_numpy()
-    x = rounds if dates is None else dates[rounds - 1]
+    rounds, label = part["round"].to_numpy(), str(part["label"].iloc[0])
+    x = part["date"].to_numpy() if dated else rounds
     # infinite limits run off the axes
     far = 10.0 * (ends[1] - ends[0])
     low, high = (part[name].clip(ends[0] - far, ends[1] + far).to_numpy() for name in ("low", "high"))
@@ -220,13 +307,13 @@ def _draw(ax: Axes, part: pd.DataFrame, label: str, place: int, ends: tuple[floa
     return marked_line(ax, x, part["estimate"], label, place, max(1, len(part) // 6))
 
 
-def _draw_truth(ax: Axes, true: FloatArray, places: IntArray) -> list[Any]:
+def _draw_truth(ax: Axes, true: Sequence[float], places: Sequence[int]) -> Any:
     """A line at each true value of a panel, in the colour of its term; the entry of the legend."""
     from matplotlib.lines import Line2D
 
     style: dict[str, Any] = {"linewidth": 1.1, "linestyle": (0, (1, 1))}
-    for place in places:
-        if not np.isnan(true[place]):
-            colour = "black" if true.size == 1 else look(int(place)).colour
-            ax.axhline(true[place], color=colour, zorder=1.5, **style)
-    return [Line2D([], [], color="black", label="true value", **style)]
+    for place, value in zip(places, true, strict=True):
+        if not np.isnan(value):
+            colour = ink(ax) if len(true) == 1 else look(int(place)).colour
+            ax.axhline(value, color=colour, zorder=1.5, **style)
+    return Line2D([], [], color=ink(ax), label="true value", **style)

@@ -16,8 +16,20 @@ from adaptinf.errors import ParameterError
 from adaptinf.inference.distributions.tails import normal_quantile
 from adaptinf.parameters import Number, OneOf, OrNone, alpha_problems, problems_of, refuse
 from adaptinf.plots.calibration_plots import wilson
+from adaptinf.plots.frames import draws
 from adaptinf.plots.interval_rows import Series, draw_series, limits_problem, room, series_handle
-from adaptinf.plots.style import COLUMN, GREY, axes_problem, figure, label_text
+from adaptinf.plots.style import (
+    COLUMN,
+    PAGE,
+    axes_problem,
+    figure,
+    grey,
+    ground,
+    ink,
+    label_text,
+    lined,
+    shade,
+)
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -37,7 +49,7 @@ _MEASURES = {
     "regret": "regret",
 }
 _GAPS = ("missing", "invalid", "failed", "absent")
-_PAGE, _LINE, _TEXT_LINE, _GAP = 7.0, 0.115, 0.125, 0.07
+_LINE, _TEXT_LINE, _GAP = 0.115, 0.125, 0.07
 
 
 @dataclass(frozen=True)
@@ -60,6 +72,63 @@ class _Layout:
         return float(self.centre[-1] + self.half[-1])
 
 
+def _study(
+    problems: list[str],
+    results: Study,
+    measure: str = "coverage",
+    *,
+    where: Mapping[str, Any] | None = None,
+    alpha: float = 0.05,
+) -> pd.DataFrame:
+    """A measure of the cells of a study with its intervals, as `plots.study` draws it.
+
+    Parameters
+    ----------
+    results, measure, where, alpha
+        As for `plots.study`.
+
+    Returns
+    -------
+    DataFrame
+        One row per cell, analysis and term: `design`, `environment`, `horizon`, `analysis`, `term`, `value`,
+        `low`, `high`, `reference` (the nominal level, or what there would be without error; NaN without one),
+        `runs`, and `partial`: whether some trials have no number.
+
+    Raises
+    ------
+    ParameterError
+        Listing everything that does not fit.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> tables = ai.audit.study(
+    ...     designs={"uniform": ai.designs.Uniform()},
+    ...     environments={"signal": ai.environments.BernoulliArms([0.3, 0.6])},
+    ...     analyses={"means": lambda log: ai.ArmMeans(log).fit()},
+    ...     horizons=[50],
+    ...     replications=64,
+    ...     rng=0,
+    ...     progress=False,
+    ... )
+    >>> ai.plots.study.frame(tables, "bias")[["analysis", "term", "reference"]].to_dict("list")
+    {'analysis': ['means', 'means'], 'term': ['0', '1'], 'reference': [0.0, 0.0]}
+    """
+    problems = [*problems, *alpha_problems(alpha), *OneOf(*_MEASURES)("measure", measure)]
+    given: Any = results
+    if not isinstance(given, Study):
+        problems.append(f"results must be what audit.study returned, got {results!r:.60}")
+    refuse("plots.study", problems)
+    frame = _drawn(_in_its_rows(results.cell(**dict(where or {}))), measure, alpha)
+    if frame.empty:
+        raise ParameterError("plots.study", [f"no row has a {measure}"])
+    size = float(results.settings["alpha"])
+    reference = {"coverage": 1.0 - size, "rejected": size, "bias": 0.0, "std_error_ratio": 1.0}.get(measure)
+    told = frame.assign(reference=np.nan if reference is None else reference)
+    return told[[*_FACTORS, "value", "low", "high", "reference", "runs", "partial"]]
+
+
+@draws(_study)
 def study(
     results: Study,
     measure: str = "coverage",
@@ -104,6 +173,10 @@ def study(
     ParameterError
         Listing everything that does not fit.
 
+    See Also
+    --------
+    study.frame : What is drawn, as a tidy frame.
+
     Notes
     -----
     A hollow marker on a dashed line is a share of some trials only: the others have no interval, or failed;
@@ -127,30 +200,22 @@ def study(
     """
     panels = panels or ("environment" if measure == "regret" else "design")
     colour = colour or ("design" if measure == "regret" else "analysis")
-    problems = axes_problem("plots.study", None) + limits_problem(limits) + alpha_problems(alpha)
+    problems = axes_problem("plots.study", None) + limits_problem(limits)
     problems += problems_of(
-        measure=(measure, OneOf(*_MEASURES)),
         panels=(panels, OneOf(*_FACTORS)),
         colour=(colour, OneOf(*_FACTORS)),
         width=(width, OrNone(Number(1.0, 100.0))),
     )
     if panels == colour:
         problems.append(f"panels and colour must differ, got {panels!r} for both")
-    given: Any = results
-    if not isinstance(given, Study):
-        problems.append(f"results must be what audit.study returned, got {results!r:.60}")
-    refuse("plots.study", problems)
-    frame = _drawn(_in_its_rows(results.cell(**dict(where or {}))), measure, alpha)
-    if frame.empty:
-        raise ParameterError("plots.study", [f"no row has a {measure}"])
-    size = float(results.settings["alpha"])
-    reference = {"coverage": 1.0 - size, "rejected": size, "bias": 0.0, "std_error_ratio": 1.0}.get(measure)
+    frame = _study(problems, results, measure, where=where, alpha=alpha)
+    reference = float(frame["reference"].iloc[0])
     layout = _layout(frame, panels, colour, width)
-    ends = room([frame["low"], frame["high"], [] if reference is None else [reference]], limits)
+    ends = room([frame[["low", "high", "reference"]]], limits)
     page, axes = _panels(layout, ends)
     handles = _draw(axes, layout, frame, panels, colour, ends)
-    if reference is not None:
-        line: dict[str, Any] = {"color": "black", "linewidth": 0.9, "linestyle": (0, (3, 1.5))}
+    if not math.isnan(reference):
+        line: dict[str, Any] = {"color": ink(axes[0]), "linewidth": 0.9, "linestyle": (0, (3, 1.5))}
         said = {"coverage": "nominal ", "rejected": "nominal "}.get(measure, "")
         lines = [ax.axvline(reference, zorder=0.6, label=f"{said}{reference:g}", **line) for ax in axes]
         handles.append(lines[0])
@@ -192,7 +257,7 @@ def _layout(frame: pd.DataFrame, panels: str, colour: str, width: float | None) 
     shown = dict.fromkeys(zip(keys, frame[colour], strict=True))
     present = [[name for name in colours if (row, name) in shown] for row in rows]
     columns = min(len(names), 4)
-    page = width or (COLUMN if len(names) == 1 else _PAGE)
+    page = width or (COLUMN if len(names) == 1 else PAGE)
     wide = 16 if columns > 2 or page < 5.0 else 30
     texts = [", ".join(str(part) for part in row if part != "") for row in rows]
     labels = ["\n".join(textwrap.wrap(label_text(text, 3 * wide), wide)) for text in texts]
@@ -227,11 +292,10 @@ def _panels(layout: _Layout, ends: tuple[float, float]) -> tuple[Figure, list[Ax
             layout.centre, layout.labels if place % layout.columns == 0 else [""] * len(layout.rows)
         )
         ax.xaxis.set_major_locator(MaxNLocator(max(2, min(5, int(room_of_panel / 0.45)))))
-        ax.set_axisbelow(True)
-        ax.grid(axis="x", color="0.9", linewidth=0.5)
+        lined(ax, "x")
         for row in range(1, len(layout.rows), 2):
             middle, half = layout.centre[row], layout.half[row]
-            ax.axhspan(middle - half, middle + half, color="0.96", linewidth=0.0, zorder=0.1)
+            ax.axhspan(middle - half, middle + half, color=shade(ax, 0.04), linewidth=0.0, zorder=0.1)
         if len(layout.panels) > 1:
             ax.set_title(title, fontsize=8.0)
     return page, every[: len(layout.panels)]
@@ -258,11 +322,11 @@ def _draw(
             for one in _series(part, str(name), place):
                 draw_series(ax, one, y, ends)
         if len(layout.colours) > 1:
-            handles.append(series_handle(_series(frame, str(name), place)[0]))
+            handles.append(series_handle(_series(frame, str(name), place)[0], ground(axes[0])))
     if frame["partial"].any():
         none = np.zeros(0)
         partial = Series("of some trials only", none, none, none, none > 0.0, 0, thin=True)
-        handles.append(series_handle(partial, colour=GREY))
+        handles.append(series_handle(partial, ground(axes[0]), colour=grey(axes[0])))
     return handles
 
 

@@ -8,13 +8,17 @@ to colorblind people (the colours).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.optimize import isotonic_regression
 
+from adaptinf.claims.reports.pictures import UNCOVERED
 from adaptinf.errors import MissingDependencyError
 from adaptinf.parameters import COUNT, Number, OneOf, OrNone, check, number_array
 from adaptinf.texts import literal
@@ -25,9 +29,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-COLUMN = 3.4
-GREY = "#6e6e6e"
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+COLUMN, PAGE = 3.4, 7.0
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#5D3FD3", "#B2182B")
+"""Six of Okabe and Ito, and two as far from these as they are from each other, in three kinds of sight."""
+_BEYOND = "#808080"
+INK = -1
+"""The place of what is no series: it has the colour of text."""
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _LINES: tuple[Any, ...] = (
     "-",
@@ -36,8 +43,11 @@ _LINES: tuple[Any, ...] = (
     (0, (6, 1.5, 1.2, 1.5)),
     (0, (3, 1, 1, 1, 1, 1)),
 )
-_HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "||||", "----")
+_HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "||||", "----", "++++")
 LEGENDS: tuple[Any, ...] = ("above", "best", "upper left", "upper right", "lower left", "lower right", "none")
+"""Where a legend goes."""
+BESIDE: tuple[Any, ...] = ("beside", *LEGENDS)
+"""Where the names of lines go: beside their ends, or in a legend."""
 _STYLE: dict[str, Any] = {
     "font.size": 8.0,
     "axes.labelsize": 8.0,
@@ -53,11 +63,59 @@ _STYLE: dict[str, Any] = {
     "ytick.minor.width": 0.4,
 }
 _DPI = 150.0
+_GROUND, _INK = "#131416", "#cfd0d0"
+_THEMES: dict[str, dict[str, Any]] = {
+    "light": {"figure.facecolor": "white", "axes.facecolor": "white", "savefig.facecolor": "auto"}
+    | dict.fromkeys(
+        ("text.color", "axes.edgecolor", "axes.labelcolor", "axes.titlecolor", "xtick.color", "ytick.color"),
+        "black",
+    ),
+    "dark": {"figure.facecolor": _GROUND, "axes.facecolor": _GROUND, "savefig.facecolor": "auto"}
+    | dict.fromkeys(
+        ("text.color", "axes.edgecolor", "axes.labelcolor", "axes.titlecolor", "xtick.color", "ytick.color"),
+        _INK,
+    ),
+}
+
+
+@contextmanager
+def theme(name: str) -> Iterator[None]:
+    """Draw the pictures of a block on a light or a dark ground.
+
+    Parameters
+    ----------
+    name : {"light", "dark"}
+        The colours of the ground, and of text and axes. Those of series are seen on both.
+
+    Yields
+    ------
+    None
+        For a ``with`` block. Without one, pictures take the colours that matplotlib is set to.
+
+    Raises
+    ------
+    MissingDependencyError
+        If matplotlib is not installed.
+    ParameterError
+        If there is no such theme.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> with ai.plots.theme("dark"):
+    ...     page, ax = ai.plots.figure()
+    >>> ax.get_facecolor()[:3] == page.get_facecolor()[:3]
+    True
+    """
+    plots = pyplot("plots.theme")
+    check("plots.theme", name=(name, OneOf(*_THEMES)))
+    with plots.rc_context(_THEMES[name]):
+        yield
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How one series is drawn: no two of the first 35 share colour, marker and line."""
+    """How one series is drawn: eight have a colour of their own, and the others are grey."""
 
     colour: str
     marker: str
@@ -68,7 +126,7 @@ class Look:
 def look(place: int) -> Look:
     """How the series in some place is drawn."""
     return Look(
-        _COLOURS[place % len(_COLOURS)],
+        COLOURS[place] if place < len(COLOURS) else _BEYOND,
         _MARKERS[place % len(_MARKERS)],
         _LINES[place % len(_LINES)],
         _HATCHES[place % len(_HATCHES)],
@@ -135,12 +193,12 @@ def figure(
         return page, page.subplots(rows, columns)
 
 
-def axes_problem(subject: str, ax: Any, legend: str = "none") -> list[str]:
+def axes_problem(subject: str, ax: Any, legend: str = "none", places: Sequence[Any] = LEGENDS) -> list[str]:
     """Say what is wrong with the axes to draw on, or the place of the legend."""
     pyplot(subject)
     from matplotlib.axes import Axes
 
-    problems = OneOf(*LEGENDS)("legend", legend)
+    problems = OneOf(*places)("legend", legend)
     if ax is not None and not isinstance(ax, Axes):
         problems.insert(0, f"ax must be the Axes of matplotlib to draw on, or None, got {ax!r:.60}")
     return problems
@@ -151,9 +209,86 @@ def prepared(ax: Axes | None, height: float = 2.2, grid: str = "y") -> Axes:
     if ax is not None:
         return ax
     own: Axes = figure(height=height)[1]
-    own.set_axisbelow(True)
-    own.grid(axis=grid, color="0.9", linewidth=0.5)  # type: ignore[arg-type]
+    lined(own, grid)
     return own
+
+
+def lined(ax: Axes, grid: str = "y") -> None:
+    """Draw a faint grid behind everything else."""
+    ax.set_axisbelow(True)
+    ax.grid(axis=grid, color=shade(ax, 0.1), linewidth=0.5)  # type: ignore[arg-type]
+
+
+def panel_grid(count: int, columns: int, height: float) -> list[Axes]:
+    """Panels of one new figure with common axes, labelled at the left and at the bottom alone."""
+    across = min(columns, count)
+    rows = -(-count // across)
+    page, made = figure(rows, across, width=COLUMN if across == 1 else PAGE, height=0.45 + height * rows)
+    panels: list[Axes] = list(np.ravel(np.asarray(made, dtype=object)))
+    for extra in panels[count:]:
+        extra.remove()
+    panels = panels[:count]
+    for place, own in enumerate(panels):
+        lined(own)
+        if place:
+            own.sharex(panels[0])
+            own.sharey(panels[0])
+        own.tick_params(labelleft=place % across == 0, labelbottom=place + across >= count)
+    engine: Any = page.get_layout_engine()
+    engine.set(hspace=0.04, wspace=0.03)
+    return panels
+
+
+def outer(panels: Sequence[Axes]) -> None:
+    """Say once, at the left, what the vertical axes of panels are, and the horizontal ones at the bottom."""
+    if len(panels) == 1:
+        return
+    page: Any = panels[0].get_figure(root=True)
+    size = float(panels[0].yaxis.label.get_fontsize())
+    label = panels[0].get_ylabel()
+    if 0.6 * size * len(label) < 72.0 * page.get_figheight():
+        label = label.replace("\n", " ")
+    page.supylabel(label, fontsize=size)
+    for own in panels:
+        own.set_ylabel("")
+        spec = own.get_subplotspec()
+        below = spec is not None and any(
+            other.get_subplotspec().rowspan.start == spec.rowspan.start + 1  # type: ignore[union-attr]
+            and other.get_subplotspec().colspan.start == spec.colspan.start  # type: ignore[union-attr]
+            for other in panels
+        )
+        if below:
+            own.set_xlabel("")
+
+
+def ink(ax: Axes) -> str:
+    """The colour of the text of axes, in which whatever is no series is drawn."""
+    from matplotlib.colors import to_hex
+
+    return to_hex(ax.xaxis.label.get_color())
+
+
+def ground(ax: Axes) -> str:
+    """The colour that axes are drawn on."""
+    from matplotlib.colors import to_hex, to_rgba
+
+    own = to_rgba(ax.get_facecolor())
+    owner: Any = ax.get_figure(root=True)
+    return to_hex(own if own[3] else owner.get_facecolor())
+
+
+def shade(ax: Axes, depth: float) -> str:
+    """A grey between the ground, at 0, and the text of axes, at 1."""
+    from matplotlib.colors import to_hex, to_rgb
+
+    below, above = np.array(to_rgb(ground(ax))), np.array(to_rgb(ink(ax)))
+    red, green, blue = (1.0 - depth) * below + depth * above
+    return to_hex((red, green, blue))
+
+
+def grey(ax: Axes) -> str:
+    """The grey of remarks and of lines to compare with."""
+    return shade(ax, 0.6)
 
 
 def small(ax: Axes) -> float:
@@ -167,6 +302,18 @@ def label_text(value: Any, most: int = 60) -> str:
     text = text if len(text) <= most else f"{text[: most - 1]}…"
     # matplotlib leaves labels that begin with an underscore out of legends
     return (" " if text.startswith("_") else "") + text.replace("$", r"\$")
+
+
+def short_names(names: Sequence[Any], most: int = 24) -> list[str]:
+    """Names that fit beside lines: long ones lose their middle, and none becomes another."""
+    texts = [str(name) for name in names]
+    tail = most // 3
+    cut = [
+        text if len(text) <= most else f"{text[: most - tail - 1]}…{text[len(text) - tail :]}"
+        for text in texts
+    ]
+    twice = {text for text in cut if cut.count(text) > 1}
+    return [f"{place + 1}: {text[: most - 5]}" if text in twice else text for place, text in enumerate(cut)]
 
 
 def quantity(name: str, unit: str | None) -> str:
@@ -211,8 +358,11 @@ def log_axis(ax: Axes, name: str) -> None:
 
 
 def marked_line(ax: Axes, x: Any, y: Any, label: str, place: int, every: Any) -> Any:
-    """Draw a line with a marker at every so many points, as the series in some place is drawn."""
+    """Draw a line, as the series in some place is drawn: with a colour, a marker at every so many points."""
     shown = look(place)
+    if place >= len(COLOURS):
+        [line] = ax.plot(x, y, color=shown.colour, linewidth=0.7, zorder=1.5, label=label_text(label))
+        return line
     [line] = ax.plot(
         x,
         y,
@@ -225,6 +375,103 @@ def marked_line(ax: Axes, x: Any, y: Any, label: str, place: int, every: Any) ->
         label=label_text(label),
     )
     return line
+
+
+def say_uncovered(ax: Axes, guarantee: Any, *, own: bool) -> None:
+    """Write below a picture of a private trial that it shows what the guarantee does not cover."""
+    if guarantee is None or math.isinf(guarantee.epsilon):
+        return
+    if own:
+        page: Any = ax.get_figure(root=True)
+        page.supxlabel(UNCOVERED(), fontsize=small(ax), fontstyle="italic", color=grey(ax))
+    else:
+        ax.set_xlabel(f"{ax.get_xlabel()}\n{UNCOVERED()}")
+
+
+def name_lines(ax: Axes, names: Sequence[str], ends: Sequence[float], places: Sequence[int]) -> None:
+    """Write names beside the right ends of lines, at heights of their last values, in their colours.
+
+    Names that would lie on one another move apart, and keep their order; a thin line leads to each. The axes
+    must have their vertical limits already.
+    """
+    known = [(float(end), name, place) for end, name, place in zip(ends, names, places, strict=True)]
+    shown = sorted(one for one in known if math.isfinite(one[0]))
+    if not shown:
+        return
+    size = small(ax)
+    owner: Any = ax.get_figure(root=True)
+    tall = 72.0 * owner.get_figheight() * ax.get_position().height
+    to_share, left = ax.transData + ax.transAxes.inverted(), ax.get_xlim()[0]
+    heights = np.array([to_share.transform((left, end))[1] for end, _, _ in shown])
+    moved = apart(heights, 1.2 * size / tall)
+    for height, free, (_, name, place) in zip(heights, moved, shown, strict=True):
+        colour = ink(ax) if place == INK else look(place).colour
+        ax.annotate(
+            label_text(name, 200),
+            (1.0, height),
+            xycoords="axes fraction",
+            xytext=(1.04, free),
+            textcoords="axes fraction",
+            va="center",
+            fontsize=size,
+            color=colour if 0 <= place < len(COLOURS) else shade(ax, 0.6 if place >= 0 else 1.0),
+            arrowprops={
+                "arrowstyle": "-",
+                "color": colour,
+                "linewidth": 0.6,
+                "relpos": (0.0, 0.5),
+                "shrinkA": 0.5,
+                "shrinkB": 0.0,
+            },
+        )
+
+
+def name_series(
+    ax: Axes, lines: Sequence[Any], names: Sequence[str], places: Sequence[int], where: Any, *, grow: bool
+) -> None:
+    """Name lines beside their ends, or in a legend, where those without a colour have one entry together."""
+    if where == "beside":
+        ax.margins(x=0.0)
+        ends = [_last_known(line.get_ydata()) for line in lines]
+        name_lines(ax, short_names(names), ends, places)
+        return
+    handles = [line for line, place in zip(lines, places, strict=True) if place < len(COLOURS)]
+    others = [line for line, place in zip(lines, places, strict=True) if place >= len(COLOURS)]
+    if others:
+        from matplotlib.lines import Line2D
+
+        handles.append(Line2D([], [], color=_BEYOND, linewidth=1.3, label=f"{len(others)} others"))
+    legend_of(ax, handles, where, grow=grow)
+
+
+def _last_known(values: Any) -> float:
+    known = np.asarray(values, dtype=np.float64)
+    known = known[np.isfinite(known)]
+    return float(known[-1]) if known.size else math.nan
+
+
+def apart(heights: FloatArray, gap: float) -> FloatArray:
+    """Ascending heights in [0, 1], at least a gap from each other, moved as little as may be; (n,)."""
+    steps = gap * np.arange(heights.size)
+    free = isotonic_regression(heights - steps).x
+    room = max(0.0, 1.0 - (steps[-1] if heights.size else 0.0))
+    return np.asarray(np.clip(free, 0.0, room) + steps)
+
+
+def most_coloured(weights: Sequence[float]) -> list[int]:
+    """Places of series in the order of looks: at most eight have a colour, those of the largest weights."""
+    count = len(weights)
+    if count <= len(COLOURS):
+        return list(range(count))
+    first = set(np.argsort(-np.asarray(weights), kind="stable")[: len(COLOURS)].tolist())
+    coloured = iter(range(len(COLOURS)))
+    others = iter(range(len(COLOURS), count))
+    return [next(coloured) if place in first else next(others) for place in range(count)]
+
+
+def height_of_names(count: int) -> float:
+    """Height of a figure with so many names beside its lines, in inches."""
+    return max(2.2, 0.6 + 0.135 * count)
 
 
 def one_for_each(given: Any, count: int) -> FloatArray | None:
@@ -240,8 +487,10 @@ def arm_label(arm: Any) -> str:
     return str(arm) if isinstance(arm, str) else f"arm {arm}"
 
 
-def legend_of(ax: Axes, handles: Sequence[Any], where: Any, *, grow: bool = False) -> None:
-    """Say what is drawn: above the axes, where it hides nothing, in as many columns as fit."""
+def legend_of(
+    ax: Axes, handles: Sequence[Any], where: Any, *, grow: bool = False, lift: bool = False
+) -> None:
+    """Say what is drawn: above the axes, and above a name there, in as many columns as fit."""
     if where == "none" or not handles:
         return
     size = small(ax)
@@ -255,10 +504,14 @@ def legend_of(ax: Axes, handles: Sequence[Any], where: Any, *, grow: bool = Fals
     columns = max(1, min(int(width / (size * (0.52 * longest + 4.2))), len(handles)))
     if grow:
         owner.set_figheight(owner.get_figheight() + 1.6 * size / 72.0 * -(-len(handles) // columns))
+    from matplotlib.transforms import ScaledTranslation
+
+    raised = ScaledTranslation(0.0, (1.5 * size if lift else 0.0) / 72.0, owner.dpi_scale_trans)
     ax.legend(
         handles=handles,
         loc="lower left",
         bbox_to_anchor=(0.0, 1.0),
+        bbox_transform=ax.transAxes + raised,
         ncols=columns,
         columnspacing=1.0,
         **common,

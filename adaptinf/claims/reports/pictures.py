@@ -9,6 +9,11 @@ TIED = Claim(
     "tie for the best arm: only the projection method is valid",
     "caution",
 )
+UNCOVERED = Claim(
+    "plots.style.say_uncovered",
+    "not covered by the privacy guarantee: for the holder of the data only",
+    "caution",
+)
 NEVER_PULLED = Claim("plots.bias", "this arm was not assigned in any simulated run", "caution")
 UNPULLED = Claim(
     "plots.bias",

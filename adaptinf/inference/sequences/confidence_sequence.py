@@ -151,18 +151,20 @@ _TARGETS = ("arm-means", "contrast", "policy-value")
 
 
 class ConfidenceSequence:
-    """Means of arms, a contrast or values of policies, with intervals that hold at all rounds at once.
+    """Means of arms, contrasts or values of policies, with intervals that hold at all rounds at once.
 
     Parameters
     ----------
     log : AdaptiveLog or Sums
-        The data. From sums the sequence is that of the ends of batches, for arm means and a contrast.
+        The data. From sums the sequence is that of the ends of batches, for arm means and contrasts.
     target : {"arm-means", "contrast", "policy-value"}
         What to follow.
     arms : sequence of labels, optional
         For arm means: the arms of interest, by default all.
-    treatment, control : label
-        For a contrast: the arms; the control's mean is subtracted.
+    treatment : label or list of labels, optional
+        For contrasts: the arms that are compared with the control; by default all others.
+    control : label
+        For contrasts: the arm whose mean is subtracted.
     policy : policy, or list of policies
         For policy values: an arm, probabilities of shape (K,) or (T, K), or any other form that `PolicyValue`
         takes. A policy may depend on the contexts, not on the log's actions and rewards.
@@ -234,10 +236,13 @@ class ConfidenceSequence:
             self._estimands = tuple(Estimand("arm-mean", arm=arm) for arm in chosen)
             self.quantities = tuple(_arm(log, int(code)) for code in codes)
         elif target == "contrast":
-            first, second = arm_codes("ConfidenceSequence", log, (treatment, control))
-            self._terms = (f"{treatment} - {control}",)
-            self._estimands = (Estimand("contrast", treatment=treatment, control=control),)
-            self.quantities = (_contrast(log, int(first), int(second)),)
+            several = isinstance(treatment, (list, tuple))
+            others = [arm for arm in log.arms if arm != control] if treatment is None else [treatment]
+            compared = list(treatment) if several else others
+            *pairs, last = arm_codes("ConfidenceSequence", log, (*compared, control))
+            self._terms = tuple(f"{arm} - {control}" for arm in compared)
+            self._estimands = tuple(Estimand("contrast", treatment=arm, control=control) for arm in compared)
+            self.quantities = tuple(_contrast(log, int(code), int(last)) for code in pairs)
         else:
             from adaptinf.inference.policies.policy_question import read_policies
 
@@ -415,8 +420,10 @@ def _check_target(target: Any, **given: Any) -> None:
     for name, value in given.items():
         if name not in own and value is not None:
             problems.append(f"{name} does not belong to target={target!r}: leave it out")
-        if name in own and value is None and name != "arms":
+        if name in own and value is None and name not in ("arms", "treatment"):
             problems.append(f"target={target!r} needs {name}=")
+    if isinstance(given["treatment"], (list, tuple)) and not given["treatment"]:
+        problems.append("treatment must have at least one arm, or be left out")
     if isinstance(given["arms"], str):
         problems.append(f"arms must be a list of labels, got the string {given['arms']!r}")
     refuse("ConfidenceSequence", problems)

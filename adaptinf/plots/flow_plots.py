@@ -1,0 +1,302 @@
+"""The flow of a trial's participants or rounds, as the CONSORT statement draws it.
+
+References
+----------
+Hopewell, S. et al. (2025). CONSORT 2025 statement: updated guideline for reporting randomised trials.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from adaptinf.errors import ParameterError
+from adaptinf.inference.inputs.rounds import round_mask
+from adaptinf.log import AdaptiveLog, PublicLog
+from adaptinf.log.traits import LEFT_OUT
+from adaptinf.parameters import refuse
+from adaptinf.plots.frames import draws
+from adaptinf.plots.style import (
+    COLUMN,
+    PAGE,
+    arm_label,
+    axes_problem,
+    figure,
+    grey,
+    ink,
+    label_text,
+    say_uncovered,
+    short_names,
+    small,
+)
+from adaptinf.sums import Sums
+from adaptinf.typing import BoolArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+Flowing = AdaptiveLog | Sums | PublicLog
+_STAGES = {
+    "left out": "Left out of the log",
+    "in the log": "In the log",
+    "assigned": "assigned",
+    "received as assigned": "received it",
+    "received another arm": "received another arm",
+    "outcome recorded": "outcome recorded",
+    "outcome missing": "outcome missing",
+    "analysed": "analysed",
+}
+_ASIDE = ("received another arm", "outcome missing")
+# Arms that have a column of boxes; more are a table.
+_COLUMNS = 5
+_BOX, _GAP = 0.36, 0.2
+
+
+def _flow(problems: list[str], log: Flowing, *, rounds: Any = None) -> pd.DataFrame:
+    """Numbers of rounds at each stage of a trial, as `plots.flow` draws them.
+
+    Parameters
+    ----------
+    log, rounds
+        As for `plots.flow`.
+
+    Returns
+    -------
+    DataFrame
+        One row per stage and arm: `stage`, `arm` (None for the whole log), `rounds`, and `units`, how many
+        participants these rounds are of, where the log names them (else missing). Stages that the log knows
+        nothing of are left out.
+
+    Raises
+    ------
+    ParameterError
+        Listing everything that does not fit.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"arm": ["a", "b", "a"], "y": [1, None, 0]})
+    >>> log = ai.AdaptiveLog(frame, action="arm", reward="y", missing="drop")
+    >>> flow = ai.plots.flow.frame(log)
+    >>> flow.loc[flow["stage"] == "outcome missing", ["arm", "rounds"]].to_dict("records")
+    [{'arm': 'a', 'rounds': 0}, {'arm': 'b', 'rounds': 1}]
+    """
+    given: Any = log
+    if not isinstance(given, Flowing):
+        problems = [f"log must be an AdaptiveLog, Sums or public part, got {log!r:.60}", *problems]
+        raise ParameterError("plots.flow", problems)
+    if rounds is not None and not isinstance(log, AdaptiveLog):
+        problems = [*problems, "rounds must be left out: the data are not by round"]
+    refuse("plots.flow", problems)
+    rows: list[tuple[str, Any, int, Any]] = []
+    left_out = _left_out(log)
+    if left_out:
+        rows.append(("left out", None, left_out, None))
+    rows.append(("in the log", None, log.n_rounds, _units(log, np.ones(log.n_rounds, dtype=np.bool_))))
+    if isinstance(log, AdaptiveLog):
+        for stage, reached in _reached(log, round_mask("plots.flow", log, rounds)).items():
+            for code, arm in enumerate(log.arms):
+                own = reached & (log.arrays.action == code)
+                rows.append((stage, arm, int(own.sum()), _units(log, own)))
+    else:
+        counts = _assigned(log)
+        rows += [("assigned", arm, int(count), None) for arm, count in zip(log.arms, counts, strict=True)]
+    table = pd.DataFrame(rows, columns=["stage", "arm", "rounds", "units"])
+    return table.astype({"arm": object, "units": "Int64"})
+
+
+def _reached(log: AdaptiveLog, used: BoolArray | None) -> dict[str, BoolArray]:
+    """Which rounds reached each stage that the log knows of, shape (T,) each."""
+    every = np.ones(log.n_rounds, dtype=np.bool_)
+    stages = {"assigned": every}
+    if log.arrays.received is not None:
+        same = log.arrays.received == log.arrays.action
+        stages |= {"received as assigned": same, "received another arm": ~same}
+    observed = log.arrays.observed
+    if observed is not None:
+        stages |= {"outcome recorded": observed, "outcome missing": ~observed}
+    analysed = every if used is None else used
+    if observed is not None and log.missing == "drop":
+        analysed = analysed & observed
+    return stages | {"analysed": analysed}
+
+
+def _left_out(log: Flowing) -> int:
+    """Rounds that are in the log no more; a public part does not say."""
+    if not isinstance(log, AdaptiveLog):
+        return 0
+    parameters = {} if log.design is None else log.design.parameters
+    return int(parameters.get(LEFT_OUT, 0)) + log.omitted
+
+
+def _assigned(log: Sums | PublicLog) -> Any:
+    """Rounds of each arm where they are known; none where a guarantee does not cover them."""
+    if isinstance(log, Sums):
+        return log.cells.pulls.sum(axis=0)
+    pulls = log.facts.get("pulls")
+    return [pulls[arm] for arm in log.arms] if pulls is not None else []
+
+
+def _units(log: Flowing, own: BoolArray) -> Any:
+    if not isinstance(log, AdaptiveLog) or log.units is None:
+        return None
+    return len(set(log.units[own].tolist()))
+
+
+@draws(_flow)
+def flow(log: Flowing, ax: Axes | None = None, *, rounds: Any = None) -> Axes:
+    """How many rounds reached each stage of a trial, by arm: a CONSORT flow diagram of what a log knows.
+
+    Parameters
+    ----------
+    log : AdaptiveLog, Sums or PublicLog
+        The trial.
+    ax : Axes, optional
+        Where to draw; by default a new figure, as wide and high as the arms need.
+    rounds : str or array_like of bool, shape (T,), optional
+        The rounds of the analysis, as for `ArmMeans`; by default all.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    MissingDependencyError
+        If matplotlib is not installed.
+    ParameterError
+        Listing everything that does not fit.
+
+    See Also
+    --------
+    flow.frame : What is drawn, as a tidy frame.
+
+    Notes
+    -----
+    A log begins with assignment: who was assessed and not enrolled is not in it. Arms received, outcomes that
+    are missing, and rounds that were left out are shown where the log knows of them; n counts rounds, and
+    participants where the log has ``unit=`` and some have several rounds. With ``missing="drop"`` rounds
+    without an outcome are not analysed; with bounds they are. Up to five arms have boxes, and more a table.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"arm": ["a", "b", "a"], "y": [1, None, 0]})
+    >>> log = ai.AdaptiveLog(frame, action="arm", reward="y", missing="drop")
+    >>> ax = ai.plots.flow(log)
+    >>> ax.texts[0].get_text().splitlines()
+    ['In the log', 'n = 3']
+    """
+    table = _flow(axes_problem("plots.flow", ax), log, rounds=rounds)
+    arms = table.loc[table["arm"].notna(), "arm"].drop_duplicates().tolist()
+    stages = table.loc[table["arm"].notna(), "stage"].drop_duplicates().tolist()
+    boxed = len(arms) <= _COLUMNS
+    lines = len([stage for stage in stages if stage not in _ASIDE])
+    height = (lines + 1) * (_BOX + _GAP + 0.24) if boxed else 0.5 + 0.14 * (len(arms) + 2)
+    width = min(PAGE, max(COLUMN, 1.35 * len(arms))) if boxed else min(PAGE, 1.6 + 0.85 * len(stages))
+    own: Axes = figure(width=width, height=height)[1] if ax is None else ax
+    own.set_axis_off()
+    own.set_xlim(0.0, 1.0)
+    own.set_ylim(0.0, 1.0)
+    (_boxes if boxed else _table)(own, table, arms, stages)
+    if not isinstance(log, PublicLog) and {"outcome missing", "received another arm"} & set(stages):
+        say_uncovered(own, log.guarantee, own=ax is None)
+    return own
+
+
+def _boxes(ax: Axes, table: pd.DataFrame, arms: list[Any], stages: list[str]) -> None:
+    """A box for the log, and below it one for each arm and stage, joined by arrows."""
+    rows = [stage for stage in stages if stage not in _ASIDE]
+    step = 1.0 / (len(rows) + 1)
+    whole = table[table["arm"].isna()].set_index("stage")
+    top = 1.0 - 0.5 * step
+    _box(ax, 0.5, top, f"{_STAGES['in the log']}\n{_counted(whole.loc['in the log'])}")
+    if "left out" in whole.index:
+        ax.annotate(
+            f"{_STAGES['left out']}: {_counted(whole.loc['left out'])}",
+            (1.0, top),
+            ha="right",
+            va="center",
+            fontsize=small(ax),
+            color=grey(ax),
+        )
+    for place, arm in enumerate(arms):
+        x = (place + 0.5) / len(arms)
+        own = table[table["arm"] == arm].set_index("stage")
+        above = (0.5, top)
+        for row, stage in enumerate(rows, start=1):
+            y = 1.0 - (row + 0.5) * step
+            said = [_STAGES[stage], _counted(own.loc[stage])]
+            if stage == "assigned":
+                said.insert(0, "\n".join(textwrap.wrap(label_text(arm_label(arm), 60), 20)))
+            aside = {"received as assigned": _ASIDE[0], "outcome recorded": _ASIDE[1]}.get(stage)
+            if aside is not None:
+                said.append(f"({_STAGES[aside]}: {own.loc[aside, 'rounds']:,})")
+            _box(ax, x, y, "\n".join(said), above)
+            above = (x, y)
+
+
+def _box(ax: Axes, x: float, y: float, text: str, above: tuple[float, float] | None = None) -> None:
+    """A text in a frame, with an arrow from the one above."""
+    frame = {"boxstyle": "round,pad=0.3", "facecolor": "none", "edgecolor": grey(ax), "linewidth": 0.7}
+    box = ax.annotate(
+        text,
+        (x, y),
+        ha="center",
+        va="center",
+        fontsize=small(ax),
+        color=ink(ax),
+        bbox=frame,
+        linespacing=1.25,
+    )
+    if above is not None:
+        lines = text.count("\n") + 1
+        reach = 0.5 * 1.25 * lines * small(ax) + 0.4 * small(ax)
+        ax.annotate(
+            "",
+            (x, y),
+            above,
+            arrowprops={
+                "arrowstyle": "-|>",
+                "color": grey(ax),
+                "linewidth": 0.7,
+                "mutation_scale": 6.0,
+                "shrinkA": 2.0 * small(ax),
+                "shrinkB": reach,
+            },
+        )
+    box.set_zorder(3)
+
+
+def _table(ax: Axes, table: pd.DataFrame, arms: list[Any], stages: list[str]) -> None:
+    """A line for each arm, a column for each stage, and the whole log at the top."""
+    step = 1.0 / (len(arms) + 2)
+    names = short_names([arm_label(arm) for arm in arms])
+    columns = np.linspace(0.45, 1.0, len(stages) + 1)[1:] if len(stages) > 1 else np.array([1.0])
+    style: dict[str, Any] = {"va": "center", "fontsize": small(ax), "color": ink(ax)}
+    whole = table[table["arm"].isna()]
+    told = "; ".join(f"{_STAGES[row['stage']]}: {_counted(row)}" for _, row in whole.iterrows())
+    ax.annotate(told, (0.0, 1.0 - 0.5 * step), **style)
+    for x, stage in zip(columns, stages, strict=True):
+        said = "\n".join(textwrap.wrap(_STAGES[stage], 12))
+        ax.annotate(said, (x, 1.0 - 1.5 * step), ha="right", **{**style, "color": grey(ax)})
+    by_arm = table[table["arm"].notna()].to_dict("records")
+    counts = {(row["stage"], str(row["arm"])): row["rounds"] for row in by_arm}
+    for row, (arm, name) in enumerate(zip(arms, names, strict=True)):
+        y = 1.0 - (row + 2.5) * step
+        ax.annotate(label_text(name), (0.0, y), **style)
+        for x, stage in zip(columns, stages, strict=True):
+            ax.annotate(f"{counts[stage, str(arm)]:,}", (x, y), ha="right", **style)
+
+
+def _counted(row: Any) -> str:
+    """Rounds, and participants where they are fewer."""
+    count, units = int(row["rounds"]), row["units"]
+    few = "" if pd.isna(units) or units == count else f" of {int(units):,} participants"
+    return f"n = {count:,}{few}"

@@ -1,0 +1,253 @@
+"""Means of the arms by day, by batch, or by so many rounds."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.arms import ArmMeans
+from adaptinf.log import AdaptiveLog
+from adaptinf.parameters import alpha_problems, refuse
+from adaptinf.plots.collection_plots import chosen_arms
+from adaptinf.plots.frames import draws
+from adaptinf.plots.interval_rows import limits_problem, room
+from adaptinf.plots.periods import every_problem, stretches
+from adaptinf.plots.style import (
+    BESIDE,
+    arm_label,
+    axes_problem,
+    label_text,
+    look,
+    name_series,
+    outer,
+    panel_grid,
+    prepared,
+    quantity,
+    say_uncovered,
+    small,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+# Arms that one panel shows, and steps of them: the intervals of more hide one another.
+_TOGETHER, _STEPS = 3, 20
+
+
+def _means(
+    problems: list[str],
+    log: AdaptiveLog,
+    *,
+    every: int | str | None = None,
+    arms: Sequence[Any] | None = None,
+    alpha: float = 0.05,
+) -> pd.DataFrame:
+    """Means of each arm in each stretch of rounds, as `plots.means` draws them.
+
+    Parameters
+    ----------
+    log, every, arms, alpha
+        As for `plots.means`.
+
+    Returns
+    -------
+    DataFrame
+        One row per arm and stretch. `start` and `end`: dates, halves between the numbers of batches, or the
+        rounds before it and at its end; `arm`; `pulls`; `mean`, `low` and `high`, NaN where the rounds tell
+        none; `estimator`; `valid`: whether the interval is, for data that were gathered adaptively.
+
+    Raises
+    ------
+    ParameterError
+        Listing everything that does not fit.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> environment = ai.environments.BernoulliArms([0.3, 0.6])
+    >>> log = ai.designs.Thompson(floor=0.2).run(environment, horizon=400, rng=1)
+    >>> frame = ai.plots.means.frame(log, every=200)
+    >>> frame[["end", "arm", "mean"]].round(2).to_dict("list")
+    {}
+    """
+    given: Any = log
+    if not isinstance(given, AdaptiveLog):
+        problem = f"log must be an AdaptiveLog, whose rewards are known by round, got {log!r:.60}"
+        raise ParameterError("plots.means", [problem, *problems])
+    refuse("plots.means", [*problems, *alpha_problems(alpha), *every_problem(every, log)])
+    shown = chosen_arms("plots.means", arms, log)
+    steps = stretches(log, every, _STEPS)
+    parts = []
+    for place, (start, end) in enumerate(zip(steps.start, steps.end, strict=True)):
+        keep = steps.place == place
+        part = _in_stretch(log, keep, shown, alpha)
+        parts.append(part.assign(start=start, end=end))
+    table = pd.concat(parts, ignore_index=True)
+    order = {str(arm): place for place, arm in enumerate(shown)}
+    ranks = table["arm"].map(lambda arm: order[str(arm)])
+    names = ["start", "end", "arm", "pulls", "mean", "low", "high", "estimator", "valid"]
+    sorted_table: pd.DataFrame = table.loc[ranks.sort_values(kind="stable").index, names]
+    return sorted_table.reset_index(drop=True)
+
+
+def _in_stretch(log: AdaptiveLog, keep: Any, arms: list[Any], alpha: float) -> pd.DataFrame:
+    """Means of the arms that had some of the rounds, by the method that is the default for them."""
+    action = log.arrays.action[keep]
+    pulls = [int((action == log.arms.index(arm)).sum()) for arm in arms]
+    seen = [arm for arm, count in zip(arms, pulls, strict=True) if count]
+    frame = pd.DataFrame({"arm": pd.Series(arms, dtype=object), "pulls": pulls})
+    frame = frame.assign(mean=np.nan, low=np.nan, high=np.nan, estimator="", valid=False)
+    if not seen:
+        return frame
+    try:
+        found = ArmMeans(log, seen, rounds=keep).fit()
+    except InvalidForLog:
+        return frame
+    rows = [place for place, count in enumerate(pulls) if count]
+    limits = found.conf_int(alpha)
+    numbers = {"mean": found.estimate, "low": limits["low"].to_numpy(), "high": limits["high"].to_numpy()}
+    for name, values in numbers.items():
+        frame.loc[rows, name] = values
+    return frame.assign(estimator=found.estimator, valid=found.validity != "not valid")
+
+
+@draws(_means)
+def means(
+    log: AdaptiveLog,
+    ax: Axes | None = None,
+    *,
+    every: int | str | None = None,
+    arms: Sequence[Any] | None = None,
+    alpha: float = 0.05,
+    limits: tuple[float, float] | None = None,
+    unit: str | None = None,
+    legend: str = "beside",
+) -> Axes:
+    """Mean reward of each arm by day, by batch, or by so many rounds, with intervals.
+
+    Parameters
+    ----------
+    log : AdaptiveLog
+        The trial.
+    ax : Axes, optional
+        Where to draw at most three arms; by default a new figure, with a panel for each of more arms, or
+        where there are more than 20 steps.
+    every : {"batch", "hour", "day", "week", "month"} or int, optional
+        What a step is, as for `plots.allocation`; by default there are at most 20.
+    arms : sequence of labels, optional
+        Which arms; by default all.
+    alpha : float
+        One minus the level of each interval, between 0 and 0.5.
+    limits : (float, float), optional
+        Ends of the vertical axis; by default all means are within, and intervals where that leaves the means
+        readable.
+    unit : str, optional
+        Unit of the reward.
+    legend : {"beside", "above", "best", "upper left", "upper right", "lower left", "lower right", "none"}
+        Where the names of arms in one panel go; panels of single arms have titles.
+
+    Returns
+    -------
+    Axes
+        The first panel; ``ax.figure.axes`` are all.
+
+    Raises
+    ------
+    MissingDependencyError
+        If matplotlib is not installed.
+    ParameterError
+        Listing everything that does not fit.
+
+    See Also
+    --------
+    means.frame : What is drawn, as a tidy frame.
+
+    Notes
+    -----
+    Each step is analysed alone, by ``ArmMeans(log, rounds=...).fit()``, whose default is valid for adaptive
+    logs with propensities; where it is not valid the axis says naive. Each interval holds by itself: of 20
+    steps one is expected to miss its mean. A step in which an arm has no round, or too few for an interval,
+    has none. Rewards of a private trial are not covered by its guarantee.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> environment = ai.environments.BernoulliArms([0.3, 0.6])
+    >>> log = ai.designs.Thompson(floor=0.2).run(environment, horizon=400, rng=1)
+    >>> ax = ai.plots.means(log, every=100)
+    >>> ax.get_ylabel(), len(ax.collections)
+    ('mean reward', 2)
+    """
+    problems = axes_problem("plots.means", ax, legend, BESIDE) + limits_problem(limits)
+    if ax is not None and isinstance(log, AdaptiveLog):
+        count = log.n_arms if arms is None else len(arms)
+        if count > _TOGETHER:
+            problems.append(f"ax has room for {_TOGETHER} arms, not {count}: name arms=, or leave ax out")
+    table = _means(problems, log, every=every, arms=arms, alpha=alpha)
+    shown = list(dict.fromkeys(table["arm"]))
+    parts = [table[table["arm"] == arm] for arm in shown]
+    single = ax is None and len(shown) > 1 and (len(shown) > _TOGETHER or len(parts[0]) > _STEPS)
+    across = 4 if len(shown) > _TOGETHER else 1
+    panels = panel_grid(len(shown), across, 1.2) if single else [prepared(ax)]
+    together = 1 if single else len(shown)
+    lines = [
+        _draw(panels[place if single else 0], part, arm_label(arm), 0 if single else place, together)
+        for place, (part, arm) in enumerate(zip(parts, shown, strict=True))
+    ]
+    ends = _ends(table, limits)
+    naive = not table.loc[table["mean"].notna(), "valid"].all()
+    for own in panels:
+        own.set_xlim(table["start"].min(), table["end"].max())
+        own.set_ylim(*ends)
+        own.set_ylabel(quantity("mean reward" + (" (naive intervals)" if naive else ""), unit))
+        stretches(log, every, _STEPS).label(own)
+    if single:
+        for own, arm in zip(panels, shown, strict=True):
+            title = textwrap.wrap(label_text(arm_label(arm), 80), 24)
+            own.set_title("\n".join(title), fontsize=small(own), loc="left")
+    else:
+        names = [arm_label(arm) for arm in shown]
+        name_series(panels[0], lines, names, range(len(shown)), legend, grow=ax is None)
+    outer(panels)
+    say_uncovered(panels[0], log.guarantee, own=ax is None)
+    return panels[0]
+
+
+def _draw(ax: Axes, part: pd.DataFrame, label: str, place: int, arms: int) -> Any:
+    """Means at the middles of their steps, with bars side by side for a few arms."""
+    start, end = part["start"].to_numpy(), part["end"].to_numpy()
+    share = 0.5 + 0.2 * (place - 0.5 * (arms - 1))
+    x = start + (end - start) * share if start.dtype.kind != "M" else start + _part(end - start, share)
+    mean, low, high = (part[name].to_numpy(dtype=np.float64) for name in ("mean", "low", "high"))
+    shown = look(place)
+    known = ~np.isnan(low) & ~np.isnan(high)
+    ax.vlines(x[known], low[known], high[known], color=shown.colour, linewidth=1.1)
+    [line] = ax.plot(
+        x,
+        mean,
+        color=shown.colour,
+        linestyle="none",
+        marker=shown.marker,
+        markersize=2.8,
+        label=label_text(label),
+    )
+    return line
+
+
+def _part(length: Any, share: float) -> Any:
+    """A share of lengths of time."""
+    return (length.astype("timedelta64[us]").astype(np.int64) * share).astype("timedelta64[us]")
+
+
+def _ends(table: pd.DataFrame, limits: Any) -> tuple[float, float]:
+    """Ends of the axis: all means, and all intervals but those much longer than most."""
+    width = (table["high"] - table["low"]).to_numpy(dtype=np.float64)
+    usual = np.nanmedian(width) if np.isfinite(width).any() else 0.0
+    near = np.isfinite(width) & (width <= 3.0 * usual)
+    return room([table["mean"], table.loc[near, ["low", "high"]]], limits)
