@@ -118,8 +118,28 @@ def _plain_captions(app: Sphinx, page: str, template: str, context: dict[str, An
     context[name] = context.get(name, "").replace(' role="heading"', "")
 
 
+class DarkFigures(SphinxTransform):
+    """A figure that has a sister for dark screens, name_dark.svg, gives way to it there."""
+
+    default_priority = 200  # before the images of a page are collected
+
+    def apply(self, **_: Any) -> None:
+        """Put the sister after the figure; the theme shows one of them."""
+        folder = Path(self.env.doc2path(self.env.docname)).parent
+        for image in list(self.document.findall(nodes.image)):
+            place = Path(image["uri"])
+            sister = place.with_stem(f"{place.stem}_dark")
+            if place.suffix == ".svg" and (folder / sister).exists():
+                dark = image.deepcopy()
+                dark["uri"] = sister.as_posix()
+                image["classes"].append("only-light")
+                dark["classes"].append("only-dark")
+                image.parent.insert(image.parent.index(image) + 1, dark)
+
+
 def setup(app: Sphinx) -> None:
     app.add_transform(IndexEntriesOfSections)
+    app.add_transform(DarkFigures)
     app.connect("doctree-resolved", _whole_numbers)
     app.connect("html-page-context", _plain_captions, priority=900)  # after the theme has made the side bar
     # MathML that browsers draw themselves: pages are whole without a network.

@@ -2,8 +2,9 @@
 
     python docs/figures.py docs/plots.md
 
-A line ``![...](figures/name.svg)`` writes figures/name.svg beside the page, with coordinates to a hundredth
-of a point. The same command writes the same bytes, with the same versions of matplotlib and NumPy.
+A line ``![...](figures/name.svg)`` writes figures/name.svg beside the page, and figures/name_dark.svg for a
+dark screen, with coordinates to a hundredth of a point. The same command writes the same bytes, with the same
+versions of matplotlib and NumPy.
 """
 
 from __future__ import annotations
@@ -18,8 +19,11 @@ from typing import Any
 
 import matplotlib
 
+from adaptinf import plots
 from adaptinf.plots.picture_files import drawn
 
+WIDTH = 6.0
+"""Of a figure in inches: pages show it as wide as their column, where its letters are as large as theirs."""
 _PART = re.compile(r"^```python\n(.*?)^```$|^!\[[^\]]*\]\((figures/[\w-]+\.svg)\)$", re.MULTILINE | re.DOTALL)
 _DRAWN = re.compile(r'(?<= d=")[^"]*|(?<= points=")[^"]*')
 _NUMBER = re.compile(r"-?\d+\.\d+")
@@ -54,14 +58,25 @@ def _arcs(match: re.Match[str]) -> str:
 
 
 def draw(page: Path) -> list[Path]:
-    """Write all figures of a page, and say which."""
+    """Write all figures of a page on a light and on a dark ground, and say which."""
+    text = page.read_text(encoding="utf-8")
+    files: list[Path] = []
+    for theme, ending in (("light", ""), ("dark", "_dark")):
+        with plots.theme(theme, width=WIDTH):
+            files += _drawn(page, text, ending)
+    return files
+
+
+def _drawn(page: Path, text: str, ending: str) -> list[Path]:
+    """Run the blocks of a page, and write its figures with an ending of their names."""
     files: list[Path] = []
     names: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
-        for match in _PART.finditer(page.read_text(encoding="utf-8")):
+        for match in _PART.finditer(text):
             block, figure = match.groups()
             if figure:
-                files.append(page.parent / figure)
+                place = page.parent / figure
+                files.append(place.with_stem(place.stem + ending))
                 files[-1].parent.mkdir(exist_ok=True)
                 owner = names["ax"].get_figure(root=True)
                 files[-1].write_text(_short(drawn(owner, "svg").decode("utf-8")), encoding="utf-8")

@@ -398,7 +398,7 @@ class AdaptiveLog(Interim, Publishable):
         write_file(path, self._stored(), "csv", self.owner_only)
 
     def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
-        """Draw the share of the pulls that each arm has had, as `plots.allocation` does.
+        """Draw the share of the rounds that each arm had, by day, batch or stretch, by `plots.allocation`.
 
         Parameters
         ----------
@@ -422,8 +422,8 @@ class AdaptiveLog(Interim, Publishable):
         --------
         >>> import adaptinf as ai
         >>> log = ai.designs.UCB().run(ai.environments.BernoulliArms([0.4, 0.6]), horizon=50, rng=0)
-        >>> log.plot(window=20).get_ylabel()
-        'share of the last 20 pulls'
+        >>> log.plot(every=20).get_ylabel()
+        'share of every 20 rounds'
         """
         return drawn("allocation", self, ax, options)
 

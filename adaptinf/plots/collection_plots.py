@@ -194,13 +194,13 @@ def allocation(
         _draw_steps(own, part, arm_label(arm), place)
         for part, arm, place in zip(parts, shown, places, strict=True)
     ]
-    highest = float(table[["share", "high"]].max(axis=None))
+    highest = float(np.nanmax(table[["share", "high"]].to_numpy()))
     top = 1.0 if highest > 0.5 else 1.1 * highest
     own.set_ylim(-0.02 * top, 1.02 * top)
     own.set_ylabel("share of every " + steps.name if steps.axis == "round" else f"share of the {steps.name}")
     steps.label(own)
     if steps.axis != "round":  # neither dates nor batches are outputs of a private design
-        say_uncovered(own, given[0].guarantee, own=ax is None)
+        say_uncovered(own, [given[0].guarantee], own=ax is None)
     name_series(own, lines, [arm_label(arm) for arm in shown], places, legend, grow=ax is None)
     return own
 
@@ -395,7 +395,9 @@ def propensities(
     round_axis(own, float(log.n_rounds), log_scale)
     if log_scale:
         numbers = frame[["propensity", "low", "high"]].to_numpy()
-        own.set_ylim(min(1.0, numbers[numbers > 0.0].min()) / 1.5, 1.3)
+        highest = numbers.max()
+        top = 1.3 if highest > 0.5 else 1.5 * highest
+        own.set_ylim(min(1.0, numbers[numbers > 0.0].min()) / 1.5, top)
         log_axis(own, "y")
     else:
         own.set_ylim(-0.02, 1.02)

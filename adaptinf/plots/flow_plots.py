@@ -26,6 +26,7 @@ from adaptinf.plots.style import (
     axes_problem,
     figure,
     grey,
+    ground,
     ink,
     label_text,
     say_uncovered,
@@ -33,7 +34,7 @@ from adaptinf.plots.style import (
     small,
 )
 from adaptinf.sums import Sums
-from adaptinf.typing import BoolArray
+from adaptinf.typing import BoolArray, FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,7 +54,8 @@ _STAGES = {
 _ASIDE = ("received another arm", "outcome missing")
 # Arms that have a column of boxes; more are a table.
 _COLUMNS = 5
-_BOX, _GAP = 0.36, 0.2
+# Heights in inches: of a line of text, around the lines of a box, and between boxes.
+_LINE, _PAD, _GAP = 0.12, 0.14, 0.22
 
 
 def _flow(problems: list[str], log: Flowing, *, rounds: Any = None) -> pd.DataFrame:
@@ -106,8 +108,9 @@ def _flow(problems: list[str], log: Flowing, *, rounds: Any = None) -> pd.DataFr
     else:
         counts = _assigned(log)
         rows += [("assigned", arm, int(count), None) for arm, count in zip(log.arms, counts, strict=True)]
-    table = pd.DataFrame(rows, columns=["stage", "arm", "rounds", "units"])
-    return table.astype({"arm": object, "units": "Int64"})
+    stages, arms, counts, units = zip(*rows, strict=True)
+    columns = {"stage": stages, "arm": pd.Series(arms, dtype=object), "rounds": counts}
+    return pd.DataFrame({**columns, "units": pd.array(units, dtype="Int64")})
 
 
 def _reached(log: AdaptiveLog, used: BoolArray | None) -> dict[str, BoolArray]:
@@ -197,81 +200,71 @@ def flow(log: Flowing, ax: Axes | None = None, *, rounds: Any = None) -> Axes:
     arms = table.loc[table["arm"].notna(), "arm"].drop_duplicates().tolist()
     stages = table.loc[table["arm"].notna(), "stage"].drop_duplicates().tolist()
     boxed = len(arms) <= _COLUMNS
-    lines = len([stage for stage in stages if stage not in _ASIDE])
-    height = (lines + 1) * (_BOX + _GAP + 0.24) if boxed else 0.5 + 0.14 * (len(arms) + 2)
+    texts = _texts(table, arms, stages) if boxed else []
+    heights = [_LINE * max(text.count("\n") + 1 for text in row) + _PAD for row in texts]
+    height = sum(heights) + _GAP * len(heights) if boxed else 0.16 * (len(arms) + 3)
     width = min(PAGE, max(COLUMN, 1.35 * len(arms))) if boxed else min(PAGE, 1.6 + 0.85 * len(stages))
     own: Axes = figure(width=width, height=height)[1] if ax is None else ax
     own.set_axis_off()
     own.set_xlim(0.0, 1.0)
     own.set_ylim(0.0, 1.0)
-    (_boxes if boxed else _table)(own, table, arms, stages)
+    if boxed:
+        _boxes(own, texts, np.array(heights) / height, _GAP / height)
+        _tell_left_out(own, table)
+    else:
+        _table(own, table, arms, stages)
     if not isinstance(log, PublicLog) and {"outcome missing", "received another arm"} & set(stages):
-        say_uncovered(own, log.guarantee, own=ax is None)
+        say_uncovered(own, [log.guarantee], own=ax is None)
     return own
 
 
-def _boxes(ax: Axes, table: pd.DataFrame, arms: list[Any], stages: list[str]) -> None:
-    """A box for the log, and below it one for each arm and stage, joined by arrows."""
-    rows = [stage for stage in stages if stage not in _ASIDE]
-    step = 1.0 / (len(rows) + 1)
+def _texts(table: pd.DataFrame, arms: list[Any], stages: list[str]) -> list[list[str]]:
+    """The texts of the boxes, row by row: the log, then a row for each stage with a box for each arm."""
     whole = table[table["arm"].isna()].set_index("stage")
-    top = 1.0 - 0.5 * step
-    _box(ax, 0.5, top, f"{_STAGES['in the log']}\n{_counted(whole.loc['in the log'])}")
-    if "left out" in whole.index:
-        ax.annotate(
-            f"{_STAGES['left out']}: {_counted(whole.loc['left out'])}",
-            (1.0, top),
-            ha="right",
-            va="center",
-            fontsize=small(ax),
-            color=grey(ax),
-        )
-    for place, arm in enumerate(arms):
-        x = (place + 0.5) / len(arms)
-        own = table[table["arm"] == arm].set_index("stage")
-        above = (0.5, top)
-        for row, stage in enumerate(rows, start=1):
-            y = 1.0 - (row + 0.5) * step
+    texts = [[f"{_STAGES['in the log']}\n{_counted(whole.loc['in the log'])}"]]
+    names = short_names([arm_label(arm) for arm in arms], 56)
+    for stage in (stage for stage in stages if stage not in _ASIDE):
+        row = []
+        for arm, name in zip(arms, names, strict=True):
+            own = table[table["arm"] == arm].set_index("stage")
             said = [_STAGES[stage], _counted(own.loc[stage])]
             if stage == "assigned":
-                said.insert(0, "\n".join(textwrap.wrap(label_text(arm_label(arm), 60), 20)))
+                said.insert(0, "\n".join(textwrap.wrap(label_text(name, 80), 20)))
             aside = {"received as assigned": _ASIDE[0], "outcome recorded": _ASIDE[1]}.get(stage)
             if aside is not None:
                 said.append(f"({_STAGES[aside]}: {own.loc[aside, 'rounds']:,})")
-            _box(ax, x, y, "\n".join(said), above)
-            above = (x, y)
+            row.append("\n".join(said))
+        texts.append(row)
+    return texts
 
 
-def _box(ax: Axes, x: float, y: float, text: str, above: tuple[float, float] | None = None) -> None:
-    """A text in a frame, with an arrow from the one above."""
-    frame = {"boxstyle": "round,pad=0.3", "facecolor": "none", "edgecolor": grey(ax), "linewidth": 0.7}
-    box = ax.annotate(
-        text,
-        (x, y),
-        ha="center",
-        va="center",
-        fontsize=small(ax),
-        color=ink(ax),
-        bbox=frame,
-        linespacing=1.25,
-    )
-    if above is not None:
-        lines = text.count("\n") + 1
-        reach = 0.5 * 1.25 * lines * small(ax) + 0.4 * small(ax)
-        ax.annotate(
-            "",
-            (x, y),
-            above,
-            arrowprops={
-                "arrowstyle": "-|>",
-                "color": grey(ax),
-                "linewidth": 0.7,
-                "mutation_scale": 6.0,
-                "shrinkA": 2.0 * small(ax),
-                "shrinkB": reach,
-            },
-        )
-    box.set_zorder(3)
+def _boxes(ax: Axes, texts: list[list[str]], heights: FloatArray, gap: float) -> None:
+    """Rows of boxes, each joined to the one above; heights and the gap are shares of that of the axes."""
+    lower = 1.0 - np.cumsum(heights + gap) + 0.5 * gap
+    middle = lower + 0.5 * heights
+    line: dict[str, Any] = {"color": grey(ax), "linewidth": 0.7, "zorder": 1.0}
+    arrow = {"arrowstyle": "-|>", "color": grey(ax), "linewidth": 0.7, "mutation_scale": 6.0}
+    arrow |= {"shrinkA": 0.0, "shrinkB": 0.0}
+    frame = {"boxstyle": "round,pad=0.3", "facecolor": ground(ax), "edgecolor": grey(ax), "linewidth": 0.7}
+    style: dict[str, Any] = {"fontsize": small(ax), "color": ink(ax), "linespacing": 1.25, "zorder": 3.0}
+    for row, (said, y) in enumerate(zip(texts, middle, strict=True)):
+        xs = (np.arange(len(said)) + 0.5) / len(said)
+        bar = lower[row - 1] - 0.5 * gap
+        if row == 1:
+            ax.plot([0.5, 0.5], [middle[0], bar], **line)
+            ax.plot([xs[0], xs[-1]], [bar, bar], **line)
+        for x, text in zip(xs, said, strict=True):
+            if row:
+                above = bar if row == 1 else middle[row - 1]
+                ax.annotate("", (x, lower[row] + heights[row]), (x, above), arrowprops=arrow, zorder=1.0)
+            ax.annotate(text, (x, y), ha="center", va="center", bbox=frame, **style)
+
+
+def _tell_left_out(ax: Axes, table: pd.DataFrame) -> None:
+    """Beside the first box, how many rounds are in the log no more."""
+    for _, row in table[table["stage"] == "left out"].iterrows():
+        style: dict[str, Any] = {"ha": "right", "va": "top", "fontsize": small(ax), "color": grey(ax)}
+        ax.annotate(f"{_STAGES['left out']}:\n{_counted(row)}", (1.0, 1.0), **style)
 
 
 def _table(ax: Axes, table: pd.DataFrame, arms: list[Any], stages: list[str]) -> None:
@@ -298,5 +291,5 @@ def _table(ax: Axes, table: pd.DataFrame, arms: list[Any], stages: list[str]) ->
 def _counted(row: Any) -> str:
     """Rounds, and participants where they are fewer."""
     count, units = int(row["rounds"]), row["units"]
-    few = "" if pd.isna(units) or units == count else f" of {int(units):,} participants"
+    few = "" if pd.isna(units) or units == count else f" ({int(units):,} participants)"
     return f"n = {count:,}{few}"

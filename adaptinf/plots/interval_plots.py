@@ -33,6 +33,7 @@ from adaptinf.plots.interval_rows import (
     row_labels,
     series_of,
     true_values,
+    uncovered,
 )
 from adaptinf.plots.style import (
     arm_label,
@@ -43,6 +44,7 @@ from adaptinf.plots.style import (
     legend_of,
     look,
     quantity,
+    say_uncovered,
 )
 from adaptinf.texts import absent
 
@@ -226,6 +228,7 @@ def forest(
     own.set_xlabel(quantity(names[0] if len(names) == 1 else "estimate", unit))
     if control is not None:
         draw_control(own, arm_label(control))
+    say_uncovered(own, uncovered(results), own=ax is None)
     legend_of(own, handles, legend, grow=ax is None, lift=control is not None)
     return own
 
@@ -441,6 +444,7 @@ def winner(
             style: dict[str, Any] = {"linewidth": 1.1, "linestyle": (0, (1, 1)), "zorder": 0.6}
             own.axvline(part["truth"].iloc[0], color=colour, **style)
     own.set_xlabel(quantity(_asked(table), unit))
+    say_uncovered(own, uncovered(results), own=ax is None)
     legend_of(own, handles if len(parts) > 1 else [], legend, grow=ax is None)
     return own
 

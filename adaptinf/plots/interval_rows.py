@@ -13,7 +13,17 @@ import pandas as pd
 
 from adaptinf.inference.results.fit_results import Results
 from adaptinf.parameters import number_array
-from adaptinf.plots.style import arm_label, grey, ground, label_text, look, one_for_each, prepared, small
+from adaptinf.plots.style import (
+    arm_label,
+    grey,
+    ground,
+    label_text,
+    look,
+    one_for_each,
+    prepared,
+    short_names,
+    small,
+)
 from adaptinf.texts import absent
 from adaptinf.typing import BoolArray, FloatArray
 
@@ -56,6 +66,12 @@ def by_name(
         if not isinstance(value, kinds)
     ]
     return {str(key): value for key, value in given.items() if isinstance(value, kinds)}, problems
+
+
+def uncovered(results: Any) -> list[Any]:
+    """The guarantees of logs whose results use more than private releases."""
+    several = results.values() if isinstance(results, Mapping) else [results]
+    return [one.facts.guarantee for one in several if not one.private]
 
 
 def term_label(one: Results, term: str) -> str:
@@ -137,8 +153,9 @@ def series_of(part: pd.DataFrame, label: str, rows: Any, place: int, *, thin: bo
 def draw_control(ax: Axes, name: str) -> None:
     """Name the line at 0 after the arm that others are compared with, above the axes."""
     ax.axvline(0.0, color=grey(ax), linewidth=0.9, zorder=0.5)
+    [short] = short_names([name], 30)
     ax.annotate(
-        label_text(name, 30),
+        label_text(short),
         (0.0, 1.0),
         xycoords=("data", "axes fraction"),
         xytext=(0.0, 2.0),
@@ -177,7 +194,7 @@ def room(values: Iterable[Any], limits: Any = None, margin: float = 0.06) -> tup
 def row_axes(ax: Axes | None, labels: Sequence[str], series: int) -> Axes:
     """Axes with a labelled row for each of the labels, from top to bottom, in a figure high enough."""
     wrapped = [_wrapped(label) for label in labels]
-    tall = max(0.24, 0.13 * series + 0.04, 0.12 * max(label.count("\n") + 1 for label in wrapped))
+    tall = max(0.24, 0.13 * series + 0.04, 0.125 * max(label.count("\n") + 1 for label in wrapped) + 0.06)
     own = prepared(ax, height=0.55 + tall * len(labels), grid="x")
     own.set_yticks(range(len(labels)), wrapped)
     own.set_ylim(len(labels) - 0.5, -0.5)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +28,7 @@ from adaptinf.plots.style import (
     prepared,
     quantity,
     say_uncovered,
-    small,
+    titled,
 )
 
 if TYPE_CHECKING:
@@ -208,14 +207,12 @@ def means(
         own.set_ylabel(quantity("mean reward" + (" (naive intervals)" if naive else ""), unit))
         stretches(log, every, _STEPS).label(own)
     if single:
-        for own, arm in zip(panels, shown, strict=True):
-            title = textwrap.wrap(label_text(arm_label(arm), 80), 24)
-            own.set_title("\n".join(title), fontsize=small(own), loc="left")
+        titled(panels, [arm_label(arm) for arm in shown])
     else:
         names = [arm_label(arm) for arm in shown]
         name_series(panels[0], lines, names, range(len(shown)), legend, grow=ax is None)
     outer(panels)
-    say_uncovered(panels[0], log.guarantee, own=ax is None)
+    say_uncovered(panels[0], [log.guarantee], own=ax is None)
     return panels[0]
 
 

@@ -16,6 +16,7 @@ from adaptinf.plots.style import (
     BESIDE,
     axes_problem,
     grey,
+    ground,
     label_text,
     look,
     marked_line,
@@ -192,4 +193,5 @@ def _mark(ax: Axes, height: float, ends: tuple[float, float], text: str) -> None
         va="bottom",
         fontsize=0.9 * small(ax),
         color=grey(ax),
+        bbox={"facecolor": ground(ax), "edgecolor": "none", "pad": 0.5, "alpha": 0.7},
     )

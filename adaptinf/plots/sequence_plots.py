@@ -20,6 +20,7 @@ from adaptinf.plots.interval_rows import (
     room,
     row_labels,
     true_values,
+    uncovered,
 )
 from adaptinf.plots.style import (
     arm_label,
@@ -35,7 +36,9 @@ from adaptinf.plots.style import (
     prepared,
     quantity,
     round_axis,
-    small,
+    say_uncovered,
+    short_names,
+    titled,
 )
 
 if TYPE_CHECKING:
@@ -220,10 +223,10 @@ def confidence_sequence(
         own.set_ylim(*ends)
         own.set_ylabel(_asked(table, unit))
         if single:
-            title = "\n".join(textwrap.wrap(label_text(handles[0].get_label(), 80), 24))
-            own.set_title(title, fontsize=small(own), loc="left")
+            titled([own], [_label(parts[places[0]])])
         legend_of(own, [] if single else handles, legend, grow=ax is None)
     outer(axes)
+    say_uncovered(axes[0], uncovered(sequence), own=ax is None)
     return axes[0]
 
 
@@ -233,7 +236,8 @@ def _asked(table: pd.DataFrame, unit: str | None) -> str:
     label = quantity(names[0] if len(names) == 1 else "estimate", unit)
     if control is None:
         return label
-    return "\n".join(textwrap.wrap(f"{label}, less {label_text(arm_label(control), 60)}", 36))
+    [name] = short_names([arm_label(control)], 40)
+    return "\n".join(textwrap.wrap(f"{label}, less {label_text(name)}", 36))
 
 
 def _draw_panel(
@@ -293,18 +297,22 @@ def _ends(parts: list[pd.DataFrame], true: Any, limits: Any) -> tuple[float, flo
 
 def _draw(ax: Axes, part: pd.DataFrame, place: int, ends: tuple[float, float], dated: bool) -> Any:
     shown = look(place)
-    rounds, label = part["round"].to_numpy(), str(part["label"].iloc[0])
+    rounds = part["round"].to_numpy()
     x = part["date"].to_numpy() if dated else rounds
     # infinite limits run off the axes
     far = 10.0 * (ends[1] - ends[0])
     low, high = (part[name].clip(ends[0] - far, ends[1] + far).to_numpy() for name in ("low", "high"))
-    gone = rounds[np.isnan(low) | np.isnan(high)]
-    if gone.size:
-        label = f"{label} (all excluded from round {gone[0]:,})"
     ax.fill_between(x, low, high, color=shown.colour, alpha=0.14, linewidth=0.0)
     for limit in (low, high):
         ax.plot(x, limit, color=shown.colour, linewidth=0.7, linestyle=shown.line)
-    return marked_line(ax, x, part["estimate"], label, place, max(1, len(part) // 6))
+    return marked_line(ax, x, part["estimate"], _label(part), place, max(1, len(part) // 6))
+
+
+def _label(part: pd.DataFrame) -> str:
+    """What a term is called, and from when on nothing is left of it."""
+    label = str(part["label"].iloc[0])
+    gone = part.loc[part[["low", "high"]].isna().any(axis=1), "round"]
+    return f"{label} (all excluded from round {gone.iloc[0]:,})" if len(gone) else label
 
 
 def _draw_truth(ax: Axes, true: Sequence[float], places: Sequence[int]) -> Any:

@@ -9,8 +9,10 @@ to colorblind people (the colours).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -78,39 +80,50 @@ _THEMES: dict[str, dict[str, Any]] = {
 }
 
 
+_width: ContextVar[float] = ContextVar("width", default=COLUMN)
+
+
 @contextmanager
-def theme(name: str) -> Iterator[None]:
-    """Draw the pictures of a block on a light or a dark ground.
+def theme(name: str | None = None, *, width: float | None = None) -> Iterator[None]:
+    """Draw the pictures of a block on a light or a dark ground, or in another width.
 
     Parameters
     ----------
-    name : {"light", "dark"}
-        The colours of the ground, and of text and axes. Those of series are seen on both.
+    name : {"light", "dark"}, optional
+        The colours of the ground, and of text and axes. Those of series are seen on both. By default the
+        colours that matplotlib is set to.
+    width : float, optional
+        Width of figures that pictures make, in inches; by default 3.4, one column of most journals. Grids of
+        panels are 7 inches wide in any case.
 
     Yields
     ------
     None
-        For a ``with`` block. Without one, pictures take the colours that matplotlib is set to.
+        For a ``with`` block.
 
     Raises
     ------
     MissingDependencyError
         If matplotlib is not installed.
     ParameterError
-        If there is no such theme.
+        Listing every argument that is out of range.
 
     Examples
     --------
     >>> import adaptinf as ai
-    >>> with ai.plots.theme("dark"):
+    >>> with ai.plots.theme("dark", width=5.0):
     ...     page, ax = ai.plots.figure()
-    >>> ax.get_facecolor()[:3] == page.get_facecolor()[:3]
-    True
+    >>> ax.get_facecolor()[:3] == page.get_facecolor()[:3], page.get_figwidth()
+    (True, 5.0)
     """
     plots = pyplot("plots.theme")
-    check("plots.theme", name=(name, OneOf(*_THEMES)))
-    with plots.rc_context(_THEMES[name]):
-        yield
+    check("plots.theme", name=(name, OrNone(OneOf(*_THEMES))), width=(width, OrNone(Number(0.5, 100.0))))
+    token = _width.set(_width.get() if width is None else float(width))
+    try:
+        with plots.rc_context({} if name is None else _THEMES[name]):
+            yield
+    finally:
+        _width.reset(token)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +156,7 @@ def pyplot(purpose: str) -> ModuleType:
 
 
 def figure(
-    rows: int = 1, columns: int = 1, *, width: float = COLUMN, height: float | None = None
+    rows: int = 1, columns: int = 1, *, width: float | None = None, height: float | None = None
 ) -> tuple[Figure, Any]:
     """A figure in the style of the pictures, with panels to draw them in.
 
@@ -151,8 +164,8 @@ def figure(
     ----------
     rows, columns : int
         Panels.
-    width : float
-        In inches: 3.4 is one column of most journals, 7 two.
+    width : float, optional
+        In inches: 3.4, the default outside of `plots.theme`, is one column of most journals, 7 two.
     height : float, optional
         In inches; by default 2.2 a row.
 
@@ -181,11 +194,11 @@ def figure(
         "plots.figure",
         rows=(rows, COUNT),
         columns=(columns, COUNT),
-        width=(width, Number(0.5, 100.0)),
+        width=(width, OrNone(Number(0.5, 100.0))),
         height=(height, OrNone(Number(0.5, 100.0))),
     )
     plots = pyplot("plots.figure")
-    size = (float(width), 2.2 * rows if height is None else float(height))
+    size = (_width.get() if width is None else float(width), 2.2 * rows if height is None else float(height))
     # The figure comes before the style: it loads matplotlib's backend, and that of notebooks then has figures
     # be shown by a setting, which the end of the style would take back.
     page: Figure = plots.figure(figsize=size, dpi=_DPI, layout="constrained")
@@ -223,7 +236,7 @@ def panel_grid(count: int, columns: int, height: float) -> list[Axes]:
     """Panels of one new figure with common axes, labelled at the left and at the bottom alone."""
     across = min(columns, count)
     rows = -(-count // across)
-    page, made = figure(rows, across, width=COLUMN if across == 1 else PAGE, height=0.45 + height * rows)
+    page, made = figure(rows, across, width=None if across == 1 else PAGE, height=0.45 + height * rows)
     panels: list[Axes] = list(np.ravel(np.asarray(made, dtype=object)))
     for extra in panels[count:]:
         extra.remove()
@@ -245,10 +258,8 @@ def outer(panels: Sequence[Axes]) -> None:
         return
     page: Any = panels[0].get_figure(root=True)
     size = float(panels[0].yaxis.label.get_fontsize())
-    label = panels[0].get_ylabel()
-    if 0.6 * size * len(label) < 72.0 * page.get_figheight():
-        label = label.replace("\n", " ")
-    page.supylabel(label, fontsize=size)
+    wide = int(72.0 * page.get_figheight() / (0.62 * size))
+    page.supylabel("\n".join(textwrap.wrap(panels[0].get_ylabel(), wide)), fontsize=size)
     for own in panels:
         own.set_ylabel("")
         spec = own.get_subplotspec()
@@ -277,11 +288,11 @@ def ground(ax: Axes) -> str:
     return to_hex(own if own[3] else owner.get_facecolor())
 
 
-def shade(ax: Axes, depth: float) -> str:
-    """A grey between the ground, at 0, and the text of axes, at 1."""
+def shade(ax: Axes, depth: float, colour: str | None = None) -> str:
+    """A colour between the ground, at 0, or another colour, and that of the text of axes, at 1."""
     from matplotlib.colors import to_hex, to_rgb
 
-    below, above = np.array(to_rgb(ground(ax))), np.array(to_rgb(ink(ax)))
+    below, above = np.array(to_rgb(colour or ground(ax))), np.array(to_rgb(ink(ax)))
     red, green, blue = (1.0 - depth) * below + depth * above
     return to_hex((red, green, blue))
 
@@ -314,6 +325,12 @@ def short_names(names: Sequence[Any], most: int = 24) -> list[str]:
     ]
     twice = {text for text in cut if cut.count(text) > 1}
     return [f"{place + 1}: {text[: most - 5]}" if text in twice else text for place, text in enumerate(cut)]
+
+
+def titled(panels: Sequence[Axes], names: Sequence[str]) -> None:
+    """Write the name of each panel above it, in at most three lines."""
+    for own, name in zip(panels, short_names(names, 66), strict=True):
+        own.set_title("\n".join(textwrap.wrap(label_text(name, 99), 24)), fontsize=small(own), loc="left")
 
 
 def quantity(name: str, unit: str | None) -> str:
@@ -354,7 +371,8 @@ def log_axis(ax: Axes, name: str) -> None:
     if low > 1e-4 and high < 1e5 * low and high < 1e6:
         axis.set_major_formatter(FuncFormatter(lambda value, place: f"{value:,.10g}"))
     if high < 100.0 * low:
-        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high > 8.0 * low else tuple(range(1, 10))))
+        steps = (1.0, 2.0, 5.0) if high > 8.0 * low else (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
+        axis.set_major_locator(LogLocator(subs=steps))
 
 
 def marked_line(ax: Axes, x: Any, y: Any, label: str, place: int, every: Any) -> Any:
@@ -377,9 +395,9 @@ def marked_line(ax: Axes, x: Any, y: Any, label: str, place: int, every: Any) ->
     return line
 
 
-def say_uncovered(ax: Axes, guarantee: Any, *, own: bool) -> None:
-    """Write below a picture of a private trial that it shows what the guarantee does not cover."""
-    if guarantee is None or math.isinf(guarantee.epsilon):
+def say_uncovered(ax: Axes, guarantees: Iterable[Any], *, own: bool) -> None:
+    """Write below a picture of private trials that it shows what their guarantees do not cover."""
+    if not any(one is not None and math.isfinite(one.epsilon) for one in guarantees):
         return
     if own:
         page: Any = ax.get_figure(root=True)
@@ -406,6 +424,7 @@ def name_lines(ax: Axes, names: Sequence[str], ends: Sequence[float], places: Se
     moved = apart(heights, 1.2 * size / tall)
     for height, free, (_, name, place) in zip(heights, moved, shown, strict=True):
         colour = ink(ax) if place == INK else look(place).colour
+        grey_text = place >= len(COLOURS)
         ax.annotate(
             label_text(name, 200),
             (1.0, height),
@@ -414,7 +433,7 @@ def name_lines(ax: Axes, names: Sequence[str], ends: Sequence[float], places: Se
             textcoords="axes fraction",
             va="center",
             fontsize=size,
-            color=colour if 0 <= place < len(COLOURS) else shade(ax, 0.6 if place >= 0 else 1.0),
+            color=grey(ax) if grey_text else shade(ax, 0.35, colour),  # small text needs more contrast
             arrowprops={
                 "arrowstyle": "-",
                 "color": colour,

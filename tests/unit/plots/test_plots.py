@@ -37,7 +37,7 @@ from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.log import AdaptiveLog, LogArrays
-from adaptinf.plots.collection_plots import final_bins
+from adaptinf.plots.privacy_plots import final_bins
 from adaptinf.plots.style import label_text, look
 from adaptinf.theory.tradeoff import Frontier
 
@@ -270,44 +270,36 @@ def test_forest_lists_everything_that_is_wrong() -> None:
 # collection
 
 
-def test_allocation_draws_the_shares_so_far() -> None:
+def test_allocation_draws_the_share_of_each_step() -> None:
     action = [0, 1, 1, 0, 1, 1]
-    ax = plots.allocation(log_of(action))
+    ax = plots.allocation(log_of(action), every=2)
     first, second = (line.get_ydata() for line in ax.get_lines())
-    share = np.cumsum(action) / np.arange(1, 7)
-    np.testing.assert_allclose(second, share, rtol=0, atol=1e-15)
-    np.testing.assert_allclose(first, 1.0 - share, rtol=0, atol=1e-15)
-    assert ax.get_lines()[0].get_xdata().tolist() == [1, 2, 3, 4, 5, 6]
-    assert legend(ax) == ["a", "b"]
-
-
-def test_allocation_over_a_window() -> None:
-    action = np.random.default_rng(1).integers(0, 3, 50)
-    ax = plots.allocation(log_of(action, 3), window=7, arms=["c"])
-    [line] = ax.get_lines()
-    expected = [np.mean(action[end - 7 : end] == 2) for end in range(7, 51)]
-    np.testing.assert_allclose(line.get_ydata(), expected, rtol=0, atol=1e-15)
-    assert ax.get_ylabel() == "share of the last 7 pulls"
+    np.testing.assert_array_equal(second, np.repeat([0.5, 0.5, 1.0], 3))
+    np.testing.assert_array_equal(first, np.repeat([0.5, 0.5, 0.0], 3))
+    np.testing.assert_array_equal(ax.get_lines()[0].get_xdata(), [0, 1, 2, 2, 3, 4, 4, 5, 6])
+    assert written(ax) == ["a", "b"]
+    assert ax.get_ylabel() == "share of every 2 rounds"
+    assert legend(plots.allocation(log_of(action), legend="above")) == ["a", "b"]
 
 
 def test_allocation_of_several_logs_has_a_band() -> None:
     table = np.random.default_rng(2).integers(0, 2, (40, 30))
-    ax = plots.allocation((log_of(row) for row in table), band=0.5)
-    shares = np.cumsum(table, axis=1) / np.arange(1, 31)
-    np.testing.assert_allclose(ax.get_lines()[1].get_ydata(), shares.mean(axis=0))
+    ax = plots.allocation((log_of(row) for row in table), band=0.5, every=10)
+    shares = table.reshape(40, 3, 10).mean(axis=2)
+    np.testing.assert_allclose(ax.get_lines()[1].get_ydata()[1::3], shares.mean(axis=0))
     corners = ax.collections[1].get_paths()[0].vertices
     for at, quantile in ((0.25, np.min), (0.75, np.max)):
-        found = [quantile(corners[corners[:, 0] == t, 1]) for t in range(2, 30)]
-        np.testing.assert_allclose(found, np.quantile(shares, at, axis=0)[1:29])
+        found = [quantile(corners[corners[:, 0] == middle, 1]) for middle in (5, 15, 25)]
+        np.testing.assert_allclose(found, np.quantile(shares, at, axis=0))
 
 
-def test_allocation_of_a_long_log_is_drawn_at_some_rounds() -> None:
-    action = np.random.default_rng(3).integers(0, 2, 100_000)
-    line = plots.allocation(log_of(action)).get_lines()[1]
-    rounds = line.get_xdata()
-    assert len(rounds) == 200
-    assert (rounds[0], rounds[-1]) == (1, 100_000)
-    np.testing.assert_allclose(line.get_ydata(), (np.cumsum(action) / np.arange(1, 100_001))[rounds - 1])
+@pytest.mark.parametrize(("rounds", "step"), [(6, 1), (300, 10), (2_000, 100), (100_000, 5_000)])
+def test_allocation_of_a_long_log_has_some_thirty_steps(rounds: int, step: int) -> None:
+    action = np.random.default_rng(3).integers(0, 2, rounds)
+    frame = plots.allocation.frame(log_of(action))
+    own = frame[frame["arm"] == "b"]
+    assert own["end"].tolist() == list(range(step, rounds + 1, step))
+    np.testing.assert_allclose(own["share"], action.reshape(-1, step).mean(axis=1))
 
 
 def test_allocation_refuses_what_does_not_fit_together() -> None:
@@ -316,10 +308,14 @@ def test_allocation_refuses_what_does_not_fit_together() -> None:
     assert "4 problems" in text
     assert "the same arms" in text
     assert "2 to 3" in text
-    assert "at most 2" in refusal(lambda: plots.allocation(one, window=3))
+    assert "at most 2" in refusal(lambda: plots.allocation(one, every=3))
+    assert "needs a log with batches" in refusal(lambda: plots.allocation(one, every="batch"))
+    assert "a column of dates" in refusal(lambda: plots.allocation(one, every="day"))
+    assert "every must be" in refusal(lambda: plots.allocation(one, every="year"))
+    assert "a number of rounds for several logs" in refusal(lambda: plots.allocation([one, one], every="day"))
     assert "no arm 'z'" in refusal(lambda: plots.allocation(one, arms=["z"]))
     assert "there are no logs" in refusal(lambda: plots.allocation([]))
-    assert "must be an AdaptiveLog" in refusal(lambda: plots.allocation("log"))
+    assert "must be an AdaptiveLog, Sums or public part" in refusal(lambda: plots.allocation("log"))
 
 
 def test_propensities_are_means_and_ranges_of_stretches() -> None:
@@ -339,12 +335,12 @@ def test_propensities_of_zero_are_counted_on_a_log_scale() -> None:
     chance = np.array([0.5, 0.0, 0.25, 0.0])
     log = log_of([1, 1, 1, 1], propensity=1 - chance, propensities=np.column_stack([chance, 1 - chance]))
     ax = plots.propensities(log, floor=lambda t: 0.1 / t)
-    assert legend(ax) == ["a (0 in 50.0% of rounds)", "b", "floor"]
+    assert sorted(written(ax)) == ["a (0 in 50.0% of rounds)", "b", "floor"]
     floor = ax.get_lines()[-1]
     np.testing.assert_allclose(floor.get_ydata(), 0.1 / np.arange(1, 5))
     assert ax.get_ylim()[0] == pytest.approx(0.025 / 1.5)
     assert ax.get_xscale() == ax.get_yscale() == "log"
-    assert legend(plots.propensities(log, log_scale=False)) == ["a", "b"]
+    assert legend(plots.propensities(log, log_scale=False, legend="above")) == ["a", "b"]
 
 
 def test_propensities_of_the_chosen_arm_alone() -> None:
@@ -584,7 +580,7 @@ def test_regret_of_replications_by_horizon() -> None:
     corners = ax.collections[0].get_paths()[0].vertices
     at_end = corners[corners[:, 0] == 100.0, 1]
     np.testing.assert_allclose([at_end.min(), at_end.max()], np.quantile(spent[100], [0.05, 0.95]))
-    assert legend(ax) == ["design", "other", "theory"]
+    assert sorted(written(ax)) == ["design", "other", "theory"]
     assert ax.get_ylabel() == "regret (visits)"
     mean = plots.regret(spent, band="mean")
     corners = mean.collections[0].get_paths()[0].vertices
@@ -795,11 +791,11 @@ def test_matplotlib_is_imported_when_a_picture_is_drawn() -> None:
     assert done.stdout.strip() == "False"
 
 
-def test_series_stay_apart_in_grey() -> None:
-    looks = [look(place) for place in range(35)]
-    assert len({(one.colour, one.line) for one in looks}) == 35
-    assert len({(one.marker, one.line) for one in looks}) == 35
-    assert len({one.hatch for one in looks[:7]}) == 7
+def test_eight_series_have_a_colour_and_a_marker_of_their_own() -> None:
+    looks = [look(place) for place in range(8)]
+    assert len({one.colour for one in looks}) == len({one.marker for one in looks}) == 8
+    assert len({one.hatch for one in looks}) == 8
+    assert {look(place).colour for place in range(8, 60)} == {"#808080"}
 
 
 def test_labels_are_drawn_as_they_are(tmp_path: Path) -> None:
@@ -860,7 +856,7 @@ def test_arms_with_numbers_for_labels_are_called_arms() -> None:
         {"x": results(arms=(0, 1, "2 b")), "y": results([0.1], [0.1], arms=("1",), kind="contrast")}
     )
     assert [label.get_text() for label in ax.get_yticklabels()] == ["arm 0", "arm 1", "2 b"]
-    assert legend(plots.allocation(log_of([0, 1]))) == ["a", "b"]
+    assert sorted(written(plots.allocation(log_of([0, 1])))) == ["a", "b"]
 
 
 def test_logs_and_results_draw_themselves() -> None:
@@ -868,7 +864,7 @@ def test_logs_and_results_draw_themselves() -> None:
     sequence = ai.ConfidenceSequence(log).fit(method="empirical-bernstein")
     best = ai.Winner(log).fit()
     pairs = [
-        (log.plot(window=50), plots.allocation(log, window=50)),
+        (log.plot(every=50), plots.allocation(log, every=50)),
         (ai.ArmMeans(log).fit().plot(alpha=0.1), plots.forest(ai.ArmMeans(log).fit(), alpha=0.1)),
         (sequence.plot(terms=["1"]), plots.confidence_sequence(sequence, terms=["1"])),
         (best.plot(), plots.winner(best)),
@@ -881,5 +877,5 @@ def test_logs_and_results_draw_themselves() -> None:
         assert drawn
     _, ax = plots.figure()
     assert log.plot(ax) is ax
-    with pytest.raises(ParameterError, match="window must be at most 300"):
-        log.plot(window=301)
+    with pytest.raises(ParameterError, match="every must be at most 300"):
+        log.plot(every=301)
