@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
+from matplotlib import pyplot
 
 from adaptinf import plots
 from adaptinf.plots.picture_files import drawn
@@ -80,6 +81,7 @@ def _drawn(page: Path, text: str, ending: str) -> list[Path]:
                 files[-1].parent.mkdir(exist_ok=True)
                 owner = names["ax"].get_figure(root=True)
                 files[-1].write_text(_short(drawn(owner, "svg").decode("utf-8")), encoding="utf-8")
+                pyplot.close("all")
             else:
                 with contextlib.redirect_stdout(io.StringIO()), contextlib.chdir(folder):
                     exec(compile(block, "example", "exec"), names)

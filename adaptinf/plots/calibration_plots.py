@@ -207,7 +207,7 @@ def _coverage(
     >>> fit = lambda log: ai.ArmMeans(log).fit()
     >>> found = ai.audit.coverage(ai.designs.Uniform(), environment, fit, 100, 64, rng=0)
     >>> ai.plots.coverage.frame(found)[["label", "nominal"]].to_dict("list")
-    {'label': ['0', '1'], 'nominal': [0.95, 0.95]}
+    {'label': ['sample-mean, 0', 'sample-mean, 1'], 'nominal': [0.95, 0.95]}
     """
     problems = [*problems, *OneOf(*_MEASURES)("measure", measure), *alpha_problems(alpha)]
     given: Any = results

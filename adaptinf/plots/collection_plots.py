@@ -370,7 +370,7 @@ def propensities(
     >>> environment = ai.environments.BernoulliArms([0.3, 0.6])
     >>> log = ai.designs.EpsilonGreedy(exploration=0.2).run(environment, horizon=300, rng=1)
     >>> ax = ai.plots.propensities(log, floor=0.1)
-    >>> ax.get_yscale(), [text.get_text() for text in ax.texts]
+    >>> ax.get_yscale(), sorted(text.get_text() for text in ax.texts)
     ('log', ['arm 0', 'arm 1', 'floor'])
     """
     problems = axes_problem("plots.propensities", ax, legend, BESIDE)

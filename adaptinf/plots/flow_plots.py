@@ -106,8 +106,7 @@ def _flow(problems: list[str], log: Flowing, *, rounds: Any = None) -> pd.DataFr
                 own = reached & (log.arrays.action == code)
                 rows.append((stage, arm, int(own.sum()), _units(log, own)))
     else:
-        counts = _assigned(log)
-        rows += [("assigned", arm, int(count), None) for arm, count in zip(log.arms, counts, strict=True)]
+        rows += [("assigned", arm, count, None) for arm, count in _assigned(log).items()]
     stages, arms, counts, units = zip(*rows, strict=True)
     columns = {"stage": stages, "arm": pd.Series(arms, dtype=object), "rounds": counts}
     return pd.DataFrame({**columns, "units": pd.array(units, dtype="Int64")})
@@ -137,12 +136,11 @@ def _left_out(log: Flowing) -> int:
     return int(parameters.get(LEFT_OUT, 0)) + log.omitted
 
 
-def _assigned(log: Sums | PublicLog) -> Any:
+def _assigned(log: Sums | PublicLog) -> dict[Any, int]:
     """Rounds of each arm where they are known; none where a guarantee does not cover them."""
     if isinstance(log, Sums):
-        return log.cells.pulls.sum(axis=0)
-    pulls = log.facts.get("pulls")
-    return [pulls[arm] for arm in log.arms] if pulls is not None else []
+        return dict(zip(log.arms, log.cells.pulls.sum(axis=0).astype(int).tolist(), strict=True))
+    return dict(log.facts.get("pulls", {}))
 
 
 def _units(log: Flowing, own: BoolArray) -> Any:

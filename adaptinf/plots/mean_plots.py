@@ -34,6 +34,8 @@ from adaptinf.plots.style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from adaptinf.typing import BoolArray
+
 
 # Arms that one panel shows, and steps of them: the intervals of more hide one another.
 _TOGETHER, _STEPS = 3, 20
@@ -59,12 +61,14 @@ def _means(
     DataFrame
         One row per arm and stretch. `start` and `end`: dates, halves between the numbers of batches, or the
         rounds before it and at its end; `arm`; `pulls`; `mean`, `low` and `high`, NaN where the rounds tell
-        none; `estimator`; `valid`: whether the interval is, for data that were gathered adaptively.
+        none; `estimator`, and `validity` of the interval, as of a result.
 
     Raises
     ------
     ParameterError
         Listing everything that does not fit.
+    InvalidForLog
+        If no estimator of means is valid for the log.
 
     Examples
     --------
@@ -73,7 +77,7 @@ def _means(
     >>> log = ai.designs.Thompson(floor=0.2).run(environment, horizon=400, rng=1)
     >>> frame = ai.plots.means.frame(log, every=200)
     >>> frame[["end", "arm", "mean"]].round(2).to_dict("list")
-    {}
+    {'end': [200.0, 400.0, 200.0, 400.0], 'arm': [0, 0, 1, 1], 'mean': [0.33, 0.32, 0.59, 0.63]}
     """
     given: Any = log
     if not isinstance(given, AdaptiveLog):
@@ -82,38 +86,44 @@ def _means(
     refuse("plots.means", [*problems, *alpha_problems(alpha), *every_problem(every, log)])
     shown = chosen_arms("plots.means", arms, log)
     steps = stretches(log, every, _STEPS)
-    parts = []
+    parts, refused = [], []
     for place, (start, end) in enumerate(zip(steps.start, steps.end, strict=True)):
         keep = steps.place == place
-        part = _in_stretch(log, keep, shown, alpha)
+        part = _counted(log, keep, shown)
+        try:
+            part = _estimated(log, keep, part, alpha)
+        except InvalidForLog as error:
+            refused.append(error)
         parts.append(part.assign(start=start, end=end))
+    if len(refused) == len(parts):
+        raise refused[0]
     table = pd.concat(parts, ignore_index=True)
     order = {str(arm): place for place, arm in enumerate(shown)}
     ranks = table["arm"].map(lambda arm: order[str(arm)])
-    names = ["start", "end", "arm", "pulls", "mean", "low", "high", "estimator", "valid"]
+    names = ["start", "end", "arm", "pulls", "mean", "low", "high", "estimator", "validity"]
     sorted_table: pd.DataFrame = table.loc[ranks.sort_values(kind="stable").index, names]
     return sorted_table.reset_index(drop=True)
 
 
-def _in_stretch(log: AdaptiveLog, keep: Any, arms: list[Any], alpha: float) -> pd.DataFrame:
-    """Means of the arms that had some of the rounds, by the method that is the default for them."""
+def _counted(log: AdaptiveLog, keep: BoolArray, arms: list[Any]) -> pd.DataFrame:
+    """The rounds that each arm had among some, and no means yet; keep (T,)."""
     action = log.arrays.action[keep]
     pulls = [int((action == log.arms.index(arm)).sum()) for arm in arms]
-    seen = [arm for arm, count in zip(arms, pulls, strict=True) if count]
     frame = pd.DataFrame({"arm": pd.Series(arms, dtype=object), "pulls": pulls})
-    frame = frame.assign(mean=np.nan, low=np.nan, high=np.nan, estimator="", valid=False)
-    if not seen:
+    return frame.assign(mean=np.nan, low=np.nan, high=np.nan, estimator="", validity="")
+
+
+def _estimated(log: AdaptiveLog, keep: BoolArray, frame: pd.DataFrame, alpha: float) -> pd.DataFrame:
+    """Means of the arms that had some of the rounds, by the method that is the default for these."""
+    seen = (frame["pulls"] > 0).to_numpy()
+    if not seen.any():
         return frame
-    try:
-        found = ArmMeans(log, seen, rounds=keep).fit()
-    except InvalidForLog:
-        return frame
-    rows = [place for place, count in enumerate(pulls) if count]
+    found = ArmMeans(log, frame.loc[seen, "arm"].tolist(), rounds=keep).fit()
     limits = found.conf_int(alpha)
     numbers = {"mean": found.estimate, "low": limits["low"].to_numpy(), "high": limits["high"].to_numpy()}
     for name, values in numbers.items():
-        frame.loc[rows, name] = values
-    return frame.assign(estimator=found.estimator, valid=found.validity != "not valid")
+        frame.loc[seen, name] = values
+    return frame.assign(estimator=found.estimator, validity=found.validity)
 
 
 @draws(_means)
@@ -162,6 +172,8 @@ def means(
         If matplotlib is not installed.
     ParameterError
         Listing everything that does not fit.
+    InvalidForLog
+        If no estimator of means is valid for the log.
 
     See Also
     --------
@@ -169,8 +181,7 @@ def means(
 
     Notes
     -----
-    Each step is analysed alone, by ``ArmMeans(log, rounds=...).fit()``, whose default is valid for adaptive
-    logs with propensities; where it is not valid the axis says naive. Each interval holds by itself: of 20
+    Each step is analysed alone, by ``ArmMeans(log, rounds=...).fit()``. Each interval holds by itself: of 20
     steps one is expected to miss its mean. A step in which an arm has no round, or too few for an interval,
     has none. Rewards of a private trial are not covered by its guarantee.
 
@@ -200,11 +211,10 @@ def means(
         for place, (part, arm) in enumerate(zip(parts, shown, strict=True))
     ]
     ends = _ends(table, limits)
-    naive = not table.loc[table["mean"].notna(), "valid"].all()
     for own in panels:
         own.set_xlim(table["start"].min(), table["end"].max())
         own.set_ylim(*ends)
-        own.set_ylabel(quantity("mean reward" + (" (naive intervals)" if naive else ""), unit))
+        own.set_ylabel(quantity("mean reward", unit))
         stretches(log, every, _STEPS).label(own)
     if single:
         titled(panels, [arm_label(arm) for arm in shown])

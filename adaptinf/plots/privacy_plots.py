@@ -61,8 +61,8 @@ def _partition(problems: list[str], trial: AdaptiveLog | Results, *, at: float =
     Returns
     -------
     DataFrame
-        One row per bin: its ends `low_x1` and `high_x1`, and of a second coordinate, by the names of the
-        coordinates; `left`, the number of arms, and `arms`, a tuple of them.
+        One row per bin: its ends `low_x1` and `high_x1`, of a second coordinate `low_x2` and `high_x2`, by
+        the names of the coordinates; `left`, the number of arms, and `arms`, a tuple of them.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def _partition(problems: list[str], trial: AdaptiveLog | Results, *, at: float =
     >>> design = ai.designs.LDPBandit(epsilon=8.0, check_every=50)
     >>> log = design.run(ai.environments.SmoothArms(), horizon=20_000, rng=0)
     >>> ai.plots.partition.frame(log).columns.tolist()
-    ['low_x1', 'high_x1', 'left', 'arms']
+    ['low_x1', 'high_x1', 'low_x2', 'high_x2', 'left', 'arms']
     """
     problems = [*problems, *UNIT("at", at)]
     kinds = {estimand.kind for estimand in trial.estimands} if isinstance(trial, Results) else set()

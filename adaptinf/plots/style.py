@@ -113,7 +113,7 @@ def theme(name: str | None = None, *, width: float | None = None) -> Iterator[No
     >>> import adaptinf as ai
     >>> with ai.plots.theme("dark", width=5.0):
     ...     page, ax = ai.plots.figure()
-    >>> ax.get_facecolor()[:3] == page.get_facecolor()[:3], page.get_figwidth()
+    >>> ax.get_facecolor()[:3] == page.get_facecolor()[:3], float(page.get_figwidth())
     (True, 5.0)
     """
     plots = pyplot("plots.theme")
@@ -324,7 +324,10 @@ def short_names(names: Sequence[Any], most: int = 24) -> list[str]:
         for text in texts
     ]
     twice = {text for text in cut if cut.count(text) > 1}
-    return [f"{place + 1}: {text[: most - 5]}" if text in twice else text for place, text in enumerate(cut)]
+    return [
+        f"{place + 1}: {text[: most - 6]}…" if short in twice else short
+        for place, (text, short) in enumerate(zip(texts, cut, strict=True))
+    ]
 
 
 def titled(panels: Sequence[Axes], names: Sequence[str]) -> None:
