@@ -20,10 +20,10 @@ from adaptinf.log.traits import LEFT_OUT
 from adaptinf.parameters import refuse
 from adaptinf.plots.frames import draws
 from adaptinf.plots.style import (
-    COLUMN,
     PAGE,
     arm_label,
     axes_problem,
+    column,
     figure,
     grey,
     ground,
@@ -201,7 +201,7 @@ def flow(log: Flowing, ax: Axes | None = None, *, rounds: Any = None) -> Axes:
     texts = _texts(table, arms, stages) if boxed else []
     heights = [_LINE * max(text.count("\n") + 1 for text in row) + _PAD for row in texts]
     height = sum(heights) + _GAP * len(heights) if boxed else 0.16 * (len(arms) + 3)
-    width = min(PAGE, max(COLUMN, 1.35 * len(arms))) if boxed else min(PAGE, 1.6 + 0.85 * len(stages))
+    width = max(column(), min(PAGE, 1.35 * len(arms))) if boxed else min(PAGE, 1.6 + 0.85 * len(stages))
     own: Axes = figure(width=width, height=height)[1] if ax is None else ax
     own.set_axis_off()
     own.set_xlim(0.0, 1.0)

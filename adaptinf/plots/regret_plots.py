@@ -27,6 +27,7 @@ from adaptinf.plots.style import (
     prepared,
     quantity,
     round_axis,
+    shade,
     small,
 )
 from adaptinf.theory.tradeoff import Frontier
@@ -474,6 +475,6 @@ def _draw_points(ax: Axes, table: pd.DataFrame, name: str, place: int) -> Any:
             xytext=(3.0, 3.0),
             textcoords="offset points",
             fontsize=0.9 * small(ax),
-            color=shown.colour,
+            color=shade(ax, 0.35, shown.colour),
         )
     return drawn

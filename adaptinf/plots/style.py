@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 COLUMN, PAGE = 3.4, 7.0
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#5D3FD3", "#B2182B")
 """Six of Okabe and Ito, and two as far from these as they are from each other, in three kinds of sight."""
-_BEYOND = "#808080"
+GREY = "#6e6e6e"
+"""Of series without a colour of their own, and of what others are compared with on a light ground."""
 INK = -1
 """The place of what is no series: it has the colour of text."""
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -139,7 +140,7 @@ class Look:
 def look(place: int) -> Look:
     """How the series in some place is drawn."""
     return Look(
-        COLOURS[place] if place < len(COLOURS) else _BEYOND,
+        COLOURS[place] if place < len(COLOURS) else GREY,
         _MARKERS[place % len(_MARKERS)],
         _LINES[place % len(_LINES)],
         _HATCHES[place % len(_HATCHES)],
@@ -198,12 +199,17 @@ def figure(
         height=(height, OrNone(Number(0.5, 100.0))),
     )
     plots = pyplot("plots.figure")
-    size = (_width.get() if width is None else float(width), 2.2 * rows if height is None else float(height))
+    size = (column() if width is None else float(width), 2.2 * rows if height is None else float(height))
     # The figure comes before the style: it loads matplotlib's backend, and that of notebooks then has figures
     # be shown by a setting, which the end of the style would take back.
     page: Figure = plots.figure(figsize=size, dpi=_DPI, layout="constrained")
     with plots.rc_context(_STYLE):
         return page, page.subplots(rows, columns)
+
+
+def column() -> float:
+    """The width of a figure that a picture makes, in inches."""
+    return _width.get()
 
 
 def axes_problem(subject: str, ax: Any, legend: str = "none", places: Sequence[Any] = LEGENDS) -> list[str]:
@@ -462,7 +468,7 @@ def name_series(
     if others:
         from matplotlib.lines import Line2D
 
-        handles.append(Line2D([], [], color=_BEYOND, linewidth=1.3, label=f"{len(others)} others"))
+        handles.append(Line2D([], [], color=GREY, linewidth=1.3, label=f"{len(others)} others"))
     legend_of(ax, handles, where, grow=grow)
 
 

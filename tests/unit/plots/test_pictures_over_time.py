@@ -126,7 +126,7 @@ def test_eight_arms_have_a_colour_and_all_have_their_name() -> None:
     coloured = {name for name, colour in names.items() if colour.upper() in {one.upper() for one in COLOURS}}
     assert coloured == {f"v{arm}" for arm in range(12, 20)}  # those with the most rounds
     assert len({names[name] for name in coloured}) == 8
-    assert {names[name] for name in set(names) - coloured} == {"#808080"}
+    assert {names[name] for name in set(names) - coloured} == {"#6e6e6e"}
     ax.figure.canvas.draw()
     boxes = sorted((Text.get_window_extent(text) for text in ax.texts), key=lambda box: box.y0)
     assert all(low.y1 <= high.y0 + 1.0 for low, high in itertools.pairwise(boxes))

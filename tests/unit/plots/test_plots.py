@@ -795,7 +795,7 @@ def test_eight_series_have_a_colour_and_a_marker_of_their_own() -> None:
     looks = [look(place) for place in range(8)]
     assert len({one.colour for one in looks}) == len({one.marker for one in looks}) == 8
     assert len({one.hatch for one in looks}) == 8
-    assert {look(place).colour for place in range(8, 60)} == {"#808080"}
+    assert {look(place).colour for place in range(8, 60)} == {"#6e6e6e"}
 
 
 def test_labels_are_drawn_as_they_are(tmp_path: Path) -> None:
