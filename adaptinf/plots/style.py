@@ -429,7 +429,9 @@ def name_lines(ax: Axes, names: Sequence[str], ends: Sequence[float], places: Se
     owner: Any = ax.get_figure(root=True)
     tall = 72.0 * owner.get_figheight() * ax.get_position().height
     to_share, left = ax.transData + ax.transAxes.inverted(), ax.get_xlim()[0]
-    heights = np.array([to_share.transform((left, end))[1] for end, _, _ in shown])
+    with np.errstate(divide="ignore"):
+        heights = np.array([to_share.transform((left, end))[1] for end, _, _ in shown])
+    heights = np.clip(heights, 0.0, 1.0)  # a line may end beyond the axis, as 0 does on a log scale
     moved = apart(heights, 1.2 * size / tall)
     for height, free, (_, name, place) in zip(heights, moved, shown, strict=True):
         colour = ink(ax) if place == INK else look(place).colour

@@ -341,6 +341,9 @@ def test_propensities_of_zero_are_counted_on_a_log_scale() -> None:
     assert ax.get_ylim()[0] == pytest.approx(0.025 / 1.5)
     assert ax.get_xscale() == ax.get_yscale() == "log"
     assert legend(plots.propensities(log, log_scale=False, legend="above")) == ["a", "b"]
+    [name] = [text for text in ax.texts if text.get_text().startswith("a")]
+    assert name.xy == (1.0, 0.0)  # the line ends at 0, below the axis
+    ax.figure.canvas.draw()
 
 
 def test_propensities_of_the_chosen_arm_alone() -> None:
