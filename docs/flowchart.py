@@ -2,7 +2,8 @@
 
     python docs/flowchart.py
 
-writes figures/recommend.svg. A test draws it again, and asks `recommend` about a log for every answer.
+writes figures/recommend.svg, and recommend_dark.svg for dark screens. A test draws them again, and asks
+`recommend` about a log for every answer.
 """
 
 from __future__ import annotations
@@ -60,13 +61,22 @@ text {{ fill: #1a1a1a; text-anchor: middle; }}
 .small, .reply {{ font-size: {SMALL}px; }}
 .question {{ fill: #ffffff; stroke: #1a1a1a; stroke-width: 1.5; }}
 .answer {{ fill: #e3eff9; stroke: #0072b2; stroke-width: 1.5; }}
-.way {{ fill: none; stroke: #1a1a1a; stroke-width: 1.5; marker-end: url(#head); }}"""
+.way {{ fill: none; stroke: #1a1a1a; stroke-width: 1.5; marker-end: url(#head); }}
+#head path {{ fill: #1a1a1a; }}"""
+_DARK = {"#1a1a1a": "#cfd0d0", "#ffffff": "#131416", "#e3eff9": "#10283c"}
 
 
 def alternative() -> str:
     """The picture in words."""
     told = [f"{' '.join(one.question)} If {one.turn}: {'; '.join(one.answer)}." for one in STEPS]
     return " ".join([*told, f"Else: {'; '.join(LAST)}."])
+
+
+def on_dark(picture: str) -> str:
+    """The picture for dark screens."""
+    for light, dark in _DARK.items():
+        picture = picture.replace(light, dark)
+    return picture
 
 
 def drawn() -> str:
@@ -125,6 +135,7 @@ def _text(x: int, y: int, line: str, kind: str) -> str:
 
 
 if __name__ == "__main__":
-    place = Path(__file__).parent / "figures" / "recommend.svg"
-    place.write_text(drawn(), encoding="utf-8")
-    print(place)
+    folder = Path(__file__).parent / "figures"
+    for name, picture in {"recommend": drawn(), "recommend_dark": on_dark(drawn())}.items():
+        (folder / f"{name}.svg").write_text(picture, encoding="utf-8")
+        print(folder / f"{name}.svg")

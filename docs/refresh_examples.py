@@ -62,6 +62,8 @@ def _output(language: str, content: str, names: dict[str, Any]) -> str:
     with contextlib.redirect_stdout(printed):
         if language == "python":
             exec(compile(content, "example", "exec"), names)
+            if "matplotlib.pyplot" in sys.modules:
+                sys.modules["matplotlib.pyplot"].close("all")  # nobody looks at them
         elif language == "bash" and content.startswith("adaptinf ") and main(shlex.split(content)[1:]):
             raise RuntimeError(f"this command failed:\n{content}")
     return printed.getvalue()

@@ -101,8 +101,12 @@ def test_what_stands_below_the_answers() -> None:
 
 
 def test_the_picture_is_that_of_the_script(flowchart: ModuleType) -> None:
-    drawn = (DOCS / "figures" / "recommend.svg").read_text(encoding="utf-8")
-    assert drawn == flowchart.drawn(), "run python docs/flowchart.py"
+    light, dark = (
+        (DOCS / "figures" / f"recommend{end}.svg").read_text(encoding="utf-8") for end in ("", "_dark")
+    )
+    assert light == flowchart.drawn(), "run python docs/flowchart.py"
+    assert dark == flowchart.on_dark(light)
+    assert not {"#1a1a1a", "#ffffff"} & set(dark.replace(";", " ").replace('"', " ").split())
     assert "](figures/recommend.svg)" in (DOCS / "choosing.md").read_text(encoding="utf-8")
 
 
