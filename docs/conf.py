@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import html
+import inspect
 import re
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +120,17 @@ def _plain_captions(app: Sphinx, page: str, template: str, context: dict[str, An
     context[name] = context.get(name, "").replace(' role="heading"', "")
 
 
+def _describe_frame(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """The reference of a picture says which columns its frame has, and what the frame takes."""
+    frame = getattr(obj, "frame", None)
+    if what == "function" and callable(frame):
+        text = inspect.cleandoc(frame.__doc__ or "")
+        columns = textwrap.dedent(text.partition("DataFrame\n")[2].partition("\n\nRaises")[0])
+        taken = ", ".join(inspect.signature(frame).parameters)
+        call = f"{obj.__name__}.frame({taken})"
+        lines += ["", f".. rubric:: {call}", "", *columns.splitlines(), ""]
+
+
 class DarkFigures(SphinxTransform):
     """A figure that has a sister for dark screens, name_dark.svg, gives way to it there."""
 
@@ -140,6 +153,7 @@ class DarkFigures(SphinxTransform):
 def setup(app: Sphinx) -> None:
     app.add_transform(IndexEntriesOfSections)
     app.add_transform(DarkFigures)
+    app.connect("autodoc-process-docstring", _describe_frame, priority=900)  # after numpydoc
     app.connect("doctree-resolved", _whole_numbers)
     app.connect("html-page-context", _plain_captions, priority=900)  # after the theme has made the side bar
     # MathML that browsers draw themselves: pages are whole without a network.
