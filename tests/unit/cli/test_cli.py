@@ -452,12 +452,6 @@ def test_a_command_that_is_misspelt_is_guessed(run: Run) -> None:
     assert "did you mean 'assign'?" in run("trial", "asign", "trial.db")[2]
 
 
-def test_demo_prints_the_report_for_the_seed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("adaptinf.cli.demonstration.run_demo", lambda rng: f"report of seed {rng}")
-    assert run("demo") == (0, "report of seed 0\n", "")
-    assert run("demo", "--rng", "5") == (0, "report of seed 5\n", "")
-
-
 def loaded_after(*arguments: str) -> set[str]:
     """Packages that a command imports, in a process of its own."""
     code = (
