@@ -25,15 +25,14 @@ def add_demo(commands: Any, short: str) -> None:
         short=short,
         opening="Simulate three experiments whose truth is known, analyse each by a textbook and by "
         "adaptinf, and write a report of one of them.",
-        examples=("adaptinf demo", "adaptinf demo --rng 1 --report late_page.html --no-open"),
+        examples=("adaptinf demo", "adaptinf demo --rng 1 --trials 100 --report late_page.html"),
     )
-    parser.add_argument("--rng", type=seed, default=0, metavar="SEED", help="seed of the simulations (0)")
+    parser.add_argument("--rng", type=seed, default=3, metavar="SEED", help="seed of the simulations (3)")
     parser.add_argument(
         "--trials",
         type=int,
         metavar="NUMBER",
-        help="simulate so many trials of each experiment now (150 of two of them, and one of the first, "
-        "whose 500 trials were run beforehand)",
+        help="simulate so many trials of each experiment now, in place of the 500 that were run beforehand",
     )
     parser.add_argument(
         "--report", type=path_of, metavar="FILE", help="name of the report (.html); a new folder by default"

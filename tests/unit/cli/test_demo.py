@@ -102,18 +102,20 @@ def test_a_tally_has_its_errors() -> None:
 def test_tallies_made_beforehand_are_those_of_the_page() -> None:
     page = (PAGES / "from_statsmodels.md").read_text(encoding="utf-8")
     assert "Thompson(floor=0.05).logs(equal, 1_000, 500, rng=3)" in page
-    textbook, adaptinf = shown.BANDIT_TALLIES
+    textbook, adaptinf = shown.EXPERIMENTS[0].recorded
     printed = f"{{'t test': '{textbook.missed / 500:.3f}', 'Contrast': '{adaptinf.missed / 500:.3f}'}}"
     assert printed in page
 
 
 @pytest.mark.slow
-def test_tallies_made_beforehand_come_out_again() -> None:
-    pairs = list(shown.bandit_trials(3, 500))
-    for kept, kind in zip(shown.BANDIT_TALLIES, ("textbook", "adaptinf"), strict=True):
+@pytest.mark.parametrize("one", shown.EXPERIMENTS, ids=lambda one: one.title)
+def test_tallies_made_beforehand_come_out_again(one: shown.Experiment) -> None:
+    pairs = list(one.simulated(3, shown.RECORDED))
+    for kept, kind in zip(one.recorded, ("textbook", "adaptinf"), strict=True):
         found = Tally.of(getattr(pair, kind) for pair in pairs)
         assert (found.trials, found.missed) == (kept.trials, kept.missed)
-        assert (found.median, found.spread) == pytest.approx((kept.median, kept.spread), abs=5e-5)
+        assert found.median == pytest.approx(kept.median, abs=5e-6)
+        assert found.spread == pytest.approx(kept.spread, abs=5e-5)
 
 
 def rounded(answer: Answer) -> tuple[str, ...]:
@@ -132,13 +134,12 @@ def test_the_text_shows_the_numbers_of_the_trials(text: str) -> None:
     assert "run beforehand" not in text
 
 
-def test_the_text_says_which_trials_were_run_beforehand(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shown, "LIVE_TRIALS", 2)
+def test_the_text_says_which_trials_were_run_beforehand() -> None:
     text = demonstration(rng=0)
-    assert text.count("500 trials, run beforehand") == 1
+    assert text.count("500 trials, run beforehand") == 3
     assert re.search(r"textbook.* 7\.6% ± 1\.2  -0\.27 ± 0\.31$", text, re.M)
     assert re.search(r"adaptinf.* 3\.6% ± 0\.9  -0\.20 ± 0\.29$", text, re.M)
-    assert text.count("  2 trials") == 2
+    assert text.endswith("live: adaptinf demo --rng 3 --trials 500")
 
 
 def test_the_text_has_80_columns(text: str) -> None:
@@ -174,7 +175,7 @@ def test_the_report_is_of_the_first_trial(run: Run, tmp_path: Path) -> None:
     assert (code, err) == (0, "")
     assert out.endswith(f"\nThe report: {page}\n")
     assert "<h1>A page that came late</h1>" in page.read_text(encoding="utf-8")
-    [pair] = shown.late_trials(0, 1)
+    [pair] = shown.late_trials(3, 1)
     assert f"{pair.adaptinf.estimate:.4f}" in out
 
 
