@@ -2,8 +2,9 @@
 
     python docs/figures.py docs/plots.md README.md
 
-README's picture is drawn by `front`. Elsewhere a line ``![...](figures/name.svg)`` writes figures/name.svg beside the page, with coordinates to a hundredth
-of a point. The same command writes the same bytes, with the same versions of matplotlib and NumPy.
+A line ``![...](figures/name.svg)`` writes figures/name.svg beside the page, with coordinates to a hundredth
+of a point. The same command writes the same bytes, with the same versions of matplotlib and NumPy. The picture
+of README and of the first page is drawn by `front`.
 """
 
 from __future__ import annotations

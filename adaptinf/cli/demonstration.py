@@ -31,6 +31,13 @@ _OPENING = (
     "error of the simulation."
 )
 
+_CALLS = """\
+The first trial of the second experiment in Python, from its sums by week:
+
+    result = ai.Contrast(sums, treatment="new", control="old").fit()
+    print(result.sentence(), result.summary(), sep="\\n\\n")
+    ai.report(result, "late_page.html", log=sums)"""
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -228,11 +235,11 @@ def demonstration(rng: int, trials: int | None = None) -> str:
 
 
 def write_report(place: Path, rng: int) -> str:
-    """Write a report of the late page's first trial, and say what it found."""
+    """Write a report of the late page's first trial, and show the calls and what they print."""
     sums = late_page(next(_generators(rng, 1, 1)))
     result = Contrast(sums, treatment="new", control="old").fit()
     report(result, place, log=sums, title="A page that came late")
-    return str(result)
+    return f"{_CALLS}\n\n{_wrapped(result.sentence())}\n\n{result}"
 
 
 def _table(pairs: list[Pair], recorded: tuple[Tally, Tally] | None) -> str:
