@@ -3,8 +3,8 @@
     python docs/figures.py docs/plots.md README.md
 
 A line ``![...](figures/name.svg)`` writes figures/name.svg beside the page, with coordinates to a hundredth
-of a point. The same command writes the same bytes, with the same versions of matplotlib and NumPy. The picture
-of README and of the first page is drawn by `front`.
+of a point. The same command writes the same bytes, with the same versions of matplotlib and NumPy. The
+picture of README and of the first page is drawn by `front`.
 """
 
 from __future__ import annotations
