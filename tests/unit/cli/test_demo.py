@@ -166,7 +166,7 @@ def test_progress_shows_on_a_terminal_only(
     terminal = Terminal()
     monkeypatch.setattr("sys.stderr", terminal)
     demonstration(0, 1)
-    assert "67%" in terminal.getvalue()
+    assert "  0%|" in terminal.getvalue()
 
 
 def test_the_report_is_of_the_first_trial(run: Run, tmp_path: Path) -> None:
