@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import astuple, dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
+from adaptinf.cli.grammar import wrapped
 from adaptinf.designs import Thompson
 from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.results.fit_results import Results
@@ -217,7 +217,9 @@ RECORDED = 500
 
 def demonstration(rng: int, trials: int | None = None) -> str:
     """What the experiments show: the first trial by a seed; and `trials` of them, or the `RECORDED` ones."""
-    parts = [f"Three experiments that a textbook analysis gets wrong\n{'=' * _WIDTH}\n{_wrapped(_OPENING)}"]
+    parts = [
+        f"Three experiments that a textbook analysis gets wrong\n{'=' * _WIDTH}\n{wrapped(_OPENING, '')}"
+    ]
     # A progress bar goes to standard error where that is a terminal.
     bar_format = "{percentage:3.0f}%|{bar}|"
     count = trials or 1
@@ -228,7 +230,7 @@ def demonstration(rng: int, trials: int | None = None) -> str:
                 pairs.append(pair)
                 bar.update()
             table = _table(pairs, None if trials else one.recorded)
-            parts.append(f"{number}. {one.title}\n{_wrapped(one.story)}\n\n{one.question}\n{table}")
+            parts.append(f"{number}. {one.title}\n{wrapped(one.story, '')}\n\n{one.question}\n{table}")
     if not trials:
         parts.append(f"The {RECORDED} trials again, live: adaptinf demo --rng 3 --trials {RECORDED}")
     return "\n\n".join(parts)
@@ -239,7 +241,7 @@ def write_report(place: Path, rng: int) -> str:
     sums = late_page(next(_generators(rng, 1, 1)))
     result = Contrast(sums, treatment="new", control="old").fit()
     report(result, place, log=sums, title="A page that came late")
-    return f"{_CALLS}\n\n{_wrapped(result.sentence())}\n\n{result}"
+    return f"{_CALLS}\n\n{wrapped(result.sentence(), '')}\n\n{result}"
 
 
 def _table(pairs: list[Pair], recorded: tuple[Tally, Tally] | None) -> str:
@@ -266,7 +268,3 @@ def _first(answer: Answer) -> tuple[str, str, str]:
 
 def _line(name: str, estimate: str, interval: str, truth: str, missed: str, error: str) -> str:
     return f"{name:20}{estimate:>9}{interval:>15}{truth:>7}{missed:>15}{error:>14}"
-
-
-def _wrapped(text: str) -> str:
-    return textwrap.fill(text, _WIDTH, break_on_hyphens=False)

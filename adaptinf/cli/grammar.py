@@ -102,11 +102,11 @@ def add_command(
     return parser
 
 
-def wrapped(line: str) -> str:
-    """A line of an answer in 80 columns, further lines below it indented by two more."""
-    indent = line[: len(line) - len(line.lstrip())]
+def wrapped(line: str, indent: str = "  ") -> str:
+    """A line of an answer in 80 columns, further lines indented as it is and by some more."""
+    own = line[: len(line) - len(line.lstrip())]
     return textwrap.fill(
-        line, _ANSWER, subsequent_indent=f"{indent}  ", break_on_hyphens=False, break_long_words=False
+        line, _ANSWER, subsequent_indent=own + indent, break_on_hyphens=False, break_long_words=False
     )
 
 
