@@ -576,6 +576,17 @@ def test_rows_that_stand_in_a_file_twice_are_told(path: str, run: Run, tmp_path:
     assert not says(out, COPIES)
 
 
+def test_the_sentence_of_two_arms_says_once_that_there_are_cautions(run: Run, tmp_path: Path) -> None:
+    file = str(mismatched(tmp_path / "srm.csv"))
+    plain = " ".join(run("analyze", file, *COLUMNS)[1].split())
+    assert plain.startswith(
+        "Undecided whether B or A has the higher mean y: difference 0.0040 (95% interval "
+    )
+    assert plain.count("Read the cautions first.") == 1
+    found = json.loads(run("analyze", file, *COLUMNS, "--format", "json")[1])["sentence"]
+    assert plain.startswith(found)
+
+
 def test_sums_of_such_a_log_say_it_too(run: Run, tmp_path: Path) -> None:
     frame = pd.read_csv(mismatched(tmp_path / "srm.csv")).assign(batch=0)
     sums = ai.aggregate(frame, action="arm", reward="y", batch="batch", propensities="propensity_{arm}")
