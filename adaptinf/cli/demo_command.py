@@ -7,6 +7,7 @@ import os
 import sys
 import tempfile
 import webbrowser
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,8 @@ def demo(arguments: argparse.Namespace) -> int:
     print(demonstration(arguments.rng, arguments.trials))
     page = arguments.report or Path(tempfile.mkdtemp(prefix="adaptinf-demo-")) / "late_page.html"
     print(f"\n{write_report(page, arguments.rng)}\n\nThe report: {visible(str(page))}")
+    if find_spec("matplotlib") is None:
+        print('Its pictures need matplotlib, which comes with: pip install -e ".[plots]"')
     if not arguments.no_open and _watched():
         webbrowser.open(page.resolve().as_uri())
     return DONE

@@ -188,6 +188,14 @@ def test_without_a_name_the_report_is_in_a_folder_of_its_own(
     assert (code, out.splitlines()[-1]) == (0, f"The report: {page}")
 
 
+def test_a_report_without_pictures_says_what_they_need(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("adaptinf.cli.demo_command.find_spec", lambda name: None)
+    _, out, _ = run("demo", "--trials", "1", "--report", str(tmp_path / "late.html"))
+    assert out.endswith('Its pictures need matplotlib, which comes with: pip install -e ".[plots]"\n')
+
+
 def test_wrong_arguments_are_listed_before_anything_runs(run: Run, tmp_path: Path) -> None:
     code, out, err = run("demo", "--trials", "0", "--report", str(tmp_path / "late.pdf"))
     assert (code, out) == (2, "")

@@ -66,9 +66,9 @@ def trial_statistician(names: Names, printed: str) -> None:
     first = answer("trial_statistician")
     assert f"has P = {names['exact'].pvalue:.3f}.".replace(" 0.", " .") in first
     assert f"has P = {names['fisher']:.3f}.".replace(" 0.", " .") in first
-    effect = names["interval"].to_frame().set_index("term").loc["risk difference"]
+    effect = names["interval"].to_frame().set_index("scale").loc["difference"]
     assert f"rises by {100 * effect['estimate']:.0f} percentage points" in first
-    assert f"from {100 * effect['conf_low']:.0f} to {100 * effect['conf_high']:.0f}." in first
+    assert f"from {100 * effect['low']:.0f} to {100 * effect['high']:.0f}." in first
     assert f"went to {(names['log'].frame['action'] == 1).sum()} of the patients" in first
 
 
@@ -138,7 +138,8 @@ def data_protection_officer(names: Names, printed: str) -> None:
     widths = [float(found) for found in re.findall(r"(?:releases|raw log): (\S+) wide", printed)]
     assert 1.8 < widths[0] / widths[1] < 2.2  # "twice as wide"
     assert f"reward: {REWARD()}" in printed
-    assert says(" ".join(printed.split()), COVERS_RELEASES)
+    assert says(names["covered"].explain().texts, COVERS_RELEASES)
+    assert "covers this table" in " ".join(printed.split())
 
 
 CHECKS: dict[str, Callable[[Names, str], None]] = {
