@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from adaptinf.cli.grammar import CONCERN, DONE, add_command, path_of
+from adaptinf.cli.grammar import CONCERN, DONE, add_command, path_of, wrapped
 from adaptinf.cli.options.asked_options import (
     Asked,
     add_alpha,
@@ -133,11 +133,11 @@ def analyze(arguments: argparse.Namespace) -> int:
     log, form = found.log, form_of(arguments)
     results = with_unused(Asked.of(arguments).fit(log), found.unused)
     cautions = [] if results.private else cautions_of(log)
-    text = rendered(results, arguments.alpha, form)
     if form == "text":
         explained = [str(results.explain(arguments.alpha))] if arguments.explain else []
-        text = "\n\n".join(["\n".join([*cautions, text]), *explained])
+        text = "\n\n".join([*_answer(results, arguments.alpha, cautions), *explained])
     else:  # a table for another program has them on standard error
+        text = rendered(results, arguments.alpha, form)
         say(arguments, cautions)
     if arguments.report is not None:
         from adaptinf.reports import report as write_report
@@ -146,6 +146,15 @@ def analyze(arguments: argparse.Namespace) -> int:
         confirm(arguments, arguments.report, "a report")
     put(arguments, text, log.owner_only)
     return CONCERN if arguments.strict and cautions else DONE
+
+
+def _answer(results: Results, alpha: float, cautions: Sequence[str]) -> list[str]:
+    """Cautions that the table lacks, what was found in a sentence, and the table."""
+    table = rendered(results, alpha, "text")
+    below = " ".join(table.split()).lower()
+    others = [wrapped(one) for one in cautions if one.partition(": ")[2].lower() not in below]
+    first = ["\n".join(others)] if others else []
+    return [*first, wrapped(results.sentence(alpha=alpha), indent=""), table]
 
 
 def report(arguments: argparse.Namespace) -> int:
@@ -207,6 +216,7 @@ def _record(results: Results, alpha: float) -> dict[str, Any]:
         "correction": None
         if correction is None
         else {"epsilon": correction.epsilon, "n": correction.n, "chosen_from": correction.chosen_from},
+        "sentence": results.sentence(alpha=alpha),
         "results": results.to_frame(alpha).to_dict("records"),
         "claims": results.explain(alpha).to_frame().to_dict("records"),
     }

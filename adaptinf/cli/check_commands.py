@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from adaptinf.cli.grammar import CONCERN, DONE, add_command
+from adaptinf.cli.grammar import CONCERN, DONE, add_command, wrapped
 from adaptinf.cli.options.asked_options import (
     Asked,
     add_alpha,
@@ -22,7 +22,7 @@ from adaptinf.cli.options.output_options import (
     put,
     table_text,
 )
-from adaptinf.texts import frame_text, visible
+from adaptinf.texts import visible
 
 if TYPE_CHECKING:
     from adaptinf.cli.opened_data import OpenedData
@@ -128,14 +128,25 @@ def validate(arguments: argparse.Namespace) -> int:
     opening = but if cautions else f"{name} is a valid {found.kind}."
     form, table = form_of(arguments), _arms(log)
     if form == "text":
-        report = f"{log.report}\n" if hasattr(log, "report") else ""
-        told = f"{log!r}\n{report}{frame_text(table, na_rep='-', float_format='{:.4g}'.format)}"
-        text = "\n".join([opening, *cautions, told])
+        text = "\n".join([opening, *map(wrapped, cautions), "", *_told(log)])
     else:
         facts = {"file": found.name, "kind": found.kind, "cautions": cautions, "facts": _facts(log)}
         text = table_text(form, lambda: _summary(log, opening, cautions), table, facts, "arms")
     put(arguments, text, log.owner_only)
     return CONCERN if arguments.strict and cautions else DONE
+
+
+def _told(log: Any) -> list[str]:
+    """What a log holds, in 80 columns: first the arms, then what it states and how it was read."""
+    from adaptinf.inference.results.tables import plain_table, stacked
+    from adaptinf.reports.collection_facts import arm_rows
+    from adaptinf.texts import visible_lines
+
+    headers, rows = arm_rows(log)
+    table = stacked([plain_table(rows, headers, "l" + "r" * (len(headers) - 1))])
+    read = visible_lines(log.report.lines).splitlines() if hasattr(log, "report") else []
+    facts = [*repr(log).splitlines(), *read]
+    return [*table, "", *map(wrapped, facts)]
 
 
 def _arms(log: Any) -> Any:

@@ -1,277 +1,270 @@
-"""Two private adaptive trials on real outcomes, whose true answers are known: ``adaptinf demo``."""
+"""Three simulated experiments, each analysed as a textbook does and by the library: ``adaptinf demo``."""
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from adaptinf.datasets import rand_hie
-from adaptinf.designs import DPConSE, PrivateUCB
-from adaptinf.inference.arms import Contrast
-from adaptinf.inference.effects.cate import CATE
-from adaptinf.inference.results.tables import format_pvalue
-from adaptinf.simulation.environments import Replay
+from adaptinf.cli.grammar import wrapped
+from adaptinf.designs import Thompson
+from adaptinf.inference.arms import ArmMeans, Contrast
+from adaptinf.inference.results.fit_results import Results
+from adaptinf.inference.winners import Winner
+from adaptinf.reports import report
+from adaptinf.simulation.environments import BernoulliArms
+from adaptinf.sums import Sums
 
-if TYPE_CHECKING:
-    from adaptinf.inference.results.fit_results import Results
-    from adaptinf.log import AdaptiveLog
+_WIDTH = 80
+_POINTS = 100.0
+_NAIVE = "sample-mean"
+_OPENING = (
+    "All three are simulated, so the truth is known. The textbook compares plain means, as if nothing had "
+    "moved the shares of the arms; adaptinf uses the shares, which were logged. Numbers are percentage "
+    'points. "Truth missed" is how often a 95% interval leaves out the truth. After ± stands the standard '
+    "error of the simulation."
+)
 
-_TREATMENT, _CONTROL = "free care", "cost sharing"
-_RANGE = (0.0, 1.0)
-_ARMS = (_CONTROL, _TREATMENT)
-_GROUPS = ("excellent", "good", "fair-or-poor")
-_WIDTH = 96
+_CALLS = """\
+The first trial of the second experiment in Python, from its sums by week:
 
-
-@dataclass(frozen=True, slots=True)
-class GroupTrial:
-    """A trial that estimates the effect in each group."""
-
-    log: AdaptiveLog
-    full_data: pd.Series[float]
-    released: Results
-    difference: Results
-    aipw: Results
-    naive: Results
+    result = ai.Contrast(sums, treatment="new", control="old").fit()
+    print(result.sentence(), result.summary(), sep="\\n\\n")
+    ai.report(result, "late_page.html", log=sums)"""
 
 
 @dataclass(frozen=True, slots=True)
-class ContrastTrial:
-    """A trial that prefers the better arm, and the difference of its arms."""
+class Answer:
+    """What one analysis of one trial says, and what is true."""
 
-    log: AdaptiveLog
-    full_data: float
-    result: Results
+    estimate: float
+    low: float
+    high: float
+    truth: float
 
+    @classmethod
+    def of(cls, result: Results, truth: float, term: Any = None) -> Answer:
+        """The answer in a row of a result, the first by default."""
+        row = result.params.index[0] if term is None else term
+        low, high = result.conf_int().loc[row]
+        return cls(float(result.params[row]), float(low), float(high), truth)
 
-def full_data_effects(frame: pd.DataFrame, by: str | None = None) -> pd.Series[float]:
-    """Difference in the share of any visit between free care and cost sharing."""
-    group = pd.Series("all", index=frame.index) if by is None else frame[by]
-    shares = frame.groupby([group, frame["arm"]])["any_visit"].mean().unstack()
-    return shares[_TREATMENT] - shares[_CONTROL]
-
-
-def group_trial(frame: pd.DataFrame, horizon: int, rng: np.random.SeedSequence) -> GroupTrial:
-    """Effects by health under DP-ConSE at epsilon = 1."""
-    environment = Replay(
-        frame, action="arm", reward="any_visit", context="group", arms=_ARMS, reward_range=_RANGE
-    )
-    log = DPConSE(epsilon=1.0, alpha=0.2).run(environment, horizon=horizon, rng=rng)
-    arms = {"treatment": _TREATMENT, "control": _CONTROL}
-    model = CATE(log, by="group", **arms)
-    everything = CATE(log, by="group", rounds=np.ones(log.n_rounds, dtype=bool), **arms)
-    return GroupTrial(
-        log=log,
-        full_data=full_data_effects(frame, "group"),
-        released=model.fit(estimator="released"),
-        difference=model.fit(),
-        aipw=model.fit(estimator="aipw"),
-        naive=everything.fit(),
-    )
+    @property
+    def misses(self) -> bool:
+        """Whether the truth is outside the interval."""
+        return not self.low <= self.truth <= self.high
 
 
-def contrast_trial(frame: pd.DataFrame, horizon: int, rng: np.random.SeedSequence) -> ContrastTrial:
-    """Difference of the arms under private UCB at epsilon = 0.02."""
-    environment = Replay(frame, action="arm", reward="any_visit", arms=_ARMS, reward_range=_RANGE)
-    log = PrivateUCB(epsilon=0.02).run(environment, horizon=horizon, rng=rng)
-    return ContrastTrial(
-        log=log,
-        full_data=float(full_data_effects(frame).iloc[0]),
-        result=Contrast(log, treatment=_TREATMENT, control=_CONTROL).fit(estimator="sample-mean"),
-    )
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Both answers of one trial."""
+
+    textbook: Answer
+    adaptinf: Answer
 
 
-def run_demo(rng: int = 0, *, horizons: tuple[int, int] = (200_000, 20_190)) -> str:
-    """Run both trials and describe them."""
-    # A progress bar goes to standard error where that is a terminal.
-    first, second = np.random.SeedSequence(rng).spawn(2)
-    bar_format = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}"
-    with tqdm(total=3, desc="the data", bar_format=bar_format, disable=None, leave=False) as bar:
-        frame = rand_hie()
-        bar.update()
-        bar.set_description("trial 1: effects by health")
-        groups = group_trial(frame, horizons[0], first)
-        bar.update()
-        bar.set_description("trial 2: one contrast")
-        contrast = contrast_trial(frame, horizons[1], second)
-        bar.update()
-    return "\n".join([*_introduction(frame), *_group_report(groups), *_contrast_report(contrast), *_ending()])
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Trials, those whose interval misses the truth, and the median and the spread of the errors."""
 
+    trials: int
+    missed: int
+    median: float
+    spread: float
 
-def _introduction(frame: pd.DataFrame) -> list[str]:
-    sizes = frame["arm"].value_counts()
-    return [
-        *_heading("Two private adaptive trials on the RAND Health Insurance Experiment", "="),
-        *_item(
-            "Data",
-            f"{len(frame):,} person-years of families who were given an insurance plan at random: "
-            f"{_TREATMENT} ({sizes[_TREATMENT]:,}) or {_CONTROL} ({sizes[_CONTROL]:,}). Outcome: whether a "
-            "doctor was seen at least once in the year.",
-        ),
-        *_item(
-            "Question",
-            f"by how much does {_TREATMENT} raise the probability of a visit? Rounds are drawn from these "
-            "data with replacement, so the full data give the true answer, which no trial sees.",
-        ),
-    ]
+    @classmethod
+    def of(cls, answers: Iterable[Answer]) -> Tally:
+        """The tally of some answers."""
+        found = list(answers)
+        errors = np.array([answer.estimate - answer.truth for answer in found])
+        missed = sum(answer.misses for answer in found)
+        return cls(len(found), missed, float(np.median(errors)), float(errors.std()))
 
-
-def _group_report(trial: GroupTrial) -> list[str]:
-    log = trial.log
-    budgets = log.guarantee, log.reward_guarantee
-    total, contrast = (0.0 if budget is None else budget.epsilon for budget in budgets)
-    return [
-        *_heading("1. Effects by self-rated health", "-"),
-        *_item(
-            "Design",
-            f"DP-ConSE, epsilon = {total:g}, alpha = 0.2, {log.n_rounds:,} rounds. The first half learns the "
-            "better plan of each group by coin flips. In the second half "
-            f"{_randomised_share(log):.1%} of the rounds are still randomised, to estimate the effect, and "
-            "the others get the better plan.",
-        ),
-        *_item("Guarantee", f"{log.guarantee}."),
-        *_item(
-            "Protected",
-            "one round's record: a person-year, with its health and its outcomes under both plans. A person "
-            "with several person-years, or drawn several times, pays for each. Anticipating: everything is "
-            "covered but the plan of that very round.",
-        ),
-        *_item(
-            "Why",
-            f"a round enters one release of sums of outcomes, which costs {contrast:g}, and one of numbers "
-            f"of arrivals, which costs {total - contrast:g}: windows and halves hold different rounds. "
-            "Whatever else steers the trial is computed from these releases.",
-        ),
-        "",
-        f"Effect of {_TREATMENT} on the probability of a visit, with 95% intervals:",
-        "",
-        *_effects_table(trial),
-        "",
-        *_wrapped(
-            "How to read it: an interval should cover the truth 95 times in 100. The guarantee covers the "
-            "released numbers alone, whose intervals allow for the noise; the rows below them read the raw "
-            "log, and are for the eyes that may see it. The naive row also pools rounds whose plan depended "
-            "on earlier outcomes: it is precise, and not far off in this trial, but no theory backs it."
-        ),
-        "",
-        *_wrapped("The released rows are one result of the library, and print as this table:"),
-        "",
-        str(trial.released),
-    ]
-
-
-def _effects_table(trial: GroupTrial) -> list[str]:
-    rows = [("health", "estimator", "effect", "[0.025", "0.975]", "computed from")]
-    sources = {
-        "released": (trial.released, "private releases"),
-        "difference in means": (trial.difference, "raw log, randomised in second half"),
-        "AIPW": (trial.aipw, "raw log, all of second half"),
-        "naive difference": (trial.naive, "raw log, all rounds"),
-    }
-    numbers = {name: result.to_frame().set_index("term") for name, (result, _) in sources.items()}
-    for group in _GROUPS:
-        rows.append(
-            (group, "full data", f"{trial.full_data[group]:.4f}", "", "", "the truth, for comparison")
+    def cells(self) -> tuple[str, str]:
+        """Share that missed and median error, in points, each with its standard error."""
+        smoothed = (self.missed + 1) / (self.trials + 2)  # its error is not 0 where none or all miss
+        error = math.sqrt(smoothed * (1 - smoothed) / self.trials)
+        of_median = math.sqrt(math.pi / 2 / self.trials) * self.spread  # of a normal sample
+        return (
+            f"{self.missed / self.trials:.1%} ± {_POINTS * error:.1f}",
+            f"{_POINTS * self.median:+.2f} ± {_POINTS * of_median:.2f}",
         )
-        for name, (_, source) in sources.items():
-            columns = ["estimate", "conf_low", "conf_high"]
-            estimate, low, high = numbers[name].reindex([f"group={group}"])[columns].to_numpy()[0]
-            rows.append(("", name, f"{estimate:.4f}", f"{low:.4f}", f"{high:.4f}", source))
-    return _table(rows, "<<>>><")
 
 
-def _contrast_report(trial: ContrastTrial) -> list[str]:
-    log, result = trial.log, trial.result
-    correction = result.correction
-    pulls = log.frame["action"].value_counts()
-    return [
-        *_heading("2. One contrast under a small epsilon", "-"),
-        *_item(
-            "Design",
-            f"private UCB, epsilon = 0.02, {log.n_rounds:,} rounds: each round gets the plan with the "
-            f"highest optimistic noisy mean. {_TREATMENT}: {pulls[_TREATMENT]:,} rounds, {_CONTROL}: "
-            f"{pulls[_CONTROL]:,}.",
-        ),
-        *_item("Guarantee", f"{log.guarantee}."),
-        *_item("Protected", "one round's outcomes under both plans: a person-year again, not a person."),
-        *_item(
-            "Why",
-            "rewards are seen through one noisy running sum a plan only. An outcome enters the sum of one "
-            "plan, so that each sum may spend all of epsilon.",
-        ),
-        "",
-        f"Difference in the probability of a visit, {_TREATMENT} minus {_CONTROL}, with 95% intervals:",
-        "",
-        *_contrast_table(trial),
-        "",
-        *_wrapped(
-            "How to read it: the naive row takes the plans as if they had been fixed in advance. They "
-            "followed the outcomes; but privacy bounds how much of the outcomes can have leaked into the "
-            "choice, and the corrected row allows for that much. P-values test for no difference at all."
-        ),
-        *([] if correction is None else _wrapped(f"The price: {correction.describe()}.")),
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """A heading, what happens and what is asked, how trials are simulated, and tallies of `RECORDED` ones."""
+
+    title: str
+    story: str
+    question: str
+    simulated: Callable[[int, int], Iterator[Pair]]
+    recorded: tuple[Tally, Tally]
+
+
+def bandit_trials(rng: int, trials: int) -> Iterator[Pair]:
+    """Two equal arms under Thompson sampling, as in docs/from_statsmodels.md, where `rng` is 3."""
+    equal = BernoulliArms([0.5, 0.5])
+    for log in Thompson(floor=0.05).logs(equal, 1_000, trials, rng=rng):
+        contrast = Contrast(log, treatment=1, control=0)
+        yield Pair(Answer.of(contrast.fit(_NAIVE), 0.0), Answer.of(contrast.fit(), 0.0))
+
+
+def late_page(rng: np.random.Generator) -> Sums:
+    """Six weeks of two pages: the new one starts in the third, and both sell more from week to week."""
+    rows = []
+    for week, share in enumerate((0.0, 0.0, 0.3, 0.5, 0.6, 0.7)):
+        chances = {"old": 1.0 - share, "new": share}
+        visits = rng.multinomial(20_000, list(chances.values()))
+        rates = 0.040 + 0.006 * week + np.array([0.0, -0.005])
+        bought = rng.binomial(visits, rates)
+        columns = zip(chances, visits, bought, chances.values(), strict=True)
+        rows += [(week + 1, *column) for column in columns if column[1]]
+    return _summed(rows)
+
+
+def late_trials(rng: int, trials: int) -> Iterator[Pair]:
+    """The new page sells half a point less than the old one in every week."""
+    for generator in _generators(rng, 1, trials):
+        contrast = Contrast(late_page(generator), treatment="new", control="old")
+        yield Pair(Answer.of(contrast.fit(_NAIVE), -0.005), Answer.of(contrast.fit(), -0.005))
+
+
+LINES = dict(zip("ABCDEFGHIJ", np.linspace(0.19, 0.21, 10), strict=True))
+"""Subject lines of a mail, and the shares of readers who open it."""
+
+
+def mailing(rng: np.random.Generator) -> Sums:
+    """Two mornings of 10,000 mails: the five lines that were opened most get four fifths of the second."""
+    rates, even = np.array(list(LINES.values())), np.full(10, 0.1)
+    mails = rng.multinomial(10_000, even)
+    opened = rng.binomial(mails, rates)
+    shares = np.full(10, 0.04)
+    shares[np.argsort(-opened / mails)[:5]] = 0.16
+    more = rng.multinomial(10_000, shares)
+    mornings = [(mails, opened, even), (more, rng.binomial(more, rates), shares)]
+    return _summed(
+        (morning, *column)
+        for morning, parts in enumerate(mornings)
+        for column in zip(LINES, *parts, strict=True)
+    )
+
+
+def winner_trials(rng: int, trials: int) -> Iterator[Pair]:
+    """The share of readers who open the line that looks best, whichever it is."""
+    for generator in _generators(rng, 2, trials):
+        sums = mailing(generator)
+        means, winner = ArmMeans(sums).fit(_NAIVE), Winner(sums).fit()
+        best = str(means.params.idxmax())
+        yield Pair(Answer.of(means, LINES[best], best), Answer.of(winner, LINES[winner.winner]))
+
+
+def _generators(rng: int, part: int, trials: int) -> Iterator[np.random.Generator]:
+    """A generator for each trial."""
+    return map(np.random.default_rng, np.random.SeedSequence([rng, part]).spawn(trials))
+
+
+def _summed(rows: Any) -> Sums:
+    """Sums of rewards of 0 or 1: rows of batch, arm, number of rounds, sum of rewards and share."""
+    table = pd.DataFrame(rows, columns=["batch", "arm", "n", "sum", "share"])
+    return Sums(
+        table,
+        batch="batch",
+        arm="arm",
+        n="n",
+        sum="sum",
+        sum_squares="sum",
+        propensity="share",
+        reward_range=(0, 1),
+    )
+
+
+EXPERIMENTS = (
+    Experiment(
+        "Two equal pages",
+        "A bandit (Thompson sampling) shows each of 1,000 visitors one of two pages. Both sell to 50%. "
+        "A page with bad luck is shown less, so its bad luck is not averaged out.",
+        "Difference between the pages",
+        bandit_trials,
+        (Tally(500, 38, -0.00267, 0.0555), Tally(500, 18, -0.00204, 0.0521)),
+    ),
+    Experiment(
+        "A page that came late",
+        "A new page starts in week 3 of 6, and gets more of the 20,000 visits of a week as time goes on. "
+        "Sales rise by .6 points a week for both pages; the new one sells .5 points less in every week.",
+        "Difference, new page minus old page",
+        late_trials,
+        (Tally(500, 500, 0.01211, 0.0014), Tally(500, 21, 0.00008, 0.0017)),
+    ),
+    Experiment(
+        "The winner of ten",
+        "Ten subject lines of a mail, opened by 19% to 21% of readers. Each goes to about 1,000 readers; "
+        "the five that do best then get most of 10,000 more. How good is the best one?",
+        "Share of readers who open the winner",
+        winner_trials,
+        (Tally(500, 54, 0.00887, 0.0062), Tally(500, 23, -0.00126, 0.0138)),
+    ),
+)
+RECORDED = 500
+"""Trials of each that were run beforehand, with the seed 3; a test runs them again."""
+
+
+def demonstration(rng: int, trials: int | None = None) -> str:
+    """What the experiments show: the first trial by a seed; and `trials` of them, or the `RECORDED` ones."""
+    parts = [
+        f"Three experiments that a textbook analysis gets wrong\n{'=' * _WIDTH}\n{wrapped(_OPENING, '')}"
     ]
+    # A progress bar goes to standard error where that is a terminal.
+    bar_format = "{percentage:3.0f}%|{bar}|"
+    count = trials or 1
+    with tqdm(total=count * len(EXPERIMENTS), bar_format=bar_format, disable=None, leave=False) as bar:
+        for number, one in enumerate(EXPERIMENTS, start=1):
+            pairs = []
+            for pair in one.simulated(rng, count):
+                pairs.append(pair)
+                bar.update()
+            table = _table(pairs, None if trials else one.recorded)
+            parts.append(f"{number}. {one.title}\n{wrapped(one.story, '')}\n\n{one.question}\n{table}")
+    if not trials:
+        parts.append(f"The {RECORDED} trials again, live: adaptinf demo --rng 3 --trials {RECORDED}")
+    return "\n\n".join(parts)
 
 
-def _contrast_table(trial: ContrastTrial) -> list[str]:
-    result = trial.result
-    rows = [("", "difference", "p-value", "[0.025", "0.975]", "computed from")]
-    rows.append(("full data", f"{trial.full_data:.4f}", "", "", "", "the truth, for comparison"))
-    kinds = [("naive", result.log_pvalues, result.conf_int())]
-    if result.correction is not None:
-        kinds.append(("corrected", result.log_pvalues_corrected, result.conf_int_corrected()))
-    for name, log_p, interval in kinds:
-        low, high = interval.to_numpy()[0]
-        source = f"raw log, all rounds; {result.reference.name}"
-        estimate, p_value = f"{result.estimate[0]:.4f}", format_pvalue(log_p.iloc[0])
-        rows.append((name, estimate, p_value, f"{low:.4f}", f"{high:.4f}", source))
-    return _table(rows, "<>>>><")
+def write_report(place: Path, rng: int) -> str:
+    """Write a report of the late page's first trial, and show the calls and what they print."""
+    sums = late_page(next(_generators(rng, 1, 1)))
+    result = Contrast(sums, treatment="new", control="old").fit()
+    report(result, place, log=sums, title="A page that came late")
+    return f"{_CALLS}\n\n{wrapped(result.sentence(), '')}\n\n{result}"
 
 
-def _ending() -> list[str]:
-    return [
-        *_heading("What this is not", "-"),
-        *_wrapped(
-            "The noise came from a seeded floating-point generator: right for planning a trial and for "
-            "checking its statistics, but not private. Do not publish releases of a simulation as private."
-        ),
-    ]
+def _table(pairs: list[Pair], recorded: tuple[Tally, Tally] | None) -> str:
+    textbook, adaptinf = recorded or (
+        Tally.of(pair.textbook for pair in pairs),
+        Tally.of(pair.adaptinf for pair in pairs),
+    )
+    many = f"{textbook.trials} trials{', run beforehand' * bool(recorded)}"
+    lines = (
+        f"{'':20}{'the first trial':^32}{many:^28}",
+        _line("", "estimate", "95% interval", "truth", "truth missed", "median error"),
+        "-" * _WIDTH,
+        _line("textbook (not valid)", *_first(pairs[0].textbook), *textbook.cells()),
+        _line("adaptinf", *_first(pairs[0].adaptinf), *adaptinf.cells()),
+        _line("should be", "", "", "", "5.0%      ", "0.00       "),
+    )
+    return "\n".join(line.rstrip() for line in lines)
 
 
-def _randomised_share(log: AdaptiveLog) -> float:
-    """Share of the second half's rounds whose plan was drawn by a coin."""
-    second = log.frame[log.frame["phase"] == "estimation"]
-    return float(second["randomised"].mean())
+def _first(answer: Answer) -> tuple[str, str, str]:
+    estimate, low, high, truth = (f"{_POINTS * number:.1f}" for number in astuple(answer))
+    return estimate, f"{low} to {high}", truth
 
 
-def _heading(text: str, rule: str) -> list[str]:
-    return ["", text, rule * _WIDTH, ""] if rule == "-" else [text, rule * _WIDTH, ""]
-
-
-def _item(name: str, text: str) -> list[str]:
-    return textwrap.wrap(text, _WIDTH, initial_indent=f"{name:<11}", subsequent_indent=" " * 11)
-
-
-def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(text, _WIDTH, break_on_hyphens=False)
-
-
-def _table(rows: Sequence[Sequence[str]], aligns: str) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [
-        "  ".join(f"{cell:{align}{width}}" for cell, align, width in zip(row, aligns, widths, strict=True))
-        for row in rows
-    ]
-    return [line.rstrip() for line in _ruled(lines)]
-
-
-def _ruled(lines: list[str]) -> Iterator[str]:
-    yield lines[0]
-    yield "-" * max(len(line.rstrip()) for line in lines)
-    yield from lines[1:]
+def _line(name: str, estimate: str, interval: str, truth: str, missed: str, error: str) -> str:
+    return f"{name:20}{estimate:>9}{interval:>15}{truth:>7}{missed:>15}{error:>14}"

@@ -23,7 +23,7 @@ _COMMANDS = {
     "report": ("analyze_command", "one HTML page: collection, checks, valid methods, results"),
     "convert": ("convert_command", "a log to a file that knows its columns; other formats to Parquet"),
     "trial": ("trial_commands", "a live trial, kept in a file"),
-    "demo": ("demo_command", "two private adaptive trials, analysed"),
+    "demo": ("demo_command", "three simulations in which textbook intervals fail, and a report"),
 }
 """Where each command stands, and its line in the list; its options are read when it is asked for."""
 

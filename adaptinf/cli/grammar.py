@@ -19,6 +19,7 @@ EXIT_CODES = (
     "2 refused."
 )
 _WIDEST = 100
+_ANSWER = 80
 _NEEDED = "the following arguments are required: "
 
 
@@ -99,6 +100,14 @@ def add_command(
         parser.usage = f"{parser.prog} {usage}"
     parser.set_defaults(run=run, parser=parser)
     return parser
+
+
+def wrapped(line: str, indent: str = "  ") -> str:
+    """A line of an answer in 80 columns, further lines indented as it is and by some more."""
+    own = line[: len(line) - len(line.lstrip())]
+    return textwrap.fill(
+        line, _ANSWER, subsequent_indent=own + indent, break_on_hyphens=False, break_long_words=False
+    )
 
 
 def tell(text: str) -> None:

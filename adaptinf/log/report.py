@@ -122,17 +122,21 @@ class LogReport:
     outcome: str
     readings: tuple[Reading, ...] = ()
 
+    @property
+    def lines(self) -> list[str]:
+        """What was read and how, without the rounds of every arm."""
+        return [
+            f"Read from {self.source}: {self.n_rounds:,} rounds",
+            f"  outcome: {self.outcome}",
+            *(f"  {reading.kind}: {reading.text}" for reading in self.readings),
+        ]
+
     def __str__(self) -> str:
         pulls = list(self.pulls.items())
         arms = ", ".join(f"{arm!r} {count:,}" for arm, count in pulls[:_SHOWN])
         more = f" and {len(pulls) - _SHOWN} more" if len(pulls) > _SHOWN else ""
-        lines = [
-            f"Read from {self.source}: {self.n_rounds:,} rounds",
-            f"  rounds by arm: {arms}{more}",
-            f"  outcome: {self.outcome}",
-            *(f"  {reading.kind}: {reading.text}" for reading in self.readings),
-        ]
-        return visible_lines(lines)
+        first, *others = self.lines
+        return visible_lines([first, f"  rounds by arm: {arms}{more}", *others])
 
     __repr__ = __str__
 

@@ -97,7 +97,7 @@ def _record_commands(book: Book, place: Path) -> None:
             "batched",
         ),
         "analyze output": ("analyze", str(plain), *known, "--output", str(place / "out.txt")),
-        "demo": ("demo", "--rng", "3"),
+        "demo": ("demo", "--rng", "3", "--report", str(place / "late.html")),
         "demo wrong": ("demo", "--rng", "-3"),
     }
     for name in ("", "validate", "analyze", "demo"):

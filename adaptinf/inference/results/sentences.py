@@ -28,6 +28,10 @@ def sentence_of(results: Estimates, term: str | None, alpha: float, unit: str | 
     corrected = results.correction is not None and not results.correction.vacuous(alpha)
     frame = results.conf_int_corrected(alpha) if corrected else results.conf_int(alpha)
     found = _Found(results, frame.to_numpy(), alpha, unit, corrected)
+    if term is None and (pair := found.pair()) is not None:
+        text = sentence_of(pair, None, alpha, unit)
+        lacking = results.cautions and not pair.cautions
+        return visible(tables.AFTER_CAUTIONS(sentence=text)) if lacking else text
     if term is not None or len(names) == 1:
         text = found.single(names.index(str(term)) if term is not None else 0)
     else:
@@ -86,13 +90,19 @@ class _Found:
         direction = "higher" if self.limits[place, 0] > 0.0 else "lower"
         return tables.HIGHER(**values, direction=direction)
 
+    def pair(self) -> Estimates | None:
+        """The difference of two levels, which says more than both of them; none else."""
+        results = self.results
+        levels = [one.kind in tables.LEVEL_KINDS for one in results.estimands]
+        if levels != [True, True] or results.contrast_of is None or np.isnan(self.limits).any():
+            return None
+        high, low = np.argsort(-results.estimate, kind="stable").tolist()
+        return results.contrast_of(high, low)
+
     def all_terms(self) -> str:
         """All terms: the highest and the lowest level, or which differences are decided."""
         results = self.results
         if all(one.kind in tables.LEVEL_KINDS for one in results.estimands):
-            if len(self.limits) == 2 and results.contrast_of is not None and not np.isnan(self.limits).any():
-                high, low = np.argsort(-results.estimate, kind="stable").tolist()
-                return sentence_of(results.contrast_of(high, low), None, self.alpha, self.unit.strip())
             return self._levels()
         terms = [str(term) for term in results.terms]
         places = range(len(terms))

@@ -10,6 +10,7 @@ import math
 import re
 import subprocess
 import sys
+import textwrap
 from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -71,7 +72,9 @@ def test_version(run: Run) -> None:
 def test_analyze_prints_the_summary_of_the_library(run: Run, path: str) -> None:
     result = ai.ArmMeans(log_of(sample(), propensity="p")).fit()
     noted = replace(result, notes=(*result.notes, UNUSED))
-    table = noted.summary(alpha=0.1).as_text().replace("result.explain()", "the same command with --explain")
+    text = noted.summary(alpha=0.1).as_text().replace("result.explain()", "the same command with --explain")
+    found = textwrap.fill(noted.sentence(alpha=0.1), 80, break_on_hyphens=False)
+    table = f"{found}\n\n{text}"
     assert run("analyze", path, *KNOWN, "--alpha", "0.1") == (0, f"{table}\n", "")
     both = f"{table}\n\n{noted.explain(0.1)}\n"
     assert run("analyze", path, *KNOWN, "--alpha", "0.1", "--explain") == (0, both, "")
@@ -158,7 +161,7 @@ def test_an_arm_that_nobody_chose_can_be_named(run: Run, tmp_path: Path) -> None
     )  # fmt: skip
     assert code == 0
     assert "3 arms (0, 1, 2)" in out
-    assert re.search(r"^ +2 +0 +- +-$", out, re.MULTILINE)
+    assert re.search(r"^2 +0 +- +-$", out, re.MULTILINE)
 
 
 def test_epsilon_brings_corrected_columns(run: Run, path: str) -> None:
@@ -452,12 +455,6 @@ def test_a_command_that_is_misspelt_is_guessed(run: Run) -> None:
     assert "did you mean 'assign'?" in run("trial", "asign", "trial.db")[2]
 
 
-def test_demo_prints_the_report_for_the_seed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("adaptinf.cli.demonstration.run_demo", lambda rng: f"report of seed {rng}")
-    assert run("demo") == (0, "report of seed 0\n", "")
-    assert run("demo", "--rng", "5") == (0, "report of seed 5\n", "")
-
-
 def loaded_after(*arguments: str) -> set[str]:
     """Packages that a command imports, in a process of its own."""
     code = (
@@ -544,13 +541,13 @@ def mismatched(path: Path) -> Path:
 def test_what_speaks_against_the_log_is_in_the_first_lines(run: Run, tmp_path: Path) -> None:
     file = str(mismatched(tmp_path / "srm.csv"))
     code, out, _ = run("validate", file, *COLUMNS)
-    first, second, *_ = out.splitlines()
+    first, *second = out.partition("\n\n")[0].splitlines()
     assert code == 0
     assert "valid" not in first
-    assert says(second, NOT_FOLLOWED, where="overall")
+    assert says(" ".join(map(str.strip, second)), NOT_FOLLOWED, where="overall")
     code, out, _ = run("analyze", file, *COLUMNS, "--treatment", "B", "--control", "A")
     assert code == 0
-    assert says(out.splitlines()[0], NOT_FOLLOWED)
+    assert len(re.findall(wording(NOT_FOLLOWED), " ".join(out.split()), re.IGNORECASE)) == 1
     page = tmp_path / "page.html"
     code, out, err = run("analyze", file, *COLUMNS, "--format", "json", "--report", str(page))
     assert code == 0
@@ -565,18 +562,29 @@ def test_rows_that_stand_in_a_file_twice_are_told(path: str, run: Run, tmp_path:
     file = tmp_path / "twice.csv"
     pd.concat([once, once]).to_csv(file, index=False)
     code, out, _ = run("validate", str(file), *KNOWN)
-    first, second, *_ = out.splitlines()
+    first, *second = out.partition("\n\n")[0].splitlines()
     assert code == 0
     assert "valid" not in first
-    assert says(second, COPIES, n=len(once), rows=2 * len(once))
+    assert says(" ".join(map(str.strip, second)), COPIES, n=len(once), rows=2 * len(once))
     page = tmp_path / "page.html"
     code, out, _ = run("analyze", str(file), *KNOWN, "--report", str(page))
     assert code == 0
-    assert says(out.splitlines()[0], COPIES)
+    assert len(re.findall(wording(COPIES), " ".join(out.split()), re.IGNORECASE)) == 1
     lead, _, _ = page.read_text(encoding="utf-8").partition("<nav")
     assert len(re.findall(wording(COPIES), html.unescape(lead))) == 1
     code, out, _ = run("validate", path, *KNOWN)
     assert not says(out, COPIES)
+
+
+def test_the_sentence_of_two_arms_says_once_that_there_are_cautions(run: Run, tmp_path: Path) -> None:
+    file = str(mismatched(tmp_path / "srm.csv"))
+    plain = " ".join(run("analyze", file, *COLUMNS)[1].split())
+    assert plain.startswith(
+        "Undecided whether B or A has the higher mean y: difference 0.0040 (95% interval "
+    )
+    assert plain.count("Read the cautions first.") == 1
+    found = json.loads(run("analyze", file, *COLUMNS, "--format", "json")[1])["sentence"]
+    assert plain.startswith(found)
 
 
 def test_sums_of_such_a_log_say_it_too(run: Run, tmp_path: Path) -> None:
@@ -586,7 +594,7 @@ def test_sums_of_such_a_log_say_it_too(run: Run, tmp_path: Path) -> None:
     for command in ("validate", "analyze"):
         code, out, _ = run(command, str(tmp_path / "sums.parquet"))
         assert code == 0
-        assert any(says(line, NOT_FOLLOWED) for line in out.splitlines()[:2])
+        assert len(re.findall(wording(NOT_FOLLOWED), " ".join(out.split()), re.IGNORECASE)) == 1
 
 
 def test_nothing_is_said_of_a_log_that_its_rows_do_not_contradict(run: Run, path: str) -> None:

@@ -1,130 +1,156 @@
-"""The demo: its true answers, its numbers against the library's own, its text, its silence in a pipe."""
+"""The demo: its numbers against the library's own, its text, its report, and when a browser opens."""
 
 from __future__ import annotations
 
 import io
 import math
 import re
+from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
-from statsmodels.datasets import randhie
+from conftest import Run
+from scipy import stats
 
-from adaptinf.cli.demonstration import contrast_trial, full_data_effects, group_trial, run_demo
-from adaptinf.datasets import rand_hie
-from adaptinf.inference.arms import Contrast
-from adaptinf.inference.effects.cate import CATE
-from adaptinf.inference.results.tables import format_pvalue
+from adaptinf.cli import demonstration as shown
+from adaptinf.cli.demonstration import Answer, Pair, Tally, demonstration
+from adaptinf.designs import Thompson
+from adaptinf.inference.arms import ArmMeans, Contrast
+from adaptinf.inference.winners import Winner
+from adaptinf.simulation.environments import BernoulliArms
+from adaptinf.sums import Sums
 
-SMALL = (20_000, 2_000)
+PAGES = Path(__file__).parents[3] / "docs"
+NUMBERS = re.compile(r"^(textbook|adaptinf)\D*? +(-?\S+) +(-?\S+) to (-?\S+) +(-?\S+)", re.M)
 
 
 @pytest.fixture(scope="module")
-def frame() -> pd.DataFrame:
-    return rand_hie()
+def text() -> str:
+    return demonstration(rng=0, trials=6)
 
 
-@pytest.fixture(scope="module")
-def report() -> str:
-    return run_demo(rng=0, horizons=SMALL)
+def test_the_textbook_of_the_bandit_is_welchs_t_interval() -> None:
+    [log] = Thompson(floor=0.05).logs(BernoulliArms([0.5, 0.5]), 1_000, 1, rng=3)
+    [pair] = shown.bandit_trials(3, 1)
+    reward, second = log.arrays.reward, log.arrays.action == 1
+    welch = stats.ttest_ind(reward[second], reward[~second], equal_var=False).confidence_interval()
+    assert (pair.textbook.low, pair.textbook.high) == pytest.approx(welch, abs=1e-12)
+    default = Contrast(log, treatment=1, control=0).fit()
+    assert pair.adaptinf == Answer.of(default, 0.0)
+    assert default.validity == "asymptotic"
 
 
-def direct_effect(rows: pd.DataFrame) -> float:
-    """From the file of statsmodels, in its own terms."""
-    free = (rows["lncoins"] == 0) & (rows["idp"] == 0)
-    return float((rows.loc[free, "mdvis"] > 0).mean() - (rows.loc[~free, "mdvis"] > 0).mean())
+def two_proportions(sums: Sums, first: str, second: str) -> tuple[float, float]:
+    """The usual interval for a difference of proportions of large samples."""
+    totals = sums.frame.groupby("arm")[["n", "sum"]].sum()
+    rate = totals["sum"] / totals["n"]
+    error = math.sqrt(sum(rate[arm] * (1 - rate[arm]) / totals["n"][arm] for arm in (first, second)))
+    half = float(stats.norm.isf(0.025)) * error
+    return rate[first] - rate[second] - half, rate[first] - rate[second] + half
 
 
-def test_full_data_answer_is_that_of_the_file(frame: pd.DataFrame) -> None:
-    source = randhie.load_pandas().data
-    unwell = (source["hlthf"] == 1) | (source["hlthp"] == 1)
-    well = source["hlthg"] == 1
-    effects = full_data_effects(frame, "group")
-    assert effects["good"] == pytest.approx(direct_effect(source[well]), abs=1e-12)
-    assert effects["fair-or-poor"] == pytest.approx(direct_effect(source[unwell]), abs=1e-12)
-    assert effects["excellent"] == pytest.approx(direct_effect(source[~well & ~unwell]), abs=1e-12)
-    assert full_data_effects(frame)["all"] == pytest.approx(direct_effect(source), abs=1e-12)
+def test_the_textbook_of_the_late_page_pools_the_weeks() -> None:
+    [generator] = shown._generators(0, 1, 1)
+    sums = shown.late_page(generator)
+    [pair] = shown.late_trials(0, 1)
+    expected = two_proportions(sums, "new", "old")
+    assert (pair.textbook.low, pair.textbook.high) == pytest.approx(expected, abs=1e-6)
+    assert (pair.textbook.truth, pair.adaptinf.truth) == (-0.005, -0.005)
+    assert Contrast(sums, treatment="new", control="old").fit("sample-mean").validity == "not valid"
+    weeks = sums.frame.groupby(["batch", "arm"])["n"].sum().unstack()
+    assert weeks.sum(axis=1).tolist() == [20_000] * 6
+    assert (weeks["new"] > 0).tolist() == [False, False, True, True, True, True]
 
 
-def test_group_trial_hands_on_what_the_library_computes(frame: pd.DataFrame) -> None:
-    trial = group_trial(frame, 20_000, np.random.SeedSequence(1))
-    assert trial.log.n_rounds == 20_000
-    assert trial.log.guarantee is not None
-    assert (trial.log.guarantee.epsilon, trial.log.guarantee.unit) == (1.0, "record")
-    rows = trial.log.frame.query("group == 'good'")
-    naive = rows.groupby("action")["reward"].mean()
-    expected = naive["free care"] - naive["cost sharing"]
-    assert trial.naive.params["group=good"] == pytest.approx(expected, abs=1e-12)
-    coins = rows[rows["randomised"] & (rows["phase"] == "estimation")].groupby("action")["reward"].mean()
-    expected = coins["free care"] - coins["cost sharing"]
-    assert trial.difference.params["group=good"] == pytest.approx(expected, abs=1e-12)
-    released = CATE(trial.log, by="group", treatment="free care", control="cost sharing").fit("released")
-    assert trial.released.params.equals(released.params)
-    assert trial.released.private
-    assert trial.aipw.estimator == "aipw"
+def test_the_winner_is_the_highest_mean_and_its_truth_that_of_the_line() -> None:
+    [generator] = shown._generators(0, 2, 1)
+    sums = shown.mailing(generator)
+    [pair] = shown.winner_trials(0, 1)
+    totals = sums.frame.groupby("arm")[["n", "sum"]].sum()
+    means = totals["sum"] / totals["n"]
+    assert pair.textbook.estimate == pytest.approx(means.max(), abs=1e-12)
+    assert pair.textbook.truth == shown.LINES[str(means.idxmax())]
+    best = Winner(sums).fit()
+    assert pair.adaptinf == Answer.of(best, shown.LINES[best.winner])
+    assert ArmMeans(sums).fit("sample-mean").validity == "not valid"
+    first, second = (sums.frame[sums.frame["batch"] == morning] for morning in (0, 1))
+    preferred = first.assign(rate=first["sum"] / first["n"]).nlargest(5, "rate")["arm"]
+    assert set(second.loc[second["propensity"] == 0.16, "arm"]) == set(preferred)
 
 
-def test_contrast_trial_has_a_correction_that_widens_and_does_not_kill(frame: pd.DataFrame) -> None:
-    trial = contrast_trial(frame, 20_190, np.random.SeedSequence(0))
-    assert trial.full_data == pytest.approx(direct_effect(randhie.load_pandas().data), abs=1e-12)
-    naive, corrected = trial.result.conf_int().iloc[0], trial.result.conf_int_corrected().iloc[0]
-    assert corrected["low"] < naive["low"] < naive["high"] < corrected["high"]
-    assert corrected["low"] > 0.0
-    assert trial.result.correction is not None
-    assert trial.result.correction.epsilon == 0.02
-    means = trial.log.frame.groupby("action")["reward"].mean()
-    assert trial.result.params.iloc[0] == pytest.approx(means["free care"] - means["cost sharing"], abs=1e-12)
+def test_the_textbook_loses_where_it_should() -> None:
+    pairs = list(shown.late_trials(1, 40))
+    assert sum(pair.textbook.misses for pair in pairs) == 40
+    assert sum(pair.adaptinf.misses for pair in pairs) <= 6  # more in 1 of 70 runs of 40 at 5%
+    overstated = [pair.textbook.estimate - pair.textbook.truth for pair in shown.winner_trials(1, 40)]
+    assert 0.006 < np.mean(overstated) < 0.013
 
 
-def test_report_shows_the_numbers_of_the_trials(frame: pd.DataFrame, report: str) -> None:
-    first, second = np.random.SeedSequence(0).spawn(2)
-    groups = group_trial(frame, SMALL[0], first)
-    table = re.findall(
-        r"^(\S+)? +(full data|released|difference in means|AIPW|naive difference) +(-?\d\.\d{4})",
-        report,
-        re.M,
-    )
-    shown = {
-        name: [row[2] for row in table if row[1] == name][:3] for name in ("released", "AIPW", "full data")
-    }
-    order = [f"group={group}" for group in ("excellent", "good", "fair-or-poor")]
-    assert shown["released"] == [f"{x:.4f}" for x in groups.released.params[order]]
-    assert shown["AIPW"] == [f"{x:.4f}" for x in groups.aipw.params[order]]
-    assert shown["full data"] == ["0.1451", "0.1459", "0.1130"]
-    contrast = contrast_trial(frame, SMALL[1], second)
-    for kind, p, interval in (
-        ("naive", contrast.result.pvalues, contrast.result.conf_int()),
-        ("corrected", contrast.result.pvalues_corrected, contrast.result.conf_int_corrected()),
-    ):
-        low, high = interval.to_numpy()[0]
-        line = next(line for line in report.splitlines() if line.startswith(f"{kind} "))
-        assert line.split()[2:5] == [format_pvalue(math.log(p.iloc[0])), f"{low:.4f}", f"{high:.4f}"]
-    assert str(groups.released) in report
+def test_a_tally_has_its_errors() -> None:
+    answers = [Answer(0.02, -0.02, 0.06, 0.0), Answer(0.05, 0.01, 0.09, 0.0), Answer(-0.01, -0.05, 0.03, 0.0)]
+    tally = Tally.of([*answers, Answer(0.04, 0.0, 0.08, 0.0)])
+    assert (tally.trials, tally.missed) == (4, 1)
+    assert tally.median == pytest.approx(0.03)
+    assert tally.spread == pytest.approx(np.std([0.02, 0.05, -0.01, 0.04]))
+    # A third of four trials after adding one of each kind; the median of a normal sample.
+    share = 100 * math.sqrt(1 / 3 * 2 / 3 / 4)
+    median = 100 * math.sqrt(math.pi / 8) * tally.spread
+    assert tally.cells() == (f"25.0% ± {share:.1f}", f"+3.00 ± {median:.2f}")
+    assert Tally(200, 200, 0.0, 0.0).cells()[0] == "100.0% ± 0.5"
 
 
-def test_report_says_what_is_protected_and_what_is_not(report: str) -> None:
-    text = " ".join(report.split())
-    assert "epsilon = 1, pure, per record, central, anticipating." in text
-    assert "a person-year, with its health" in text
-    assert "epsilon = 0.02, pure, per reward, central, standard." in text
-    assert "a person-year again, not a person" in text
-    assert "Do not publish releases of a simulation as private." in text
+def test_tallies_made_beforehand_are_those_of_the_page() -> None:
+    page = (PAGES / "from_statsmodels.md").read_text(encoding="utf-8")
+    assert "Thompson(floor=0.05).logs(equal, 1_000, 500, rng=3)" in page
+    textbook, adaptinf = shown.EXPERIMENTS[0].recorded
+    printed = f"{{'t test': '{textbook.missed / 500:.3f}', 'Contrast': '{adaptinf.missed / 500:.3f}'}}"
+    assert printed in page
 
 
-def test_report_is_narrower_than_100_columns(report: str) -> None:
-    assert max(map(len, report.splitlines())) < 100
-    assert all(line == line.rstrip() for line in report.splitlines())
+@pytest.mark.slow
+@pytest.mark.parametrize("one", shown.EXPERIMENTS, ids=lambda one: one.title)
+def test_tallies_made_beforehand_come_out_again(one: shown.Experiment) -> None:
+    pairs = list(one.simulated(3, shown.RECORDED))
+    for kept, kind in zip(one.recorded, ("textbook", "adaptinf"), strict=True):
+        found = Tally.of(getattr(pair, kind) for pair in pairs)
+        assert (found.trials, found.missed) == (kept.trials, kept.missed)
+        assert found.median == pytest.approx(kept.median, abs=5e-6)
+        assert found.spread == pytest.approx(kept.spread, abs=5e-5)
 
 
-def test_a_trial_too_small_for_an_answer_says_so() -> None:
-    report = run_demo(rng=0, horizons=(60, 60))
-    assert re.search(r"released +nan +nan +nan", report)
+def rounded(answer: Answer) -> tuple[str, ...]:
+    numbers = (answer.estimate, answer.low, answer.high, answer.truth)
+    return tuple(f"{100 * number:.1f}" for number in numbers)
 
 
-def test_seed_decides_the_numbers(report: str) -> None:
-    assert run_demo(rng=0, horizons=SMALL) == report
-    assert run_demo(rng=1, horizons=SMALL) != report
+def test_the_text_shows_the_numbers_of_the_trials(text: str) -> None:
+    pairs: list[list[Pair]] = [list(one.simulated(0, 6)) for one in shown.EXPERIMENTS]
+    expected = [rounded(getattr(found[0], kind)) for found in pairs for kind in ("textbook", "adaptinf")]
+    assert [row[1:] for row in NUMBERS.findall(text)] == expected
+    for found in pairs:
+        for kind in ("textbook", "adaptinf"):
+            share, error = Tally.of(getattr(pair, kind) for pair in found).cells()
+            assert re.search(rf"{re.escape(share)} +{re.escape(error)}$", text, re.M)
+    assert "run beforehand" not in text
+
+
+def test_the_text_says_which_trials_were_run_beforehand() -> None:
+    text = demonstration(rng=0)
+    assert text.count("500 trials, run beforehand") == 3
+    assert re.search(r"textbook.* 7\.6% ± 1\.2  -0\.27 ± 0\.31$", text, re.M)
+    assert re.search(r"adaptinf.* 3\.6% ± 0\.9  -0\.20 ± 0\.29$", text, re.M)
+    assert text.endswith("live: adaptinf demo --rng 3 --trials 500")
+
+
+def test_the_text_has_80_columns(text: str) -> None:
+    assert max(map(len, text.splitlines())) <= 80
+    assert all(line == line.rstrip() for line in text.splitlines())
+    assert len(text.splitlines()) < 60
+
+
+def test_the_seed_decides_the_numbers(text: str) -> None:
+    assert demonstration(rng=0, trials=6) == text
+    assert NUMBERS.findall(demonstration(rng=1, trials=1)) != NUMBERS.findall(text)
 
 
 class Terminal(io.StringIO):
@@ -135,15 +161,75 @@ class Terminal(io.StringIO):
 def test_progress_shows_on_a_terminal_only(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run_demo(horizons=(60, 60))
+    demonstration(0, 1)
     assert capsys.readouterr() == ("", "")
     terminal = Terminal()
     monkeypatch.setattr("sys.stderr", terminal)
-    run_demo(horizons=(60, 60))
-    assert "trial 2" in terminal.getvalue()
+    demonstration(0, 1)
+    assert "  0%|" in terminal.getvalue()
 
 
-def test_contrast_of_the_demo_is_the_default_fit(frame: pd.DataFrame) -> None:
-    trial = contrast_trial(frame, 500, np.random.SeedSequence(0))
-    default = Contrast(trial.log, treatment="free care", control="cost sharing").fit()
-    assert default.conf_int().equals(trial.result.conf_int())
+def test_the_report_is_of_the_first_trial(run: Run, tmp_path: Path) -> None:
+    page = tmp_path / "late.html"
+    code, out, err = run("demo", "--trials", "1", "--report", str(page))
+    assert (code, err) == (0, "")
+    assert out.endswith(f"\nThe report: {page}\n")
+    assert "<h1>A page that came late</h1>" in page.read_text(encoding="utf-8")
+    [pair] = shown.late_trials(3, 1)
+    assert f"{pair.adaptinf.estimate:.4f}" in out
+
+
+def test_without_a_name_the_report_is_in_a_folder_of_its_own(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    code, out, _ = run("demo", "--trials", "1", "--no-open")
+    [page] = tmp_path.glob("adaptinf-demo-*/late_page.html")
+    assert (code, out.splitlines()[-1]) == (0, f"The report: {page}")
+
+
+def test_a_report_without_pictures_says_what_they_need(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("adaptinf.cli.demo_command.find_spec", lambda name: None)
+    _, out, _ = run("demo", "--trials", "1", "--report", str(tmp_path / "late.html"))
+    assert out.endswith('Its pictures need matplotlib, which comes with: pip install -e ".[plots]"\n')
+
+
+def test_wrong_arguments_are_listed_before_anything_runs(run: Run, tmp_path: Path) -> None:
+    code, out, err = run("demo", "--trials", "0", "--report", str(tmp_path / "late.pdf"))
+    assert (code, out) == (2, "")
+    assert "late.pdf must end in .html" in err
+    assert "--trials must be a whole number of at least 1, got 0" in err
+
+
+@pytest.mark.parametrize(
+    ("options", "terminal", "display", "opened"),
+    [
+        ([], True, True, True),
+        (["--no-open"], True, True, False),
+        ([], False, True, False),
+        ([], True, False, False),
+    ],
+)
+def test_a_browser_opens_on_a_terminal_with_windows_only(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: list[str],
+    terminal: bool,
+    display: bool,
+    opened: bool,
+) -> None:
+    from adaptinf.cli.entry import main
+
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    monkeypatch.delenv("DISPLAY", raising=False)
+    if display:
+        monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.setattr("sys.stdout", Terminal() if terminal else io.StringIO())
+    seen: list[str] = []
+    monkeypatch.setattr("webbrowser.open", seen.append)
+    page = tmp_path / "late page.html"
+    assert main(["demo", "--trials", "1", "--report", str(page), *options]) == 0
+    assert seen == [page.as_uri()] * opened

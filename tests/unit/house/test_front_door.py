@@ -35,7 +35,7 @@ def english() -> ModuleType:
 
 
 def test_the_readme_is_short() -> None:
-    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) < 130
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) < 100
 
 
 def prose(page: Path) -> str:

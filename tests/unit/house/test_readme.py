@@ -8,9 +8,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from claims_said import says
 
-from adaptinf.claims.tables import LAW
+from adaptinf.cli.demonstration import EXPERIMENTS
 
 ROOT = Path(__file__).parents[3]
 README, QUICKSTART = ROOT / "README.md", ROOT / "docs" / "quickstart.md"
@@ -76,8 +75,30 @@ def test_the_example_of_the_readme_is_short_and_shows_its_table(examples: Module
     language, table = found[place + 1]
     assert language == "text"
     assert "Contrast Results" in table
-    assert "Notes:" in table
-    assert says(table, LAW, law="t")
+    assert "More      result.explain()" in table
+    assert "reference distribution: t." in " ".join(table.split())
+    assert max(map(len, table.splitlines())) <= 80
+
+
+def test_the_words_below_the_example_have_the_numbers_of_its_table() -> None:
+    text = README.read_text(encoding="utf-8")
+    [row] = re.findall(r"^1 - 0 .*$", text, re.MULTILINE)
+    estimate, *_, low, high = (100 * float(cell) for cell in row.split()[3:])
+    assert f"page 1 gets an estimated {estimate:.1f} clicks more than page 0 in 100 visits" in text
+    assert f"compatible with {low:.1f} to {high:.1f} more" in text
+    assert low < 100 * (0.5 - 0.3) < high
+
+
+@pytest.mark.parametrize("page", [README, INDEX], ids=lambda page: page.name)
+def test_the_first_picture_is_described_by_its_own_numbers(page: Path) -> None:
+    [described] = re.findall(
+        r"^!\[(.*)\]\(\S*figures/demo\.svg\)$", page.read_text(encoding="utf-8"), re.MULTILINE
+    )
+    kinds = zip(*(one.recorded for one in EXPERIMENTS), strict=True)
+    for tallies in kinds:
+        assert {tally.trials for tally in tallies} == {500}
+        first, second, third = (f"{tally.missed / 5:.3g}%" for tally in tallies)
+        assert f"in {first}, {second} and {third}" in described
 
 
 @pytest.mark.parametrize("page", EXECUTED, ids=lambda page: page.name)

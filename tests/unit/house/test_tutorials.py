@@ -41,6 +41,11 @@ def run(page: str) -> tuple[Names, str]:
     return names, printed.getvalue()
 
 
+def answer(page: str) -> str:
+    """What a page says before its first heading."""
+    return " ".join((TUTORIALS / f"{page}.md").read_text(encoding="utf-8").split("\n## ")[0].split())
+
+
 def trial_statistician(names: Names, printed: str) -> None:
     assert names["urn"].pvalue == pytest.approx(2 / 39, abs=1e-12)
     assert names["fisher"] == pytest.approx(1 / 12, abs=1e-12)
@@ -58,6 +63,13 @@ def trial_statistician(names: Names, printed: str) -> None:
     assert names["test"].pvalue < 0.05
     assert names["drift_proof"].pvalue < 0.05
     assert "| risk difference |" in printed
+    first = answer("trial_statistician")
+    assert f"has P = {names['exact'].pvalue:.3f}.".replace(" 0.", " .") in first
+    assert f"has P = {names['fisher']:.3f}.".replace(" 0.", " .") in first
+    effect = names["interval"].to_frame().set_index("scale").loc["difference"]
+    assert f"rises by {100 * effect['estimate']:.0f} percentage points" in first
+    assert f"from {100 * effect['low']:.0f} to {100 * effect['high']:.0f}." in first
+    assert f"went to {(names['log'].frame['action'] == 1).sum()} of the patients" in first
 
 
 def product_analyst(names: Names, printed: str) -> None:
@@ -75,6 +87,15 @@ def product_analyst(names: Names, printed: str) -> None:
     assert lifts.conf_int_simultaneous().loc["short / current - 1", "low"] > 0.0
     assert lifts.params["short / current - 1"] < rates["short"] / rates["current"] - 1.0
     assert says(differences.notes, availability.LEFT_OUT, left="24000", arm="short or current")
+    first = answer("product_analyst")
+    short = lifts.params.iloc[1]
+    low, high = lifts.conf_int_simultaneous().to_numpy()[1]
+    assert (
+        f"sells {short:.0%} more than `current`, with a 95% interval from {low:.0%} to {high:.0%}." in first
+    )
+    assert f"Plain rates say {rates['short'] / rates['current'] - 1:.0%}" in first
+    low, high = lifts.conf_int_simultaneous().to_numpy()[0]
+    assert f"its interval goes from {low:.0%} to {high:.0%}." in first
     assert names["best"].winner == "short"
     assert names["best"].low > 0.0
     gap = (names["by_rows"].params - differences.params).abs()
@@ -87,6 +108,10 @@ def methodologist(names: Names, printed: str) -> None:
     assert close["rmse"].idxmin() == "shrunken"
     assert apart["bias"].abs().idxmax() == "shrunken"
     assert apart.loc["shrunken", "coverage"] < min(0.9, apart.loc["AIPW", "coverage"])
+    first = answer("methodologist")
+    errors = [f"{close.loc[name, 'rmse']:.3f}".lstrip("0") for name in ("shrunken", "sample mean", "AIPW")]
+    assert "error is {}, against {} for sample means and {} for AIPW.".format(*errors) in first
+    assert f"95% intervals cover {apart.loc['shrunken', 'coverage']:.0%}." in first
     assert names["log"].arrays.propensities.min() >= 0.05  # half of the floor's share of .1
     assert 0.0 < names["test"].pvalue <= 1.0
     assert r"\begin{tabular}" in printed
@@ -106,10 +131,15 @@ def data_protection_officer(names: Names, printed: str) -> None:
     assert 1.0 < names["broken"].epsilon <= 2.0
     low, high = names["covered"].conf_int().iloc[0]
     assert low < 0.15 < high
+    first = answer("data_protection_officer")
+    estimate = names["covered"].params.iloc[0]
+    assert f"releases: {100 * estimate:.0f} percentage points" in first
+    assert f"with a 95% interval from {100 * low:.0f} to {100 * high:.0f}." in first
     widths = [float(found) for found in re.findall(r"(?:releases|raw log): (\S+) wide", printed)]
-    assert widths[0] > 1.5 * widths[1]
+    assert 1.8 < widths[0] / widths[1] < 2.2  # "twice as wide"
     assert f"reward: {REWARD()}" in printed
-    assert says(" ".join(printed.split()), COVERS_RELEASES)
+    assert says(names["covered"].explain().texts, COVERS_RELEASES)
+    assert "covers this table" in " ".join(printed.split())
 
 
 CHECKS: dict[str, Callable[[Names, str], None]] = {
