@@ -129,8 +129,9 @@ PROJECTION = Claim(
 )
 TIED = Claim(
     "inference.winners.winner_law.WinnerLaw.of",
-    "The winner is tied with another arm, so the estimates alone did not determine the selection; the "
-    "projection interval is shown.",
+    "The winner is tied with another arm or leads by at most {near:g} standard errors, so intervals that "
+    "condition on the selection would be misleadingly short; the projection interval and the unadjusted "
+    "estimate are shown.",
     "note",
     short="simultaneous interval for the selected arm",
 )

@@ -72,10 +72,18 @@ class Contest:
         """Whether the other arm is the second highest."""
         return (self.won, self.against) in self.ahead
 
-    def tied(self, x: FloatArray, scale: float) -> bool:
-        """Whether something else than the estimates chose between two; x (k,)."""
-        near = 1e-12 * max(scale, float(np.abs(x).max()))
-        return any(x[first] - x[second] <= near for first, second in self.ahead)
+    def tied(self, x: FloatArray, sigma: FloatArray, near: float = 0.0) -> bool:
+        """Whether a lead is at most so many of its standard errors, or rounding; x (k,), sigma (k, k).
+
+        Of equal estimates something else chose. Just above, the law of the estimate given the choice is so
+        close to its end that intervals from it shrink to a point, away from the estimate itself.
+        """
+        rounding = 1e-12 * max(math.sqrt(float(np.diagonal(sigma).max())), float(np.abs(x).max()))
+        for first, second in self.ahead:
+            variance = sigma[first, first] + sigma[second, second] - 2.0 * sigma[first, second]
+            if x[first] - x[second] <= max(rounding, near * math.sqrt(max(float(variance), 0.0))):
+                return True
+        return False
 
     def limits(self, x: FloatArray, sigma: FloatArray) -> tuple[float, float]:
         """Limits of the estimate asked for within which the same are ahead, given what is independent of it.

@@ -25,7 +25,7 @@ from adaptinf.inference.validity.rare import FEWEST
 from adaptinf.inference.winners import exact
 from adaptinf.inference.winners.contest import Contest, asked_of, comparison_problems, variance_problems
 from adaptinf.inference.winners.winner_intervals import last_rounds
-from adaptinf.inference.winners.winner_law import WinnerLaw
+from adaptinf.inference.winners.winner_law import NEAR, WinnerLaw
 from adaptinf.inference.winners.winner_methods import CONDITIONAL, HELD_OUT, HYBRID, PROJECTION, refusal
 from adaptinf.inference.winners.winner_results import WinnerResults
 from adaptinf.log import AdaptiveLog
@@ -231,5 +231,5 @@ def _notes(
         half = -float(ndtri(0.025)) * law.scale
         low, high = own - half, own + half
     usual = claims.USUAL(what="mean" if other is None else "difference", own=own, low=low, high=high)
-    way = claims.TIED() if law.tied else _WAYS[law.method]
+    way = claims.TIED(near=NEAR) if law.tied else _WAYS[law.method]
     return claims.HIGHEST(**named), usual, way

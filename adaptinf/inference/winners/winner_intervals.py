@@ -22,7 +22,7 @@ from adaptinf.inference.winners.contest import (
     noise_problems,
     variance_problems,
 )
-from adaptinf.inference.winners.winner_law import METHODS, WinnerLaw
+from adaptinf.inference.winners.winner_law import METHODS, NEAR, WinnerLaw
 from adaptinf.inference.winners.winner_results import WinnerInterval
 from adaptinf.parameters import COUNT, OneOf, alpha_problems, number_array, refuse
 from adaptinf.sums import NEEDS_ROWS, Sums
@@ -142,7 +142,7 @@ def winner_interval(
         naive=(estimate - usual, estimate + usual),
         method=law.method,
         alpha=float(alpha),
-        note=TIED() if law.tied else "",
+        note=TIED(near=NEAR) if law.tied else "",
     )
 
 

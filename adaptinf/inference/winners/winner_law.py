@@ -181,6 +181,8 @@ def _log1mexp(negative: float) -> float:
 
 
 METHODS = ("hybrid", "conditional", "projection")
+NEAR = 0.02
+"""Standard errors of a lead up to which two arms count as tied for the hybrid method."""
 _SHARE = 0.1
 """Share of alpha that a hybrid interval spends on its projection, as its authors choose."""
 _STEPS = 60
@@ -202,7 +204,7 @@ class WinnerLaw(EnclosedReference):
     method : str
         How intervals are made.
     tied : bool
-        Whether another one is as high.
+        Whether another one is as high, or nearly.
     law : callable
         Log of the distribution function at a value, by the mean and limits of the estimate.
     """
@@ -235,7 +237,7 @@ class WinnerLaw(EnclosedReference):
             ends = -math.inf, math.inf
             return cls(contest.family, own, *ends, scale, method, tied=False, law=choice.log_distribution)
         low, high = contest.limits(x, sigma)
-        tied = contest.tied(x, scale)
+        tied = contest.tied(x, sigma, NEAR if method == "hybrid" else 0.0)
         own = float(direction @ x) / scale
         used = "projection" if tied else method
         return cls(contest.family, own, low / scale, high / scale, scale, used, tied)

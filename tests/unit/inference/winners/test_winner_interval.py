@@ -15,7 +15,7 @@ from scipy.optimize import brentq
 import adaptinf as ai
 from adaptinf.claims.arms import winners as claims
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.winners.winner_law import log_between, log_distribution
+from adaptinf.inference.winners.winner_law import NEAR, log_between, log_distribution
 from adaptinf.typing import FloatArray
 
 METHODS = ("hybrid", "conditional", "projection")
@@ -142,11 +142,16 @@ class TestCoverage:
         if size == 10 and gap == 0.0:
             assert usual / 1_500 < 0.9
 
-    def test_ten_independent_normals_cost_a_quarter_of_the_width(self) -> None:
+    @pytest.mark.parametrize(("near", "wider"), [(0.0, 1.252), (NEAR, 1.293)])
+    def test_ten_independent_normals_cost_a_quarter_of_the_width(
+        self, monkeypatch: pytest.MonkeyPatch, near: float, wider: float
+    ) -> None:
+        """The hybrid alone, and with the projection for near ties."""
+        monkeypatch.setattr("adaptinf.inference.winners.winner_law.NEAR", near)
         rng = np.random.default_rng(3)
         found = [ai.winner_interval(x, np.eye(10)) for x in rng.standard_normal((2_000, 10))]
         ratio = np.array([(one.high - one.low) / (one.naive[1] - one.naive[0]) for one in found])
-        assert abs(ratio.mean() - 1.252) < 4.5 * ratio.std() / math.sqrt(2_000)
+        assert abs(ratio.mean() - wider) < 4.5 * ratio.std() / math.sqrt(2_000)
 
     def test_twenty_estimates_take_milliseconds(self) -> None:
         rng = np.random.default_rng(0)
@@ -223,7 +228,29 @@ class TestInput:
         found = ai.winner_interval([1.0, 1.0, 0.0], np.eye(3))
         assert found.method == "projection"
         assert found.low == pytest.approx(1.0 - 2.3877, abs=1e-4)
-        assert claims.TIED() in str(found)
+        assert claims.TIED(near=0.02) in str(found)
+
+    @pytest.mark.parametrize(("lead", "method"), [(0.019, "projection"), (0.021, "hybrid")])
+    def test_a_lead_of_next_to_nothing_is_a_tie(self, lead: float, method: str) -> None:
+        """Leads in standard errors of the difference, which are .6 here."""
+        sigma = np.array([[0.36, 0.18], [0.18, 0.36]])
+        found = ai.winner_interval([0.5 + 0.6 * lead, 0.5], sigma)
+        assert found.method == method
+        if method == "projection":
+            assert found.low < found.estimate == found.median_unbiased < found.high
+            alone = ai.winner_interval([0.5 + 0.6 * lead, 0.5], sigma, method="conditional")
+            assert alone.method == "conditional"
+
+    def test_near_ties_cost_no_coverage(self) -> None:
+        """Equal arms: what the projection adds is the near ties whose hybrid interval is a point."""
+        rng = np.random.default_rng(20261127)
+        missed, short = 0, 0
+        for x in rng.normal(size=(1_500, 3)):
+            found = ai.winner_interval(x, np.eye(3))
+            missed += not found.low <= 0.0 <= found.high
+            short += not found.low <= x.max() <= found.high
+        assert missed <= 1_500 * 0.05 + 4.0 * math.sqrt(1_500 * 0.05 * 0.95)
+        assert short == 0
 
     def test_labels_name_the_winner(self) -> None:
         found = ai.winner_interval([0.1, 0.4], 0.01 * np.eye(2), labels=["old", "new"])
