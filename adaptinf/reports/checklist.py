@@ -17,17 +17,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adaptinf.claims import sentence
 from adaptinf.claims.reports import answers as claims
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog
 from adaptinf.markup import escaped, framed
-from adaptinf.reports.collection_facts import design_told, shown_limits, traits_told
+from adaptinf.reports.collection_facts import design_told, traits_told
 from adaptinf.reports.report_page import paragraph
 
 if TYPE_CHECKING:
     from adaptinf.audit.simulation.characteristics import OperatingCharacteristics
     from adaptinf.inference.diagnostics import Diagnosis
     from adaptinf.inference.results.fit_results import Results
+    from adaptinf.reports.shown_numbers import Shown
     from adaptinf.sums import Sums
 
 
@@ -44,11 +46,15 @@ class Known:
     """What a report knows, for the items that it can answer."""
 
     log: AdaptiveLog | Sums | None
-    results: Results | None
+    shown: Shown | None
     methods: str
-    alpha: float
     checks: Diagnosis | None = None
     plan: OperatingCharacteristics | None = None
+
+    @property
+    def results(self) -> Results | None:
+        """The result, where there is one."""
+        return None if self.shown is None else self.shown.results
 
 
 # What the log says to an item; empty where it says nothing.
@@ -119,17 +125,15 @@ def _missing(known: Known) -> str:
 
 
 def _estimates(known: Known) -> str:
-    if known.results is None:
+    if known.shown is None:
         return ""
-    if known.results.validity == "not valid" and known.results.correction is None:
+    if known.shown.results.validity == "not valid" and known.shown.results.correction is None:
         return claims.NO_INTERVALS(for_authors=FOR_AUTHORS)
-    limits = shown_limits(known.results, known.alpha)
-    level = f"{100.0 * (1.0 - known.alpha):g}%"
-    rows = zip(known.results.terms, known.results.estimate, limits["low"], limits["high"], strict=True)
+    terms = known.shown.results.terms
     told = [
-        f"{term}: {at:.4g} ({level}: {low:.4g} to {high:.4g})"
-        for term, at, low, high in rows
-        if math.isfinite(at)
+        f"{term}: {known.shown.said(place)}"
+        for place, term in enumerate(terms)
+        if math.isfinite(known.shown.results.estimate[place])
     ]
     return "; ".join(told[:10]) + (f"; and {len(told) - 10} more" if len(told) > 10 else "")
 
@@ -150,9 +154,11 @@ def _methods(known: Known) -> str:
 
 
 def _limits(known: Known) -> str:
-    if known.results is None or not known.results.cautions:
+    if known.shown is None:
         return ""
-    return f"cautions of the analysis: {'; '.join(known.results.cautions)}"
+    cautions = known.shown.results.cautions
+    told = [f"cautions of the analysis: {'; '.join(cautions)}"] if cautions else []
+    return sentence([*told, known.shown.multiplicity])
 
 
 def _interim(known: Known) -> str:
@@ -364,4 +370,4 @@ def regulatory(known: Known) -> str:
         rows.append(f'<tr><th scope="row">{escaped(topic)}</th><td>{cell}</td></tr>')
     head = "".join(f'<th scope="col">{name}</th>' for name in ("ICH E20, draft", "Answer"))
     inner = f"<thead><tr>{head}</tr></thead>\n<tbody>\n{chr(10).join(rows)}\n</tbody>"
-    return f"{paragraph(_INTRODUCTION)}\n{framed('Topics of ICH E20', inner, 'fill halves')}"
+    return f"{paragraph(_DRAFT)}\n{framed('Topics of ICH E20', inner, 'fill halves')}"

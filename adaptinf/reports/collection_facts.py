@@ -20,7 +20,6 @@ from adaptinf.log.report import Stopping
 from adaptinf.sums import Sums
 
 if TYPE_CHECKING:
-    from adaptinf.inference.results.fit_results import Results
     from adaptinf.inference.results.log_facts import LogFacts
     from adaptinf.inference.validity.profile import LogProfile
 
@@ -64,9 +63,14 @@ def arms_summed(sums: Sums) -> pd.DataFrame:
     )
 
 
-def arm_rows(log: AdaptiveLog | Sums) -> tuple[list[str], list[list[str]]]:
-    """Headers and rows of the table of arms, as texts."""
+def arm_rows(log: AdaptiveLog | Sums, *, means: bool = True) -> tuple[list[str], list[list[str]]]:
+    """Headers and rows of the table of arms, as texts.
+
+    Without means: beside estimates they would be a second number for one question.
+    """
     frame = arms_summed(log) if isinstance(log, Sums) else arms_seen(log)
+    if not means:
+        frame = frame.drop(columns="mean reward")
     rows = [[_cell(value) for value in row] for row in frame.itertuples(index=False, name=None)]
     return list(frame.columns), rows
 
@@ -91,13 +95,20 @@ def design_told(log: AdaptiveLog | Sums) -> str:
 def traits_told(log: AdaptiveLog | Sums) -> str:
     """Whether the design adapts, and to what."""
     traits = None if log.design is None else log.design.traits
-    if traits is None and log.adaptive is not None:
-        stated = ADAPTIVE(reacted="adapted" if log.adaptive else "did not adapt")
-        return sentence([stated, claims.CONTEXTS_UNSTATED()])
     if traits is None:
-        return claims.UNSTATED()
+        return _stated(log)
     adapts = claims.ADAPTS if traits.adapts else claims.DOES_NOT_ADAPT
     return sentence([adapts(), _contexts_told(traits.uses_context)])
+
+
+def _stated(log: AdaptiveLog | Sums) -> str:
+    """What a log without a design states of rewards and contexts."""
+    free = log.context_free
+    if log.adaptive is None and free is None:
+        return claims.UNSTATED()
+    reacted = "" if log.adaptive is None else ADAPTIVE(reacted="adapted" if log.adaptive else "did not adapt")
+    contexts = {True: claims.INDEPENDENT, False: claims.DEPENDED, None: claims.CONTEXTS_UNSTATED}[free]
+    return sentence([reacted or claims.REWARDS_UNSTATED(), contexts()])
 
 
 def _contexts_told(use: str) -> str:
@@ -121,20 +132,15 @@ def log_facts(log: AdaptiveLog | Sums) -> list[tuple[str, str]]:
     return facts
 
 
-def shown_limits(results: Results, alpha: float) -> pd.DataFrame:
-    """Intervals of a result, corrected ones where a correction is due."""
-    return results.conf_int(alpha) if results.correction is None else results.conf_int_corrected(alpha)
-
-
-def not_covered_told(log: AdaptiveLog | Sums | None, facts: LogFacts, *, released: bool) -> str:
-    """What stands on top of a report of a private log that shows its raw numbers; empty else."""
+def uncovered_promise(log: AdaptiveLog | Sums | None, facts: LogFacts, *, released: bool) -> str:
+    """What is promised of a private log whose raw numbers a report shows; empty where it shows none."""
     promised = facts.guarantee
     private = bool(facts.unpromised) if promised is None else promised.epsilon > 0.0
     if not private or (released and log is None):
         return ""
     if promised is not None and math.isfinite(promised.epsilon):
-        return claims.NOT_COVERED(promise=claims.BEYOND_GUARANTEE(guarantee=promised))
-    return claims.NOT_COVERED(promise=claims.UNCOVERED())
+        return claims.BEYOND_GUARANTEE(guarantee=promised)
+    return claims.UNCOVERED()
 
 
 def guarantee_facts(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from adaptinf.claims import said
+from adaptinf.claims import Said, said
+from adaptinf.claims.arms.arm_fits import CHOSEN
 from adaptinf.claims.reports import methods as claims
+from adaptinf.claims.views import Assumed
 from adaptinf.inference.distributions.ratio import AndersonRubinReference
 from adaptinf.inference.distributions.references import (
     BinomialReference,
@@ -34,6 +36,7 @@ from adaptinf.version import __version__
 if TYPE_CHECKING:
     from adaptinf.inference.distributions.references import Reference
     from adaptinf.inference.results.fit_results import Results
+    from adaptinf.reports.shown_numbers import Shown
 
 
 REFERENCES: Mapping[str, str] = MappingProxyType(
@@ -164,9 +167,20 @@ def versions() -> str:
     return f"adaptinf {__version__} ({', '.join(parts)})"
 
 
-def methods_told(results: Results, log: AdaptiveLog | Sums | None, alpha: float) -> tuple[str, list[str]]:
+def made_by(results: Results) -> list[str]:
+    """What the table says of how its numbers were made, and of what the log left out or changed."""
+    notes = [one for one in results.notes if not isinstance(one, Said) or one.claim.kind == "note"]
+    made = [
+        one for one in notes if not isinstance(one, Assumed) and getattr(one, "claim", None) is not CHOSEN
+    ]
+    return [*made, *results.facts.readings]
+
+
+def methods_told(
+    shown: Shown, log: AdaptiveLog | Sums | None, cautions: Sequence[str]
+) -> tuple[str, list[str]]:
     """A paragraph on collection, estimation and software, and the references that it cites."""
-    facts = _Facts(results, log, alpha)
+    facts = _Facts(shown, log, cautions)
     keys = {key for part in facts.cited for key in part}
     return " ".join(said(claims.PARAGRAPH, facts)), [REFERENCES[key] for key in sorted(keys)]
 
@@ -174,9 +188,9 @@ def methods_told(results: Results, log: AdaptiveLog | Sums | None, alpha: float)
 class _Facts:
     """What the paragraph's claims ask of a result, and of its log where it is there."""
 
-    def __init__(self, results: Results, log: AdaptiveLog | Sums | None, alpha: float) -> None:
-        self.results, self.log, self.alpha = results, log, alpha
-        self.cited = cited(results)
+    def __init__(self, shown: Shown, log: AdaptiveLog | Sums | None, cautions: Sequence[str]) -> None:
+        self.shown, self.results, self.log = shown, shown.results, log
+        self.cautions, self.cited = cautions, cited(shown.results)
 
     @property
     def collected(self) -> dict[str, Any]:
@@ -233,7 +247,7 @@ class _Facts:
         sequence = isinstance(reference, SequenceReference)
         return {
             "null": self.results.null,
-            "level": f"{100.0 * (1.0 - self.alpha):g}%",
+            "level": self.shown.level,
             "intervals": "confidence sequences" if sequence else "confidence intervals",
             "name": reference.name,
             "cited": _cite(self.cited[1]),
@@ -264,11 +278,19 @@ class _Facts:
         correction = self.results.correction
         if correction is None:
             return {}
-        return {"cited": _cite(self.cited[2]), "correction": correction.describe(self.alpha)}
+        return {"cited": _cite(self.cited[2]), "correction": correction.describe(self.shown.alpha)}
 
     @property
-    def several_terms(self) -> bool:
-        return len(self.results.terms) > 1
+    def multiplicity(self) -> list[str]:
+        return [self.shown.multiplicity] if self.shown.multiplicity else []
+
+    @property
+    def table_notes(self) -> list[str]:
+        return made_by(self.results)
+
+    @property
+    def deviations(self) -> list[str]:
+        return [claims.DEVIATIONS(cautions="; ".join(self.cautions))] if self.cautions else []
 
     @property
     def software(self) -> dict[str, str]:

@@ -16,6 +16,12 @@ ADAPTS = Claim("reports.collection_facts.traits_told", "earlier rewards affect l
 DOES_NOT_ADAPT = Claim(
     "reports.collection_facts.traits_told", "earlier rewards do not affect later assignments", "note"
 )
+DEPENDED = Claim("reports.collection_facts.traits_told", "the choice of arm depended on contexts", "note")
+REWARDS_UNSTATED = Claim(
+    "reports.collection_facts.traits_told",
+    "assignment may depend on past rewards, as the log does not rule this out",
+    "assumes",
+)
 CONTEXTS_UNSTATED = Claim(
     "reports.collection_facts.traits_told",
     "assignment may have depended on contexts, as the log does not rule this out",
@@ -32,17 +38,11 @@ SUMS = Claim(
     "note",
 )
 
-NOT_COVERED = Claim(
-    "reports.collection_facts.not_covered_told",
-    "This report shows protected data, and {promise}. Share it only with people authorised to see the "
-    "data; for publication, use report(log.public(), path).",
-    "caution",
-)
 UNCOVERED = Claim(
-    "reports.collection_facts.not_covered_told", "no privacy guarantee covers this report", "caution"
+    "reports.collection_facts.uncovered_promise", "no privacy guarantee covers this report", "caution"
 )
 BEYOND_GUARANTEE = Claim(
-    "reports.collection_facts.not_covered_told",
+    "reports.collection_facts.uncovered_promise",
     "the privacy guarantee ({guarantee}) does not cover this report",
     "caution",
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adaptinf.claims.claim import Claim
+from adaptinf.claims.claim import Claim, Part
 
 _AT = "reports.report_texts.methods_told"
 TARGETS = {
@@ -52,6 +52,7 @@ DOUBTED_PROPENSITIES = Claim(
     "with them.",
     "caution",
 )
+DEVIATIONS = Claim("deviations", "Limitations: {cautions}.", "caution")
 PARAGRAPH = (
     COLLECTED,
     Claim("allocated", "{rounds:,} rounds were allocated among {arms} arms ({labels}) by {rule}.", "note"),
@@ -82,7 +83,9 @@ PARAGRAPH = (
         "caution",
     ),
     CORRECTED,
-    Claim("several_terms", "Neither p-values nor intervals are adjusted for multiplicity.", "caution"),
+    Part("multiplicity", "note"),
+    Part("table_notes", "note"),
+    Part("deviations", "caution"),
     Claim("software", "Computations used {versions}.", "note"),
 )
 """In the order in which they are read."""

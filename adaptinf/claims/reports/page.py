@@ -18,7 +18,7 @@ NEEDS_METHODS = Claim(
 VALID = {
     "exact": Claim(
         "reports.report",
-        "The results below are exact at any sample size, under the assumptions in the notes{more}.",
+        "The results below are exact at any sample size, under the assumptions listed below{more}.",
         "reason",
     ),
     "anytime": Claim(
@@ -28,8 +28,7 @@ VALID = {
     ),
     "asymptotic": Claim(
         "reports.report",
-        "The results below are large-sample approximations that rest on the assumptions stated in the "
-        "notes{more}.",
+        "The results below are large-sample approximations that rest on the assumptions listed below{more}.",
         "reason",
     ),
     "not valid": Claim(
@@ -56,32 +55,65 @@ PLAN_CAPTION = Claim(
 )
 PLAN_ERRORS = Claim("reports.report", "Monte Carlo standard errors are in parentheses.", "note")
 NO_CONCERN = Claim("reports.report", "The checks found no problems.", "reason")
-CONCERNS = Claim("reports.report", "The following checks raised a concern:", "caution")
+FAILED = Claim(
+    "reports.log_sections.diagnosed", "Checks that raised a concern: {failed} of {count}", "caution"
+)
+ALL_CHECKS = Claim("reports.log_sections.diagnosed", "All {count} checks", "phrase")
+
+CHECKED = Claim("reports.log_sections.assumptions", "yes: nothing in the log speaks against it", "phrase")
+CONTRADICTED = Claim(
+    "reports.log_sections.assumptions", "yes, and the log contradicts it: see the caution", "phrase"
+)
+UNCHECKED = Claim("reports.log_sections.assumptions", "no: this log cannot tell", "phrase")
+NOTHING_ASSUMED = Claim(
+    "reports.log_sections.assumptions",
+    "The method states no assumptions beyond the design of the trial.",
+    "note",
+)
+HOW_MADE = Claim("reports.log_sections.numbers", "How these numbers were computed", "phrase")
+METHODS_RANKED = Claim(
+    "reports.log_sections.valid_methods", "All {count} methods for this question, ranked", "phrase"
+)
 
 PUBLISHED = Claim(
-    "reports.writing.published_page",
+    "reports.writing.report",
     "This report covers {rounds:,} rounds of {design} and uses only private releases ({version}).",
     "note",
 )
-UNREAD = Claim("reports.writing.answer_of", "No method in this library can analyse these releases.", "needs")
+SEE_RELEASES = Claim("reports.published.published_sections", "Releases, by round", "phrase")
+UNREAD = Claim(
+    "reports.published.answer_of", "No method in this library can analyse these releases.", "needs"
+)
 SEVERAL_PAIRS = Claim(
-    "reports.writing.answer_of",
+    "reports.published.answer_of",
     "The trial has {arms} arms; choose a pair to compare: ai.report(ai.Contrast(public, "
     "treatment=, control=).fit(), path).",
     "advice",
 )
 
+NO_ROUNDS = Claim(
+    "reports.log_pictures.allocation_pictures",
+    "Sums have no single rounds: there is no picture of the allocation over time.",
+    "note",
+)
+MOST_ASSIGNED = Claim(
+    "reports.log_pictures.allocation_pictures",
+    "The {shown} arms with the most rounds, of {arms}.",
+    "note",
+)
 SHARES = Claim(
-    "reports.report_page.pictures", "Cumulative proportion of rounds assigned to each arm.", "note"
+    "reports.log_pictures.allocation_pictures",
+    "Cumulative proportion of rounds assigned to each arm.",
+    "note",
 )
 SHARES_TEXT = Claim(
-    "reports.report_page.pictures",
+    "reports.log_pictures.allocation_pictures",
     "Cumulative assignment proportions by arm; the final proportions are {shares}",
     "note",
 )
-PROPENSITIES = Claim("reports.report_page.pictures", "Propensity of each arm by round.", "note")
+PROPENSITIES = Claim("reports.log_pictures.allocation_pictures", "Propensity of each arm by round.", "note")
 PROPENSITIES_TEXT = Claim(
-    "reports.report_page.pictures",
+    "reports.log_pictures.allocation_pictures",
     "Propensities of the arms over time; the smallest propensity of a chosen arm is {smallest:.3g}",
     "note",
 )

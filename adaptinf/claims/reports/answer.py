@@ -1,0 +1,63 @@
+"""What the first screen of a report says: which intervals are shown, of which rows, and of what data."""
+
+from __future__ import annotations
+
+from adaptinf.claims.claim import Claim
+
+_SHOWN = "reports.shown_numbers.Shown"
+SINGLE = Claim(_SHOWN, "{level} confidence intervals", "phrase")
+EACH = Claim(_SHOWN, "{level} confidence intervals, each for one row", "phrase")
+AT_ONCE = Claim(_SHOWN, "{level} confidence intervals that hold for all {count} rows at once", "phrase")
+CORRECTED = Claim(_SHOWN, "{level} confidence intervals, corrected for adaptive assignment", "phrase")
+NAIVE = Claim(_SHOWN, "naive {level} intervals, not valid for adaptively collected data", "phrase")
+SEQUENCE = Claim(_SHOWN, "{level} confidence sequences", "phrase")
+
+MULTIPLICITY = {
+    "max-t": Claim(
+        _SHOWN,
+        "P-values and intervals are adjusted for {count} comparisons: the intervals hold for all of them at "
+        "once, by {law}.",
+        "note",
+    ),
+    "holm": Claim(
+        _SHOWN,
+        "P-values are adjusted for {count} comparisons by Holm's method; each interval is for one row.",
+        "note",
+    ),
+    "bh": Claim(
+        _SHOWN,
+        "P-values are adjusted for {count} comparisons by the Benjamini-Hochberg method; each interval is "
+        "for one row.",
+        "note",
+    ),
+    "": Claim(_SHOWN, "P-values and intervals are not adjusted for the number of rows ({count}).", "caution"),
+}
+"""What is done about several rows, by the adjustment of the table."""
+
+HIGHEST = Claim(_SHOWN, "The {shown} highest of {count} estimates.", "note")
+CLEAREST = Claim(_SHOWN, "The {shown} rows with the smallest p-values, of {count}.", "note")
+
+ABOVE = Claim("reports.answer.forest", "less than {control} to the left, more to the right", "phrase")
+
+_SENTENCE = "reports.answer.lead"
+CAUTIONED = Claim(_SENTENCE, "Read with {cautions}, below the picture.", "caution")
+NO_RESULT = Claim(_SENTENCE, "No result: {why}", "caution")
+ROUNDS = Claim(_SENTENCE, "{rounds:,} rounds of {design}", "phrase")
+
+_DATA = "reports.data_digest.data_told"
+NAMED = Claim(_DATA, "{name}, SHA-256 {digest}", "phrase")
+ROWS = Claim(_DATA, "{name}, SHA-256 of its rows {digest}", "phrase")
+SUMMED = Claim(_DATA, "sums by arm and batch, SHA-256 of their table {digest}", "phrase")
+
+PRIVATE = Claim(
+    "reports.writing.report",
+    "Everything inside this frame is computed from protected data, and {promise}. Share it only with people "
+    "authorised to see the data; what may be published stands below the frame.",
+    "caution",
+)
+NO_PUBLIC = Claim("reports.writing.report", "Nothing of this trial may be published: {why}", "caution")
+NEEDS_LOG_TO_PUBLISH = Claim(
+    "reports.writing.report",
+    "This report was made without the log; report(log.public(), path) writes what may be published.",
+    "advice",
+)

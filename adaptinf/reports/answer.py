@@ -1,0 +1,55 @@
+"""The first screen of a report: what was found in a sentence, its picture with the numbers, and cautions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from adaptinf.claims.reports import answer as claims
+from adaptinf.markup import escaped
+from adaptinf.reports.forest_rows import forest
+from adaptinf.reports.report_page import linked, paragraph
+
+if TYPE_CHECKING:
+    from adaptinf.inference.results.log_facts import LogFacts
+    from adaptinf.reports.shown_numbers import Shown
+
+
+def lead(sentence: str, cautions: Sequence[str]) -> str:
+    """The sentence, and that there is something to read with it."""
+    told = f'<p class="lead">{escaped(sentence)}</p>'
+    if not cautions:
+        return told
+    count = "a caution" if len(cautions) == 1 else f"{len(cautions)} cautions"
+    more = claims.CAUTIONED(cautions=count)
+    return f'{told}\n<p class="meta"><a href="#cautions">{escaped(more)}</a></p>'
+
+
+def picture(shown: Shown, all_rows: str = "results") -> str:
+    """The forest; of many rows those that matter, with a link to the rest."""
+    control = "" if shown.control is None else f", compared with {shown.control}"
+    target = f"{shown.target[:1].upper()}{shown.target[1:]}"
+    caption = f"{target}{control}: {shown.named}."
+    parts = [forest(shown, caption)]
+    if shown.which:
+        more = f"All {len(shown.results.terms)} rows"
+        link = f" {linked(all_rows, more)}." if all_rows else ""
+        parts.append(f'<p class="meta">{escaped(shown.which)}{link}</p>')
+    if shown.multiplicity:
+        parts.append(f'<p class="meta">{escaped(shown.multiplicity)}</p>')
+    return "\n".join(parts)
+
+
+def warnings(cautions: Sequence[str]) -> str:
+    """Every caution, whole."""
+    inner = "\n".join(f'<p class="caution"><strong>Caution</strong> {escaped(one)}</p>' for one in cautions)
+    return f'<div role="note" id="cautions">\n{inner}\n</div>' if inner else ""
+
+
+def origin(facts: LogFacts, design: str, data: Sequence[str], date: str, version: str) -> str:
+    """What was analysed, when, and by what."""
+    rounds: str = claims.ROUNDS(rounds=facts.n_rounds, design=design)
+    if facts.stopping is not None and facts.stopping.said is not None:
+        rounds += f", stopping {facts.stopping.told}"
+    known = f" Data: {'; '.join(data)}." if data else ""
+    return f'<div class="meta digest">{paragraph(f"{rounds}.{known} {date}, {version}.")}</div>'

@@ -1,0 +1,59 @@
+"""Which data a report is of: their name, and a digest by which anybody who has them can tell."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from adaptinf.claims.reports import answer as claims
+from adaptinf.files import file_digest, told
+from adaptinf.sums import Sums
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from adaptinf.log import AdaptiveLog
+
+
+class _Digest:
+    """SHA-256 of text that is written to it."""
+
+    def __init__(self) -> None:
+        self.whole = hashlib.sha256()
+
+    def write(self, text: str) -> None:
+        """Take more of it."""
+        self.whole.update(text.encode())
+
+
+def frame_digest(frame: pd.DataFrame) -> str:
+    r"""SHA-256 of what ``frame.to_csv(index=False, lineterminator="\n")`` returns, in UTF-8.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from adaptinf.reports.data_digest import frame_digest
+    >>> frame_digest(pd.DataFrame({"arm": ["a", "b"], "y": [0, 1]}))[:16]
+    '3d02b56ab95a8f94'
+    """
+    digest = _Digest()
+    frame.to_csv(digest, index=False, lineterminator="\n")  # type: ignore[call-overload]
+    return digest.whole.hexdigest()
+
+
+def data_told(log: AdaptiveLog | Sums | None, source: Sequence[Path]) -> list[str]:
+    """Name and digest of each file that the data were read from, or of the data as they are."""
+    if source:
+        return [claims.NAMED(name=path.name, digest=_of_file(path)) for path in source]
+    if log is None:
+        return []
+    if isinstance(log, Sums):
+        return [claims.SUMMED(digest=frame_digest(log.frame))]
+    return [claims.ROWS(name=log.report.source, digest=frame_digest(log.frame))]
+
+
+def _of_file(path: Path) -> str:
+    with told(path, "read"):
+        return file_digest(path) or hashlib.sha256(path.read_bytes()).hexdigest()

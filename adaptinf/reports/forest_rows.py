@@ -1,0 +1,127 @@
+"""The picture of a report: a row for each estimate with its interval drawn and its numbers beside it.
+
+It is a table, so that names of any length wrap, numbers can be copied, and print, dark screens and screen
+readers need no picture of their own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from adaptinf.claims.reports import answer as claims
+from adaptinf.markup import escaped
+from adaptinf.plots.interval_rows import room
+from adaptinf.reports.shown_numbers import Shown
+
+_LONG = 16
+"""Characters from which names stand above their rows on a phone."""
+_TICKS = 4
+_FAR = 8.0
+"""Lengths of the middle interval that the axis shows at most on either side of the estimates."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """Ends of the picture's axis."""
+
+    begin: float
+    end: float
+
+    @classmethod
+    def of(cls, shown: Shown, places: Sequence[int]) -> Axis:
+        """One that shows the intervals, and the value that differences are tested against."""
+        estimate = shown.results.estimate[list(places)]
+        low, high = shown.limits.to_numpy(dtype=np.float64)[list(places)].T
+        nulls = [] if shown.is_of_means else [float(shown.results.null)]
+        length = high - low
+        length = length[np.isfinite(length)]
+        if length.size:
+            far = _FAR * float(np.median(length))
+            known = [*estimate[np.isfinite(estimate)], *nulls]
+            if known:
+                low, high = np.maximum(low, min(known) - far), np.minimum(high, max(known) + far)
+        return cls(*room([estimate, low, high, nulls]))
+
+    def share(self, value: float) -> float:
+        """How far along the axis a value lies, in percent."""
+        return 100.0 * (value - self.begin) / (self.end - self.begin)
+
+    @property
+    def ticks(self) -> list[float]:
+        """Round values along the axis."""
+        size = (self.end - self.begin) / _TICKS
+        unit = 10.0 ** math.floor(math.log10(size))
+        step = next(unit * factor for factor in (1.0, 2.0, 2.5, 5.0, 10.0) if unit * factor >= size)
+        first = math.ceil(self.begin / step)
+        return [at * step for at in range(first, math.floor(self.end / step) + 1)]
+
+
+def forest(shown: Shown, caption: str) -> str:
+    """The table of the picture, with the control as its axis."""
+    places = shown.chosen
+    axis = Axis.of(shown, places)
+    names = [shown.row_name(place) for place in places]
+    kind = "forest stacked" if max(map(len, names)) > _LONG else "forest"
+    zero = "" if shown.is_of_means else f' style="--zero:{axis.share(float(shown.results.null)):.2f}%"'
+    rows = "\n".join(_row(shown, axis, place, name) for place, name in zip(places, names, strict=True))
+    interval = escaped(f"{shown.level} interval")
+    head = '<th scope="col">term</th><th scope="col" class="drawn">' + escaped(_head(shown)) + "</th>"
+    head += f'<th scope="col" class="number">estimate</th><th scope="col" class="number">{interval}</th>'
+    return (
+        f'<table class="{kind}"{zero} data-begin="{axis.begin!r}" data-end="{axis.end!r}">\n'
+        f"<caption>{escaped(caption)}</caption>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n"
+        f'<tfoot aria-hidden="true"><tr><td></td><td class="drawn">{_scale(axis)}</td><td></td><td></td></tr>'
+        "</tfoot>\n</table>"
+    )
+
+
+def _head(shown: Shown) -> str:
+    """What the axis is."""
+    if shown.control is None:
+        return shown.target
+    return claims.ABOVE(control=shown.control)
+
+
+def _row(shown: Shown, axis: Axis, place: int, name: str) -> str:
+    at, low, high, _ = shown.cells(place)
+    ends = shown.limits.iloc[place]
+    told = f"{low} to {high}" if not np.isnan(ends).any() else "no interval"
+    return (
+        f'<tr><th scope="row">{escaped(name)}</th>'
+        f'<td class="drawn">{_drawn(shown.results.estimate[place], ends["low"], ends["high"], axis)}</td>'
+        f'<td class="number">{escaped(at)}</td><td class="number">{escaped(told)}</td></tr>'
+    )
+
+
+def _drawn(at: float, low: float, high: float, axis: Axis) -> str:
+    """One interval, in percent of the axis; an arrow stands for an end beyond it."""
+    parts = []
+    if not (math.isnan(low) or math.isnan(high)):
+        start, stop = axis.share(max(low, axis.begin)), axis.share(min(high, axis.end))
+        parts.append(f'<line x1="{start:.2f}%" x2="{stop:.2f}%" y1="11" y2="11"/>')
+        parts += [_arrow("0%", 1)] if low < axis.begin else []
+        parts += [_arrow("100%", -1)] if high > axis.end else []
+    if axis.begin <= at <= axis.end:
+        parts.append(f'<circle cx="{axis.share(at):.2f}%" cy="11" r="4.5"/>')
+    return f'<svg aria-hidden="true" width="100%" height="22">{"".join(parts)}</svg>'
+
+
+def _arrow(x: str, way: int) -> str:
+    return f'<svg x="{x}" overflow="visible"><path d="M0 11 l{6 * way} -5 v10 z"/></svg>'
+
+
+def _scale(axis: Axis) -> str:
+    """The ticks below the last row."""
+    ticks = axis.ticks
+    shown = [f"{tick:.6g}" for tick in ticks]
+    parts = []
+    for tick, text in zip(ticks, shown, strict=True):
+        at = axis.share(tick)
+        side = "start" if at < 6.0 else "end" if at > 94.0 else "middle"
+        parts.append(f'<line x1="{at:.2f}%" x2="{at:.2f}%" y1="0" y2="4"/>')
+        parts.append(f'<text x="{at:.2f}%" y="17" text-anchor="{side}">{text}</text>')
+    return f'<svg aria-hidden="true" width="100%" height="20">{"".join(parts)}</svg>'

@@ -1,0 +1,290 @@
+"""What a report of a log or a result holds, in its order, on one page or as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from adaptinf.claims.reports import answer as claims
+from adaptinf.claims.reports import page
+from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.results.log_facts import LogFacts
+from adaptinf.log import AdaptiveLog
+from adaptinf.markup import table
+from adaptinf.reports.answer import lead, origin, picture, warnings
+from adaptinf.reports.checklist import Known, checklist, regulatory
+from adaptinf.reports.collection_facts import design_told, guarantee_facts, log_cautions, uncovered_promise
+from adaptinf.reports.log_pictures import allocation_pictures
+from adaptinf.reports.log_sections import (
+    assumptions,
+    collected,
+    diagnosed,
+    diagnosis_of,
+    numbers,
+    valid_methods,
+)
+from adaptinf.reports.published import published_sections
+from adaptinf.reports.report_page import (
+    Section,
+    boxed,
+    code,
+    contents,
+    defined,
+    divided,
+    listed,
+    paragraph,
+)
+from adaptinf.reports.report_page import page as written
+from adaptinf.reports.report_texts import made_by, methods_told, versions
+
+if TYPE_CHECKING:
+    from adaptinf.audit.simulation.characteristics import OperatingCharacteristics
+    from adaptinf.inference.diagnostics import Diagnosis
+    from adaptinf.inference.recommend import Recommendation
+    from adaptinf.inference.results.fit_results import Results
+    from adaptinf.log import PublicLog
+    from adaptinf.reports.shown_numbers import Shown
+    from adaptinf.sums import Sums
+
+CHECKLISTS = {"consort": "Reporting checklist", "ich-e20": "Topics of the ICH E20 draft"}
+_CROWDED = 3_200
+"""Characters of a single page from which its letters are smaller."""
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """What stands on a page whatever its data are."""
+
+    title: str
+    call: str | None
+    date: str
+    brief: bool
+    checklists: tuple[str, ...]
+
+    @property
+    def version(self) -> str:
+        """The package without what it rests on."""
+        return versions().partition(" (")[0]
+
+    def closing(self, data: Sequence[str] = ()) -> Section:
+        """How to make the page again, from which data."""
+        exact = [code(self.call)] if self.call else []
+        known = [f'<div class="digest">{paragraph(f"Data: {one}.")}</div>' for one in data]
+        return "call", "Call, data and versions", "\n".join([*exact, *known, paragraph(versions())])
+
+
+@dataclass(frozen=True)
+class Content:
+    """A report of a log, of a result, or of both."""
+
+    stamp: Stamp
+    log: AdaptiveLog | Sums | None
+    shown: Shown | None
+    methods: Recommendation | None
+    why: str
+    plan: OperatingCharacteristics | None
+    data: Sequence[str]
+    alpha: float
+
+    @property
+    def results(self) -> Results | None:
+        """The result, where there is one."""
+        return None if self.shown is None else self.shown.results
+
+    @cached_property
+    def facts(self) -> LogFacts:
+        """What is known of the log."""
+        if self.results is not None:
+            return self.results.facts
+        assert self.log is not None  # there is a result or a log
+        return LogFacts.of(self.log)
+
+    @property
+    def released(self) -> bool:
+        """Whether the numbers are of releases alone, so that the guarantee covers them."""
+        return self.results is not None and self.results.private
+
+    @property
+    def own_log(self) -> AdaptiveLog | Sums | None:
+        """The log, for what is said beside numbers; nothing of it beside covered ones."""
+        return None if self.released else self.log
+
+    @cached_property
+    def cautions(self) -> list[str]:
+        """What speaks against the log and the numbers, each once."""
+        of_log = [] if self.own_log is None else log_cautions(self.own_log)
+        of_numbers = () if self.results is None else self.results.cautions
+        return list(dict.fromkeys([*of_log, *of_numbers]))
+
+    @cached_property
+    def checks(self) -> tuple[Diagnosis | None, str]:
+        """The checks of the log, or why there are none."""
+        return diagnosis_of(self.log, self.alpha)
+
+    @cached_property
+    def told(self) -> tuple[str, list[str]]:
+        """The methods paragraph and its references."""
+        return ("", []) if self.shown is None else methods_told(self.shown, self.own_log, self.cautions)
+
+    def text(self) -> str:
+        """The whole page."""
+        kind = "" if not self.stamp.brief else "brief tight" if self._crowded else "brief"
+        return written(self.stamp.title, self._parts(), kind)
+
+    @property
+    def _crowded(self) -> bool:
+        names = 0 if self.shown is None else sum(len(self.shown.row_name(at)) for at in self.shown.chosen)
+        parts = [*self.cautions, self.told[0], *self.told[1]]
+        return names + sum(map(len, parts)) > _CROWDED
+
+    def _parts(self) -> list[str]:
+        promise = uncovered_promise(self.log, self.facts, released=self.released)
+        answer = self._answer()
+        if self.stamp.brief:
+            sections = self._short()
+            return [_framed(promise, answer + divided(sections), self._public_told(brief=True))]
+        of_numbers, of_log = self._of_numbers(), self._of_log()
+        if not promise:
+            sections = self._ordered(of_numbers, of_log)
+            return [answer, contents(sections), divided(sections)]
+        public = self._public_told(brief=False)
+        if self.released:
+            inner = divided(of_log)
+            return [answer, divided([*of_numbers, *self._last()]), _framed(promise, inner, public)]
+        sections = [*self._ordered(of_numbers, of_log)]
+        return [_framed(promise, f"{answer}\n{contents(sections)}\n{divided(sections)}", public)]
+
+    def _answer(self) -> str:
+        """The first screen."""
+        design = self.facts.design or "an unnamed design"
+        if self.own_log is not None and self.own_log.design is not None:
+            design = design_told(self.own_log)
+        data = [] if self.released else self.data
+        told = origin(self.facts, design, data, self.stamp.date, self.stamp.version)
+        if self.shown is None:
+            return f'<p class="lead">{claims.NO_RESULT(why=self.why)}</p>\n{warnings(self.cautions)}\n{told}'
+        all_rows = "" if self.stamp.brief else "results"
+        parts = [lead(sentence_of(self.shown), self.cautions), picture(self.shown, all_rows)]
+        return "\n".join([*parts, warnings(self.cautions), told])
+
+    def _short(self) -> list[Section]:
+        text, references = self.told
+        return [("methods", "Methods", f"{paragraph(text)}\n{listed(references)}")] if text else []
+
+    def _of_numbers(self) -> list[Section]:
+        """Sections on the result alone."""
+        notes = [] if self.results is None else made_by(self.results)
+        sections = [("results", "Results", numbers(self.shown, self.why, notes))]
+        if self.results is not None:
+            sections.append(
+                ("assumed", "What is assumed, and what of it was checked", assumptions(self.results))
+            )
+            text, references = self.told
+            told = f"{paragraph(text)}\n{listed(references)}"
+            sections.append(("methods", "Methods, ready to paste", told))
+        return sections
+
+    def _of_log(self) -> list[Section]:
+        """Sections on the log behind it."""
+        return [
+            ("allocation", "Allocation over time", allocation_pictures(self.log)),
+            ("sound", "Is the log sound?", diagnosed(*self.checks)),
+            ("collected", "What was collected, and how", collected(self.log)),
+            ("valid", "Which methods are valid", valid_methods(self.methods, self.why)),
+        ]
+
+    def _ordered(self, of_numbers: list[Section], of_log: list[Section]) -> list[Section]:
+        """Results, allocation, checks, assumptions, methods, then the rest."""
+        first, *later = of_numbers
+        sections = [first, *of_log[:2], *later, *of_log[2:]]
+        pairs = guarantee_facts(self.log, self.facts, released=self.released)
+        if self.facts.guarantee is not None or self.facts.unpromised:
+            sections.append(("guarantee", "Privacy guarantee", defined(pairs)))
+        return [*sections, *self._asked(), *self._last()]
+
+    def _asked(self) -> list[Section]:
+        """Checklists, and a plan."""
+        known = Known(self.log, self.shown, self.told[0], self.checks[0], self.plan)
+        makers = {"consort": checklist, "ich-e20": regulatory}
+        sections = [(name, CHECKLISTS[name], makers[name](known)) for name in self.stamp.checklists]
+        if self.plan is not None:
+            plan = ("plan", "Appendix: operating characteristics", characteristics(self.plan))
+            sections.append(plan)
+        return sections
+
+    def _last(self) -> list[Section]:
+        return [self.stamp.closing([] if self.released else self.data)]
+
+    def _public_told(self, *, brief: bool) -> str:
+        """What of a private log may be published, from its public part alone."""
+        public, why = self._public()
+        if public is None:
+            return paragraph(why)
+        return code(public.statement) if brief else divided(published_sections(public))
+
+    def _public(self) -> tuple[PublicLog | None, str]:
+        if not isinstance(self.log, AdaptiveLog):
+            return None, claims.NEEDS_LOG_TO_PUBLISH()
+        try:
+            return self.log.public(), ""
+        except (InvalidForLog, ParameterError) as error:
+            return None, claims.NO_PUBLIC(why=error)
+
+
+def _framed(promise: str, inner: str, public: str) -> str:
+    """What is not covered in its frame, and below it what is."""
+    return f"{boxed(claims.PRIVATE(promise=promise), inner)}\n{public}" if promise else inner
+
+
+def sentence_of(shown: Shown) -> str:
+    """What was found, in a sentence."""
+    return f"{shown.row_name(shown.chosen[0])}: {shown.said(shown.chosen[0])}"
+
+
+def published_page(public: PublicLog, shown: Shown | None, why: str, stamp: Stamp) -> str:
+    """The page of a public part."""
+    facts = LogFacts.released(public)
+    covers = page.PUBLISHED(
+        rounds=public.n_rounds, design=facts.design or "an unnamed design", version=stamp.version
+    )
+    pairs = guarantee_facts(None, facts, released=True)
+    sections = [] if stamp.brief else published_sections(public)
+    sections += [("guarantee", "Privacy guarantee", defined(pairs))]
+    parts = [paragraph(covers)]
+    if shown is not None:
+        cautions = shown.results.cautions
+        answer = [lead(sentence_of(shown), cautions), picture(shown), warnings(cautions)]
+        parts = [*answer, f'<div class="meta">{paragraph(f"{covers} {stamp.date}.")}</div>']
+        text, references = methods_told(shown, None, cautions)
+        methods = ("methods", "Methods, ready to paste", f"{paragraph(text)}\n{listed(references)}")
+        results = ("results", "Results", numbers(shown, "", made_by(shown.results)))
+        assumed = ("assumed", "What is assumed", assumptions(shown.results))
+        sections = [methods] if stamp.brief else [results, assumed, *sections, methods]
+    else:
+        parts.append(paragraph(why))
+    sections.append(stamp.closing())
+    parts += [] if stamp.brief else [contents(sections)]
+    return written(stamp.title, [*parts, divided(sections)], "brief" if stamp.brief else "")
+
+
+def planned_page(plan: OperatingCharacteristics, alpha: float, stamp: Stamp) -> str:
+    """The page of a plan alone."""
+    covers = page.PLAN(design=plan.design, trials=plan.replications)
+    known = Known(None, None, "", None, plan)
+    sections = [
+        ("plan", "Operating characteristics", characteristics(plan)),
+        ("regulatory", "Topics of the ICH E20 draft", regulatory(known)),
+        stamp.closing(),
+    ]
+    return written(stamp.title, [paragraph(f"{covers} {stamp.date}."), contents(sections), divided(sections)])
+
+
+def characteristics(plan: OperatingCharacteristics) -> str:
+    """The table of a protocol, with its notes."""
+    shown = plan.table()
+    rows = [[str(cell) for cell in row] for row in shown.itertuples(index=False, name=None)]
+    caption = page.PLAN_CAPTION(trials=plan.replications, alpha=plan.alpha)
+    notes = listed([page.PLAN_ERRORS(), *plan.notes], "ol")
+    return f"{paragraph(f'Design: {plan.design}')}\n{table(list(shown.columns), rows, caption)}\n{notes}"

@@ -1,0 +1,150 @@
+"""The numbers of a report: one interval and one p-value for each term, wherever they stand."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from adaptinf.claims import laws
+from adaptinf.claims.reports import answer as claims
+from adaptinf.inference.results.multiplicity import AT_ONCE, adjusted_logs
+from adaptinf.inference.results.tables import format_number, format_pvalue
+from adaptinf.inference.sequences.tracks import SequenceReference
+from adaptinf.plots.interval_rows import ESTIMANDS, MEANS
+
+if TYPE_CHECKING:
+    from adaptinf.inference.results.fit_results import Results
+    from adaptinf.typing import FloatArray
+
+_MOST = 10
+"""Rows of the first picture."""
+
+
+def own_adjustment(results: Results) -> str | None:
+    """How the table of a result is adjusted where nobody asks."""
+    found: str | None = inspect.signature(results.summary).parameters["adjust"].default
+    return found
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What is shown of a result: its adjustment is that of its table."""
+
+    results: Results
+    alpha: float
+    adjust: str | None
+
+    @cached_property
+    def adjustment(self) -> str | None:
+        """As the table has it: where a correction is due, Holm's method takes the place of max-t."""
+        due = self.results.correction is not None
+        return "holm" if due and self.adjust == AT_ONCE else self.adjust
+
+    @property
+    def level(self) -> str:
+        """Such as 95%."""
+        return f"{100.0 * (1.0 - self.alpha):g}%"
+
+    @cached_property
+    def limits(self) -> pd.DataFrame:
+        """Columns low and high, one row per term."""
+        if self.results.correction is not None:
+            return self.results.conf_int_corrected(self.alpha)
+        if self.adjustment == AT_ONCE:
+            return self.results.conf_int_simultaneous(self.alpha)
+        return self.results.conf_int(self.alpha)
+
+    @cached_property
+    def log_pvalues(self) -> FloatArray:
+        """Natural log of one p-value for each term; (k,)."""
+        results = self.results
+        if self.adjustment == AT_ONCE:
+            with np.errstate(divide="ignore"):
+                return np.asarray(np.log(results.pvalues_simultaneous().to_numpy()))
+        logs = results.log_pvalues if results.correction is None else results.log_pvalues_corrected
+        found = np.asarray(logs, dtype=np.float64)
+        return found if self.adjustment is None else adjusted_logs(found, self.adjustment)
+
+    @property
+    def count(self) -> int:
+        """Terms that are compared: those with a p-value."""
+        return int(np.isfinite(self.results.pvalues.to_numpy()).sum())
+
+    @property
+    def named(self) -> str:
+        """Which intervals these are."""
+        results, several = self.results, len(self.results.terms) > 1
+        if results.correction is not None:
+            return claims.CORRECTED(level=self.level)
+        if results.validity == "not valid":
+            return claims.NAIVE(level=self.level)
+        if self.adjustment == AT_ONCE and several:
+            return claims.AT_ONCE(level=self.level, count=self.count)
+        if isinstance(results.reference, SequenceReference):
+            return claims.SEQUENCE(level=self.level)
+        return (claims.EACH if several else claims.SINGLE)(level=self.level)
+
+    @property
+    def multiplicity(self) -> str:
+        """The one statement on several terms; empty of one."""
+        if len(self.results.terms) < 2:
+            return ""
+        law = laws.LARGEST_T() if self.results.covariance is not None else "Bonferroni's method"
+        return claims.MULTIPLICITY[self.adjustment or ""](count=self.count, law=law)
+
+    @property
+    def target(self) -> str:
+        """What the estimates are."""
+        kinds = {ESTIMANDS.get(one.kind, "estimate") for one in self.results.estimands}
+        return kinds.pop() if len(kinds) == 1 else "estimate"
+
+    @property
+    def is_of_means(self) -> bool:
+        """Whether no value is one to test against."""
+        return {one.kind for one in self.results.estimands} <= MEANS | {"ratio"}
+
+    @property
+    def control(self) -> Any:
+        """The arm that every term is compared with; None where there is no such arm."""
+        found = {str(one.control): one.control for one in self.results.estimands}
+        return next(iter(found.values())) if len(found) == 1 and not self.is_of_means else None
+
+    @property
+    def chosen(self) -> tuple[int, ...]:
+        """Places of the terms in the first picture, from top to bottom."""
+        count = len(self.results.terms)
+        if count <= _MOST:
+            return tuple(range(count))
+        by = -self.results.estimate if self.is_of_means else self.results.log_pvalues.to_numpy()
+        order = np.argsort(np.where(np.isnan(by), np.inf, by), kind="stable")[:_MOST]
+        return tuple(order.tolist()) if self.is_of_means else tuple(sorted(order.tolist()))
+
+    @property
+    def which(self) -> str:
+        """Which terms these are; empty where they are all."""
+        count = len(self.results.terms)
+        if count <= _MOST:
+            return ""
+        return (claims.HIGHEST if self.is_of_means else claims.CLEAREST)(shown=_MOST, count=count)
+
+    def row_name(self, place: int) -> str:
+        """What a row is called: beside a common control, its arm alone."""
+        one = self.results.estimands[place]
+        alone = self.control is not None and one.treatment is not None and one.group is None
+        return str(one.treatment) if alone else str(self.results.terms[place])
+
+    def cells(self, place: int) -> tuple[str, str, str, str]:
+        """Estimate, both ends and the p-value of a term, as its table prints them."""
+        low, high = self.limits.iloc[place]
+        p = format_pvalue(float(self.log_pvalues[place]))
+        return format_number(self.results.estimate[place]), format_number(low), format_number(high), p
+
+    def said(self, place: int) -> str:
+        """Estimate and interval in a line."""
+        at, low, high, _ = self.cells(place)
+        return f"{at} ({self.level} interval {low} to {high})"
