@@ -78,12 +78,12 @@ def add_report(commands: Any, short: str) -> None:
         "report",
         report,
         short=short,
-        opening="Write a report of a log as one HTML file: what was collected and how, whether it is sound, "
-        "which methods are valid, and what came out.",
+        opening="Write a report of a log as one HTML file: what was found in a sentence and a picture, "
+        "whether the log is sound, what is assumed, and the methods.",
         examples=(
             f"adaptinf report {_VISITS} \\",
             "    --output report.html",
-            "adaptinf report trial.parquet --treatment B --control A --output report.html",
+            "adaptinf report trial.parquet --treatment B --control A --brief --output page.html",
         ),
         usage="FILE... --output FILE [options]",
     )
@@ -96,6 +96,16 @@ def add_report(commands: Any, short: str) -> None:
         "--output", metavar="FILE", type=path_of, required=True, help="name of the .html file"
     )
     output.add_argument("--title", metavar="TEXT", help="heading of the page")
+    output.add_argument("--brief", action="store_true", help="what fits on one printed page")
+    output.add_argument(
+        "--checklist",
+        action="append",
+        choices=("consort", "ich-e20"),
+        help="add the items of a guideline, with what the log answers; may be repeated",
+    )
+    output.add_argument(
+        "--adjust", choices=("max-t", "holm", "bh"), help="adjust several terms for their number"
+    )
 
 
 def _checked_data(
@@ -142,7 +152,8 @@ def analyze(arguments: argparse.Namespace) -> int:
     if arguments.report is not None:
         from adaptinf.reports import report as write_report
 
-        write_report(results, arguments.report, log=log, alpha=arguments.alpha, call=arguments.call)
+        common = {"alpha": arguments.alpha, "call": arguments.call, "source": _files(sources)}
+        write_report(results, arguments.report, log=log, **common)
         confirm(arguments, arguments.report, "a report")
     put(arguments, text, log.owner_only)
     return CONCERN if arguments.strict and cautions else DONE
@@ -168,6 +179,9 @@ def report(arguments: argparse.Namespace) -> int:
     found = _checked_data(arguments, problems, sources)
     asked = Asked.of(arguments)
     common = {"alpha": arguments.alpha, "title": arguments.title, "call": arguments.call}
+    common |= {"source": _files(sources), "brief": arguments.brief, "checklist": arguments.checklist}
+    if arguments.adjust is not None:
+        common["adjust"] = arguments.adjust
     if not asked.nothing:
         results = with_unused(asked.fit(found.log), found.unused)
         write_report(results, arguments.output, log=found.log, **common)
@@ -175,6 +189,11 @@ def report(arguments: argparse.Namespace) -> int:
         write_report(found.data, arguments.output, **common)
     confirm(arguments, arguments.output, "a report")
     return DONE
+
+
+def _files(sources: Sequence[Path]) -> list[Path] | None:
+    """What was read, where it can be read again: no stream and no folder."""
+    return list(sources) if all(source.is_file() for source in sources) else None
 
 
 def with_unused(results: Results, unused: Sequence[str]) -> Results:

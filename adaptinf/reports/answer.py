@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 from adaptinf.claims.reports import answer as claims
 from adaptinf.markup import escaped
+from adaptinf.plots.style import arm_label
 from adaptinf.reports.forest_rows import forest
 from adaptinf.reports.report_page import linked, paragraph
 
 if TYPE_CHECKING:
     from adaptinf.inference.results.log_facts import LogFacts
+    from adaptinf.reports.data_digest import Source
     from adaptinf.reports.shown_numbers import Shown
 
 
@@ -27,7 +29,7 @@ def lead(sentence: str, cautions: Sequence[str]) -> str:
 
 def picture(shown: Shown, all_rows: str = "results") -> str:
     """The forest; of many rows those that matter, with a link to the rest."""
-    control = "" if shown.control is None else f", compared with {shown.control}"
+    control = "" if shown.control is None else f", compared with {arm_label(shown.control)}"
     target = f"{shown.target[:1].upper()}{shown.target[1:]}"
     caption = f"{target}{control}: {shown.named}."
     parts = [forest(shown, caption)]
@@ -42,14 +44,15 @@ def picture(shown: Shown, all_rows: str = "results") -> str:
 
 def warnings(cautions: Sequence[str]) -> str:
     """Every caution, whole."""
-    inner = "\n".join(f'<p class="caution"><strong>Caution</strong> {escaped(one)}</p>' for one in cautions)
+    told = [f"{one[:1].upper()}{one[1:].rstrip('.')}." for one in cautions]
+    inner = "\n".join(f'<p class="caution"><strong>Caution:</strong> {escaped(one)}</p>' for one in told)
     return f'<div role="note" id="cautions">\n{inner}\n</div>' if inner else ""
 
 
-def origin(facts: LogFacts, design: str, data: Sequence[str], date: str, version: str) -> str:
+def origin(facts: LogFacts, data: Sequence[Source], date: str, version: str) -> str:
     """What was analysed, when, and by what."""
-    rounds: str = claims.ROUNDS(rounds=facts.n_rounds, design=design)
+    rounds: str = claims.ROUNDS(rounds=facts.n_rounds, design=facts.design or "an unnamed design")
     if facts.stopping is not None and facts.stopping.said is not None:
         rounds += f", stopping {facts.stopping.told}"
-    known = f" Data: {'; '.join(data)}." if data else ""
-    return f'<div class="meta digest">{paragraph(f"{rounds}.{known} {date}, {version}.")}</div>'
+    known = f" Data: {'; '.join(one.short for one in data)}." if data else ""
+    return f'<div class="meta">{paragraph(f"{rounds}.{known} {date}, {version}.")}</div>'

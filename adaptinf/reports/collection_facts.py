@@ -153,7 +153,7 @@ def guarantee_facts(
         return [("Guarantee", f"none: {why}")]
     pairs = [("Guarantee", f"{promised}{source_note('stated' if facts.stated else None)}")]
     shows = claims.SHOWS_RELEASES if released and log is None else claims.SHOWS_RAW
-    pairs += [("This report", shows())]
+    pairs += [("These results", shows())]
     pairs += [("Noise", noise_told(facts.noise).strip("; ,()") or "unknown")]
     if facts.person is not None and facts.person.rounds > 1:
         pairs.append(("With all rounds of a unit", str(facts.person)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,11 @@ from adaptinf.sums import Sums
 if TYPE_CHECKING:
     import pandas as pd
 
+    from adaptinf.claims import Claim
     from adaptinf.log import AdaptiveLog
+
+_SHOWN = 12
+"""Characters of a digest beside the answer."""
 
 
 class _Digest:
@@ -43,15 +48,34 @@ def frame_digest(frame: pd.DataFrame) -> str:
     return digest.whole.hexdigest()
 
 
-def data_told(log: AdaptiveLog | Sums | None, source: Sequence[Path]) -> list[str]:
-    """Name and digest of each file that the data were read from, or of the data as they are."""
-    if source:
-        return [claims.NAMED(name=path.name, digest=_of_file(path)) for path in source]
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Data by their name and digest."""
+
+    claim: Claim
+    name: str
+    digest: str
+
+    @property
+    def told(self) -> str:
+        """With the whole digest."""
+        return self.claim(name=self.name, digest=self.digest)
+
+    @property
+    def short(self) -> str:
+        """With its beginning."""
+        return self.claim(name=self.name, digest=f"{self.digest[:_SHOWN]}...")
+
+
+def sources_of(log: AdaptiveLog | Sums | None, files: Sequence[Path]) -> list[Source]:
+    """Each file that the data were read from, or the data as they are."""
+    if files:
+        return [Source(claims.NAMED, path.name, _of_file(path)) for path in files]
     if log is None:
         return []
     if isinstance(log, Sums):
-        return [claims.SUMMED(digest=frame_digest(log.frame))]
-    return [claims.ROWS(name=log.report.source, digest=frame_digest(log.frame))]
+        return [Source(claims.SUMMED, "", frame_digest(log.frame))]
+    return [Source(claims.ROWS, log.report.source, frame_digest(log.frame))]
 
 
 def _of_file(path: Path) -> str:

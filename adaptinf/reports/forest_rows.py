@@ -12,14 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adaptinf.claims.reports import answer as claims
 from adaptinf.markup import escaped
 from adaptinf.plots.interval_rows import room
+from adaptinf.plots.style import arm_label
 from adaptinf.reports.shown_numbers import Shown
 
-_LONG = 16
-"""Characters from which names stand above their rows on a phone."""
-_TICKS = 4
+_LONG, _WIDEST = 9, 36
+"""Characters from which names stand above their rows on a phone, and from which they wrap everywhere."""
+_TICKS = 2.5
 _FAR = 8.0
 """Lengths of the middle interval that the axis shows at most on either side of the estimates."""
 
@@ -65,35 +65,58 @@ def forest(shown: Shown, caption: str) -> str:
     places = shown.chosen
     axis = Axis.of(shown, places)
     names = [shown.row_name(place) for place in places]
-    kind = "forest stacked" if max(map(len, names)) > _LONG else "forest"
-    zero = "" if shown.is_of_means else f' style="--zero:{axis.share(float(shown.results.null)):.2f}%"'
-    rows = "\n".join(_row(shown, axis, place, name) for place, name in zip(places, names, strict=True))
-    interval = escaped(f"{shown.level} interval")
-    head = '<th scope="col">term</th><th scope="col" class="drawn">' + escaped(_head(shown)) + "</th>"
-    head += f'<th scope="col" class="number">estimate</th><th scope="col" class="number">{interval}</th>'
+    told = [_told(shown, place) for place in places]
+    longest = max(map(len, names))
+    kind = "forest stacked" if longest > _LONG else "forest"
+    widths = [min(longest, _WIDEST), *(max(map(len, column)) for column in zip(*told, strict=True))]
+    style = "".join(f"--w{place}:{width}ch;" for place, width in enumerate(widths))
+    if not shown.is_of_means:
+        style += f"--zero:{axis.share(float(shown.results.null)):.2f}%;"
+    rows = "\n".join(_row(shown, axis, *row) for row in zip(places, names, told, strict=True))
+    head = (
+        '<th scope="col"><span class="unseen">term</span></th><th scope="col" class="drawn">'
+        + _head(shown, axis)
+        + "</th>"
+    )
+    for name in ("estimate", f"{shown.level} interval"):
+        head += f'<th scope="col" class="number">{name}</th>'
     return (
-        f'<table class="{kind}"{zero} data-begin="{axis.begin!r}" data-end="{axis.end!r}">\n'
+        f'<table class="{kind}" style="{style}" data-begin="{axis.begin!r}" data-end="{axis.end!r}">\n'
         f"<caption>{escaped(caption)}</caption>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n"
         f'<tfoot aria-hidden="true"><tr><td></td><td class="drawn">{_scale(axis)}</td><td></td><td></td></tr>'
         "</tfoot>\n</table>"
     )
 
 
-def _head(shown: Shown) -> str:
-    """What the axis is."""
+def _head(shown: Shown, axis: Axis) -> str:
+    """What the axis is; above the line of a control its name."""
     if shown.control is None:
-        return shown.target
-    return claims.ABOVE(control=shown.control)
+        return escaped(shown.target)
+    name = arm_label(shown.control)
+    name = name if len(name) <= _LONG else "control"
+    at = axis.share(float(shown.results.null))
+    text = f'<text x="{at:.2f}%" y="13" text-anchor="{_side(at, 12.0)}">{escaped(name)}</text>'
+    return f'<svg role="img" aria-label="{escaped(shown.target)}" width="100%" height="17">{text}</svg>'
 
 
-def _row(shown: Shown, axis: Axis, place: int, name: str) -> str:
+def _told(shown: Shown, place: int) -> tuple[str, str]:
+    """Estimate and interval of a row."""
     at, low, high, _ = shown.cells(place)
+    missing = np.isnan(shown.limits.iloc[place]).any()
+    return at, "no interval" if missing else f"{low} to {high}"
+
+
+def _side(at: float, near: float) -> str:
+    """How a text stands at its place along the axis, so that it does not leave the picture."""
+    return "start" if at < near else "end" if at > 100.0 - near else "middle"
+
+
+def _row(shown: Shown, axis: Axis, place: int, name: str, told: tuple[str, str]) -> str:
     ends = shown.limits.iloc[place]
-    told = f"{low} to {high}" if not np.isnan(ends).any() else "no interval"
     return (
         f'<tr><th scope="row">{escaped(name)}</th>'
         f'<td class="drawn">{_drawn(shown.results.estimate[place], ends["low"], ends["high"], axis)}</td>'
-        f'<td class="number">{escaped(at)}</td><td class="number">{escaped(told)}</td></tr>'
+        f'<td class="number">{escaped(told[0])}</td><td class="number">{escaped(told[1])}</td></tr>'
     )
 
 
@@ -121,7 +144,6 @@ def _scale(axis: Axis) -> str:
     parts = []
     for tick, text in zip(ticks, shown, strict=True):
         at = axis.share(tick)
-        side = "start" if at < 6.0 else "end" if at > 94.0 else "middle"
         parts.append(f'<line x1="{at:.2f}%" x2="{at:.2f}%" y1="0" y2="4"/>')
-        parts.append(f'<text x="{at:.2f}%" y="17" text-anchor="{side}">{text}</text>')
+        parts.append(f'<text x="{at:.2f}%" y="17" text-anchor="{_side(at, 6.0)}">{text}</text>')
     return f'<svg aria-hidden="true" width="100%" height="20">{"".join(parts)}</svg>'

@@ -37,12 +37,12 @@ def _pictures(log: AdaptiveLog) -> list[str]:
     arms = [log.arms[place] for place in order]
     few = claims.MOST_ASSIGNED(shown=_MOST, arms=log.n_arms) if log.n_arms > _MOST else ""
     shares = ", ".join(f"{log.arms[place]} {counts[place] / log.n_rounds:.1%}" for place in order)
-    told = f"{claims.SHARES()} {few}".strip()
-    parts = [_shown(plots.allocation(log, arms=arms), claims.SHARES_TEXT(shares=shares), told)]
+    told = f"{claims.SHARES_TEXT(shares=shares)} {few}".strip()
+    parts = [_shown(plots.allocation(log, arms=arms), claims.SHARES(), told)]
     if log.arrays.propensity is not None:
-        alt = claims.PROPENSITIES_TEXT(smallest=float(log.arrays.propensity.min()))
-        told = f"{claims.PROPENSITIES()} {few}".strip()
-        parts.append(_shown(plots.propensities(log, arms=arms), alt, told))
+        told = claims.PROPENSITIES_TEXT(smallest=float(log.arrays.propensity.min()))
+        picture_of = plots.propensities(log, arms=arms)
+        parts.append(_shown(picture_of, claims.PROPENSITIES(), f"{told} {few}".strip()))
     return parts
 
 

@@ -92,8 +92,10 @@ def numbers(shown: Shown | None, why: str, notes: Sequence[str]) -> str:
     results = shown.results
     more = "" if results.correction is None else claims.CORRECTED_VALID()
     summary = results.summary(shown.alpha, shown.adjust)
-    parts = [paragraph(claims.VALID[results.validity](more=more)), summary_tables(summary, "term")]
-    return "\n".join([*parts, folded(claims.HOW_MADE(), listed(notes))])
+    *facts, table_of_terms = summary_tables(summary, "term")
+    made = "\n".join([*facts, listed(notes)])
+    parts = [table_of_terms, paragraph(claims.VALID[results.validity](more=more))]
+    return "\n".join([*parts, folded(claims.HOW_MADE(), made)])
 
 
 def valid_methods(found: Recommendation | None, why: str) -> str:

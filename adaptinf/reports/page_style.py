@@ -11,15 +11,17 @@ html { -webkit-text-size-adjust: 100%; }
 body { margin: 0 auto; max-width: 60rem; padding: 1rem 1rem 3rem; background: var(--ground);
   color: var(--ink);
   font: 1rem/1.5 system-ui, "Segoe UI", "DejaVu Sans", sans-serif; overflow-wrap: break-word; }
-h1 { font-size: 1.05rem; line-height: 1.3; margin: 0; font-weight: 600; color: var(--quiet); }
+h1 { font-size: 1.05rem; line-height: 1.3; margin: 0 0 .4rem; font-weight: 600; color: var(--quiet); }
 h2 { font-size: 1.25rem; margin: 2rem 0 .6rem; padding-top: .6rem; border-top: 1px solid var(--quiet); }
 h3 { font-size: 1rem; margin: 1.2rem 0 .4rem; }
 p, li, dd { max-width: 46rem; }
 p { margin: .6rem 0; }
+.meta p { margin: 0; }
 a { color: var(--link); }
 .lead { font-size: 1.3rem; line-height: 1.35; margin: .5rem 0 .7rem; font-weight: 600; }
 .meta { font-size: .85rem; color: var(--quiet); margin: .3rem 0; }
-.caution { border-left: 4px solid var(--warn); padding: 0 0 0 .7rem; margin: .5rem 0; }
+.caution { border-left: 4px solid var(--warn); padding: 0 0 0 .7rem; margin: .5rem 0; font-size: .95rem; }
+.unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
 nav ul { padding-left: 1.2rem; columns: 16rem; margin: .8rem 0 0; font-size: .9rem; }
 dl { display: grid; grid-template-columns: minmax(7rem, max-content) 1fr; gap: .2rem 1rem; margin: .6rem 0; }
 dt { font-weight: 600; }
@@ -32,22 +34,27 @@ th, td { padding: .25rem .6rem; border-bottom: 1px solid var(--rule); text-align
 thead th { border-bottom: 2px solid var(--ink); vertical-align: bottom; }
 th[scope=row] { font-weight: 600; overflow-wrap: anywhere; min-width: 5.5rem; }
 .number { text-align: right; white-space: nowrap; }
-.forest { width: 100%; margin: .2rem 0 .4rem; font-size: .95rem; }
+.forest { width: 100%; margin: .2rem 0 .4rem; font-size: .95rem; table-layout: fixed; }
 .forest caption { font-weight: 400; color: var(--quiet); font-size: .9rem; }
-.forest th, .forest td { padding: .1rem .5rem; vertical-align: middle; border-bottom: 0; }
-.forest thead th { font-weight: 400; font-size: .8rem; color: var(--quiet);
-  border-bottom: 1px solid var(--ink); }
-.forest th[scope=row] { max-width: 24rem; padding-left: 0; }
-.forest .drawn { width: 45%; padding: 0; }
+.forest tr { border-bottom: 1px solid var(--soft); }
+.forest thead tr, .forest tbody tr:last-child { border-bottom: 1px solid var(--quiet); }
+.forest tfoot tr { border: 0; }
+.forest th, .forest td { padding: .1rem .4rem; vertical-align: middle; border: 0; }
+.forest thead th { font-weight: 400; font-size: .8rem; color: var(--quiet); padding-bottom: 0;
+  white-space: nowrap; }
+.forest th:first-child { width: calc(1.15 * var(--w0) + 1rem); min-width: 4rem; padding-left: 0;
+  overflow-wrap: anywhere; line-height: 1.3; }
+.forest th:nth-child(3) { width: max(4.6rem, calc(var(--w1) + .8rem)); }
+.forest th:nth-child(4) { width: max(6rem, calc(var(--w2) + .8rem)); }
+.forest td:last-child, .forest th:last-child { padding-right: 0; }
+.forest .drawn { padding: 0; }
 .forest thead .drawn { text-align: center; }
 .forest tbody .drawn {
   background: linear-gradient(var(--quiet), var(--quiet)) no-repeat var(--zero, -9px) 0 / 1px 100%;
   -webkit-print-color-adjust: exact; print-color-adjust: exact; }
 .forest svg { display: block; stroke: var(--bar); stroke-width: 2; fill: var(--bar); overflow: visible; }
-.forest tbody tr + tr th, .forest tbody tr + tr td { border-top: 1px solid var(--soft); }
-.forest tfoot td { border-top: 1px solid var(--quiet); }
-.forest tfoot svg { stroke: var(--quiet); stroke-width: 1; }
-.forest tfoot text { stroke: none; fill: var(--quiet); font-size: .75rem; }
+.forest :is(thead, tfoot) svg { stroke: var(--quiet); stroke-width: 1; }
+.forest text { stroke: none; fill: var(--quiet); font-size: .75rem; }
 .fill table { width: 100%; table-layout: fixed; }
 .fill th:nth-child(1) { width: 3.2rem; min-width: 0; }
 .fill th:nth-child(2) { width: 6rem; }
@@ -76,33 +83,29 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; background: var(--soft); p
   .fill th:nth-child(2) { width: 4.4rem; } .fill th[scope=col]:nth-child(3) { width: 33%; }
   .halves th:nth-child(1) { width: 55%; } .halves th:nth-child(2) { width: auto; }
   .forest { font-size: .85rem; }
-  .forest th, .forest td { padding: .1rem .25rem; }
-  .forest th[scope=row] { min-width: 0; }
-  .forest .drawn { width: 34%; }
+  .forest th, .forest td { padding: .1rem .2rem; }
+  .forest th:first-child { width: calc(1.15 * var(--w0) + .3rem); min-width: 0; }
+  .forest th:nth-child(3) { width: max(3.6rem, calc(var(--w1) + .3rem)); }
+  .forest th:nth-child(4) { width: max(5rem, calc(var(--w2) + .3rem)); }
   .forest.stacked, .forest.stacked :is(thead, tbody, tfoot, caption) { display: block; }
-  .forest.stacked tr { display: grid; grid-template-columns: 1fr max-content max-content;
-    align-items: center; }
-  .forest.stacked .drawn { width: auto; }
-  .forest.stacked tbody th { grid-column: 1 / -1; max-width: none; line-height: 1.25; padding-top: .25rem; }
-  .forest.stacked thead th:first-child, .forest.stacked tfoot td:first-child { display: none; }
+  .forest.stacked tr { display: grid; align-items: center; grid-template-columns:
+    1fr max(3.6rem, calc(var(--w1) + .3rem)) max(5rem, calc(var(--w2) + .3rem)); }
+  .forest.stacked :is(th, td) { width: auto; }
+  .forest.stacked tbody th { grid-column: 1 / -1; line-height: 1.25; padding-top: .25rem; }
+  .forest.stacked :is(thead th:first-child, tfoot td:first-child) { display: none; }
   dl { grid-template-columns: 1fr; gap: 0; } dd { margin: 0 0 .5rem; } }
 @page { size: A4; margin: 14mm 15mm; }
-@media print { body { max-width: none; padding: 0; font-size: 10pt; line-height: 1.4; }
-  nav, .screen { display: none; }
-  .lead { font-size: 13pt; } p, li, dd { max-width: none; }
-  .wide { overflow: visible; } .wide table { font-size: 8pt; width: 100%; }
+@media print { html { font-size: 10pt; } body { max-width: none; padding: 0; line-height: 1.4; }
+  nav { display: none; } p, li, dd { max-width: none; }
+  .wide { overflow: visible; } .wide table { font-size: .8rem; width: 100%; }
   .wide th, .wide td { padding: 1pt 3pt; } .wide td:not(.number) { overflow-wrap: anywhere; }
   .wide th[scope=row] { min-width: 20mm; }
-  h2 { font-size: 12pt; margin: 14pt 0 4pt; break-after: avoid; }
+  h2 { font-size: 1.2rem; margin: 1.2rem 0 .4rem; break-after: avoid; }
   figure, tr, .caution { break-inside: avoid; }
   figure img { max-width: 120mm; } thead { display: table-header-group; } tfoot { display: table-row-group; }
   a { color: inherit; text-decoration: none; } summary { color: inherit; list-style: none; font-weight: 600; }
-  details::details-content { content-visibility: visible; display: block; height: auto; } }
-.brief { font-size: .95rem; }
-@media print { .brief { font-size: 9pt; line-height: 1.3; } .brief p { margin: 3pt 0; }
-  .brief h2 { font-size: 10pt; margin: 6pt 0 2pt; padding-top: 3pt; } .brief .lead { font-size: 12pt; }
-  .brief .forest { font-size: 8.5pt; }
-  .brief .notes { font-size: 7.5pt; margin: 2pt 0; } .brief .notes li { margin: 0; }
-  .brief.tight { font-size: 7.5pt; line-height: 1.22; } .brief.tight .forest { font-size: 7.5pt; }
-  .brief.tight .lead { font-size: 10.5pt; } .brief.tight .notes { font-size: 6.5pt; } }
+  details::details-content { content-visibility: visible; display: block; height: auto; }
+  html:has(.brief) { font-size: 9pt; } html:has(.tight) { font-size: 7.6pt; }
+  .brief { line-height: 1.3; } .brief p { margin: .3rem 0; } .brief .notes { margin: .2rem 0; }
+  .brief h2 { font-size: 1.1rem; margin: .6rem 0 .2rem; padding-top: .3rem; } }
 """

@@ -11,7 +11,7 @@ from adaptinf.inference.effects import CATE
 from adaptinf.inference.inputs.published import answered_by
 from adaptinf.inference.released import BinMeans
 from adaptinf.markup import table
-from adaptinf.reports.report_page import Section, code, folded, paragraph
+from adaptinf.reports.report_page import Section, defined, folded, paragraph
 
 if TYPE_CHECKING:
     from adaptinf.inference.results.fit_results import Results
@@ -41,9 +41,17 @@ def answer_of(public: PublicLog) -> tuple[Results | None, str]:
 def published_sections(public: PublicLog) -> list[Section]:
     """What is published and why, and the releases."""
     return [
-        ("published", "What is published, and what is left out", code(public.statement)),
+        ("published", "What may be published, and what is left out", _statement(public)),
         ("releases", "Releases", folded(claims.SEE_RELEASES(), _releases(public))),
     ]
+
+
+def _statement(public: PublicLog) -> str:
+    """The statement, with its two lists."""
+    opening = public.statement.partition("Included:")[0].splitlines()
+    told = [paragraph(line) for line in opening if line.strip()]
+    lists = (("Included:", public.covered), ("Left out:", public.left_out))
+    return "\n".join([*told, *(f"{paragraph(name)}\n{defined(parts.items())}" for name, parts in lists)])
 
 
 def _releases(public: PublicLog) -> str:

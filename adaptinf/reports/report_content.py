@@ -15,7 +15,7 @@ from adaptinf.log import AdaptiveLog
 from adaptinf.markup import table
 from adaptinf.reports.answer import lead, origin, picture, warnings
 from adaptinf.reports.checklist import Known, checklist, regulatory
-from adaptinf.reports.collection_facts import design_told, guarantee_facts, log_cautions, uncovered_promise
+from adaptinf.reports.collection_facts import guarantee_facts, log_cautions, uncovered_promise
 from adaptinf.reports.log_pictures import allocation_pictures
 from adaptinf.reports.log_sections import (
     assumptions,
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from adaptinf.inference.recommend import Recommendation
     from adaptinf.inference.results.fit_results import Results
     from adaptinf.log import PublicLog
+    from adaptinf.reports.data_digest import Source
     from adaptinf.reports.shown_numbers import Shown
     from adaptinf.sums import Sums
 
@@ -68,10 +69,10 @@ class Stamp:
         """The package without what it rests on."""
         return versions().partition(" (")[0]
 
-    def closing(self, data: Sequence[str] = ()) -> Section:
+    def closing(self, data: Sequence[Source] = ()) -> Section:
         """How to make the page again, from which data."""
         exact = [code(self.call)] if self.call else []
-        known = [f'<div class="digest">{paragraph(f"Data: {one}.")}</div>' for one in data]
+        known = [f'<div class="digest">{paragraph(f"Data: {one.told}.")}</div>' for one in data]
         return "call", "Call, data and versions", "\n".join([*exact, *known, paragraph(versions())])
 
 
@@ -85,7 +86,7 @@ class Content:
     methods: Recommendation | None
     why: str
     plan: OperatingCharacteristics | None
-    data: Sequence[str]
+    data: Sequence[Source]
     alpha: float
 
     @property
@@ -151,18 +152,17 @@ class Content:
             return [answer, contents(sections), divided(sections)]
         public = self._public_told(brief=False)
         if self.released:
-            inner = divided(of_log)
-            return [answer, divided([*of_numbers, *self._last()]), _framed(promise, inner, public)]
+            covered = [*of_numbers, *self._promised(None), *self._last()]
+            inner = [*of_log, *self._asked()]
+            links = contents([*covered, *inner])
+            return [answer, links, divided(covered), _framed(promise, divided(inner), public)]
         sections = [*self._ordered(of_numbers, of_log)]
         return [_framed(promise, f"{answer}\n{contents(sections)}\n{divided(sections)}", public)]
 
     def _answer(self) -> str:
         """The first screen."""
-        design = self.facts.design or "an unnamed design"
-        if self.own_log is not None and self.own_log.design is not None:
-            design = design_told(self.own_log)
         data = [] if self.released else self.data
-        told = origin(self.facts, design, data, self.stamp.date, self.stamp.version)
+        told = origin(self.facts, data, self.stamp.date, self.stamp.version)
         if self.shown is None:
             return f'<p class="lead">{claims.NO_RESULT(why=self.why)}</p>\n{warnings(self.cautions)}\n{told}'
         all_rows = "" if self.stamp.brief else "results"
@@ -171,7 +171,8 @@ class Content:
 
     def _short(self) -> list[Section]:
         text, references = self.told
-        return [("methods", "Methods", f"{paragraph(text)}\n{listed(references)}")] if text else []
+        methods = [("methods", "Methods", f"{paragraph(text)}\n{listed(references)}")] if text else []
+        return [*methods, *self._last()]
 
     def _of_numbers(self) -> list[Section]:
         """Sections on the result alone."""
@@ -199,10 +200,14 @@ class Content:
         """Results, allocation, checks, assumptions, methods, then the rest."""
         first, *later = of_numbers
         sections = [first, *of_log[:2], *later, *of_log[2:]]
-        pairs = guarantee_facts(self.log, self.facts, released=self.released)
-        if self.facts.guarantee is not None or self.facts.unpromised:
-            sections.append(("guarantee", "Privacy guarantee", defined(pairs)))
-        return [*sections, *self._asked(), *self._last()]
+        return [*sections, *self._promised(self.log), *self._asked(), *self._last()]
+
+    def _promised(self, log: AdaptiveLog | Sums | None) -> list[Section]:
+        """What is promised of privacy, where anything is or was."""
+        if self.facts.guarantee is None and not self.facts.unpromised:
+            return []
+        pairs = guarantee_facts(log, self.facts, released=self.released)
+        return [("guarantee", "Privacy guarantee", defined(pairs))]
 
     def _asked(self) -> list[Section]:
         """Checklists, and a plan."""
@@ -222,7 +227,7 @@ class Content:
         public, why = self._public()
         if public is None:
             return paragraph(why)
-        return code(public.statement) if brief else divided(published_sections(public))
+        return paragraph(claims.PUBLISH()) if brief else divided(published_sections(public))
 
     def _public(self) -> tuple[PublicLog | None, str]:
         if not isinstance(self.log, AdaptiveLog):

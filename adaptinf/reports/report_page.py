@@ -48,7 +48,7 @@ def folded(title: str, content: str) -> str:
     return f"<details>\n<summary>{escaped(title)}</summary>\n{content}\n</details>" if content else ""
 
 
-def summary_tables(summary: ResultSummary, first: str = "row") -> str:
+def summary_tables(summary: ResultSummary, first: str = "row") -> list[str]:
     """A summary's tables: one without headers as names with what they stand for."""
     parts = []
     for one in summary.tables:
@@ -60,13 +60,13 @@ def summary_tables(summary: ResultSummary, first: str = "row") -> str:
         else:
             pairs = [(row[at], row[at + 1]) for at in range(0, len(rows[0]), 2) for row in rows]
             parts.append(defined((name.rstrip(":"), value) for name, value in pairs if name))
-    return "\n".join(parts)
+    return parts
 
 
 def summary_parts(summary: ResultSummary, first: str = "row") -> str:
     """A summary's tables and notes."""
     notes = f"<p>Notes</p>\n{listed(summary.notes, 'ol')}" if summary.notes else ""
-    return f"{summary_tables(summary, first)}\n{notes}"
+    return "\n".join([*summary_tables(summary, first), notes])
 
 
 def _is_header(cells: Iterable[Any]) -> bool:

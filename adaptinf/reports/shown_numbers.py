@@ -15,7 +15,8 @@ from adaptinf.claims.reports import answer as claims
 from adaptinf.inference.results.multiplicity import AT_ONCE, adjusted_logs
 from adaptinf.inference.results.tables import format_number, format_pvalue
 from adaptinf.inference.sequences.tracks import SequenceReference
-from adaptinf.plots.interval_rows import ESTIMANDS, MEANS
+from adaptinf.plots.interval_rows import ESTIMANDS, MEANS, term_label
+from adaptinf.plots.style import arm_label
 
 if TYPE_CHECKING:
     from adaptinf.inference.results.fit_results import Results
@@ -136,7 +137,7 @@ class Shown:
         """What a row is called: beside a common control, its arm alone."""
         one = self.results.estimands[place]
         alone = self.control is not None and one.treatment is not None and one.group is None
-        return str(one.treatment) if alone else str(self.results.terms[place])
+        return arm_label(one.treatment) if alone else term_label(self.results, self.results.terms[place])
 
     def cells(self, place: int) -> tuple[str, str, str, str]:
         """Estimate, both ends and the p-value of a term, as its table prints them."""

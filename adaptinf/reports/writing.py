@@ -20,7 +20,7 @@ from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.inference.results.multiplicity import ADJUSTMENTS, AT_ONCE
 from adaptinf.log import AdaptiveLog, PublicLog
 from adaptinf.parameters import FLAG, Is, OrNone, alpha_problems, refuse
-from adaptinf.reports.data_digest import data_told
+from adaptinf.reports.data_digest import sources_of
 from adaptinf.reports.published import answer_of
 from adaptinf.reports.report_content import CHECKLISTS, Content, Stamp, planned_page, published_page
 from adaptinf.reports.shown_numbers import Shown, own_adjustment
@@ -174,7 +174,9 @@ def _content(
             stamp = replace(stamp, call=stamp.call or found.best.call)
         except InvalidForLog as error:
             why = str(error)
-    return Content(stamp, log, _shown(results, alpha, adjust), found, why, plan, data_told(log, files), alpha)
+    return Content(
+        stamp, log, _shown(results, alpha, adjust), found, why, plan, sources_of(log, files), alpha
+    )
 
 
 def _checked(data: Any, path: Any, given: dict[str, Any]) -> tuple[Path, list[Path]]:

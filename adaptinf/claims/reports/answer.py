@@ -37,23 +37,24 @@ MULTIPLICITY = {
 HIGHEST = Claim(_SHOWN, "The {shown} highest of {count} estimates.", "note")
 CLEAREST = Claim(_SHOWN, "The {shown} rows with the smallest p-values, of {count}.", "note")
 
-ABOVE = Claim("reports.answer.forest", "less than {control} to the left, more to the right", "phrase")
-
 _SENTENCE = "reports.answer.lead"
 CAUTIONED = Claim(_SENTENCE, "Read with {cautions}, below the picture.", "caution")
 NO_RESULT = Claim(_SENTENCE, "No result: {why}", "caution")
 ROUNDS = Claim(_SENTENCE, "{rounds:,} rounds of {design}", "phrase")
 
-_DATA = "reports.data_digest.data_told"
-NAMED = Claim(_DATA, "{name}, SHA-256 {digest}", "phrase")
-ROWS = Claim(_DATA, "{name}, SHA-256 of its rows {digest}", "phrase")
-SUMMED = Claim(_DATA, "sums by arm and batch, SHA-256 of their table {digest}", "phrase")
+_DATA = "reports.data_digest.sources_of"
+NAMED = Claim(_DATA, "{name} (SHA-256 {digest})", "phrase")
+ROWS = Claim(_DATA, "{name} (SHA-256 of the rows {digest})", "phrase")
+SUMMED = Claim(_DATA, "sums by arm and batch (SHA-256 of their table {digest})", "phrase")
 
 PRIVATE = Claim(
     "reports.writing.report",
     "Everything inside this frame is computed from protected data, and {promise}. Share it only with people "
-    "authorised to see the data; what may be published stands below the frame.",
+    "authorised to see the data.",
     "caution",
+)
+PUBLISH = Claim(
+    "reports.writing.report", "What may be published is written by report(log.public(), path).", "advice"
 )
 NO_PUBLIC = Claim("reports.writing.report", "Nothing of this trial may be published: {why}", "caution")
 NEEDS_LOG_TO_PUBLISH = Claim(

@@ -51,7 +51,7 @@ NO_PRIVACY = Claim(
 )
 SHOWS_RELEASES = Claim(
     "reports.collection_facts.guarantee_facts",
-    "this report shows only private releases, to which the guarantee applies",
+    "these results use only private releases, to which the guarantee applies",
     "reason",
 )
 SHOWS_RAW = Claim(

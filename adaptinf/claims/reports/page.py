@@ -18,22 +18,22 @@ NEEDS_METHODS = Claim(
 VALID = {
     "exact": Claim(
         "reports.report",
-        "The results below are exact at any sample size, under the assumptions listed below{more}.",
+        "These results are exact at any sample size, under the assumptions listed below{more}.",
         "reason",
     ),
     "anytime": Claim(
         "reports.report",
-        "The results below are anytime-valid: they hold under any stopping rule{more}.",
+        "These results are anytime-valid: they hold under any stopping rule{more}.",
         "reason",
     ),
     "asymptotic": Claim(
         "reports.report",
-        "The results below are large-sample approximations that rest on the assumptions listed below{more}.",
+        "These results are large-sample approximations that rest on the assumptions listed below{more}.",
         "reason",
     ),
     "not valid": Claim(
         "reports.report",
-        "The results below are a naive baseline and are not valid for adaptively collected data{more}.",
+        "These results are a naive baseline and are not valid for adaptively collected data{more}.",
         "caution",
     ),
 }
@@ -103,17 +103,19 @@ MOST_ASSIGNED = Claim(
 )
 SHARES = Claim(
     "reports.log_pictures.allocation_pictures",
-    "Cumulative proportion of rounds assigned to each arm.",
+    "Proportion of rounds by arm, over the rounds",
     "note",
 )
 SHARES_TEXT = Claim(
     "reports.log_pictures.allocation_pictures",
-    "Cumulative assignment proportions by arm; the final proportions are {shares}",
+    "Cumulative proportion of rounds assigned to each arm; in the end {shares}.",
     "note",
 )
-PROPENSITIES = Claim("reports.log_pictures.allocation_pictures", "Propensity of each arm by round.", "note")
+PROPENSITIES = Claim(
+    "reports.log_pictures.allocation_pictures", "Propensity of each arm, over the rounds", "note"
+)
 PROPENSITIES_TEXT = Claim(
     "reports.log_pictures.allocation_pictures",
-    "Propensities of the arms over time; the smallest propensity of a chosen arm is {smallest:.3g}",
+    "Propensity of each arm by round; the smallest one of a chosen arm is {smallest:.3g}.",
     "note",
 )
