@@ -75,6 +75,9 @@ function look(page, width) {
       if (lines.size > 1) told.broken_words.push(word[0] + " in " + node.data.slice(0, 80));
     }
   }
+  const bottom = (mark) => { const e = root.querySelector(mark);
+    return e === null ? null : Math.round(e.getBoundingClientRect().bottom + page.scrollY); };
+  told.first = {sentence: bottom(".lead"), picture: bottom(".forest")};
   return told;
 }
 (async () => {
@@ -159,11 +162,12 @@ def reports(folder: Path) -> list[str]:
 
 
 @contextlib.contextmanager
-def browser(address: str) -> Iterator[None]:
-    """Chromium at an address, with a profile of its own."""
+def browser(address: str, dark: bool = False) -> Iterator[None]:
+    """Chromium at an address, with a profile of its own, for somebody who prefers a dark screen or not."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         options = ["--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0"]
         options += [f"--user-data-dir={profile}", "--window-size=1400,1000"]
+        options += ["--blink-settings=preferredColorScheme=0"] if dark else []
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         process = subprocess.Popen(["chromium", *options, address], **quiet)
         try:
@@ -173,8 +177,10 @@ def browser(address: str) -> Iterator[None]:
             process.wait()
 
 
-def check(folder: Path, pages: list[str], axe: Path | None, themes: tuple[str, ...]) -> list[dict[str, Any]]:
-    """What is found on every page, at each width and theme."""
+def check(
+    folder: Path, pages: list[str], axe: Path | None, themes: tuple[str, ...], dark: bool = False
+) -> list[dict[str, Any]]:
+    """What is found on every page, at each width and theme; of a report also where its answer ends."""
     jobs = [
         {"url": f"/{page}", "page": page, "width": width, "theme": theme, "axe": axe is not None}
         for page in pages
@@ -185,7 +191,7 @@ def check(folder: Path, pages: list[str], axe: Path | None, themes: tuple[str, .
     kind = type("Own", (Handler,), {"jobs": jobs, "axe": axe, "results": kept})
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(kind, directory=str(folder))) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        with browser(f"http://127.0.0.1:{server.server_port}/"):
+        with browser(f"http://127.0.0.1:{server.server_port}/", dark):
             found = kept.get(timeout=_LONGEST)
         server.shutdown()
     if isinstance(found, dict):

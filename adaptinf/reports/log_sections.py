@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from adaptinf.reports.report_page import (
     folded,
     listed,
     paragraph,
+    stacked,
     summary_parts,
     summary_tables,
 )
@@ -51,13 +53,16 @@ def diagnosed(found: Diagnosis | None, why: str) -> str:
     every = folded(claims.ALL_CHECKS(count=len(found.checks)), summary_parts(found.summary(), "check"))
     if not failed:
         return f"{paragraph(claims.NO_CONCERN())}\n{every}"
-    rows = [
-        [one.name, one.term, one.verdict, format_pvalue(one.log_adjusted).replace("nan", ""), one.advice]
-        for one in failed
+    told: dict[tuple[str, str, str], list[str]] = {}
+    for one in failed:
+        p = "" if math.isnan(one.log_adjusted) else f" (Holm P {format_pvalue(one.log_adjusted)})"
+        told.setdefault((one.name, one.verdict, one.advice), []).append(f"{one.term}{p}")
+    items = [
+        (f"{name[:1].upper()}{name[1:]}: {verdict}", f"{', '.join(terms)}. {advice[:1].upper()}{advice[1:]}.")
+        for (name, verdict, advice), terms in told.items()
     ]
-    headers = ("check", "of", "verdict", "P (Holm)", "what to do")
     caption = claims.FAILED(failed=len(failed), count=len(found.checks))
-    return f"{table(headers, rows, caption)}\n{every}"
+    return "\n".join([paragraph(f"{caption}."), stacked(items), every])
 
 
 def assumed(results: Results) -> tuple[list[str], list[str]]:

@@ -26,13 +26,14 @@ nav ul { padding-left: 1.2rem; columns: 16rem; margin: .8rem 0 0; font-size: .9r
 dl { display: grid; grid-template-columns: minmax(7rem, max-content) 1fr; gap: .2rem 1rem; margin: .6rem 0; }
 dt { font-weight: 600; }
 dd { margin: 0; min-width: 0; }
+dl.stacked { display: block; } dl.stacked dd { margin: 0 0 .6rem; }
 .wide { overflow-x: auto; margin: .8rem 0; }
 table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
 caption { text-align: left; font-weight: 600; padding-bottom: .3rem; }
 th, td { padding: .25rem .6rem; border-bottom: 1px solid var(--rule); text-align: left; vertical-align: top;
   overflow-wrap: normal; }
 thead th { border-bottom: 2px solid var(--ink); vertical-align: bottom; }
-th[scope=row] { font-weight: 600; overflow-wrap: anywhere; min-width: 5.5rem; }
+th[scope=row] { font-weight: 600; overflow-wrap: break-word; min-width: 5.5rem; }
 .number { text-align: right; white-space: nowrap; }
 .forest { width: 100%; margin: .2rem 0 .4rem; font-size: .95rem; table-layout: fixed; }
 .forest caption { font-weight: 400; color: var(--quiet); font-size: .9rem; }
@@ -91,7 +92,7 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; background: var(--soft); p
   .forest.stacked tr { display: grid; align-items: center; grid-template-columns:
     1fr max(3.6rem, calc(var(--w1) + .3rem)) max(5rem, calc(var(--w2) + .3rem)); }
   .forest.stacked :is(th, td) { width: auto; }
-  .forest.stacked tbody th { grid-column: 1 / -1; line-height: 1.25; padding-top: .25rem; }
+  .forest.stacked tbody th { grid-column: 1 / -1; line-height: 1.2; padding-top: .2rem; font-size: .8rem; }
   .forest.stacked :is(thead th:first-child, tfoot td:first-child) { display: none; }
   dl { grid-template-columns: 1fr; gap: 0; } dd { margin: 0 0 .5rem; } }
 @page { size: A4; margin: 14mm 15mm; }
@@ -99,7 +100,7 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; background: var(--soft); p
   nav { display: none; } p, li, dd { max-width: none; }
   .wide { overflow: visible; } .wide table { font-size: .8rem; width: 100%; }
   .wide th, .wide td { padding: 1pt 3pt; } .wide td:not(.number) { overflow-wrap: anywhere; }
-  .wide th[scope=row] { min-width: 20mm; }
+  .wide th[scope=row] { min-width: 20mm; overflow-wrap: anywhere; }
   h2 { font-size: 1.2rem; margin: 1.2rem 0 .4rem; break-after: avoid; }
   figure, tr, .caution { break-inside: avoid; }
   figure img { max-width: 120mm; } thead { display: table-header-group; } tfoot { display: table-row-group; }

@@ -33,6 +33,12 @@ def defined(pairs: Iterable[tuple[str, Any]]) -> str:
     return f"<dl>\n{inner}\n</dl>" if inner else ""
 
 
+def stacked(pairs: Iterable[tuple[str, str]]) -> str:
+    """Names, and what is said of each below it."""
+    inner = "\n".join(f"<dt>{escaped(name)}</dt><dd>{escaped(told)}</dd>" for name, told in pairs)
+    return f'<dl class="stacked">\n{inner}\n</dl>' if inner else ""
+
+
 def code(text: str) -> str:
     """A call as it is typed."""
     return f"<pre><code>{escaped(text)}</code></pre>"

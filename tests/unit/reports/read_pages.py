@@ -70,7 +70,7 @@ class _Outside(HTMLParser):
         self.open: list[bool] = []
         self.texts: list[str] = []
         self.boxes = 0
-        self.feed(page[page.index("<body") :])
+        self.feed(page[page.index("<body") : page.index("</html>")])
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag not in VOID:

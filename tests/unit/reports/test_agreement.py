@@ -27,7 +27,7 @@ def _thompson() -> ai.AdaptiveLog:
 
 
 def _batched() -> ai.AdaptiveLog:
-    arms = ai.environments.GaussianArms([0.0, 0.3, 0.5])
+    arms = ai.environments.BernoulliArms([0.3, 0.4, 0.5])
     return ai.designs.EpsilonGreedy(exploration=0.4, batch_size=300).run(arms, horizon=1_500, rng=2)
 
 
@@ -57,12 +57,12 @@ MEANS: list[Fit] = [
 ]
 CASES: list[tuple[Callable[[], ai.AdaptiveLog], list[Fit], tuple[Any, ...]]] = [
     (_thompson, MEANS, (None, "max-t", "holm")),
-    (_batched, [MEANS[2], lambda log: ai.ArmMeans(log).fit("batched")], (None, "max-t", "bh")),
+    (_batched, [MEANS[2], lambda log: ai.Contrast(log, treatment=2, control=0).fit("batched")], (None, "max-t", "bh")),
     (
         _thompson,
         [
             lambda log: ai.Contrast(log, treatment=3, control=0).fit(),
-            lambda log: ai.Contrast(log, treatment=3, control=0, lift=True).fit(),
+            lambda log: ai.Contrasts(log, control=0).fit(lift=True),
             lambda log: ai.Contrast(log, treatment=3, control=0).fit(null=0.1),
             lambda log: ai.Winner(log).fit(),
             lambda log: ai.ConfidenceSequence(log).fit(),
@@ -76,7 +76,7 @@ CASES: list[tuple[Callable[[], ai.AdaptiveLog], list[Fit], tuple[Any, ...]]] = [
         [
             lambda log: ai.CATE(log, by="region").fit(),
             lambda log: ai.Contrast(log, treatment="b", control="a").fit("aipw", covariate="x"),
-            lambda log: ai.AdaptiveOLS(log, "x").fit(),
+            lambda log: ai.AdaptiveOLS(log, ["x"]).fit(),
         ],
         (None, "holm"),
     ),
