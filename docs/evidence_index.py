@@ -419,6 +419,12 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "{0} tables: at most {1} characters wide, {2} lines below; `explain()` has {4} of {3} claims",
             "80; 6; all",
         ),
+        "reports": (
+            "a report shows its answer first",
+            r"Of (\d+) reports (\d+) have .*?, (\d+) print.*?, and (\d+) have .*?axe-core finds\s+(\d+)",
+            "of {0} reports {1} on the first screen, {2} brief on one page, {3} with the table's numbers; "
+            "{4} violations of WCAG",
+        ),
         "browser": (
             "Reports and pages fit phones and screens",
             r"Texts wider than the page: (\d+ of \d+)\. Words broken in a table: (\d+ of \d+)",

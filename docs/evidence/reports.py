@@ -75,20 +75,27 @@ def report(folder: Path, axe: Path | None) -> str:
     for place, (name, (result, arguments, path)) in enumerate(made.items(), start=1):
         first = {row["width"]: row["first"] for row in found if row["page"] == path.name and not row["dark"]}
         own = [row for row in found if row["page"] in (path.name, f"brief{place}.html")]
-        faults = sum(len(row[kind]) for row in own for kind in _KINDS if kind != "axe")
-        violations = sum(len(row["axe"]) for row in own)
-        ends = [str(first[width][part]) for width in SCREENS for part in ("sentence", "picture")]
-        pages = [str(printed(one)) for one in (path.with_name(f"brief{place}.html"), path)]
+        ends = [first[width][part] for width in SCREENS for part in ("sentence", "picture")]
+        pages = [printed(one) for one in (path.with_name(f"brief{place}.html"), path)]
         wrong = agree(result, arguments, path.read_text(encoding="utf-8"))
-        rows.append(f"| {' | '.join([name, *ends, *pages, str(wrong), str(faults), str(violations)])} |")
-    told = [
-        f"{row['page']} at {row['width']}: {kind}: {what}"
-        for row in found
-        for kind in _KINDS
-        for what in row[kind]
-    ]
-    print("\n".join(told), file=sys.stderr)
-    return PAGE.format(stamp=stamp(), rows="\n".join(rows), looks=len(found), more="faults | axe |")
+        faults = sum(len(row[kind]) for row in own for kind in _KINDS if kind != "axe")
+        rows.append([name, *ends, *pages, wrong, faults, sum(len(row["axe"]) for row in own)])
+    for row in found:
+        for kind in _KINDS:
+            for what in row[kind]:
+                print(f"{row['page']} at {row['width']}: {kind}: {what}", file=sys.stderr)
+    return PAGE.format(
+        stamp=stamp(),
+        count=len(rows),
+        first=sum(row[2] <= SCREENS[1280] and row[4] <= SCREENS[390] for row in rows),
+        brief=sum(row[5] == 1 for row in rows),
+        agreed=sum(row[7] == 0 for row in rows),
+        violations=sum(row[9] for row in rows),
+        looks=len(found),
+        names=" | ".join(_NAMES),
+        rules=" ---: |" * (len(_NAMES) - 1),
+        rows="\n".join(f"| {' | '.join(map(str, row))} |" for row in rows),
+    )
 
 
 PAGE = """# What a report shows first
@@ -96,19 +103,26 @@ PAGE = """# What a report shows first
 Command: `python docs/evidence/reports.py --axe node_modules/axe-core/axe.min.js`. Seeds stand in
 `report_examples.py`. Date: {stamp}.
 
-Eight reports, each in full and with `brief=True`, opened by Chromium at 1,280 and at 390 px, light and dark:
-{looks} looks. *Sentence* and *picture* are where they end, in px from the top of the page: the screens are 800
-and 844 px high. The picture is the forest with its numbers beside it. *Differ* counts rows of the picture whose
-numbers are not in that row of the table. *Faults*: errors on the console, texts wider than the page, headings
-out of order, pictures without a text, words broken in a table. *axe*: violations of WCAG 2.1 A and AA by
-axe-core.
+Of {count} reports {first} have sentence, picture and numbers on the first screen of both sizes, {brief} print
+on one page with `brief=True`, and {agreed} have the numbers of their table in the picture; axe-core finds
+{violations} violations of WCAG 2.1 A and AA.
 
-| report | sentence, 1,280 | picture, 1,280 | sentence, 390 | picture, 390 | brief, pages | full, pages | differ | {more}
-| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+Each report, in full and with `brief=True`, was opened by Chromium at 1,280 and at 390 px, light and dark:
+{looks} looks. *Sentence* and *picture* are where they end, in px from the top of the page: the screens are
+800 and 844 px high. The picture is the forest with its numbers beside it. *Differ* counts rows of the picture
+whose numbers are not in that row of the table. *Faults*: errors on the console, texts wider than the page,
+headings out of order, pictures without a text, words broken in a table.
+
+| {names} |
+| --- |{rules}
 {rows}
 
 A full report prints long, since it prints what a screen folds: each check, and each method that was ranked.
 """
+_NAMES = (
+    *("report", "sentence, 1,280", "picture, 1,280", "sentence, 390", "picture, 390", "brief, pages"),
+    *("full, pages", "differ", "faults", "axe"),
+)
 
 
 def main() -> None:
