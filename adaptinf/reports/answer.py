@@ -22,7 +22,7 @@ def lead(sentence: str, cautions: Sequence[str]) -> str:
     told = f'<p class="lead">{escaped(sentence)}</p>'
     if not cautions:
         return told
-    count = "a caution" if len(cautions) == 1 else f"{len(cautions)} cautions"
+    count = "1 caution" if len(cautions) == 1 else f"{len(cautions)} cautions"
     more = claims.CAUTIONED(cautions=count)
     return f'{told}\n<p class="meta"><a href="#cautions">{escaped(more)}</a></p>'
 

@@ -24,6 +24,7 @@ from adaptinf.log import AdaptiveLog
 from adaptinf.markup import escaped, framed
 from adaptinf.reports.collection_facts import design_told, traits_told
 from adaptinf.reports.report_page import paragraph
+from adaptinf.reports.report_texts import cautions_of
 
 if TYPE_CHECKING:
     from adaptinf.audit.simulation.characteristics import OperatingCharacteristics
@@ -156,7 +157,7 @@ def _methods(known: Known) -> str:
 def _limits(known: Known) -> str:
     if known.shown is None:
         return ""
-    cautions = known.shown.results.cautions
+    cautions = cautions_of(known.shown)
     told = [f"cautions of the analysis: {'; '.join(cautions)}"] if cautions else []
     return sentence([*told, known.shown.multiplicity])
 

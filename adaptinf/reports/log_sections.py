@@ -6,9 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from adaptinf.claims import Said
 from adaptinf.claims.reports import page as claims
-from adaptinf.claims.views import Assumed
+from adaptinf.claims.tables import CHECKS
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.diagnostics import diagnose
 from adaptinf.inference.results.tables import format_pvalue
@@ -20,19 +19,22 @@ from adaptinf.reports.report_page import (
     listed,
     paragraph,
     stacked,
+    summary_facts,
     summary_parts,
-    summary_tables,
 )
 
 if TYPE_CHECKING:
     from adaptinf.inference.diagnostics import Diagnosis
     from adaptinf.inference.recommend import Recommendation
-    from adaptinf.inference.results.fit_results import Results
     from adaptinf.log import AdaptiveLog
     from adaptinf.reports.shown_numbers import Shown
     from adaptinf.sums import Sums
 
-_CHECKED = {"checked": claims.CHECKED, "contradicted": claims.CONTRADICTED, "": claims.UNCHECKED}
+_CHECKED = {
+    CHECKS["checked"]: claims.CHECKED,
+    CHECKS["contradicted"]: claims.CONTRADICTED,
+    CHECKS[""]: claims.UNCHECKED,
+}
 
 
 def diagnosis_of(log: AdaptiveLog | Sums | None, alpha: float) -> tuple[Diagnosis | None, str]:
@@ -65,18 +67,10 @@ def diagnosed(found: Diagnosis | None, why: str) -> str:
     return "\n".join([paragraph(f"{caption}."), stacked(items), every])
 
 
-def assumed(results: Results) -> tuple[list[str], list[str]]:
-    """What a result takes for granted, and of what it is an average."""
-    clauses = [one for note in results.notes if isinstance(note, Assumed) for one in note.clauses]
-    targets: list[str] = [one for one in clauses if isinstance(one, Said) and one.claim.kind == "target"]
-    return [one for one in clauses if one not in targets], targets
-
-
-def assumptions(results: Results) -> str:
-    """What is assumed, and whether the log was asked about it."""
-    clauses, targets = assumed(results)
-    rows = [[one, _CHECKED[one.status if isinstance(one, Said) else ""]()] for one in clauses]
-    told = [paragraph(f"{one[:1].upper()}{one[1:]}.") for one in targets]
+def assumptions(shown: Shown) -> str:
+    """What is assumed, and whether the log was asked about it; of what the estimates are averages."""
+    rows = [[one.text, _CHECKED[one.check]()] for one in shown.reasons.of("assumes")]
+    told = [paragraph(f"{one.text[:1].upper()}{one.text[1:]}.") for one in shown.reasons.of("target")]
     if not rows:
         return "\n".join([paragraph(claims.NOTHING_ASSUMED()), *told])
     return "\n".join([table(("assumption", "was it checked?"), rows, "Assumptions"), *told])
@@ -91,16 +85,16 @@ def collected(log: AdaptiveLog | Sums | None) -> str:
 
 
 def numbers(shown: Shown | None, why: str, notes: Sequence[str]) -> str:
-    """The table of a result, how valid it is, and how it was made."""
+    """The table of a result with the intervals of the picture, how valid it is, and how it was made."""
     if shown is None:
         return paragraph(why)
     results = shown.results
+    headers, rows = shown.columns
     more = "" if results.correction is None else claims.CORRECTED_VALID()
-    summary = results.summary(shown.alpha, shown.adjust)
-    *facts, table_of_terms = summary_tables(summary, "term")
-    made = "\n".join([*facts, listed(notes)])
-    parts = [table_of_terms, paragraph(claims.VALID[results.validity](more=more))]
-    return "\n".join([*parts, folded(claims.HOW_MADE(), made)])
+    facts = summary_facts(results.summary(shown.alpha, shown.adjustment))
+    parts = [table(headers, rows, f"{results.model} Results: {shown.named}")]
+    parts.append(paragraph(claims.VALID[results.validity](more=more)))
+    return "\n".join([*parts, folded(claims.HOW_MADE(), f"{facts}\n{listed(notes)}")])
 
 
 def valid_methods(found: Recommendation | None, why: str) -> str:

@@ -37,7 +37,7 @@ from adaptinf.reports.report_page import (
     paragraph,
 )
 from adaptinf.reports.report_page import page as written
-from adaptinf.reports.report_texts import made_by, methods_told, versions
+from adaptinf.reports.report_texts import cautions_of, made_by, methods_told, versions
 
 if TYPE_CHECKING:
     from adaptinf.audit.simulation.characteristics import OperatingCharacteristics
@@ -116,8 +116,7 @@ class Content:
     def cautions(self) -> list[str]:
         """What speaks against the log and the numbers, each once."""
         of_log = [] if self.own_log is None else log_cautions(self.own_log)
-        of_numbers = () if self.results is None else self.results.cautions
-        return list(dict.fromkeys([*of_log, *of_numbers]))
+        return list(dict.fromkeys([*of_log, *([] if self.shown is None else cautions_of(self.shown))]))
 
     @cached_property
     def checks(self) -> tuple[Diagnosis | None, str]:
@@ -166,7 +165,7 @@ class Content:
         if self.shown is None:
             return f'<p class="lead">{claims.NO_RESULT(why=self.why)}</p>\n{warnings(self.cautions)}\n{told}'
         all_rows = "" if self.stamp.brief else "results"
-        parts = [lead(sentence_of(self.shown), self.cautions), picture(self.shown, all_rows)]
+        parts = [lead(self.shown.sentence, self.cautions), picture(self.shown, all_rows)]
         return "\n".join([*parts, warnings(self.cautions), told])
 
     def _short(self) -> list[Section]:
@@ -176,11 +175,11 @@ class Content:
 
     def _of_numbers(self) -> list[Section]:
         """Sections on the result alone."""
-        notes = [] if self.results is None else made_by(self.results)
+        notes = [] if self.shown is None else made_by(self.shown)
         sections = [("results", "Results", numbers(self.shown, self.why, notes))]
-        if self.results is not None:
+        if self.shown is not None:
             sections.append(
-                ("assumed", "What is assumed, and what of it was checked", assumptions(self.results))
+                ("assumed", "What is assumed, and what of it was checked", assumptions(self.shown))
             )
             text, references = self.told
             told = f"{paragraph(text)}\n{listed(references)}"
@@ -243,11 +242,6 @@ def _framed(promise: str, inner: str, public: str) -> str:
     return f"{boxed(claims.PRIVATE(promise=promise), inner)}\n{public}" if promise else inner
 
 
-def sentence_of(shown: Shown) -> str:
-    """What was found, in a sentence."""
-    return f"{shown.row_name(shown.chosen[0])}: {shown.said(shown.chosen[0])}"
-
-
 def published_page(public: PublicLog, shown: Shown | None, why: str, stamp: Stamp) -> str:
     """The page of a public part."""
     facts = LogFacts.released(public)
@@ -259,13 +253,13 @@ def published_page(public: PublicLog, shown: Shown | None, why: str, stamp: Stam
     sections += [("guarantee", "Privacy guarantee", defined(pairs))]
     parts = [paragraph(covers)]
     if shown is not None:
-        cautions = shown.results.cautions
-        answer = [lead(sentence_of(shown), cautions), picture(shown), warnings(cautions)]
+        cautions = cautions_of(shown)
+        answer = [lead(shown.sentence, cautions), picture(shown), warnings(cautions)]
         parts = [*answer, f'<div class="meta">{paragraph(f"{covers} {stamp.date}.")}</div>']
         text, references = methods_told(shown, None, cautions)
         methods = ("methods", "Methods, ready to paste", f"{paragraph(text)}\n{listed(references)}")
-        results = ("results", "Results", numbers(shown, "", made_by(shown.results)))
-        assumed = ("assumed", "What is assumed", assumptions(shown.results))
+        results = ("results", "Results", numbers(shown, "", made_by(shown)))
+        assumed = ("assumed", "What is assumed", assumptions(shown))
         sections = [methods] if stamp.brief else [results, assumed, *sections, methods]
     else:
         parts.append(paragraph(why))

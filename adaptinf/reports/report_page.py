@@ -54,25 +54,27 @@ def folded(title: str, content: str) -> str:
     return f"<details>\n<summary>{escaped(title)}</summary>\n{content}\n</details>" if content else ""
 
 
-def summary_tables(summary: ResultSummary, first: str = "row") -> list[str]:
-    """A summary's tables: one without headers as names with what they stand for."""
-    parts = []
+def summary_facts(summary: ResultSummary) -> str:
+    """What stands in the tables of a summary that have no headers, as names with what they stand for."""
+    pairs = []
+    for one in summary.tables:
+        rows = [[str(cell) for cell in row] for row in one.data]
+        if not any(map(_is_header, one)):
+            pairs += [(row[at].rstrip(":"), row[at + 1]) for at in range(0, len(rows[0]), 2) for row in rows]
+    return defined((name, value) for name, value in pairs if name)
+
+
+def summary_parts(summary: ResultSummary, first: str = "row") -> str:
+    """A summary's facts, tables and notes."""
+    parts = [summary_facts(summary)]
     for one in summary.tables:
         rows = [[str(cell) for cell in row] for row in one.data]
         heads = [row for row, cells in zip(rows, one, strict=True) if _is_header(cells)]
         if heads:
             names = [" ".join(part for part in column if part) for column in zip(*heads, strict=True)]
             parts.append(table([first, *names[1:]], rows[len(heads) :], summary.title))
-        else:
-            pairs = [(row[at], row[at + 1]) for at in range(0, len(rows[0]), 2) for row in rows]
-            parts.append(defined((name.rstrip(":"), value) for name, value in pairs if name))
-    return parts
-
-
-def summary_parts(summary: ResultSummary, first: str = "row") -> str:
-    """A summary's tables and notes."""
-    notes = f"<p>Notes</p>\n{listed(summary.notes, 'ol')}" if summary.notes else ""
-    return "\n".join([*summary_tables(summary, first), notes])
+    parts += [f"<p>Notes</p>\n{listed(summary.notes, 'ol')}"] if summary.notes else []
+    return "\n".join(part for part in parts if part)
 
 
 def _is_header(cells: Iterable[Any]) -> bool:

@@ -8,10 +8,10 @@ from importlib.metadata import version
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from adaptinf.claims import Said, said
+from adaptinf.claims import said
 from adaptinf.claims.arms.arm_fits import CHOSEN
 from adaptinf.claims.reports import methods as claims
-from adaptinf.claims.views import Assumed
+from adaptinf.claims.tables import AT_ONCE, BH, HOLM
 from adaptinf.inference.distributions.ratio import AndersonRubinReference
 from adaptinf.inference.distributions.references import (
     BinomialReference,
@@ -167,13 +167,20 @@ def versions() -> str:
     return f"adaptinf {__version__} ({', '.join(parts)})"
 
 
-def made_by(results: Results) -> list[str]:
-    """What the table says of how its numbers were made, and of what the log left out or changed."""
-    notes = [one for one in results.notes if not isinstance(one, Said) or one.claim.kind == "note"]
-    made = [
-        one for one in notes if not isinstance(one, Assumed) and getattr(one, "claim", None) is not CHOSEN
-    ]
-    return [*made, *results.facts.readings]
+_TOLD_APART = (CHOSEN, AT_ONCE, HOLM, BH)
+"""What a paragraph says in its own place, or is no part of a method."""
+
+
+def made_by(shown: Shown) -> list[str]:
+    """How the numbers of a result were made, but for their law and adjustment."""
+    law = shown.results._law_said(shown.alpha)
+    notes = [one.text for one in shown.reasons.of("note") if one.text not in law]
+    return [one for one in notes if getattr(one, "claim", None) not in _TOLD_APART]
+
+
+def cautions_of(shown: Shown) -> list[str]:
+    """What speaks against the numbers, and why some are missing."""
+    return [one.text for kind in ("caution", "missing") for one in shown.reasons.of(kind)]
 
 
 def methods_told(
@@ -286,7 +293,7 @@ class _Facts:
 
     @property
     def table_notes(self) -> list[str]:
-        return made_by(self.results)
+        return made_by(self.shown)
 
     @property
     def deviations(self) -> list[str]:

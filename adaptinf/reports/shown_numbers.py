@@ -12,13 +12,14 @@ import pandas as pd
 
 from adaptinf.claims import laws
 from adaptinf.claims.reports import answer as claims
-from adaptinf.inference.results.multiplicity import AT_ONCE, adjusted_logs
-from adaptinf.inference.results.tables import format_number, format_pvalue
+from adaptinf.inference.results.multiplicity import ADJUSTMENTS, AT_ONCE, adjusted_logs
+from adaptinf.inference.results.tables import format_number, format_pvalue, format_statistic
 from adaptinf.inference.sequences.tracks import SequenceReference
 from adaptinf.plots.interval_rows import ESTIMANDS, MEANS, term_label
 from adaptinf.plots.style import arm_label
 
 if TYPE_CHECKING:
+    from adaptinf.inference.results.explanation import Explanation
     from adaptinf.inference.results.fit_results import Results
     from adaptinf.typing import FloatArray
 
@@ -46,6 +47,12 @@ class Shown:
         due = self.results.correction is not None
         return "holm" if due and self.adjust == AT_ONCE else self.adjust
 
+    @cached_property
+    def corrected(self) -> bool:
+        """Whether the numbers are those corrected for adaptive assignment, where these say anything."""
+        correction = self.results.correction
+        return correction is not None and not correction.vacuous(self.alpha)
+
     @property
     def level(self) -> str:
         """Such as 95%."""
@@ -54,7 +61,7 @@ class Shown:
     @cached_property
     def limits(self) -> pd.DataFrame:
         """Columns low and high, one row per term."""
-        if self.results.correction is not None:
+        if self.corrected:
             return self.results.conf_int_corrected(self.alpha)
         if self.adjustment == AT_ONCE:
             return self.results.conf_int_simultaneous(self.alpha)
@@ -67,7 +74,7 @@ class Shown:
         if self.adjustment == AT_ONCE:
             with np.errstate(divide="ignore"):
                 return np.asarray(np.log(results.pvalues_simultaneous().to_numpy()))
-        logs = results.log_pvalues if results.correction is None else results.log_pvalues_corrected
+        logs = results.log_pvalues_corrected if self.corrected else results.log_pvalues
         found = np.asarray(logs, dtype=np.float64)
         return found if self.adjustment is None else adjusted_logs(found, self.adjustment)
 
@@ -80,7 +87,7 @@ class Shown:
     def named(self) -> str:
         """Which intervals these are."""
         results, several = self.results, len(self.results.terms) > 1
-        if results.correction is not None:
+        if self.corrected:
             return claims.CORRECTED(level=self.level)
         if results.validity == "not valid":
             return claims.NAIVE(level=self.level)
@@ -144,6 +151,34 @@ class Shown:
         low, high = self.limits.iloc[place]
         p = format_pvalue(float(self.log_pvalues[place]))
         return format_number(self.results.estimate[place]), format_number(low), format_number(high), p
+
+    @property
+    def columns(self) -> tuple[list[str], list[list[str]]]:
+        """Headers and rows of the table: of all terms one interval and one p-value each."""
+        results, law = self.results, self.results.reference
+        test = "P exact" if law.exact else f"P>|{law.statistic}|"
+        if self.corrected:
+            test = f"{test} corrected"
+        if self.adjustment is not None:
+            test = "P at once" if self.adjustment == AT_ONCE else f"P {ADJUSTMENTS[self.adjustment]}"
+        limits = (f"[{self.alpha / 2:.6g}", f"{1 - self.alpha / 2:.6g}]")
+        rows = []
+        for place, term in enumerate(results.terms):
+            at, low, high, p = self.cells(place)
+            error, statistic = float(results.std_error[place]), float(results.tvalues.iloc[place])
+            cells = [at, format_number(error), format_statistic(statistic), p, low, high]
+            rows.append([str(term), *cells])
+        return ["term", "coef", "std err", law.statistic, test, *limits], rows
+
+    @property
+    def sentence(self) -> str:
+        """What was found, with the numbers that are shown."""
+        return self.results.sentence(alpha=self.alpha, adjust=self.adjustment)
+
+    @cached_property
+    def reasons(self) -> Explanation:
+        """Everything that the numbers rest on."""
+        return self.results.explain(self.alpha, self.adjustment)
 
     def said(self, place: int) -> str:
         """Estimate and interval in a line."""

@@ -144,7 +144,13 @@ class Results(JointInference):
             check_adjustment("explain", adjust, AT_ONCE)
         return explained(self, alpha, adjust)
 
-    def sentence(self, term: str | None = None, alpha: float = 0.05, unit: str | None = None) -> str:
+    def sentence(
+        self,
+        term: str | None = None,
+        alpha: float = 0.05,
+        unit: str | None = None,
+        adjust: str | None = None,
+    ) -> str:
         """What was found, in one sentence.
 
         Parameters
@@ -155,6 +161,8 @@ class Results(JointInference):
             One minus the level of the intervals, between 0 and 0.5.
         unit : str, optional
             What rewards are counted in, such as ``"clicks"``.
+        adjust : {"max-t", "holm", "bh"}, optional
+            As for `summary`: with ``"max-t"`` the intervals of all terms hold at once.
 
         Returns
         -------
@@ -164,7 +172,7 @@ class Results(JointInference):
         Raises
         ------
         ParameterError
-            If there is no such term, or alpha is not between 0 and 0.5.
+            If there is no such term, alpha is not between 0 and 0.5, or the adjustment is unknown.
 
         Examples
         --------
@@ -178,7 +186,9 @@ class Results(JointInference):
         from adaptinf.inference.results.sentences import sentence_of
 
         check_alpha("sentence", alpha)
-        return sentence_of(self, term, alpha, unit)
+        if adjust is not None:
+            check_adjustment("sentence", adjust, AT_ONCE)
+        return sentence_of(self, term, alpha, unit, adjust)
 
     def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
         """Draw the estimates and their intervals.

@@ -8,6 +8,8 @@ import numpy as np
 
 from adaptinf.claims import tables
 from adaptinf.errors import InvalidForLog
+from adaptinf.inference.results.multiplicity import AT_ONCE
+from adaptinf.inference.results.simultaneous import JointInference
 from adaptinf.inference.results.tables import format_number
 from adaptinf.parameters import refuse
 from adaptinf.texts import absent, several, visible
@@ -20,14 +22,22 @@ if TYPE_CHECKING:
 _SHOWN = 3
 
 
-def sentence_of(results: Estimates, term: str | None, alpha: float, unit: str | None) -> str:
+def sentence_of(
+    results: Estimates, term: str | None, alpha: float, unit: str | None, adjust: str | None = None
+) -> str:
     """What was found of a term, or of all; corrected intervals where these alone are valid."""
     names = list(map(str, results.terms))
     if term is not None and str(term) not in names:
         refuse("sentence", [absent("term", term, names)])
     corrected = results.correction is not None and not results.correction.vacuous(alpha)
-    frame = results.conf_int_corrected(alpha) if corrected else results.conf_int(alpha)
-    found = _Found(results, frame.to_numpy(), alpha, unit, corrected)
+    at_once = adjust == AT_ONCE and not corrected and len(names) > 1
+    if at_once:
+        assert isinstance(results, JointInference)
+        frame = results.conf_int_simultaneous(alpha)
+    else:
+        frame = results.conf_int_corrected(alpha) if corrected else results.conf_int(alpha)
+    kind = "corrected " if corrected else "simultaneous " if at_once else ""
+    found = _Found(results, frame.to_numpy(), alpha, unit, kind)
     if term is None and (pair := found.pair()) is not None:
         text = sentence_of(pair, None, alpha, unit)
         lacking = results.cautions and not pair.cautions
@@ -47,10 +57,10 @@ class _Found:
     """Numbers of a result in words; limits (k, 2)."""
 
     def __init__(
-        self, results: Estimates, limits: FloatArray, alpha: float, unit: str | None, corrected: bool
+        self, results: Estimates, limits: FloatArray, alpha: float, unit: str | None, kind: str
     ) -> None:
         self.results, self.limits, self.alpha = results, limits, alpha
-        self.unit, self.corrected = f" {unit}" if unit else "", "corrected " if corrected else ""
+        self.unit, self.kind = f" {unit}" if unit else "", kind
 
     def single(self, place: int) -> str:
         """One term."""
@@ -94,7 +104,9 @@ class _Found:
         """The difference of two levels, which says more than both of them; none else."""
         results = self.results
         levels = [one.kind in tables.LEVEL_KINDS for one in results.estimands]
-        if levels != [True, True] or results.contrast_of is None or np.isnan(self.limits).any():
+        if levels != [True, True] or self.kind or results.contrast_of is None:
+            return None
+        if np.isnan(self.limits).any():
             return None
         high, low = np.argsort(-results.estimate, kind="stable").tolist()
         return results.contrast_of(high, low)
@@ -157,4 +169,4 @@ class _Found:
     def _interval(self, place: int) -> str:
         low, high = (format_number(float(x)) for x in self.limits[place])
         name = "interval" if self.results.validity != "anytime" else "confidence sequence"
-        return f"{100.0 * (1.0 - self.alpha):.6g}% {self.corrected}{name} {low} to {high}"
+        return f"{100.0 * (1.0 - self.alpha):.6g}% {self.kind}{name} {low} to {high}"

@@ -57,7 +57,11 @@ MEANS: list[Fit] = [
 ]
 CASES: list[tuple[Callable[[], ai.AdaptiveLog], list[Fit], tuple[Any, ...]]] = [
     (_thompson, MEANS, (None, "max-t", "holm")),
-    (_batched, [MEANS[2], lambda log: ai.Contrast(log, treatment=2, control=0).fit("batched")], (None, "max-t", "bh")),
+    (
+        _batched,
+        [MEANS[2], lambda log: ai.Contrast(log, treatment=2, control=0).fit("batched")],
+        (None, "max-t", "bh"),
+    ),
     (
         _thompson,
         [
@@ -102,14 +106,20 @@ def test_picture_table_paragraph_and_checklist_agree(place: int, tmp_path: Path)
     rows, limits = forest_rows(page), shown.limits
     assert len(rows) == min(10, len(result.terms))
     head, table = table_rows(page, "results")
-    group = "at once " if adjust == "max-t" else "corrected " if result.correction is not None else ""
-    columns = [head.index(f"{group}{end}") - 1 for end in ("[0.025", "0.975]")]
+    columns = [head.index(end) - 1 for end in ("[0.025", "0.975]")]
+    summary = [
+        str(cell)
+        for one in result.summary(adjust=shown.adjustment).tables
+        for row in one.data
+        for cell in row
+    ]
     listed = html.unescape(plain(page[page.index('id="consort"') :]))
     for row, at in zip(rows, shown.chosen, strict=True):
         term = str(result.terms[at])
         low, high = limits.iloc[at]
         cells = [format_number(x) for x in (result.estimate[at], low, high)]
         assert [table[term][0], *(table[term][column] for column in columns)] == cells
+        assert set(cells) <= set(summary)
         missing = np.isnan(low) or np.isnan(high)
         assert (row.estimate, row.interval) == (
             cells[0],
