@@ -273,6 +273,14 @@ SELECTED = Claim(
     "selection); {best}.",
     "phrase",
 )
+BEYOND = Claim(_FOUND, "{treatment} has a {direction} {what} (difference {estimate}, {interval})", "phrase")
+AGAINST_CONTROL = Claim(_FOUND, "Compared with {control}: {decided}; undecided: {undecided}.", "phrase")
+ALL_AGAINST_CONTROL = Claim(_FOUND, "Compared with {control}: {decided}.", "phrase")
+NONE_AGAINST_CONTROL = Claim(
+    _FOUND, "Undecided whether any of {count} arms differs from {control} in {what}.", "phrase"
+)
+OTHERS = {True: Claim(_FOUND, "the other", "phrase"), False: Claim(_FOUND, "the {count} others", "phrase")}
+"""By whether it is one."""
 DECIDED_TERMS = Claim(_FOUND, "Decided: {decided}.", "phrase")
 UNDECIDED_TERMS = Claim(_FOUND, "Undecided: {undecided}.", "phrase")
 BOTH_TERMS = Claim(_FOUND, "Decided: {decided}; undecided: {undecided}.", "phrase")

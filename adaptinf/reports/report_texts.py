@@ -175,7 +175,8 @@ def made_by(shown: Shown) -> list[str]:
     """How the numbers of a result were made, but for their law and adjustment."""
     law = shown.results._law_said(shown.alpha)
     notes = [one.text for one in shown.reasons.of("note") if one.text not in law]
-    return [one for one in notes if getattr(one, "claim", None) not in _TOLD_APART]
+    told = {shown.results.efficiency_note}
+    return [one for one in notes if one not in told and getattr(one, "claim", None) not in _TOLD_APART]
 
 
 def cautions_of(shown: Shown) -> list[str]:
@@ -265,16 +266,17 @@ class _Facts:
         return isinstance(self.results, WinnerResults)
 
     @property
-    def exact(self) -> bool:
-        return self.results.validity == "exact"
-
-    @property
-    def anytime(self) -> bool:
-        return self.results.validity == "anytime"
-
-    @property
-    def asymptotic(self) -> bool:
-        return self.results.validity == "asymptotic"
+    def valid(self) -> dict[str, str]:
+        """How valid the numbers are, and whether a caution speaks against that."""
+        kind = self.results.validity
+        if kind == "not valid":
+            return {}
+        fixed = self.log is not None and self.log.adaptive is False
+        return {
+            "holds": claims.HOLDS[kind](),
+            "under": "" if fixed else claims.UNDER_ADAPTATION(),
+            "but": claims.BUT_LIMITED() if self.cautions else "",
+        }
 
     @property
     def not_valid(self) -> bool:

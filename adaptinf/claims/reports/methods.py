@@ -52,6 +52,18 @@ DOUBTED_PROPENSITIES = Claim(
     "with them.",
     "caution",
 )
+HOLDS = {
+    "exact": Claim("valid", "exact in finite samples", "phrase"),
+    "anytime": Claim(
+        "valid",
+        "anytime-valid (it holds at all rounds simultaneously, whatever ended data collection)",
+        "phrase",
+    ),
+    "asymptotic": Claim("valid", "asymptotically valid", "phrase"),
+}
+"""By the label of a result."""
+UNDER_ADAPTATION = Claim("valid", " when arms are assigned adaptively", "phrase")
+BUT_LIMITED = Claim("valid", ", but for the limitations below", "phrase")
 DEVIATIONS = Claim("deviations", "Limitations: {cautions}.", "caution")
 PARAGRAPH = (
     COLLECTED,
@@ -67,16 +79,7 @@ PARAGRAPH = (
         "note",
     ),
     SELECTED,
-    Claim("exact", "Inference is exact in finite samples under this assignment rule.", "reason"),
-    Claim(
-        "anytime",
-        "Inference is anytime-valid: it holds at all rounds simultaneously, regardless of when data "
-        "collection stopped.",
-        "reason",
-    ),
-    Claim(
-        "asymptotic", "Inference is asymptotically valid even though arms were assigned adaptively.", "reason"
-    ),
+    Claim("valid", "Inference is {holds}{under}{but}.", "reason"),
     Claim(
         "not_valid",
         "Uncorrected inference disregards the adaptive design and is not valid.",

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from adaptinf.inference.results.estimates import Estimates
     from adaptinf.typing import FloatArray
 
-_SHOWN = 3
+_SHOWN, _LONGEST = 3, 60
+"""Names, and characters of them all, that stand in a sentence."""
 
 
 def sentence_of(
@@ -116,6 +117,8 @@ class _Found:
         results = self.results
         if all(one.kind in tables.LEVEL_KINDS for one in results.estimands):
             return self._levels()
+        if self._common_control:
+            return self._against_control()
         terms = [str(term) for term in results.terms]
         places = range(len(terms))
         decided = [f"{terms[k]} {self._number(k)} ({self._interval(k)})" for k in places if self._decided(k)]
@@ -126,6 +129,40 @@ class _Found:
         if not decided:
             return tables.UNDECIDED_TERMS(**values)
         return (tables.BOTH_TERMS if values["undecided"] else tables.DECIDED_TERMS)(**values)
+
+    @property
+    def _common_control(self) -> bool:
+        """Whether all terms are differences to one arm."""
+        kinds = {one.kind for one in self.results.estimands}
+        controls = {str(one.control) for one in self.results.estimands}
+        return kinds <= {"contrast", "ratio-contrast"} and len(controls) == 1 and self.results.null == 0.0
+
+    def _against_control(self) -> str:
+        """Differences to one arm: which are decided, the clearest first, and which are not."""
+        results, places = self.results, range(len(self.limits))
+        arms = [str(one.treatment) for one in results.estimands]
+        decided = sorted(filter(self._decided, places), key=results.log_pvalues.to_numpy().__getitem__)
+        told = [
+            tables.BEYOND(
+                treatment=arms[k],
+                direction="higher" if self.limits[k, 0] > 0.0 else "lower",
+                what=self._what(results.estimands[k]),
+                estimate=self._number(k),
+                interval=self._interval(k),
+            )
+            for k in decided
+        ]
+        left = [arms[k] for k in places if k not in decided]
+        few = len(left) <= _SHOWN and sum(map(len, left)) <= _LONGEST
+        values = {
+            "control": str(results.estimands[0].control),
+            "decided": several(told, _SHOWN, "; "),
+            "undecided": ", ".join(left) if few else tables.OTHERS[len(left) == 1](count=len(left)),
+        }
+        if not decided:
+            what = self._what(results.estimands[0])
+            return tables.NONE_AGAINST_CONTROL(count=len(arms), control=values["control"], what=what)
+        return (tables.AGAINST_CONTROL if left else tables.ALL_AGAINST_CONTROL)(**values)
 
     def _levels(self) -> str:
         estimate = self.results.estimate
