@@ -16,8 +16,8 @@ from adaptinf.markup import table
 from adaptinf.reports.answer import lead, origin, picture, warnings
 from adaptinf.reports.checklist import Known, checklist, regulatory
 from adaptinf.reports.collection_facts import guarantee_facts, log_cautions, uncovered_promise
-from adaptinf.reports.log_pictures import allocation_pictures
 from adaptinf.reports.log_sections import (
+    allocation_pictures,
     assumptions,
     collected,
     diagnosed,
@@ -128,6 +128,11 @@ class Content:
         """The methods paragraph and its references."""
         return ("", []) if self.shown is None else methods_told(self.shown, self.own_log, self.cautions)
 
+    @property
+    def promise(self) -> str:
+        """What is promised of a private log whose raw numbers are shown; empty where none are."""
+        return uncovered_promise(self.log, self.facts, released=self.released)
+
     def text(self) -> str:
         """The whole page."""
         kind = "" if not self.stamp.brief else "brief tight" if self._crowded else "brief"
@@ -140,7 +145,7 @@ class Content:
         return names + sum(map(len, parts)) > _CROWDED
 
     def _parts(self) -> list[str]:
-        promise = uncovered_promise(self.log, self.facts, released=self.released)
+        promise = self.promise
         answer = self._answer()
         if self.stamp.brief:
             sections = self._short()

@@ -24,6 +24,7 @@ from adaptinf.reports.data_digest import sources_of
 from adaptinf.reports.published import answer_of
 from adaptinf.reports.report_content import CHECKLISTS, Content, Stamp, planned_page, published_page
 from adaptinf.reports.shown_numbers import Shown, own_adjustment
+from adaptinf.reports.word_document import word_document
 from adaptinf.sums import Sums
 from adaptinf.texts import unlisted
 
@@ -44,6 +45,7 @@ def report(
     alpha: float = 0.05,
     adjust: str | None = "as its table",
     brief: bool = False,
+    docx: str | PathLike[str] | None = None,
     checklist: str | Sequence[str] | None = None,
     source: Any = None,
     title: str | None = None,
@@ -73,6 +75,9 @@ def report(
         default as the result prints itself.
     brief : bool
         Whether to write what fits on one printed page of A4: the sentence, the picture, cautions and methods.
+    docx : path, optional
+        Of a result or a log: also write its sentence, cautions, table, assumptions and methods as a Word
+        document, whose name ends in ``.docx``. Needs python-docx, the extra ``word``.
     checklist : {"consort", "ich-e20"}, or several, optional
         Items of a guideline with what the log answers: CONSORT 2025 and its extension for adaptive designs,
         or the draft ICH E20.
@@ -90,6 +95,8 @@ def report(
     ------
     ParameterError
         Listing everything that does not fit.
+    MissingDependencyError
+        If a Word document is asked for, and python-docx is not installed.
     FileError
         If the file cannot be written; one that is there stays as it is.
 
@@ -116,7 +123,7 @@ def report(
     >>> "<h1>A trial</h1>" in page, "<h2 id=" in page
     (True, True)
     """
-    place, files = _checked(data, path, locals())
+    place, files, word = _checked(data, path, locals())
     lists = (checklist,) if isinstance(checklist, str) else tuple(checklist or ())
     day = _today() if on is None else on
     stamp = Stamp(title or _TITLE, call, day.isoformat(), brief, lists)
@@ -134,6 +141,9 @@ def report(
         )
         text = content.text()
         owner_only = content.facts.owner_only or (content.log is not None and content.log.owner_only)
+        if word is not None:
+            whole = word_document(content)
+            atomic_write(word, lambda file: file.write(whole), owner_only)
     atomic_write(place, lambda file: file.write(text.encode("utf-8")), owner_only)
 
 
@@ -179,8 +189,8 @@ def _content(
     )
 
 
-def _checked(data: Any, path: Any, given: dict[str, Any]) -> tuple[Path, list[Path]]:
-    """Path of the file and files of the data, after every argument was looked at."""
+def _checked(data: Any, path: Any, given: dict[str, Any]) -> tuple[Path, list[Path], Path | None]:
+    """Path of the file, files of the data, and of the Word document, after every argument was looked at."""
     place = as_path(_SUBJECT, "path", path)
     problems = alpha_problems(given["alpha"])
     for name in ("title", "call"):
@@ -195,10 +205,15 @@ def _checked(data: Any, path: Any, given: dict[str, Any]) -> tuple[Path, list[Pa
     if place.suffix.lower() not in _ENDINGS:
         problems.append(f"path must end in .html or .htm, got {str(place)!r:.80}")
     problems += _data_problems(data, given["log"], given["methods"], given["plan"])
+    word = None if given["docx"] is None else as_path(_SUBJECT, "docx", given["docx"])
+    if word is not None and word.suffix.lower() != ".docx":
+        problems.append(f"docx must end in .docx, got {str(word)!r:.80}")
+    if word is not None and isinstance(data, (PublicLog, OperatingCharacteristics)):
+        problems.append("docx= is of a result or a log: data is none, leave it out")
     refuse(_SUBJECT, problems)
     source = given["source"]
     listed = source if isinstance(source, (list, tuple)) else [] if source is None else [source]
-    return place, [as_path(_SUBJECT, "source", one) for one in listed]
+    return place, [as_path(_SUBJECT, "source", one) for one in listed], word
 
 
 def _checklist_problems(given: Any) -> list[str]:

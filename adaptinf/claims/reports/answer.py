@@ -53,6 +53,12 @@ PRIVATE = Claim(
     "authorised to see the data.",
     "caution",
 )
+PRIVATE_FILE = Claim(
+    "reports.word_document.word_document",
+    "This file is computed from protected data, and {promise}. Share it only with people authorised to see "
+    "the data; report(log.public(), path) writes what may be published.",
+    "caution",
+)
 PUBLISH = Claim(
     "reports.writing.report", "What may be published is written by report(log.public(), path).", "advice"
 )

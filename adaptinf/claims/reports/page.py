@@ -92,30 +92,30 @@ SEVERAL_PAIRS = Claim(
 )
 
 NO_ROUNDS = Claim(
-    "reports.log_pictures.allocation_pictures",
+    "reports.log_sections.allocation_pictures",
     "Sums have no single rounds: there is no picture of the allocation over time.",
     "note",
 )
 MOST_ASSIGNED = Claim(
-    "reports.log_pictures.allocation_pictures",
+    "reports.log_sections.allocation_pictures",
     "The {shown} arms with the most rounds, of {arms}.",
     "note",
 )
 SHARES = Claim(
-    "reports.log_pictures.allocation_pictures",
+    "reports.log_sections.allocation_pictures",
     "Proportion of rounds by arm, over the rounds",
     "note",
 )
 SHARES_TEXT = Claim(
-    "reports.log_pictures.allocation_pictures",
+    "reports.log_sections.allocation_pictures",
     "Cumulative proportion of rounds assigned to each arm; in the end {shares}.",
     "note",
 )
 PROPENSITIES = Claim(
-    "reports.log_pictures.allocation_pictures", "Propensity of each arm, over the rounds", "note"
+    "reports.log_sections.allocation_pictures", "Propensity of each arm, over the rounds", "note"
 )
 PROPENSITIES_TEXT = Claim(
-    "reports.log_pictures.allocation_pictures",
+    "reports.log_sections.allocation_pictures",
     "Propensity of each arm by round; the smallest one of a chosen arm is {smallest:.3g}.",
     "note",
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import html
 import re
 import subprocess
@@ -455,3 +456,71 @@ def test_what_contradicts_a_result_stands_first_without_its_log(tmp_path: Path) 
     calm = ai.AdaptiveLog(even, action="arm", reward="y", propensity="p")
     ai.report(ai.ArmMeans(calm).fit("aipw", weights="uniform"), tmp_path / "r.html", log=calm)
     assert says((tmp_path / "r.html").read_text(encoding="utf-8"), methods.KNOWN_PROPENSITIES)
+
+
+def test_a_word_document_has_the_sentence_the_numbers_and_the_methods(
+    log: ai.AdaptiveLog, tmp_path: Path
+) -> None:
+    docx = pytest.importorskip("docx")
+    result = ai.ArmMeans(log).fit("aipw")
+    ai.report(result, tmp_path / "r.html", log=log, docx=tmp_path / "r.docx", adjust="max-t", title=HOSTILE)
+    found = docx.Document(str(tmp_path / "r.docx"))
+    told = [one.text for one in found.paragraphs]
+    assert told[:2] == [HOSTILE, result.sentence(adjust="max-t")]
+    low, high = result.conf_int_simultaneous().iloc[0]
+    cells = [cell.text for cell in found.tables[0].rows[1].cells]
+    assert cells[0] == HOSTILE
+    assert cells[-2:] == [format_number(low), format_number(high)]
+    page = html.unescape((tmp_path / "r.html").read_text(encoding="utf-8"))
+    assert [text for text in told if text.startswith("400 rounds") and text in page] != []
+    with pytest.raises(ai.errors.ParameterError, match=r"must end in \.docx"):
+        ai.report(result, tmp_path / "r.html", docx=tmp_path / "r.doc")
+
+
+def test_data_are_named_with_a_digest_that_anybody_can_take(log: ai.AdaptiveLog, tmp_path: Path) -> None:
+    frame = pd.DataFrame({"arm": ["a", "b"] * 50, "y": np.arange(100) % 3, "p": 0.5})
+    own = ai.AdaptiveLog(frame, action="arm", reward="y", propensity="p")
+    ai.report(ai.ArmMeans(own).fit("aipw"), tmp_path / "r.html", log=own)
+    rows = own.frame.to_csv(index=False, lineterminator="\n").encode()
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert f"Data: a frame (SHA-256 of the rows {hashlib.sha256(rows).hexdigest()})" in page
+    file = tmp_path / "visits.csv"
+    frame.to_csv(file, index=False)
+    ai.report(ai.ArmMeans(own).fit("aipw"), tmp_path / "r.html", log=own, source=file)
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert f"Data: visits.csv (SHA-256 {hashlib.sha256(file.read_bytes()).hexdigest()})" in page
+    with pytest.raises(ai.errors.FileError):
+        ai.report(ai.ArmMeans(own).fit("aipw"), tmp_path / "r.html", log=own, source=tmp_path / "none.csv")
+
+
+def test_stated_contexts_have_no_part_and_are_not_called_unstated(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(
+        {"a": rng.choice(["c", "t"], 300), "y": rng.normal(size=300), "x": rng.normal(size=300)}
+    )
+    log = ai.AdaptiveLog(
+        frame.assign(p=0.5),
+        action="a",
+        reward="y",
+        propensity="p",
+        context="x",
+        about={"context_free": True},
+    )
+    result = ai.Contrast(log, treatment="t", control="c").fit("aipw", covariate="x")
+    ai.report(result, tmp_path / "r.html", log=log)
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert says(page, claims.INDEPENDENT)
+    assert not says(page, claims.UNSTATED)
+    assert not says(page, claims.CONTEXTS_UNSTATED)
+    body = page[page.index('id="methods"') :]
+    assert "Covariate adjustment uses x." in body[: body.index("</p>")]
+
+
+def test_inference_is_called_adaptive_only_where_assignment_may_have_been(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"a": rng.choice(["c", "t"], 300), "y": rng.normal(size=300), "p": 0.5})
+    for adaptive in (None, False):
+        log = ai.AdaptiveLog(frame, action="a", reward="y", propensity="p", adaptive=adaptive)
+        ai.report(ai.ArmMeans(log).fit("aipw"), tmp_path / "r.html", log=log)
+        page = (tmp_path / "r.html").read_text(encoding="utf-8")
+        assert (methods.UNDER_ADAPTATION() in page) == (adaptive is None)

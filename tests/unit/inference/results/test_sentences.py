@@ -30,7 +30,10 @@ def test_against_one_control_the_clearest_arm_comes_first_with_simultaneous_limi
 
 def test_where_no_arm_differs_the_sentence_says_undecided() -> None:
     result = ai.Contrasts(contrasts([0.3, 0.3, 0.3], 400), control=0).fit()
-    assert result.sentence(adjust="max-t") == "Undecided whether any of 2 arms differs from 0 in mean reward."
+    assert (
+        result.sentence(adjust="max-t")
+        == "Undecided whether any of 2 arms differs from 0 in mean reward. Read the cautions first."
+    )
 
 
 def test_levels_of_arms_take_the_adjustment_too() -> None:
