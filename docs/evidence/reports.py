@@ -19,7 +19,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from evidence import cell, committed, hold, measured, parser, publish, stamp
+import evidence
+from evidence import cell, committed, hold, measured, stamp
 from report_examples import EXAMPLES, written
 
 HERE = Path(__file__).resolve().parent
@@ -127,7 +128,7 @@ _NAMES = (
 
 def main() -> None:
     """Make the reports and measure them; a quick run holds one figure against the committed page."""
-    options_of = parser(__doc__)
+    options_of = evidence.parser(__doc__)
     options_of.add_argument("--axe", type=Path, help="axe.min.js of axe-core")
     options = options_of.parse_args()
     os.environ["MPLBACKEND"] = "Agg"
@@ -138,7 +139,7 @@ def main() -> None:
         then = committed(__file__, row, column)
         now = measured(cell(page, row, column))[0]
         hold(f"{row}, {column}", (now, 10.0), (measured(then)[0], 10.0))
-    publish(page, __file__, options)
+    evidence.publish(page, __file__, options)
 
 
 if __name__ == "__main__":

@@ -275,5 +275,5 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_a_report_opens_with_it(tmp_path: Path) -> None:
     ai.report(log_of("data-chosen"), tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "160 rounds, stopping data-chosen, design" in page.split("<h2")[0]
+    assert "160 rounds of an unnamed design, stopping data-chosen" in page.split("<h2")[0]
     assert "Confidence" in page
