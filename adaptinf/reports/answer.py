@@ -17,9 +17,14 @@ if TYPE_CHECKING:
     from adaptinf.reports.shown_numbers import Shown
 
 
+_LONG = 140
+"""Characters of a sentence from which its letters are smaller."""
+
+
 def lead(sentence: str, cautions: Sequence[str]) -> str:
     """The sentence, and that there is something to read with it."""
-    told = f'<p class="lead">{escaped(sentence)}</p>'
+    kind = "lead long" if len(sentence) > _LONG else "lead"
+    told = f'<p class="{kind}">{escaped(sentence)}</p>'
     if not cautions:
         return told
     count = "1 caution" if len(cautions) == 1 else f"{len(cautions)} cautions"

@@ -18,7 +18,8 @@ p, li, dd { max-width: 46rem; }
 p { margin: .6rem 0; }
 .meta p { margin: 0; }
 a { color: var(--link); }
-.lead { font-size: 1.3rem; line-height: 1.35; margin: .5rem 0 .7rem; font-weight: 600; }
+.lead { font-size: 1.3rem; line-height: 1.35; margin: .5rem 0 .7rem; font-weight: 600; max-width: none; }
+.lead.long { font-size: 1.1rem; }
 .meta { font-size: .85rem; color: var(--quiet); margin: .3rem 0; }
 .caution { border-left: 4px solid var(--warn); padding: 0 0 0 .7rem; margin: .5rem 0; font-size: .95rem; }
 .unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
@@ -78,7 +79,7 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; background: var(--soft); p
 .notes { font-size: .9rem; padding-left: 1.6rem; }
 .digest { overflow-wrap: anywhere; }
 @media (max-width: 40rem) { body { padding: .7rem .8rem 2rem; }
-  .lead { font-size: 1.1rem; }
+  .lead { font-size: 1.1rem; } .lead.long { font-size: .95rem; }
   .fill table { font-size: .8rem; }
   .fill thead th { font-size: .66rem; } .fill th:nth-child(1) { width: 2.2rem; }
   .fill th:nth-child(2) { width: 4.4rem; } .fill th[scope=col]:nth-child(3) { width: 33%; }

@@ -239,7 +239,7 @@ def test_a_report_of_a_private_trial_says_on_top_that_it_is_not_covered(tmp_path
         promise = claims.BEYOND_GUARANTEE(guarantee="epsilon = 1, pure, per reward, central, standard")
         told = f'<div class="box">\n<p role="note" class="warning">{PRIVATE(promise=promise)}</p>'
         assert (told in text) == boxed
-        assert not boxed or text.index(told) < text.index('class="lead"')
+        assert not boxed or text.index(told) < text.index('class="lead')
     ai.report(ai.designs.Thompson().run(arms, horizon=400, rng=1), tmp_path / "r.html")
     assert 'class="box"' not in (tmp_path / "r.html").read_text(encoding="utf-8")
 
