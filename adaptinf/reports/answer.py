@@ -49,7 +49,7 @@ def picture(shown: Shown, all_rows: str = "results") -> str:
 
 def warnings(cautions: Sequence[str]) -> str:
     """Every caution, whole."""
-    told = [f"{one[:1].upper()}{one[1:].rstrip('.')}." for one in cautions]
+    told = [f"{one.rstrip('.')}." for one in cautions]
     inner = "\n".join(f'<p class="caution"><strong>Caution:</strong> {escaped(one)}</p>' for one in told)
     return f'<div role="note" id="cautions">\n{inner}\n</div>' if inner else ""
 
