@@ -1,6 +1,6 @@
-"""Valid inference for data that were gathered adaptively, with or without differential privacy.
+"""Valid inference for adaptively collected data, with or without differential privacy.
 
-Public names are imported when they are first used, so that ``import adaptinf`` costs next to nothing.
+Public names are imported on first use, so ``import adaptinf`` is fast.
 """
 
 from __future__ import annotations

@@ -1,18 +1,18 @@
-"""Numba decorators whose cache on disk is keyed by the source files that a compiled function can use.
+"""Numba decorators whose disk cache is keyed by the source files that a compiled function can use.
 
-A stock Numba cache looks only at the file that holds the function: when a kernel in another file
-changes, the stale machine code runs on. Here the stamp of each cached function is a hash of its file and of
-all files of the package that this one imports, directly or not: an edit recompiles what can hold it, and
-nothing else. Where the imports cannot be told for certain, every file of the package counts.
+A stock Numba cache considers only the file that contains the function: when a kernel in another file changes,
+stale machine code continues to run. Here the stamp of each cached function is a hash of its file and of all
+files of the package that it imports, directly or indirectly: an edit recompiles only what can be affected. If
+the imports cannot be determined, every file of the package counts.
 
-The cache is Python's pickle, which runs code when it is read: a folder is used only where nobody but its
-owner can write, and the owner is who runs this. Where there is no such folder, or the disk fails, functions
-are compiled in memory, and one warning says so.
+The cache uses Python's pickle format, which runs code when it is read: a folder is used only if no one but
+its owner can write to it, and the owner is the current user. If there is no such folder, or the disk fails,
+functions are compiled in memory, and one warning says so.
 
-The packages on the way to an imported module execute their ``__init__`` files too, but these do not count:
-they only bring in modules, and a module that nothing here imports cannot be called by a kernel (an
-``@overload`` stands in the file of the function that it is for). An ``__init__`` file counts where a name is
-imported from it, with the modules that this name comes from.
+The packages along the path of an imported module also execute their ``__init__`` files, but these do not
+count: they only import modules, and a module that nothing here imports cannot be called by a kernel (an
+``@overload`` is in the file of its function). An ``__init__`` file counts if a name is imported from it,
+together with the modules from which this name comes.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ _DEFINITION = re.compile(rb"^(?:@|def |class |async )", re.MULTILINE)
 
 
 class _Import(NamedTuple):
-    """What an import brings in: a name from a module of the package, or, with no name, the module."""
+    """The result of an import: a name from a module of the package or, without a name, the module."""
 
     module: str
     name: str
 
 
 class _Source(NamedTuple):
-    """A file's hash, its imports from the package, and what it binds: by one of them, or else with None."""
+    """A file's hash, its imports from the package, and what it binds: by one of them, otherwise None."""
 
     digest: bytes
     imports: frozenset[_Import]
@@ -67,7 +67,7 @@ class _Source(NamedTuple):
 
 @functools.cache
 def package_hash() -> str:
-    """Hash of the names and contents of every Python file of the package, read once a process."""
+    """Hash of the names and contents of every Python file of the package, read once per process."""
     root = Path(__file__).parent
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
@@ -77,7 +77,7 @@ def package_hash() -> str:
 
 
 def _parse(text: bytes) -> ast.Module:
-    """Parse up to the first definition after the last import: the whole would take ten times longer."""
+    """Parse up to the first definition after the last import: parsing the whole takes ten times longer."""
     last = 0
     for found in _IMPORT.finditer(text):
         if not _EXAMPLE.match(text, text.rfind(b"\n", 0, found.start()) + 1):  # no statement begins with >>>
@@ -85,12 +85,12 @@ def _parse(text: bytes) -> ast.Module:
     definition = _DEFINITION.search(text, last)
     try:
         return ast.parse(text[: definition.start()] if definition else text)
-    except SyntaxError:  # the definition stands in a docstring
+    except SyntaxError:  # the definition is in a docstring
         return ast.parse(text)
 
 
 def _statements(body: Iterable[Any]) -> Iterator[Any]:
-    """Statements at any depth, without those that only a type checker reads."""
+    """Statements at any depth, without those read only by type checkers."""
     for node in body:
         yield node
         unread = isinstance(node, ast.If) and getattr(node.test, "id", None) == "TYPE_CHECKING"
@@ -107,7 +107,7 @@ def _bindings(node: Any, package: str) -> Iterator[tuple[str, _Import | None]]:
     elif isinstance(node, ast.ImportFrom):
         module = node.module or ""
         if node.level:
-            raise ImportError("relative imports are not followed")
+            raise ImportError("relative imports cannot be followed")
         if module.split(".")[0] == package:
             yield from ((alias.asname or alias.name, _Import(module, alias.name)) for alias in node.names)
     elif isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -118,7 +118,7 @@ def _bindings(node: Any, package: str) -> Iterator[tuple[str, _Import | None]]:
 
 @functools.cache
 def _source(path: Path, package: str) -> _Source:
-    """A file, read and parsed once a process: later edits do not reach what was imported."""
+    """A file, read and parsed once per process: later edits do not affect imported code."""
     text = path.read_bytes()
     tree = ast.parse(text) if path.name == _INIT else _parse(text)
     bound = frozenset(found for node in _statements(tree.body) for found in _bindings(node, package))
@@ -133,11 +133,11 @@ def _home(module: str, root: Path) -> Path | None:
 
 
 def _follow(wanted: _Import, root: Path) -> tuple[Path, Iterable[_Import]]:
-    """File that an import reads, and the imports by which what it brings in can depend on others."""
+    """File that an import reads, and the imports on which its contents can depend."""
     module, name = wanted
     file = _home(module, root)
     if file is None or (file.name == _INIT and not name):
-        raise ImportError(f"{module} can lead anywhere")
+        raise ImportError(f"{module} may call any code")
     source = _source(file, root.name)
     if file.name != _INIT:
         return file, source.imports
@@ -147,7 +147,7 @@ def _follow(wanted: _Import, root: Path) -> tuple[Path, Iterable[_Import]]:
         meant.add(_Import(f"{module}.{name}", ""))
     # Python asks a module's own __getattr__ for names that the module does not bind, and for no others.
     if not meant or "*" in names or ("__getattr__" in names and name not in names):
-        raise ImportError(f"{name} can come to {module} from anywhere")
+        raise ImportError(f"{name} may reach {module} from anywhere")
     return file, {found for found in meant if found} | (source.imports if None in meant else set())
 
 
@@ -164,7 +164,7 @@ def source_files(path: Path, root: Path) -> set[Path]:
 
 @functools.cache
 def source_hash(path: Path) -> str:
-    """Hash of the files that a function in `path` can use; of the whole package where that is uncertain."""
+    """Hash of the files that a function in `path` can use; of the whole package if that is uncertain."""
     root = Path(__file__).parent
     digest = hashlib.sha256()
     try:
@@ -177,22 +177,22 @@ def source_hash(path: Path) -> str:
 
 
 class _Private:
-    """A folder of the cache that nobody but its owner can write in; made so where it is not there yet."""
+    """A cache folder to which no one but its owner can write; created as such if it does not exist."""
 
     def ensure_cache_path(self) -> None:
-        """Raise OSError where the folder cannot be used."""
+        """Raise OSError if the folder cannot be used."""
         path: str = self.get_cache_path()  # type: ignore[attr-defined]
         os.makedirs(os.path.dirname(path), exist_ok=True)
         try:
             os.mkdir(path, mode=0o700)
         except FileExistsError:
             if not is_private(path):
-                raise PermissionError(f"others can write in {path}") from None
+                raise PermissionError(f"other users can write to {path}") from None
         tempfile.TemporaryFile(dir=path).close()
 
 
 def is_private(path: str) -> bool:
-    """Whether a folder is the user's own, and no one else can write in it."""
+    """Whether a folder belongs to the user, and no one else can write to it."""
     found = os.stat(path)
     if os.name != "posix":  # the modes of other systems do not tell
         return True
@@ -216,7 +216,7 @@ class _PrivateImplementation(CompileResultCacheImpl):
 
 
 class _SourceCache(FunctionCache):
-    """Numba's function cache, stale as soon as a file changes that the function can use."""
+    """Numba's function cache, stale as soon as a file that the function can use changes."""
 
     _impl_class = _PrivateImplementation
 
@@ -226,7 +226,7 @@ class _SourceCache(FunctionCache):
         self._cache_file._source_stamp = (own, source_hash(Path(py_func.__code__.co_filename)))
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Compiled code from disk, or None where there is none that is fresh and whole."""
+        """Compiled code from disk, or None if there is none that is fresh and intact."""
         try:
             return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
         except Exception:
@@ -235,7 +235,7 @@ class _SourceCache(FunctionCache):
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep compiled code on disk, where the disk takes it."""
+        """Cache compiled code on disk, if the disk permits."""
         try:
             super().save_overload(sig, data)  # type: ignore[no-untyped-call]
         except OSError as error:
@@ -259,8 +259,8 @@ def _warn_once(why: str) -> None:
     if not _warned:
         _warned.append(why)
         warnings.warn(
-            f"adaptinf: compiled code cannot be kept on disk ({why}): every process compiles anew, for up to "
-            "a minute a design. Set NUMBA_CACHE_DIR to a folder that you, and only you, can write in",
+            f"adaptinf: compiled code cannot be cached on disk ({why}): every process recompiles, which "
+            "takes up to a minute per design. Set NUMBA_CACHE_DIR to a folder that only you can write to",
             RuntimeWarning,
             stacklevel=2,
         )
@@ -269,8 +269,8 @@ def _warn_once(why: str) -> None:
 def kernel(function: Function) -> Function:
     """Compile a decision or noise kernel: inlined by LLVM into whatever calls it.
 
-    Code that takes arguments from Python would be a third of all that a design compiles, and few kernels are
-    ever called from there: where one is, a version of its own is compiled for it.
+    Code that takes arguments from Python would be a third of a design's compiled code, and few kernels are
+    ever called from Python: for those, a separate version is compiled.
     """
     options = {"forceinline": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
     decorated: Function = _njit(no_cpython_wrapper=True, **options)(function)
@@ -289,9 +289,9 @@ def inlined(function: Function) -> Function:
 
 
 def compiled(function: Function) -> Function:
-    """Compile an entry point and cache it on disk, stale when a file changes that it can use.
+    """Compile an entry point and cache it on disk; it becomes stale when a file that it can use changes.
 
-    Code that was typed into an interpreter has no file: it is compiled in memory.
+    Code typed into an interpreter has no file: it is compiled in memory.
     """
     dispatcher = _njit(error_model="numpy", nogil=True, _nrt=False, no_cfunc_wrapper=True)(function)
     try:

@@ -1,4 +1,4 @@
-"""Real data: those that ship with a package adaptinf depends on, and those of a file of your own."""
+"""Real data: data sets that ship with a dependency of adaptinf, and your own files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def __dir__() -> list[str]:
 
 
 def rand_hie() -> pd.DataFrame:
-    """Whether a free doctor is seen more often: 20,190 person-years of the RAND Health Insurance Experiment.
+    """Effect of free care on doctor visits: 20,190 person-years of the RAND Health Insurance Experiment.
 
     Returns
     -------
@@ -37,16 +37,16 @@ def rand_hie() -> pd.DataFrame:
 
     Notes
     -----
-    Families of six sites were assigned to plans at random, and stayed for three or five years: a person has
-    up to five rows, which the file does not link. Rows are in the order of the file.
+    Families at six sites were randomly assigned to plans, and stayed for three or five years: a person has up
+    to five rows, which the file does not link. Rows are in the order of the file.
 
     Free care is a coinsurance of 0 outside the individual deductible plan: 6,822 person-years. The file has a
-    coinsurance of 0 for most of that plan too (4,175 person-years), but its members paid for their outpatient
-    care up to a yearly limit (Manning et al. 1987): it is cost sharing here. Taking ``lncoins == 0`` alone
-    for free care would mix the two.
+    coinsurance of 0 for most of that plan, too (4,175 person-years), but its members paid for their
+    outpatient care up to a yearly limit (Manning et al. 1987): it counts as cost sharing here. Treating
+    ``lncoins == 0`` alone as free care would mix the two.
 
     statsmodels notes that the data are a subset of the original ones, vary slightly compared to those
-    reported in Cameron and Trivedi (2005), and are in the public domain. Behind our columns are its
+    reported in Cameron and Trivedi (2005), and are in the public domain. Our columns are based on its
     ``lncoins`` (the logarithm of coinsurance + 1), ``idp``, ``mdvis``, ``hlthg``, ``hlthf`` and ``hlthp``.
 
     References
@@ -103,14 +103,14 @@ _ARMS = range(1, 7)
 
 
 def farmer_trial(path: str | PathLike[str]) -> pd.DataFrame:
-    r"""How to call rice farmers: 8,400 calls in 14 batches of an adaptive trial, six treatments.
+    r"""How to call rice farmers: 8,400 calls in 14 batches of an adaptive trial with six treatments.
 
     Parameters
     ----------
     path : path
         A copy of ``data/combined_outcomes.csv`` of the public repository
         ``maxkasy/Precision-Agriculture-for-Development`` on GitHub. The repository states no licence, so
-        adaptinf does not ship the file and does not fetch it.
+        adaptinf neither ships nor downloads the file.
 
     Returns
     -------
@@ -129,14 +129,14 @@ def farmer_trial(path: str | PathLike[str]) -> pd.DataFrame:
     FileNotFoundError
         If there is no such file; it says where to get it.
     ParameterError
-        If the file is another one, with all that differs.
+        If the file differs from the expected one, listing all differences.
 
     Notes
     -----
     Each batch of 600 calls was assigned after the outcomes of the earlier ones, by exploration sampling, a
-    modified Thompson sampling; the assignment probabilities are not in the file. As it stands a log of it is
-    refused, because batches go back in time; ``"sort": True`` puts the rows in the order of their dates. Read
-    as labels in the order of the file, the batches would make another treatment look best.
+    modified form of Thompson sampling; the assignment probabilities are not in the file. In its original
+    order, the file is refused as a log, because batches go back in time; ``"sort": True`` sorts the rows by
+    date. If the batches were read as labels in the order of the file, another treatment would look best.
 
     The authors publish 139, 624, 324, 48, 166 and 222 successes in 867, 3,188, 1,766, 334, 987 and 1,258
     calls: treatment 2 is best.
@@ -148,7 +148,7 @@ def farmer_trial(path: str | PathLike[str]) -> pd.DataFrame:
 
     Examples
     --------
-    The first and the last calls of a file of this form:
+    The first and last calls of a file in this format:
 
     >>> import adaptinf as ai
     >>> import tempfile
@@ -169,14 +169,14 @@ def farmer_trial(path: str | PathLike[str]) -> pd.DataFrame:
     try:
         frame = read_table("farmer_trial", place)
     except FileNotFoundError:
-        raise FileNotFoundError(f"farmer_trial: there is no file {place}; get {_SOURCE}") from None
+        raise FileNotFoundError(f"farmer_trial: file {place} does not exist; get {_SOURCE}") from None
     if tuple(frame.columns) != _COLUMNS:
         found = f"{list(frame.columns)!r:.200}"
         raise ParameterError(
-            "farmer_trial", [f"{place} must have the columns {_COLUMNS}, has {found}: get {_SOURCE}"]
+            "farmer_trial", [f"{place} must have the columns {_COLUMNS}, but has {found}: get {_SOURCE}"]
         )
     problems = [
-        f"{place}: {name} must be {what}, and is not in {int(wrong.sum())} rows, first {wrong.argmax()}"
+        f"{place}: {name} must be {what}, but is not in {int(wrong.sum())} rows, the first {wrong.argmax()}"
         for name, known, what in (
             ("treatment", _ARMS, "a whole number from 1 to 6"),
             ("outcome", (0, 1), "0 or 1"),

@@ -121,9 +121,8 @@ class MissingDependencyError(AdaptinfError, ImportError):
         self.package = package
         self.extra = extra
         super().__init__(
-            f"{purpose} needs {package}, which cannot be imported: "
-            f"pip install '.[{extra}]' in the source tree, or pip install -e '.[{extra}]' if adaptinf was "
-            "installed with -e"
+            f"{purpose} requires {package}, which cannot be imported: pip install '.[{extra}]' in the "
+            f"source tree, or pip install -e '.[{extra}]' if adaptinf was installed with -e"
         )
 
 
@@ -202,7 +201,7 @@ class Problem:
     message : str
         What is wrong and what to do.
     rows : tuple of int
-        Positions of the first offending rows (from 0); empty where the problem is not of rows.
+        Positions of the first offending rows (from 0); empty if the problem is not of rows.
     total : int
         Number of offending rows.
     lines : tuple of str
@@ -227,7 +226,7 @@ class Problem:
             return self.message
         places, name = (self.lines, "line") if self.lines else (self.rows, "row")
         shown = ", ".join(str(place) for place in places[:_ROWS_SHOWN])
-        more = f", ... ({self.total} {name}s in all)" if self.total > len(places[:_ROWS_SHOWN]) else ""
+        more = f", ... ({self.total} {name}s in total)" if self.total > len(places[:_ROWS_SHOWN]) else ""
         return f"{self.message} [{name}{'' if self.total == 1 else 's'} {shown}{more}]"
 
 
@@ -257,7 +256,7 @@ class LogValidationError(AdaptinfError, ValueError):
         self.problems = tuple(problems)
         count = len(self.problems)
         of_lines = any(problem.lines for problem in self.problems)
-        counted = "lines are counted from 1, the header's" if of_lines else "rows are counted from 0"
+        counted = "lines are counted from 1, the header line" if of_lines else "rows are counted from 0"
         head = f"{subject} has {count} problem{'s' if count != 1 else ''} ({counted}):"
         super().__init__(
             visible(head) + "".join(f"\n  - {visible(str(problem))}" for problem in self.problems)
@@ -270,7 +269,7 @@ class InvalidForLog(AdaptinfError, ValueError):
     Parameters
     ----------
     method : str
-        The method that was asked for.
+        The method that was requested.
     reason : str
         Why this log does not support it.
     alternatives : sequence of str
@@ -291,5 +290,5 @@ class InvalidForLog(AdaptinfError, ValueError):
         self.method = method
         self.reason = reason
         self.alternatives = tuple(alternatives)
-        hint = f"; possible here: {'; '.join(self.alternatives)}" if self.alternatives else ""
+        hint = f"; possible alternatives: {'; '.join(self.alternatives)}" if self.alternatives else ""
         super().__init__(visible(f"{method} is not valid for this log: {reason}{hint}"))

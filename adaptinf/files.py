@@ -27,12 +27,12 @@ def as_path(subject: str, name: str, value: Any, more: str = "") -> Path:
         kinds = f"the name of a file or folder{more}"
         raise ParameterError(subject, [f"{name} must be {kinds}, got {type(value).__name__}"]) from None
     if "\0" in str(path):
-        raise ParameterError(subject, [f"{name} must not hold a NUL character, got {value!r:.80}"])
+        raise ParameterError(subject, [f"{name} must not contain a NUL character, got {value!r:.80}"])
     return path
 
 
 OWNER_ONLY = 0o600
-"""Mode of a file that nobody but its owner may read or write."""
+"""Mode of a file that no one but its owner may read or write."""
 
 
 def atomic_write(path: Path, fill: Callable[[BinaryIO], Any], owner_only: bool = False) -> None:
@@ -44,7 +44,7 @@ def atomic_write(path: Path, fill: Callable[[BinaryIO], Any], owner_only: bool =
     """
     with told(path, "written"):
         if "\0" in str(path):
-            raise FileError(repr(str(path)), "written", "its name holds a NUL character")
+            raise FileError(repr(str(path)), "written", "its name contains a NUL character")
         if is_stream(path):
             # A stream may be a file that holds something already: >> keeps it.
             with path.open("ab") as stream:
@@ -64,7 +64,7 @@ def stage(
 ) -> Path:
     """A temporary file beside `place`, filled and on the disk; none where anything fails.
 
-    It has the mode and owner of the file at `place`, or where there is none those of the file `like`; with
+    It has the mode and owner of the file at `place`, or if there is none those of the file `like`; with
     `owner_only` it has mode 0600.
     """
     old = _checked_status(place)
@@ -100,7 +100,7 @@ def publish(temporary: Path, place: Path) -> None:
 
 
 def owners_alone(path: Path) -> bool | None:
-    """Whether nobody but its owner may touch a file; None where there is none, or no such modes."""
+    """Whether no one but its owner may touch a file; None if there is none, or no such modes."""
     if os.name != "posix":
         return None
     with contextlib.suppress(OSError):
@@ -117,7 +117,7 @@ def same_file(first: Path, second: Path) -> bool:
 
 
 def file_digest(path: Path) -> str | None:
-    """Hash of the bytes of a file; None where there is none."""
+    """Hash of the bytes of a file; None if there is none."""
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -146,7 +146,7 @@ def is_stream(path: Path) -> bool:
 
 
 def _checked_status(place: Path) -> os.stat_result | None:
-    """Status of a file that may be replaced; None where there is none yet."""
+    """Status of a file that may be replaced; None if there is none yet."""
     try:
         status = place.stat()
     except FileNotFoundError:
@@ -155,7 +155,7 @@ def _checked_status(place: Path) -> os.stat_result | None:
         kind = "a directory" if stat.S_ISDIR(status.st_mode) else "no file"
         raise FileError(str(place), "written", f"it is {kind}")
     if not os.access(place, os.W_OK):  # renaming would put the new file there all the same
-        raise FileError(str(place), "written", "it is protected against writing")
+        raise FileError(str(place), "written", "it is write-protected")
     return status
 
 

@@ -1,4 +1,4 @@
-"""Differential-privacy guarantees as values: what is protected, how strongly, and how parts add up."""
+"""Differential-privacy guarantees as values: what is protected, how strongly, and how guarantees combine."""
 
 from __future__ import annotations
 
@@ -29,21 +29,22 @@ class PrivacyGuarantee:
     Parameters
     ----------
     epsilon : float
-        Privacy loss, in nats; 0 or more. ``math.inf`` says that nothing is guaranteed.
+        Privacy loss, in nats; 0 or more. ``math.inf`` means that nothing is guaranteed.
     delta : float
         Failure probability in [0, 1]; 0 is pure differential privacy.
     unit : {"reward", "record"}
-        What neighbouring data sets may differ in: one round's potential rewards (contexts are public), or one
-        participant's whole record, context and potential rewards. Records are replaced, never removed.
+        The difference between neighbouring data sets: one round's potential rewards (contexts are public), or
+        one participant's whole record, context and potential rewards. Records are replaced, never removed.
     model : {"central", "local"}
-        A trusted curator adds the noise, or each participant does.
+        Whether a trusted curator adds the noise, or each participant does.
     notion : {"standard", "anticipating"}
-        Whether the joint law of all outputs is protected, or of all outputs except the participant's own
-        action (earlier outputs included).
+        Whether the joint distribution of all outputs is protected, or of all outputs except the participant's
+        own action (including earlier outputs).
     reasons : tuple of str
-        Why the numbers are what they are, where that needs saying.
+        Explanations of the numbers, if needed.
     rounds : int
-        Units that neighbours may differ in at once: 1, or the most rounds of a person, as `group` gives it.
+        Number of units in which neighbours may differ: 1, or the maximum number of rounds of a person, as
+        returned by `group`.
 
     Raises
     ------
@@ -53,16 +54,16 @@ class PrivacyGuarantee:
     Notes
     -----
     The guarantee covers the actions and the named releases. It covers neither the raw log, nor propensities,
-    nor an estimate that was computed from the raw log. A participant who returns is covered as `group` says.
+    nor estimates computed from the raw log. A participant who returns is covered as described in `group`.
 
-    What is covered follows the notion. Under the anticipating one a participant's own action is *not*: a
-    published column of actions shows everyone's own action, and under a design that decides by context it
-    may name the context. A participant is protected against whoever sees the releases and the actions of
-    others.
+    Coverage depends on the notion. Under the anticipating notion, a participant's own action is *not*
+    covered: a published column of actions shows everyone's own action, and under a design that decides by
+    context, it may reveal the context. A participant is protected against anyone who sees the releases and
+    the actions of others.
 
     Standard record-level implies standard reward-level. Anticipating record-level does not: let the first
-    action be a fair coin and the second one the coin xor the first reward. The second action alone says
-    nothing about that reward; the pair reveals it.
+    action be a fair coin and the second the coin xor the first reward. The second action alone contains no
+    information about that reward, but the pair reveals it.
 
     References
     ----------
@@ -106,7 +107,7 @@ class PrivacyGuarantee:
 
     @property
     def protects(self) -> str:
-        """What neighbours differ in, in words: the unit, or a person and the unit of each round."""
+        """Description of how neighbours differ: the unit, or a person and the unit of each round."""
         if self.rounds == 1:
             return self.unit
         return f"person with at most {self.rounds} rounds ({self.unit})"
@@ -117,14 +118,14 @@ class PrivacyGuarantee:
         Parameters
         ----------
         m : int
-            Most rounds of a person, 1 or more. It is a cap that is fixed beforehand, and which rounds are
-            whose is public: the most rounds that anyone *had* is a fact about the data.
+            Maximum number of rounds of a person, 1 or more. It is a cap fixed in advance, and which rounds
+            belong to whom is public: the maximum that anyone *had* is a fact about the data.
 
         Returns
         -------
         PrivacyGuarantee
             m epsilon and delta (e^(m epsilon) - 1) / (e^epsilon - 1), which is m delta at epsilon = 0; at
-            most 1. Its `rounds` are m times those of this one.
+            most 1. Its `rounds` are m times those of this guarantee.
 
         Raises
         ------
@@ -136,11 +137,11 @@ class PrivacyGuarantee:
         Change the m rounds one at a time: P_0(A) <= e^epsilon P_1(A) + delta <= ... <= e^(m epsilon) P_m(A) +
         delta (1 + e^epsilon + ... + e^((m - 1) epsilon)). The chain P_m(A) = 0, P_(i - 1)(A) = e^epsilon
         P_i(A) + delta on two outcomes attains it as long as P_1(A) <= (1 - delta) / (1 + e^epsilon): no
-        smaller delta holds for every mechanism. That of one mechanism may be smaller, as for normal noise.
-        A delta of one half or more is worth nothing, attained or not.
+        smaller delta holds for every mechanism. The delta of a particular mechanism may be smaller, as for
+        normal noise. A delta of one half or more is useless, attained or not.
 
-        Under the anticipating notion each step compares all outputs but one of the person's own actions, so
-        that the chain compares all outputs but all m of them. In the local model each of the m reports is
+        Under the anticipating notion, each step compares all outputs except one of the person's own actions,
+        so the chain compares all outputs except all m of them. In the local model each of the m reports is
         private for itself, and the chain holds as it stands.
 
         Examples
@@ -160,12 +161,12 @@ class PrivacyGuarantee:
         return sequential(self, *others)
 
     def postprocess(self) -> PrivacyGuarantee:
-        """Guarantee of anything computed from the protected outputs: the same one.
+        """Guarantee of anything computed from the protected outputs: unchanged.
 
         Notes
         -----
-        Under the anticipating notion, "the protected outputs" of a participant leave out that participant's
-        own action: a function that reads it is no post-processing.
+        Under the anticipating notion, "the protected outputs" of a participant exclude that participant's own
+        action: a function that reads it is not post-processing.
         """
         return self
 
@@ -175,8 +176,8 @@ class PrivacyGuarantee:
         Returns
         -------
         PrivacyGuarantee or None
-            This guarantee with unit ``"reward"`` where the notion is standard; None where it is anticipating,
-            because nothing about the joint law of all outputs follows from it.
+            This guarantee with unit ``"reward"`` if the notion is standard; None if it is anticipating,
+            because nothing about the joint distribution of all outputs follows from it.
         """
         if self.notion != "standard":
             return None
@@ -204,7 +205,7 @@ class PrivacyGuarantee:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> PrivacyGuarantee:
-        """Guarantee from what `to_dict` returned; every field but epsilon has its default.
+        """Guarantee from the output of `to_dict`; every field except epsilon has a default.
 
         Raises
         ------
@@ -235,8 +236,8 @@ class PrivacyGuarantee:
 def sequential(*guarantees: PrivacyGuarantee) -> PrivacyGuarantee:
     """Guarantee of several mechanisms run on the same data: epsilon and delta add up.
 
-    A later mechanism may be chosen from the outputs of earlier ones. Under the anticipating notion it may not
-    read the participant's own action, which those outputs leave out.
+    A later mechanism may be chosen from the outputs of earlier ones. Under the anticipating notion, it may
+    not read the participant's own action, which those outputs exclude.
     """
     _check_combinable("sequential", guarantees)
     return replace(
@@ -248,21 +249,20 @@ def sequential(*guarantees: PrivacyGuarantee) -> PrivacyGuarantee:
 
 
 def parallel(*guarantees: PrivacyGuarantee, over: str) -> PrivacyGuarantee:
-    """Guarantee of several mechanisms of which a record enters one: the largest epsilon and delta.
+    """Guarantee of several mechanisms if a record enters only one of them: the largest epsilon and delta.
 
     Parameters
     ----------
     *guarantees : PrivacyGuarantee
-        What each mechanism promises, with noise of its own.
+        The guarantee of each mechanism, with independent noise.
     over : {"participants", "epochs", "arms", "contexts"}
-        What settles which mechanism a record enters. It must be fixed before the record is read, by public
-        data, earlier releases and fresh coins:
+        What determines the mechanism that a record enters. It must be fixed before the record is read, by
+        public data, earlier releases and fresh coins:
 
-        ``"participants"``: a partition of the participants that is fixed beforehand.
-        ``"epochs"``: stretches of rounds with statistics that start afresh, whose ends are fixed or follow
-        from earlier releases, never from raw counts or rewards.
-        ``"arms"``: a reward enters the counter of the arm that was pulled, counters are clocked by their own
-        pulls, and arms are chosen by actions, releases and coins alone.
+        ``"participants"``: a partition of the participants that is fixed in advance. ``"epochs"``: series of
+        rounds with statistics that start afresh, whose ends are fixed or determined by earlier releases,
+        never by raw counts or rewards. ``"arms"``: a reward enters the counter of the arm that was pulled,
+        counters are clocked by their own pulls, and arms are chosen only by actions, releases and coins.
         ``"contexts"``: groups by a context that is public.
 
     Raises
@@ -274,14 +274,14 @@ def parallel(*guarantees: PrivacyGuarantee, over: str) -> PrivacyGuarantee:
 
     Notes
     -----
-    Over arms, fix a sequence of actions. It says which reward enters which counter, whatever the rewards are,
-    and that it happens is a condition on what the counters release: one reward changes the input of one
-    counter, and the probability by a factor of at most e^epsilon. The argument is pointwise in the sequence,
-    which needs delta = 0: with a delta the actions are an adaptive stream (Denisov et al.: such a stream is
-    harmless for normal noise, which a design must show for itself).
+    Over arms, fix a sequence of actions. It determines which reward enters which counter, whatever the
+    rewards are, and its occurrence is a condition on the counters' releases: one reward changes the input of
+    one counter, and the probability by a factor of at most e^epsilon. The argument is pointwise in the
+    sequence, which needs delta = 0: with a delta the actions are an adaptive stream (Denisov et al.: such a
+    stream is harmless for normal noise, which a design must show for itself).
 
-    A record's own context is no public partition. Records are replaced, so that one with another context
-    leaves one group and enters another: the cost is the sum of the two largest epsilons.
+    A record's own context does not define a public partition. Records are replaced, so one with another
+    context leaves one group and enters another: the cost is the sum of the two largest epsilons.
 
     A person of several rounds may enter several mechanisms. Compose the guarantees of single rounds, then
     `group` them.
@@ -318,27 +318,27 @@ def parallel(*guarantees: PrivacyGuarantee, over: str) -> PrivacyGuarantee:
 
 
 def _no_partition(guarantees: Sequence[PrivacyGuarantee], over: str) -> str:
-    """Why a record may enter several mechanisms; empty where it enters one."""
+    """Why a record may enter several mechanisms; empty if it enters only one."""
     if guarantees[0].rounds > 1:
         return (
-            "a person of several rounds may enter several mechanisms; combine the guarantees of single "
-            "rounds, then group(m)"
+            "a person with several rounds may enter several mechanisms; combine the guarantees for single "
+            "rounds, then use group(m)"
         )
     if over == "contexts" and guarantees[0].unit == "record":
         largest = sum(sorted(g.epsilon for g in guarantees)[-2:])
         return (
-            "a record is replaced with its context, and so leaves one group and enters another: together "
-            f"the mechanisms have epsilon = {largest:.6g} (the two largest added)"
+            "a record is replaced together with its context, and so leaves one group and enters another: "
+            f"the mechanisms jointly have epsilon = {largest:.6g} (the sum of the two largest)"
         )
     if over == "arms" and guarantees[0].unit == "record":
         return (
-            "the context in a record may decide its arm; state what a record costs, or the guarantee of "
-            "rewards alone, unit='reward'"
+            "the context in a record may determine its arm; state the cost of a record, or only the "
+            "guarantee for rewards, unit='reward'"
         )
     if over == "arms" and any(g.delta > 0.0 for g in guarantees):
         return (
-            "the argument is pointwise in the actions and needs delta = 0; for normal noise on adaptive "
-            "streams show it for the mechanism as a whole"
+            "the argument is pointwise in the actions and requires delta = 0; for normal noise on adaptive "
+            "streams, prove it for the mechanism as a whole"
         )
     return ""
 
@@ -369,7 +369,7 @@ def _check_combinable(how: str, guarantees: Sequence[PrivacyGuarantee]) -> None:
     if differing:
         raise GuaranteeError(
             f"{how} composition: the guarantees differ in {', '.join(differing)} and cannot be combined; "
-            "state each of them separately, or bring them to the same terms first"
+            "state each of them separately, or convert them to the same terms first"
         )
 
 

@@ -89,6 +89,6 @@ def described(text: str, arms: Sequence[Any], rounds: Iterable[float], most: int
 
 
 def numbered_notes(notes: Sequence[str]) -> str:
-    """Notes as a numbered list; nothing where there are none."""
+    """Notes as a numbered list; nothing if there are none."""
     inner = "\n".join(f"<li>{escaped(note)}</li>" for note in notes)
     return f"<p>Notes:</p>\n<ol>\n{inner}\n</ol>" if inner else ""

@@ -20,7 +20,7 @@ SMALLEST, LARGEST = 1e-30, 1e100
 _MOST = 2**53
 
 Constraint: TypeAlias = Callable[[str, Any], list[str]]
-"""From an argument's name and value to what is wrong with it, one sentence per problem."""
+"""From an argument's name and value to problems with it, one sentence per problem."""
 
 
 def check(subject: str, /, also: Iterable[str] = (), **declared: tuple[Any, Constraint]) -> None:
@@ -34,7 +34,7 @@ def problems_of(**declared: tuple[Any, Constraint]) -> list[str]:
 
 
 def refuse(subject: str, problems: Iterable[str]) -> None:
-    """Raise one error with all problems, where there are any."""
+    """Raise one error with all problems, if there are any."""
     if listed := list(problems):
         raise ParameterError(subject, listed)
 
@@ -82,7 +82,7 @@ def _annotated(hint: Any) -> Constraint | None:
 class Number:
     """A number in [low, high], or (low, high].
 
-    Where there is no upper end, sizes whose squares or inverses leave the range of floats are refused too.
+    If there is no upper end, sizes whose squares or inverses leave the range of floats are refused too.
     """
 
     low: float = -math.inf
@@ -90,7 +90,7 @@ class Number:
     open_low: bool = dataclasses.field(default=False, kw_only=True)
 
     def __call__(self, name: str, value: Any) -> list[str]:
-        """What is wrong with the value."""
+        """Problems with the value."""
         low, high = self.low, self.high
         if low == -math.inf and high == math.inf:
             span = "that is finite"
@@ -116,7 +116,7 @@ def check_alpha(subject: str, alpha: object) -> None:
 
 
 def alpha_problems(alpha: object) -> list[str]:
-    """Say what is wrong with an alpha, which must lie between 0 and 0.5."""
+    """List problems with an alpha, which must lie between 0 and 0.5."""
     if isinstance(alpha, bool) or not isinstance(alpha, Real) or not 0.0 < float(alpha) < 0.5:
         return [f"alpha must be between 0 and 0.5 (0.05 gives 95% intervals), got {alpha!r}"]
     return []
@@ -129,7 +129,7 @@ class Count:
     low: int = 1
 
     def __call__(self, name: str, value: Any) -> list[str]:
-        """What is wrong with the value."""
+        """Problems with the value."""
         if isinstance(value, bool) or not isinstance(value, Integral) or value < self.low:
             return [f"{name} must be a whole number of at least {self.low}, got {value!r:.60}"]
         if int(value) > _MOST:
@@ -144,7 +144,7 @@ class OneOf:
         self.choices = choices
 
     def __call__(self, name: str, value: Any) -> list[str]:
-        """What is wrong with the value."""
+        """Problems with the value."""
         if isinstance(value, str) and value in self.choices:
             return []
         return [unlisted(name, self.choices, value)]
@@ -159,7 +159,7 @@ class Is:
     shown: bool = True
 
     def __call__(self, name: str, value: Any) -> list[str]:
-        """What is wrong with the value."""
+        """Problems with the value."""
         kind = self.test
         accepted = isinstance(value, kind) if isinstance(kind, type) else kind(value)
         got = f", got {value!r:.60}" if self.shown else ""
@@ -173,7 +173,7 @@ class OrNone:
     constraint: Constraint
 
     def __call__(self, name: str, value: Any) -> list[str]:
-        """What is wrong with the value."""
+        """Problems with the value."""
         return [] if value is None else self.constraint(name, value)
 
 
@@ -184,7 +184,7 @@ class Each:
         self.constraints = constraints
 
     def __call__(self, name: str, value: Any) -> list[str]:
-        """What is wrong with the value."""
+        """Problems with the value."""
         return next((found for each in self.constraints if (found := each(name, value))), [])
 
 
@@ -195,7 +195,7 @@ class Callee:
         self.arguments = arguments
 
     def __call__(self, name: str, value: Any) -> list[str]:
-        """What is wrong with the value."""
+        """Problems with the value."""
         listed = self.arguments
         try:
             inspect.signature(value).bind(*listed)
@@ -207,7 +207,7 @@ class Callee:
 
 
 def _jobs(name: str, value: Any) -> list[str]:
-    return [] if value == -1 else COUNT(f"{name}, where it is not -1,", value)
+    return [] if value == -1 else COUNT(f"{name}, if not -1,", value)
 
 
 def _is_seed(value: Any) -> bool:
@@ -240,7 +240,7 @@ Calibration: TypeAlias = Annotated[str, CALIBRATION]
 
 
 def number_array(values: Any) -> FloatArray | None:
-    """Values as an array of floats; None where they are not numbers in rows of one length."""
+    """Values as an array of floats; None if they are not numbers in rows of one length."""
     try:
         array = np.asarray(values)
         if array.dtype.kind == "O" and not all(isinstance(entry, Real) for entry in array.flat):

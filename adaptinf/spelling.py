@@ -31,7 +31,7 @@ _LOOKS = {
 }  # fmt: skip
 """Letters of the Latin, Greek and Cyrillic scripts, and hyphens, by the sign that they look like.
 
-Letters that stand beside each other in one alphabet are left apart, although that table has some of them.
+Letters that are both in one alphabet are kept distinct, although that table has some of them.
 """
 _UNSEEN = {"\u115f", "\u1160", "\u3164", "\u2800"}
 """Letters and marks of scripts that are blank by themselves, beside the characters of the category Cf."""

@@ -96,7 +96,7 @@ def absent(what: str, value: Any, known: Collection[Any], holder: str = "there a
 
 
 def did_you_mean(value: Any, known: Iterable[Any]) -> str:
-    """Suggest the known name that a misspelt one is nearest to, after a semicolon; empty where none is near.
+    """Suggest the known name that a misspelt one is nearest to, after a semicolon; empty if none is near.
 
     Numbers are compared with names only: 10 is not a misspelt 100, but may be meant by "10".
 

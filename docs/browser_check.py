@@ -6,7 +6,7 @@
 
 Of each page: errors on the console or while loading, text that is wider than the page, headings out of order,
 pictures without a text, words broken inside a table's cell, and with --axe violations of WCAG 2.1 A and AA.
-Ends with 1 where there are any. Needs `chromium` on the path; nothing leaves the machine.
+Ends with 1 if there are any. Needs `chromium` on the path; nothing leaves the machine.
 """
 
 from __future__ import annotations

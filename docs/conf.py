@@ -85,7 +85,7 @@ _WHOLE = re.compile(r"(\d{4}-\d\d-\d\d|\d[\d.]*e-\d+)")  # what must not break a
 
 
 def _whole_numbers(app: Sphinx, tree: nodes.document, page: str) -> None:
-    """Dates and numbers with an exponent stand on one line of a table's cell, however narrow."""
+    """Dates and numbers with an exponent are on one line of a table's cell, however narrow."""
     for entry in tree.findall(nodes.entry):
         for text in list(entry.findall(nodes.Text)):
             parts = _WHOLE.split(text.astext())
@@ -115,7 +115,7 @@ class IndexEntriesOfSections(SphinxTransform):
 
 
 def _plain_captions(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
-    """Captions of the side bar stand before the first heading of the page, so they are none themselves."""
+    """Captions of the side bar are before the first heading of the page, so they are none themselves."""
     name = "furo_navigation_tree"
     context[name] = context.get(name, "").replace(' role="heading"', "")
 

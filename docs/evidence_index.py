@@ -2,8 +2,8 @@
 
     python docs/evidence_index.py
 
-A headline is read from its page, so that it changes with it; a page without an entry has its title.
-A test demands that nothing is left to make.
+A headline is read from its page, so it changes with it; a page without an entry has its title. A test demands
+that nothing is left to make.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
                 "Two live trials that differ in one person agree in all that is published, at the "
                 "promised cost"
             ),
-            r"(\d+ of \d+) pairs agree at no more than the promise; .*?largest cost is ([\d.]+) of",
+            r"(\d+ of \d+) pairs agree at no more than the guaranteed cost; .*?largest cost is ([\d.]+) of",
             "{0} pairs; largest cost {1} of the promise",
             "all; at most 1",
         ),
@@ -254,7 +254,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
         ),
         "gaussian": (
             "The classical formula for normal noise is wasteful, or not private",
-            r"asks for ([\d.]+) times the noise that is needed at most",
+            r"requires at most ([\d.]+) times the necessary noise",
             "up to {0} times the noise that is needed",
             "1",
         ),
@@ -406,8 +406,8 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
         "first_hour": (
             "A CSV file becomes a table, pictures and a report in three commands",
             (
-                r"(Three commands), the environment's included.*?three pictures in one file of ([\d,]+) "
-                r"bytes"
+                r"(Three commands), including setting up the environment.*?three pictures in one file of "
+                r"([\d,]+) bytes"
             ),
             "{0}; one file of {1} bytes with three pictures",
             "three",
@@ -470,7 +470,7 @@ def table(pages: dict[str, str]) -> str:
 
 
 def made(index: str, pages: dict[str, str]) -> str:
-    """The index with its tables made anew."""
+    """The index with its tables made again."""
     before, _, rest = index.partition(BEGIN)
     return f"{before}{BEGIN}\n\n{table(pages)}\n{END}{rest.partition(END)[2]}"
 

@@ -1,4 +1,4 @@
-"""Cut STIX Two Math down to what formulas need, so that pages draw them without a network.
+"""Cut STIX Two Math down to what formulas need, so pages draw them without a network.
 
     npm pack @fontsource/stix-two-math && tar xzf fontsource-stix-two-math-*.tgz
     python docs/formula_font.py package/files/stix-two-math-latin-400-normal.woff2

@@ -240,7 +240,7 @@ def arrow_schema() -> pa.Schema:
 
 
 def texts() -> dict[Path, str]:
-    """What the files hold."""
+    """What the files contain."""
     whole_json = json.dumps(json_schema(), indent=1, ensure_ascii=True)
     return {JSON_SCHEMA: f"{whole_json}\n", ARROW_SCHEMA: f"{arrow_schema().to_string()}\n"}
 

@@ -57,7 +57,7 @@ def refreshed(page: str) -> str:
 
 
 def _output(language: str, content: str, names: dict[str, Any]) -> str:
-    """What a block prints; nothing where it is not an example."""
+    """What a block prints; nothing if it is not an example."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         if language == "python":

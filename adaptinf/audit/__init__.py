@@ -1,4 +1,4 @@
-"""Where designs and inference meet: audits of privacy, calibration of plans, exact and simulated tests."""
+"""Designs combined with inference: privacy audits, calibration of plans, exact and simulated tests."""
 
 from adaptinf.audit.binary.count_states import ExactBias
 from adaptinf.audit.binary.exact_law import ExactLaw, exact

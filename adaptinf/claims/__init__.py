@@ -1,4 +1,4 @@
-"""Every sentence that the library says of a log, one place each; `Claim` is what they are made of."""
+"""Every sentence that the library states about a log, each defined once; `Claim` is the building block."""
 
 from adaptinf.claims.claim import Claim, Finding, Part, Said, first, said
 from adaptinf.claims.views import (

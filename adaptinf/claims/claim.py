@@ -1,4 +1,4 @@
-"""A claim: a sentence that may be said of a log, the fact that it states, and what it is for."""
+"""A claim: a sentence that may be stated about a log, the fact it states, and its purpose."""
 
 from __future__ import annotations
 
@@ -10,21 +10,20 @@ from typing import Any, ClassVar, Literal, get_args
 Kind = Literal[
     "needs", "reason", "assumes", "caution", "missing", "note", "privacy", "target", "advice", "phrase"
 ]
-"""What a claim is for.
+"""The purpose of a claim.
 
 needs
-    Why a method does not serve: it is refused, and its row of `recommend` is not valid.
+    Why a method cannot be used: it is refused, and its row of `recommend` is not valid.
 reason
     Why a method is valid.
 assumes
-    What a method takes for granted; `check` names what a log is asked about it, or is empty where no log
-    can tell.
+    An assumption of a method; `check` names the test of it on a log, or is empty if no log can test it.
 caution
-    Why numbers may be worth less than their label says.
+    Why numbers may be less reliable than their label suggests.
 missing
     Why there is no number.
 note
-    How a number was made.
+    How a number was computed.
 privacy
     What a guarantee covers.
 target
@@ -32,7 +31,7 @@ target
 advice
     What to do.
 phrase
-    Words that stand within another claim, or in a cell of a table, and never by themselves.
+    Words within another claim, or in a cell of a table, never on their own.
 """
 
 KINDS: frozenset[Kind] = frozenset(get_args(Kind))
@@ -40,19 +39,19 @@ KINDS: frozenset[Kind] = frozenset(get_args(Kind))
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What the check of an assumption found on one log; a log on which it cannot be made has none."""
+    """The finding of an assumption's check on one log; a log that cannot be checked has none."""
 
     cautions: tuple[str, ...] = ()
-    """What speaks against the assumption, each naming its cause; empty where nothing does."""
+    """Evidence against the assumption, with its cause; empty if there is none."""
 
     @property
     def contradicted(self) -> bool:
-        """Whether something speaks against the assumption."""
+        """Whether there is evidence against the assumption."""
         return bool(self.cautions)
 
 
 class Said(str):
-    """A claim as it was said of one log: its text, its values, and what the check of an assumption found."""
+    """A claim as stated about one log: its text, its values, and the finding of an assumption's check."""
 
     __slots__ = ("claim", "found", "values")
     claim: Claim
@@ -62,7 +61,7 @@ class Said(str):
     def __new__(
         cls, text: str, claim: Claim, values: Mapping[str, Any], found: Finding | None = None
     ) -> Said:
-        """Keep the text with what it was made from."""
+        """Keep the text with its sources."""
         made = super().__new__(cls, text)
         made.claim, made.values, made.found = claim, values, found
         return made
@@ -72,20 +71,20 @@ class Said(str):
 
     @property
     def status(self) -> str:
-        """Of an assumption: "checked", "contradicted", or empty where this log cannot tell."""
+        """For an assumption: "checked", "contradicted", or empty if this log cannot test it."""
         if self.found is None:
             return ""
         return "contradicted" if self.found.cautions else "checked"
 
     @property
     def short(self) -> str:
-        """The same in a few words; empty where the claim has none."""
+        """The same in a few words; empty if the claim has none."""
         return self.claim.short.format_map(self.values)
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A sentence that may be said of a log.
+    """A sentence that may be stated about a log.
 
     Examples
     --------
@@ -97,22 +96,22 @@ class Claim:
     """
 
     fact: str
-    """A property of the facts that a method record's list is read with, or the function that decides."""
+    """A property of the facts with which a method record's list is evaluated, or the deciding function."""
     sentence: str
     """Words, with values as in `str.format`."""
     kind: Kind
     check: str = ""
-    """Of an assumption: a property of the same facts that gives the `Finding` of its check, or None."""
+    """For an assumption: a property of the same facts that gives the `Finding` of its check, or None."""
     short: str = field(default="", compare=False)
     """The same in a few words, for the lines under a table, with the same values."""
     phrases: Mapping[str, Claim] = field(default_factory=dict, repr=False, compare=False)
-    """Phrases that always stand in the sentence, by the names of their places."""
+    """Phrases that always occur in the sentence, by the names of their placeholders."""
     ask: Callable[[Any], Any] = field(init=False, repr=False, compare=False)
-    """Reads the fact off the facts of a list; kept, as lists are read at every fit."""
+    """Reads the fact from the facts of a list; cached, because lists are evaluated at every fit."""
     look: Callable[[Any], Finding | None] | None = field(init=False, repr=False, compare=False)
-    """Reads the finding of the check off the same facts; None where no log can tell."""
+    """Reads the finding of the check from the same facts; None if no log can test it."""
     constant: Said | None = field(init=False, repr=False, compare=False)
-    """What is said where nothing is to be filled in or checked: always the same."""
+    """The text if there is nothing to fill in or check: always the same."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ask", attrgetter(self.fact))
@@ -121,17 +120,17 @@ class Claim:
         object.__setattr__(self, "constant", Said(self.sentence, self, {}) if fixed else None)
 
     def __call__(self, **values: Any) -> Said:
-        """The sentence with values in place; KeyError where one is missing."""
+        """The sentence with values filled in; KeyError if one is missing."""
         if self.constant is not None and not values:
             return self.constant
         return self.filled(values)
 
     def of(self, facts: Any, values: Mapping[str, Any]) -> Said:
-        """The same, with what the check of an assumption finds."""
+        """The same, with the finding of the check of an assumption."""
         return self.filled(values, None if self.look is None else self.look(facts))
 
     def filled(self, values: Mapping[str, Any], found: Finding | None = None) -> Said:
-        """The sentence with values and its own phrases in place, and what a check found."""
+        """The sentence with values and its own phrases filled in, and the finding of a check."""
         if self.phrases:
             values = {**{place: phrase() for place, phrase in self.phrases.items()}, **values}
         return Said(self.sentence.format_map(values), self, values, found)
@@ -139,24 +138,24 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What other claims have said already, at this place of a list: a property that holds their sentences."""
+    """Statements made earlier by other claims, at this position of a list: a property with sentences."""
 
     fact: str
     kind: Kind
     ask: Callable[[Any], Any] = field(init=False, repr=False, compare=False)
     look: ClassVar[None] = None
-    """What they assume was checked by them."""
+    """Their assumptions were checked there."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ask", attrgetter(self.fact))
 
 
 Answer = tuple[Claim | Part, Any, Finding | None]
-"""A claim or place whose fact is so, the fact, and what the check of an assumption found."""
+"""A claim or place whose fact is true, the fact, and the finding of the check of an assumption."""
 
 
 def answers(claims: Iterable[Claim | Part], facts: Any, kinds: Container[Kind]) -> list[Answer]:
-    """The facts of an ordered list that are so, asked before anything is said."""
+    """The true facts of an ordered list, evaluated before anything is stated."""
     return [
         (claim, value, None if claim.look is None else claim.look(facts))
         for claim in claims
@@ -165,9 +164,9 @@ def answers(claims: Iterable[Claim | Part], facts: Any, kinds: Container[Kind]) 
 
 
 def sentences(answer: Answer) -> Sequence[str]:
-    """What one claim says of a fact that is so.
+    """The sentences of one claim about a fact that is true.
 
-    True says the sentence; a mapping fills it, and a sequence of mappings says it once for each.
+    True gives the sentence; a mapping fills it in, and a sequence of mappings gives it once for each.
     """
     claim, value, found = answer
     if isinstance(claim, Part):
@@ -179,16 +178,16 @@ def sentences(answer: Answer) -> Sequence[str]:
 
 
 def said(claims: Iterable[Claim | Part], facts: Any, *kinds: Kind) -> list[str]:
-    """What an ordered list says where its facts are so; of all kinds unless some are named.
+    """The statements of an ordered list whose facts are true; of all kinds unless some are named.
 
-    A fact that is false, empty or None is silent.
+    Facts that are false, empty or None produce nothing.
     """
     asked = answers(claims, facts, kinds or KINDS)
     return [text for answer in asked for text in sentences(answer)]
 
 
 def first(claims: Iterable[Claim | Part], facts: Any) -> str:
-    """The first that is so, as refusals are told one at a time; empty where none is."""
+    """The first that is true, because refusals are given one at a time; empty if there is none."""
     for claim in claims:
         if (value := claim.ask(facts)) and (found := sentences((claim, value, None))):
             return found[0]

@@ -1,4 +1,4 @@
-"""What is said of contexts: what they affected, and what they depend on."""
+"""Claims about contexts: what they affected, and what they depend on."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NO_PART = Claim(
     check="contexts_found",
     short="assignment ignored contexts",
 )
-"""Of a method that compares the arms' rounds whatever their contexts."""
+"""For a method that compares the arms' rounds regardless of their contexts."""
 
 MIXED = Claim(
     "inference.validity.profile.LogProfile.context_refusal",
@@ -60,9 +60,9 @@ NEVER_RANDOM = Claim(
     "True)",
     "caution",
 )
-"""Of a method that compares the arms' rounds as they are."""
+"""For a method that compares the arms' rounds directly."""
 NOT_IN_LOG = Claim("inference.validity.profile.LogProfile.context_names", "unlogged contexts", "phrase")
-"""What may move propensities where the log names no context."""
+"""What may affect propensities if the log names no context."""
 
 WITH_COLUMN = Claim(
     "inference.validity.profile.LogProfile.in_place_of_means",
@@ -95,7 +95,7 @@ WITHIN_GROUPS = Claim(
     "CATE with groups defined by {contexts}",
     "advice",
 )
-"""What takes the place of arm means."""
+"""Alternatives to arm means."""
 
 UNUSED = Claim(
     "contexts_unused",
@@ -109,4 +109,4 @@ UNTOLD = Claim(
     "assumes",
     short="the design used no contexts",
 )
-"""Of a method that must know what other rounds' contexts would have done."""
+"""For a method that must know the effect of other rounds' contexts."""

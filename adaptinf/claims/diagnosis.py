@@ -1,4 +1,4 @@
-"""What `diagnose` asks and says: what it found, what to do about it, and why a check does not apply."""
+"""Questions and statements of `diagnose`: findings, advice, and why a check does not apply."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ QUESTIONS = {
 QUESTIONS_OF_SHARES = {
     "shares within batches": "Are the arm proportions that replace propensities constant within batches?"
 }
-"""What is asked too where sums of shares were made of rows at times."""
+"""An additional question if sums of shares were computed from rows with times."""
 QUESTIONS_OF_CONTROLS = {
     "negative control": "Does a variable that arms cannot affect differ between arms, given the propensities?"
 }
-"""What is asked too where such columns are named."""
+"""An additional question if such columns are named."""
 
 # Choices against propensities
 

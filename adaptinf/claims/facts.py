@@ -1,4 +1,4 @@
-"""What claims ask of every method that weighs rounds: the kind of weights, and a fit once there is one."""
+"""Facts that claims use about every method that weights rounds: the kind of weights, and any fit."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ Fit = TypeVar("Fit")
 
 
 class Fitted(Generic[Fit]):
-    """Of a row of `recommend`, and of a fit once there is one."""
+    """For a row of `recommend`, and of a fit once there is one."""
 
     fit: Fit
-    """The fit that notes and cautions are of."""
+    """The fit to which notes and cautions refer."""
 
     @property
     def has_fit(self) -> bool:
@@ -20,7 +20,7 @@ class Fitted(Generic[Fit]):
 
 
 class KindOfWeights:
-    """Of one kind of weights."""
+    """For one kind of weights."""
 
     profile: Any
     """The profile of the log."""

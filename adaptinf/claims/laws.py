@@ -1,4 +1,4 @@
-"""Names of the laws of estimates, as tables give them."""
+"""Names of the distributions of estimates, as shown in tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of values of policies and of their differences."""
+"""Claims about values of policies and of their differences."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NEEDS = (
     Part("weights_refusal", "needs"),
     CONTEXTUAL_BY_UNIT,
 )
-"""Of one way to weight."""
+"""For one way to weight."""
 
 MEANS_OF_ARMS = Claim(
     "inference.policies.policy_question.PolicyQuestion.check_propensities",
@@ -38,7 +38,7 @@ MEANS_OF_ARMS = Claim(
     "arm means",
     "advice",
 )
-"""In the place of a value that needs propensities."""
+"""Alternatives to a value that needs propensities."""
 
 # Why it is valid
 
@@ -148,7 +148,7 @@ SMALL = Claim(
     "caution",
 )
 ROW_CAUTIONS = (Part("tied", "caution"), propensities.UNSETTLED, SMALL)
-"""Of a row of `recommend`, where no estimate is known yet."""
+"""For a row of `recommend`, where no estimate is known yet."""
 
 # How the numbers of a fit were made
 
@@ -218,7 +218,7 @@ BY_ROUNDS_BEFORE = Claim(
     "depend on contexts (if they do not, set 'context_free' to True)",
     "phrase",
 )
-"""What combined weights are made of."""
+"""The basis of combined weights."""
 UNSETTLED_TOO = Claim(
     "needs_settling",
     "If convergence of propensities is uncertain, use context-independent variance-stabilising weights "
@@ -309,7 +309,7 @@ FEW_EVENTS = Claim(
     "caution",
 )
 FEW_REWARDS = (TINY_PROPENSITY, FEW_EVENTS)
-"""These are warned of, too."""
+"""These also produce warnings."""
 
 FIT = (
     *ASSUMES,
@@ -344,4 +344,4 @@ FIT = (
     propensities.FEW_EFFECTIVE,
     Part("law.cautions", "caution"),
 )
-"""Of a fit, in the order in which its table has them."""
+"""For a fit, in the order in which its table has them."""

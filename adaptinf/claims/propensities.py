@@ -1,4 +1,4 @@
-"""What is said of propensities by every method that divides by them."""
+"""Claims about propensities by every method that divides by them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SHARES_STAY = Claim(
     short="constant shares within batches",
 )
 ASSUMES = (RIGHT, ESTIMATED, SHARES_STAY)
-"""Of every method that divides by them."""
+"""For every method that divides by them."""
 UNSETTLED = Claim(
     "unsettled",
     "estimates may not be asymptotically normal if propensities do not stabilise but continue to vary "
@@ -110,7 +110,7 @@ ROUND_BEFORE = Claim(
     "'context_free' to True if they do not)",
     "phrase",
 )
-"""What the weights of a round are made of, in sentences on weights."""
+"""The basis of a round's weight, in sentences about weights."""
 TINY = Claim(
     "tiny_propensities",
     "intervals may undercover substantially: propensities are as small as {least:.2g}, and a few rewards "

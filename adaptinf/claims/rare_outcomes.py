@@ -7,7 +7,7 @@ from adaptinf.claims.claim import Claim
 UNCOMMON = Claim(
     "inference.validity.rare.without_interval", "rewards other than the most frequent value", "phrase"
 )
-"""Of two values the events of the rarer one; what is counted where numbers may be too few."""
+"""The rarer of two values; what is counted if numbers may be too small."""
 CORRECTED = Claim(
     "inference.validity.rare.law_of_parts",
     "Intervals and p-values are corrected for skewness of the rewards, by Hall's transformation for "

@@ -1,4 +1,4 @@
-"""What is said of methods side by side, where one is recommended."""
+"""Claims about methods side by side, where one is recommended."""
 
 from __future__ import annotations
 

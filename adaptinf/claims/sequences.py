@@ -1,4 +1,4 @@
-"""What is said of confidence sequences."""
+"""Claims about confidence sequences."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ IN_THE_LIMIT = Claim(
 )
 REASONS = (ANYTIME, WIDER, IN_THE_LIMIT)
 ROW_CAUTIONS = (units.OF_LOGGED_ROUNDS,)
-"""Of a row of `recommend`, where no estimate is known yet."""
+"""For a row of `recommend`, where no estimate is known yet."""
 
 # What it assumes
 
@@ -178,7 +178,7 @@ FIT = (
     Part("shape_cautions", "caution"),
     units.OF_LOGGED_ROUNDS,
 )
-"""Of a fit, in the order in which its table has them."""
+"""For a fit, in the order in which its table has them."""
 
 # Of a summary
 

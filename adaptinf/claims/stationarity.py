@@ -1,4 +1,4 @@
-"""What is said of methods that need constant means, and of rounds whose shares of arms moved."""
+"""Claims about methods that need constant means, and of rounds whose shares of arms moved."""
 
 from __future__ import annotations
 

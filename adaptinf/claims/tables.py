@@ -1,4 +1,4 @@
-"""What stands under a table whatever its method: its law, corrections, adjustments, and units."""
+"""Text under a table whatever its method: distribution, corrections, adjustments, and units."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ HEADINGS = {
 }
 """Of the parts of an explanation, by the kind of what stands there."""
 CHECKS = {"": "cannot be checked from this log", "checked": "checked", "contradicted": "contradicted"}
-"""What is said of an assumption, by what a check found."""
+"""Statements about an assumption, by what a check found."""
 
 TOO_LONG = Claim(
     "inference.results.log_facts.meaningful",

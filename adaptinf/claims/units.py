@@ -1,4 +1,4 @@
-"""What is said of units with several rounds."""
+"""Claims about units with several rounds."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ NOT_BY_UNIT = Claim(
     "rounds from the same unit are treated as independent, so standard errors may be too small",
     "caution",
 )
-"""Of errors that ignore units with several rounds."""
+"""For errors that ignore repeated units."""
 OF_LOGGED_ROUNDS = Claim(
     "profile.repeated_units",
     "intervals apply only to the average expected reward in the logged rounds; for the population of "
     "units, they may be far too narrow, because of dependence within units",
     "caution",
 )
-"""Of a method that holds for the rounds of the log alone."""
+"""For a method that is valid only for the rounds of the log."""
 INCOMPLETE = Claim(
     "incomplete_by_unit",
     "the model for missing rewards requires independent rounds, but some units appear in more than one round",
     "needs",
 )
-"""Why missing rewards and units with several rounds do not go together."""
+"""Why missing rewards and units with several rounds cannot be combined."""
 OTHERS_MEAN = Claim(
     "inference.scores.unit_errors.others_means",
     "The outcome model is the mean of other units' earlier rewards under the same arm, or under any arm "
@@ -64,7 +64,7 @@ OWN_PAST_TELLS = Claim(
     "on that unit's arm",
     "needs",
 )
-"""Why no regression on earlier rewards serves."""
+"""Why no regression on earlier rewards can be used."""
 ONE_UNIT = Claim(
     "inference.arms.data.arms_by_unit.fit_notes",
     "Only one unit received arm {arm}, so its mean has no standard error.",
@@ -77,7 +77,7 @@ DEPENDENT = Claim(
     "dependent within units",
     "needs",
 )
-"""Why a method that takes rounds to be independent does not serve."""
+"""Why a method that treats rounds as independent cannot be used."""
 
 ERRORS = Claim(
     "counts",
@@ -93,7 +93,7 @@ DRAWN_ONCE = Claim(
     "note",
 )
 NOTES = (ERRORS, DRAWN_ONCE)
-"""What errors by unit rest on."""
+"""Conditions for errors by unit."""
 NO_INTERVAL = Claim(
     "inference.validity.units.event_gaps",
     "No interval is available for {terms}, because fewer than {fewest} units have {uncommon} (number of "
@@ -115,7 +115,7 @@ EXACT_TEST = Claim(
     "caution",
 )
 COUNT_CAUTIONS = (FEW, EXACT_TEST)
-"""Of the number of all units."""
+"""For the number of all units."""
 FEW_WITH_ARM = Claim(
     "few_with_arm",
     "few units contribute to {terms} (effective number of units in parentheses), so intervals may undercover",

@@ -1,4 +1,4 @@
-"""Claims as they are shown: clauses joined, with the marks between and after them."""
+"""Claims as displayed: clauses joined, with punctuation between and after them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def sentence(clauses: Iterable[str]) -> str:
 
 
 class Assumed(str):
-    """The note on what a table assumes, with the clauses that it was made of."""
+    """The note on a table's assumptions, with its clauses."""
 
     __slots__ = ("clauses",)
     clauses: tuple[str, ...]
 
     def __new__(cls, clauses: Iterable[str]) -> Assumed:
-        """What the log was asked about stands first, with the answer; of what it is an average, last."""
+        """Tested assumptions come first, with the result; the target comes last."""
         listed = tuple(clauses)
         made = super().__new__(cls, _assumed(listed))
         made.clauses = listed
@@ -33,13 +33,13 @@ class Assumed(str):
 
 
 def assumptions(clauses: Iterable[str]) -> list[str]:
-    """The note under a table on what it assumes, and of what it is an average; none where that is nothing."""
+    """The note under a table on its assumptions and its target; none if there are none."""
     note = Assumed(clauses)
     return [note] if note else []
 
 
 def also_assumed(notes: Iterable[str], clauses: Iterable[str]) -> tuple[str, ...]:
-    """Notes under a table with what more it assumes, first of what the log cannot speak of; said once."""
+    """Notes under a table with further assumptions, first those that the log cannot test; not repeated."""
     listed, more = list(notes), list(clauses)
     for place, note in enumerate(listed):
         if isinstance(note, Assumed):
@@ -59,27 +59,27 @@ def _assumed(clauses: Iterable[str]) -> str:
             unasked.append(clause)
     parts = [f"Assumes: {sentence(asked)}."] if asked else []
     if unasked:
-        start = "Not checkable from this log" if asked else "Assumes, not checkable from this log"
+        start = "Cannot be checked from this log" if asked else "Assumes, cannot be checked from this log"
         parts.append(f"{start}: {sentence(unasked)}.")
     parts += [f"{target[:1].upper()}{target[1:]}." for target in targets]
     return " ".join(parts)
 
 
 def with_status(clauses: Iterable[str]) -> str:
-    """What is assumed in one line, with what the log was asked about marked."""
+    """Assumptions in one line, with those that were tested on the log marked."""
     return sentence(f"{one} ({status})" if (status := _status(one)) else one for one in clauses)
 
 
 def contradictions(clauses: Iterable[str]) -> list[str]:
-    """What speaks against the assumptions among clauses, each caution once."""
+    """Evidence against the assumptions among clauses, each caution once."""
     checked = [one.found for one in clauses if isinstance(one, Said) and one.found is not None]
     return list(dict.fromkeys([caution for found in checked for caution in found.cautions]))
 
 
 def under_table(claims: Iterable[Claim | Part], facts: Any) -> tuple[list[str], list[str]]:
-    """What a list says under a table: what is assumed in one note, then notes and advice; and cautions.
+    """Statements of a list under a table: assumptions in one note, then notes and advice; and cautions.
 
-    What speaks against an assumption is the first of the cautions.
+    Evidence against an assumption comes first among the cautions.
     """
     assumed: list[str] = []
     notes: list[str] = []

@@ -47,8 +47,9 @@ def add_analyze(commands: Any, short: str) -> None:
         "analyze",
         analyze,
         short=short,
-        opening="Estimate the mean of every arm; the difference of two arms with --treatment and --control; "
-        "that difference within groups with --by; all arms against one with --control alone.",
+        opening="Estimate the mean of every arm; with --treatment and --control, the difference between two "
+        "arms; with --by as well, that difference within groups; with --control alone, all arms "
+        "against one.",
         examples=(
             f"adaptinf analyze {_VISITS}",
             f"adaptinf analyze {_VISITS} \\",
@@ -62,7 +63,7 @@ def add_analyze(commands: Any, short: str) -> None:
     what = add_target_options(parser)
     add_method_options(what)
     add_alpha(what)
-    output = add_output_options(parser, strict="where the log speaks against what it states")
+    output = add_output_options(parser, strict="if the log contradicts its own statements")
     output.add_argument(
         "--explain", action="store_true", help="also print everything that the table rests on"
     )
@@ -111,7 +112,7 @@ def add_report(commands: Any, short: str) -> None:
 def _checked_data(
     arguments: argparse.Namespace, problems: Sequence[str], sources: Sequence[Path]
 ) -> OpenedData:
-    """The data; one error with what is wrong with arguments and with files."""
+    """The data; one error that lists problems with arguments and files."""
     from adaptinf.cli.opened_data import opened
 
     options = log_options(arguments)
@@ -197,7 +198,7 @@ def _files(sources: Sequence[Path]) -> list[Path] | None:
 
 
 def with_unused(results: Results, unused: Sequence[str]) -> Results:
-    """Results with a note on the columns of the file that were not used."""
+    """Results with a note on unused columns of the file."""
     from adaptinf.claims.logs.readings import UNUSED_COLUMNS
 
     if not unused:

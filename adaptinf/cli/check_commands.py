@@ -1,4 +1,4 @@
-"""``adaptinf validate``, ``diagnose`` and ``recommend``: whether a log is sound, and what is valid for it."""
+"""``adaptinf validate``, ``diagnose`` and ``recommend``: whether a log is sound; valid methods."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def add_validate(commands: Any, short: str) -> None:
         "validate",
         validate,
         short=short,
-        opening="Check a log of an adaptive experiment, and list all that is found wrong with it.",
+        opening="Check a log of an adaptive experiment, and list all problems found.",
         examples=(
             "adaptinf validate visits.csv --action page --reward bought",
             "adaptinf validate visits.csv --action page --reward bought --strict",
@@ -47,7 +47,7 @@ def add_validate(commands: Any, short: str) -> None:
         usage=LOG_USAGE,
     )
     add_log_options(parser)
-    add_output_options(parser, strict="where the log speaks against what it states")
+    add_output_options(parser, strict="if the log contradicts its own statements")
 
 
 def add_diagnose(commands: Any, short: str) -> None:
@@ -57,8 +57,8 @@ def add_diagnose(commands: Any, short: str) -> None:
         "diagnose",
         diagnose,
         short=short,
-        opening="Test what the analysis of a log takes for granted: whether arms were drawn with the "
-        "propensities that it states, whether rewards drift, and whether few rounds carry the estimates.",
+        opening="Test the assumptions of an analysis: whether arms were assigned with the logged "
+        "propensities, whether rewards drift, and whether a few rounds dominate the estimates.",
         examples=(
             f"adaptinf diagnose {_VISITS}",
             "adaptinf diagnose visits.csv --action page --reward bought \\",
@@ -72,7 +72,7 @@ def add_diagnose(commands: Any, short: str) -> None:
         "--expected",
         type=shares,
         metavar="ARM=NUMBER[,...]",
-        help="share of the rounds that each arm was to have, for a fixed allocation",
+        help="intended share of the rounds for each arm, for a fixed allocation",
     )
     tests.add_argument(
         "--negative-control",
@@ -80,8 +80,8 @@ def add_diagnose(commands: Any, short: str) -> None:
         metavar="COLUMN",
         help="context that arms cannot have affected; may be repeated",
     )
-    add_alpha(tests, "level of all tests together (0.05)")
-    add_output_options(parser, strict="where a check finds evidence against the log, or a caution")
+    add_alpha(tests, "level of all tests combined (0.05)")
+    add_output_options(parser, strict="if a check finds evidence against the log, or a caution")
 
 
 def add_recommend(commands: Any, short: str) -> None:
@@ -91,8 +91,8 @@ def add_recommend(commands: Any, short: str) -> None:
         "recommend",
         recommend,
         short=short,
-        opening="Say which methods are valid for a log, in which order, and why: for the means of all arms, "
-        "or for what the same options of adaptinf analyze ask for.",
+        opening="List the methods that are valid for a log, in order of preference, with reasons: for the "
+        "means of all arms, or for the estimand selected by the same options as in adaptinf analyze.",
         examples=(
             f"adaptinf recommend {_VISITS}",
             f"adaptinf recommend {_VISITS} \\",
@@ -102,7 +102,7 @@ def add_recommend(commands: Any, short: str) -> None:
     )
     add_log_options(parser)
     add_target_options(parser)
-    add_output_options(parser, strict="where no method is valid")
+    add_output_options(parser, strict="if no method is valid")
 
 
 def _data(arguments: argparse.Namespace, asked: bool = False) -> OpenedData:
@@ -118,7 +118,7 @@ def _data(arguments: argparse.Namespace, asked: bool = False) -> OpenedData:
 
 
 def validate(arguments: argparse.Namespace) -> int:
-    """Say whether files are a log, what speaks against it, and what it holds."""
+    """State whether files form a log, evidence against it, and its contents."""
     from adaptinf.cli.opened_data import cautions_of
 
     found = _data(arguments)
@@ -137,7 +137,7 @@ def validate(arguments: argparse.Namespace) -> int:
 
 
 def _told(log: Any) -> list[str]:
-    """What a log holds, in 80 columns: first the arms, then what it states and how it was read."""
+    """What a log contains, in 80 columns: first the arms, then what it states and how it was read."""
     from adaptinf.inference.results.tables import plain_table, stacked
     from adaptinf.reports.collection_facts import arm_rows
     from adaptinf.texts import visible_lines

@@ -1,4 +1,4 @@
-"""What a shell proposes next: commands, options, files, and the columns of the file that was named."""
+"""Completions offered by a shell: commands, options, files, and the columns of the named file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COLUMN = "COLUMN"
 
 
 def complete(parser: CommandParser) -> None:
-    """Answer a shell that asks, and end; nothing happens without argcomplete."""
+    """Answer a completion request, and exit; without argcomplete, do nothing."""
     try:
         import argcomplete
     except ImportError:
@@ -35,7 +35,7 @@ def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
 
 
 def columns(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
-    """Columns of the first file that was named; none where it cannot be read at once."""
+    """Columns of the first named file; none if it cannot be read immediately."""
     files = getattr(parsed_args, "files", None)
     try:
         return [name for name in _columns_of(Path(files[0])) if name.startswith(prefix)] if files else []

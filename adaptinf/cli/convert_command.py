@@ -1,4 +1,4 @@
-"""``adaptinf convert``: files of other formats, or with their columns named, to files of adaptinf's own."""
+"""``adaptinf convert``: convert other formats, or files with named columns, to adaptinf files."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def add_convert(commands: Any, short: str) -> None:
         "convert",
         convert,
         short=short,
-        opening="Write a log as a file that knows its columns, its statements and what it is, so that no "
-        "command needs them again. A dsjson log, or a folder of the Open Bandit Dataset, becomes Parquet in "
-        "batches: it may be larger than memory.",
+        opening="Write a log as a file that stores its column roles and statements, so no command needs "
+        "them again. A dsjson log, or a folder of the Open Bandit Dataset, is converted to Parquet "
+        "in batches, so it may be larger than memory.",
         examples=(
             "adaptinf convert visits.csv --action page --reward bought --propensity p \\",
             "    --output log.parquet",
@@ -38,7 +38,7 @@ def add_convert(commands: Any, short: str) -> None:
     other.add_argument(
         "--played",
         choices=("first", "label"),
-        help="which action was played: the first of a (default), or that of _label_Action (dsjson)",
+        help="which action was played: the first one in a (default), or that of _label_Action (dsjson)",
     )
     other.add_argument("--slot", type=int, metavar="N", help="slot of a conditional bandit, from 1 (dsjson)")
     other.add_argument(
@@ -51,7 +51,7 @@ def add_convert(commands: Any, short: str) -> None:
 
 
 def convert(arguments: argparse.Namespace) -> int:
-    """Write the file, and say what it holds."""
+    """Write the file, and describe its contents."""
     from adaptinf.cli.opened_data import sources_of
 
     sources, output = sources_of(arguments), arguments.output
@@ -78,12 +78,12 @@ def _log(arguments: argparse.Namespace, sources: list[Path], options: dict[str, 
     given = [name for name in ("action_id", "played", "slot", "affinities") if getattr(arguments, name)]
     if given:
         flags = " and ".join(f"--{name.replace('_', '-')}" for name in given)
-        problem = "of dsjson files or Open Bandit folders, not of a table whose columns are named"
-        raise ParameterError(flags, [f"{problem}: leave it out"])
+        problem = "applies to dsjson files and Open Bandit folders, not to a table whose columns are named"
+        raise ParameterError(flags, [f"{problem}: omit it"])
     log, output = opened(sources, options).log, arguments.output
     if isinstance(log, Sums):
         if output.suffix.lower() == ".csv":
-            raise ParameterError("--output", ["sums are kept in Parquet: name a .parquet file"])
+            raise ParameterError("--output", ["sums are stored as Parquet: give the name of a .parquet file"])
         log.to_parquet(output)
         confirm(arguments, output, f"sums of {log.n_rounds:,} rounds")
         return DONE
@@ -97,7 +97,9 @@ def _other(arguments: argparse.Namespace, sources: list[Path], options: dict[str
     from adaptinf.formats import convert as converted
 
     if len(sources) > 1:
-        raise ParameterError(str(sources[1]), ["files of another format are one log in one folder: name it"])
+        raise ParameterError(
+            str(sources[1]), ["files of another format form one log in one folder: give the folder"]
+        )
     count = converted(
         sources[0],
         arguments.output,

@@ -33,7 +33,7 @@ def add_demo(commands: Any, short: str) -> None:
         "--trials",
         type=int,
         metavar="NUMBER",
-        help="simulate so many trials of each experiment now, in place of the 500 that were run beforehand",
+        help="simulate so many trials of each experiment now, instead of using the 500 run in advance",
     )
     parser.add_argument(
         "--report", type=path_of, metavar="FILE", help="name of the report (.html); a new folder by default"
@@ -60,6 +60,6 @@ def demo(arguments: argparse.Namespace) -> int:
 
 
 def _watched() -> bool:
-    """Whether somebody sees a browser open: a terminal, and windows beside it, not a browser within it."""
+    """Whether anyone sees a browser open: a terminal, and windows beside it, not a browser within it."""
     windows = sys.platform in ("win32", "darwin") or {"DISPLAY", "WAYLAND_DISPLAY"} & set(os.environ)
     return bool(windows) and sys.stdout is not None and sys.stdout.isatty()

@@ -212,7 +212,7 @@ EXPERIMENTS = (
     ),
 )
 RECORDED = 500
-"""Trials of each that were run beforehand, with the seed 3; a test runs them again."""
+"""Trials of each that were run in advance, with the seed 3; a test runs them again."""
 
 
 def demonstration(rng: int, trials: int | None = None) -> str:
@@ -249,7 +249,7 @@ def _table(pairs: list[Pair], recorded: tuple[Tally, Tally] | None) -> str:
         Tally.of(pair.textbook for pair in pairs),
         Tally.of(pair.adaptinf for pair in pairs),
     )
-    many = f"{textbook.trials} trials{', run beforehand' * bool(recorded)}"
+    many = f"{textbook.trials} trials{', run in advance' * bool(recorded)}"
     lines = (
         f"{'':20}{'the first trial':^32}{many:^28}",
         _line("", "estimate", "95% interval", "truth", "truth missed", "median error"),

@@ -1,5 +1,5 @@
 # PYTHON_ARGCOMPLETE_OK
-"""The command line: the commands, what they are given, and how they end."""
+"""The command line: the commands, their arguments, and their exit codes."""
 
 from __future__ import annotations
 
@@ -15,17 +15,20 @@ from adaptinf.errors import AdaptinfError
 from adaptinf.version import __version__
 
 _COMMANDS = {
-    "validate": ("check_commands", "check a log, and list all that is wrong with it"),
-    "diagnose": ("check_commands", "test what an analysis takes for granted"),
-    "recommend": ("check_commands", "which methods are valid for a log, in which order, and why"),
-    "analyze": ("analyze_command", "estimates from a log, by a method that is valid for it"),
-    "power": ("power_command", "power and type I error of a plan, or the participants that it needs"),
+    "validate": ("check_commands", "check a log, and list all problems"),
+    "diagnose": ("check_commands", "test the assumptions of an analysis"),
+    "recommend": (
+        "check_commands",
+        "list the methods that are valid for a log, in order of preference, with reasons",
+    ),
+    "analyze": ("analyze_command", "estimate effects from a log with a method that is valid for it"),
+    "power": ("power_command", "power and type I error of a plan, or the number of participants required"),
     "report": ("analyze_command", "one HTML page: collection, checks, valid methods, results"),
     "convert": ("convert_command", "a log to a file that knows its columns; other formats to Parquet"),
     "trial": ("trial_commands", "a live trial, kept in a file"),
     "demo": ("demo_command", "three simulations in which textbook intervals fail, and a report"),
 }
-"""Where each command stands, and its line in the list; its options are read when it is asked for."""
+"""The module of each command, and its line in the list; options are loaded when needed."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -34,12 +37,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     argv : sequence of str, optional
-        Its words; by default those that the process was started with.
+        Command-line arguments; by default those of the process.
 
     Returns
     -------
     int
-        The exit code: 0 done; 1 a concern; 2 refused; 130 interrupted.
+        The exit code: 0 success; 1 a concern; 2 refused; 130 interrupted.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # what its encoding does not hold is shown as an escape
@@ -70,11 +73,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def command_parser(*wanted: str) -> CommandParser:
-    """All commands, those that are wanted with their options."""
+    """All commands, the requested ones with their options."""
     parser = CommandParser(
         prog="adaptinf",
-        opening="Valid inference for data that were gathered adaptively, with or without differential "
-        "privacy.",
+        opening="Valid inference for adaptively collected data, with or without differential privacy.",
         examples=(
             "adaptinf validate visits.csv --action page --reward bought",
             "adaptinf analyze visits.csv --action page --reward bought --propensity p",

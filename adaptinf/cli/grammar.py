@@ -1,4 +1,4 @@
-"""How commands are read: help that opens with examples, errors of one sentence, and guesses at slips."""
+"""Parsing of commands: help that begins with examples, one-sentence errors, and suggestions for typos."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from adaptinf.texts import absent, did_you_mean, unlisted, visible
 DONE, CONCERN, REFUSED, INTERRUPTED = 0, 1, 2, 130
 """Exit codes; the last is that of a shell after Ctrl-C."""
 EXIT_CODES = (
-    "Exit codes: 0 done; 1 a concern under --strict, or what adaptinf trial verify and audit-noise found; "
-    "2 refused."
+    "Exit codes: 0 success; 1 a problem found under --strict, or by adaptinf trial verify or audit-noise; 2 "
+    "refused."
 )
 _WIDEST = 100
 _ANSWER = 80
@@ -24,7 +24,7 @@ _NEEDED = "the following arguments are required: "
 
 
 class _Help(argparse.HelpFormatter):
-    """Help whose list of commands is a table of its own."""
+    """Help whose list of commands is a separate table."""
 
     def _format_action(self, action: argparse.Action) -> str:
         if not isinstance(action, argparse._SubParsersAction):
@@ -41,7 +41,7 @@ class _Help(argparse.HelpFormatter):
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A command whose help begins with what it does, and with examples."""
+    """A command whose help begins with its purpose and examples."""
 
     def __init__(self, *, opening: str = "", examples: Iterable[str] = (), **options: Any) -> None:
         super().__init__(allow_abbrev=False, formatter_class=_Help, **options)
@@ -54,10 +54,10 @@ class CommandParser(argparse.ArgumentParser):
         return "\n\n".join([textwrap.fill(self._opening, width), examples, super().format_help()])
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong in one sentence, and where there are examples."""
+        """Describe the problem in one sentence, and where to find examples."""
         if message.startswith(_NEEDED):
             names = message.removeprefix(_NEEDED)
-            message = f"{names} {'are' if ', ' in names else 'is'} needed, as in {self._example}"
+            message = f"{names} {'are' if ', ' in names else 'is'} required, as in {self._example}"
         self.exit(REFUSED, f"{self.prog}: {visible(message)}\nMore examples: {self.prog} --help\n")
 
     @property
@@ -67,7 +67,7 @@ class CommandParser(argparse.ArgumentParser):
         return " ".join(line.rstrip("\\").strip() for line in self._examples[: end + 1])
 
     def parse(self, argv: Sequence[str] | None) -> argparse.Namespace:
-        """The arguments; an option that there is none of is named, with the one that may be meant."""
+        """The arguments; an unknown option is reported, with a suggestion."""
         arguments, unknown = self.parse_known_args(argv)
         if unknown:
             parser: CommandParser = arguments.parser
@@ -92,7 +92,7 @@ class CommandParser(argparse.ArgumentParser):
 def add_command(
     commands: Any, name: str, run: Any, *, short: str, opening: str, examples: Sequence[str], usage: str = ""
 ) -> CommandParser:
-    """A command with its line in the list, the opening of its help, examples and a short usage."""
+    """A command with its line in the list, the beginning of its help, examples and a short usage."""
     parser: CommandParser = commands.add_parser(
         name, help=short, opening=opening, examples=examples, epilog=EXIT_CODES
     )
@@ -111,26 +111,26 @@ def wrapped(line: str, indent: str = "  ") -> str:
 
 
 def tell(text: str) -> None:
-    """Say something beside the answer; nothing where standard error is closed."""
+    """Print a message apart from the output; nothing if standard error is closed."""
     if sys.stderr is not None:  # print would take standard output in its place
         print(text, file=sys.stderr)
 
 
 def print_help(arguments: argparse.Namespace) -> int:
-    """What a command can do, where nothing was asked of it."""
+    """The actions of a command, if none was requested."""
     print(arguments.parser.format_help().rstrip())
     return DONE
 
 
 def path_of(text: str) -> Path:
-    """Name of a file; the system takes none with NUL."""
+    """Name of a file; the system does not allow NUL."""
     return Path(place_of_text(text))
 
 
 def place_of_text(text: str) -> str:
-    """A path or an address such as sqlite:///trial.db, as it was typed."""
+    """A path or an address such as sqlite:///trial.db, as typed."""
     if "\0" in text:
-        raise argparse.ArgumentTypeError("the name of a file cannot hold NUL")
+        raise argparse.ArgumentTypeError("the name of a file cannot contain NUL")
     return text
 
 

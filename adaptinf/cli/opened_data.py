@@ -1,4 +1,4 @@
-"""Data from files: a log, a table of sums, or the public part of a log, as the options of a command say."""
+"""Data from files: a log, a table of sums, or the public part of a log, according to a command's options."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ _NEEDED = ("action", "reward")
 _HOLDER = "{arm}"
 _FROM_BATCHES = "from batches"
 _PUBLIC = (
-    "it is the public part of a log, without rows: adaptinf report reads it, and in Python ArmMeans, "
-    "Contrast, CATE and BinMeans take read_log(path)"
+    "it is the public part of a log, without rows: use adaptinf report or, in Python, pass read_log(path) "
+    "to ArmMeans, Contrast, CATE or BinMeans"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class OpenedData:
-    """Data of files, how these are named in answers, and columns that were not used."""
+    """Data from files, their names in output, and unused columns."""
 
     data: Any
     name: str
@@ -64,12 +64,12 @@ class OpenedData:
 
 
 def cautions_of(log: AdaptiveLog | Sums) -> list[str]:
-    """What speaks against what a log states of itself, a line each."""
+    """Evidence against the statements of a log, one line each."""
     return [visible(CAUTION(caution=one)) for one in log_cautions(log)]
 
 
 def sources_of(arguments: argparse.Namespace) -> list[Path]:
-    """Files that were named; a pattern that no shell resolved means all files of it."""
+    """Named files; a pattern that no shell expanded means all matching files."""
     found: list[Path] = []
     for path in arguments.files:
         pattern = glob.has_magic(str(path)) and not path.exists()
@@ -93,14 +93,14 @@ def _named_sums(options: Mapping[str, Any]) -> bool:
 
 
 def _holds_sums(path: Path, options: Mapping[str, Any]) -> bool:
-    """Whether a file is of sums: columns of sums are named, or adaptinf wrote them."""
+    """Whether a file contains sums: columns of sums are named, or adaptinf wrote them."""
     if _named_sums(options):
         return True
     if options or path.suffix.lower() not in PARQUET or not path.is_file():
         return False
     try:
         return KEY in (pq.read_schema(path).metadata or {})
-    except (OSError, ValueError):  # whoever reads the file says what is wrong with it
+    except (OSError, ValueError):  # the reader of the file reports its problems
         return False
 
 
@@ -110,14 +110,16 @@ def _opened_sums(source: Any, options: Mapping[str, Any]) -> OpenedData:
         return OpenedData(Sums.read_parquet(source), str(source), [])
     dialect, options = dialect_from("arguments", options)
     known = {"action", "epsilon", *_ROLES, *_OTHERS}
-    problems = [f"{_flag(name)} is needed beside --n" for name in _SUMS_NEEDED if name not in options]
+    problems = [f"{_flag(name)} is required with --n" for name in _SUMS_NEEDED if name not in options]
     problems += [
-        f"{_flag(name)} is of rows, and --n names a table of sums" for name in options if name not in known
+        f"{_flag(name)} applies to rows, but --n indicates a table of sums"
+        for name in options
+        if name not in known
     ]
     refuse("arguments", problems)
     content = open_source(source, dialect, options, _flag)
     if not isinstance(content, TableSource):
-        raise ParameterError(str(source), ["it is a log that adaptinf wrote"])
+        raise ParameterError(str(source), ["the file was written by adaptinf"])
     arguments = {name: options[name] for name in (*_ROLES, *_OTHERS) if name in options}
     if "epsilon" in options:
         arguments["guarantee"] = PrivacyGuarantee(epsilon=options["epsilon"], unit="reward")
@@ -141,7 +143,7 @@ def _opened_log(source: Any, options: Mapping[str, Any]) -> OpenedData:
     if not isinstance(content, TableSource):
         return OpenedData(own_log(source, content), str(source), [])
     missing = [
-        f"--{name} is needed, the name of its column (the file has {', '.join(map(repr, content.columns))})"
+        f"--{name} is required: the name of its column (the file has {', '.join(map(repr, content.columns))})"
         for name in _NEEDED
         if name not in options
     ]
@@ -155,7 +157,7 @@ def _opened_log(source: Any, options: Mapping[str, Any]) -> OpenedData:
 
 
 def _name_propensities(arguments: dict[str, Any], content: TableSource) -> None:
-    """Put labels for their texts, and a number, or a pattern, for a text that no column is called."""
+    """Replace texts with labels, and a text that is not a column name with a number or a pattern."""
     columns, named = content.columns, arguments.get("propensities")
     if "propensity" in arguments:
         arguments["propensity"] = _column_or_number(arguments["propensity"], columns)
@@ -173,7 +175,7 @@ def _name_propensities(arguments: dict[str, Any], content: TableSource) -> None:
 
 
 def _column_or_number(text: str, columns: Sequence[Any]) -> str | float:
-    """A column of that name, else the number that it is, else a name that is wrong."""
+    """A column of that name, otherwise the number, otherwise an invalid name."""
     try:
         return text if text in columns else float(text)
     except ValueError:
@@ -181,13 +183,13 @@ def _column_or_number(text: str, columns: Sequence[Any]) -> str | float:
 
 
 def _labels(content: TableSource, action: str | list[str], uses: Mapping[str, Use]) -> dict[str, Any]:
-    """Arms that a column holds, by their text; none where there is no such column, or several."""
+    """Arms in a column, by their text; none if there is no such column, or several."""
     if isinstance(action, list):  # columns of 0 and 1, whose names are the arms
         return {each: each for each in action}
     if list(content.columns).count(action) != 1:
         return {}
     try:
         frame, _ = content.typed({action: uses[action]})
-    except ParameterError:  # the log says what is wrong with this column, and with all others
+    except ParameterError:  # the log reports problems with this column, and with all others
         return {}
     return {str(each): each for each in frame[action].unique().tolist()}

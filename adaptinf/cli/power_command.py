@@ -29,9 +29,9 @@ def add_power(commands: Any, short: str) -> None:
         "power",
         power,
         short=short,
-        opening="Simulate a planned trial: how often its analysis rejects at the horizons that are given, or "
-        "the smallest horizon with a given power. Arms are 0, 1, ... in the order of their means; the "
-        "analysis is the difference of arms 1 and 0 unless said otherwise.",
+        opening="Simulate a planned trial: how often its analysis rejects at the given horizons, or the "
+        "smallest horizon with a given power. Arms are 0, 1, ... in the order of their means; the "
+        "analysis is the difference between arms 1 and 0 unless specified otherwise.",
         examples=(
             "adaptinf power --means 0.25 0.45 --horizon 100 200 400",
             "adaptinf power --design Thompson --parameters '{\"floor\": 0.1}' \\",
@@ -50,21 +50,26 @@ def add_power(commands: Any, short: str) -> None:
         type=float,
         required=True,
         metavar="NUMBER",
-        help="mean reward of each arm, success probabilities unless --sd is given; repeated for scenarios",
+        help="mean reward of each arm, success probabilities unless --sd is given; repeated for several "
+        "scenarios",
     )
     plan.add_argument(
         "--sd", type=float, metavar="NUMBER", help="normal rewards with this standard deviation"
     )
     sizes = plan.add_mutually_exclusive_group(required=True)
     sizes.add_argument(
-        "--horizon", nargs="+", type=int, metavar="N", help="participants; several are compared"
+        "--horizon", nargs="+", type=int, metavar="N", help="numbers of participants; several are compared"
     )
-    sizes.add_argument("--power", type=float, metavar="NUMBER", help="look for the smallest horizon with it")
+    sizes.add_argument(
+        "--power", type=float, metavar="NUMBER", help="find the smallest horizon with this power"
+    )
     _add_analysis(parser.add_argument_group("analysis"))
     simulation = parser.add_argument_group("simulation")
     simulation.add_argument("--replications", type=int, default=1000, metavar="N", help="trials (1000)")
     simulation.add_argument("--rng", type=seed, default=0, metavar="SEED", help="seed (0)")
-    simulation.add_argument("--jobs", type=int, default=1, metavar="N", help="processes (1); -1 for all")
+    simulation.add_argument(
+        "--jobs", type=int, default=1, metavar="N", help="number of processes (1); -1 for all cores"
+    )
     add_output_options(parser)
 
 
@@ -72,18 +77,20 @@ def _add_analysis(analysis: Any) -> None:
     analysis.add_argument("--treatment", type=int, default=1, metavar="ARM", help="minuend (1)")
     analysis.add_argument("--control", type=int, default=0, metavar="ARM", help="subtrahend (0)")
     analysis.add_argument("--estimator", metavar="NAME", help="as for adaptinf analyze")
-    analysis.add_argument("--null", type=float, metavar="NUMBER", help="difference that is tested (0)")
+    analysis.add_argument(
+        "--null", type=float, metavar="NUMBER", help="difference under the null hypothesis (0)"
+    )
     add_alpha(analysis, "level of the two-sided test (0.05)")
     analysis.add_argument(
         "--characteristics",
         action="store_true",
-        help="the table for a protocol: allocation, rewards and selection beside error rates",
+        help="the table for a protocol: allocation, rewards and selection as well as error rates",
     )
 
 
 @dataclass(frozen=True)
 class Analysis:
-    """The difference of two arms; `done` is called after each."""
+    """The difference between two arms; `done` is called after each."""
 
     treatment: int
     control: int
@@ -102,7 +109,7 @@ class Analysis:
 
 @contextmanager
 def _progress(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """What counts trials where standard error is a terminal, and they are simulated in this process."""
+    """Counts trials if standard error is a terminal and they are simulated in this process."""
     from tqdm import tqdm
 
     if arguments.jobs != 1:
@@ -118,7 +125,7 @@ def power(arguments: argparse.Namespace) -> int:
     """Simulate, and print or write the table."""
     problems = place_problems(arguments, [])
     if arguments.power is not None and (len(arguments.means) > 1 or arguments.characteristics):
-        problems.append("--power looks at one scenario: give --means once, without --characteristics")
+        problems.append("--power examines one scenario: give --means once, without --characteristics")
     if problems:
         raise ParameterError("arguments", problems)
     design = design_of(arguments.design, arguments.parameters)

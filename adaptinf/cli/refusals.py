@@ -1,4 +1,4 @@
-"""What a command says when it refuses: without names of functions, in the words of its own options."""
+"""Messages of a command that refuses: without function names, in terms of its own options."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from adaptinf.errors import ParameterError
 from adaptinf.texts import visible, visible_lines
 
 _INTERNAL = re.compile(r"[A-Za-z_][\w.]*(?: files)?")
-"""Names of functions and classes, as the errors of Python have them."""
+"""Names of functions and classes, as they appear in Python errors."""
 _GENERAL = ("arguments", "arguments and file")
 _TWICE = re.compile(r"(?:set )?'\w+'(?: to True|, such as '[^']*')? \((--[^()]*) on the command line\)")
-_QUOTED = re.compile(r"'(sort|sep|decimal|encoding|[a-z]+(?:_[a-z]+)+)'")
+_QUOTED = re.compile(r"'(sort|sep|decimal|encoding|(?<=set ')success|[a-z]+(?:_[a-z]+)+)'")
 _ARGUMENT = re.compile(r"(?<![\w.\'\"-])([a-z_]+)=(True\b)?(?=(.?))")
 
 
 def refusal(error: Exception, arguments: argparse.Namespace, words: Sequence[str]) -> str:
-    """The message of an error, each problem a line."""
+    """The message of an error, one problem per line."""
     flags = set(arguments.parser._option_string_actions)
     text = in_flags(_said(error, words), flags)
     return f"{arguments.parser.prog}: {visible(text, chr(10))}"
 
 
 def _said(error: Exception, words: Sequence[str]) -> str:
-    """An error without the name of a function that nobody typed."""
+    """An error without the name of a function that the user did not type."""
     if not isinstance(error, ParameterError):
         text = str(error)
         head, _, rest = text.partition(": ")
@@ -41,7 +41,7 @@ def _said(error: Exception, words: Sequence[str]) -> str:
 
 
 def in_flags(text: str, flags: Collection[str]) -> str:
-    """A text in which arguments of Python, such as ``sort=True``, are options of the command.
+    """A text in which Python arguments, such as ``sort=True``, are replaced by options of the command.
 
     Examples
     --------
@@ -63,5 +63,5 @@ def in_flags(text: str, flags: Collection[str]) -> str:
 
 
 def _given(match: re.Match[str]) -> str:
-    """An option that Python and the command line have in words of their own."""
+    """An option with different names in Python and on the command line."""
     return f"give {match[1]}" if match[0].startswith("set ") else match[1]

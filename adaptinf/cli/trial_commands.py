@@ -32,34 +32,35 @@ if TYPE_CHECKING:
 
 _LOST = "lost"
 _SAID = {
-    "create": "make a trial in a new file",
+    "create": "create a trial in a new file",
     "assign": "choose an arm for a participant",
     "record": "record the outcome of a decision",
     "amend": "correct an outcome that was recorded wrongly",
-    "status": "tell how the trial stands",
-    "verify": "check the file from its first row on",
-    "audit-noise": "hold the noise that was drawn against its law; not covered by the guarantee",
-    "unblind": "tell the arm of one participant in an emergency",
-    "remove-arm": "never assign an arm again",
-    "erase": "make unreadable what the file holds of a participant",
-    "history": "tell what was done to the trial, by whom and why",
+    "status": "show the status of the trial",
+    "verify": "check the file from its first row",
+    "audit-noise": "test the noise that was drawn against its distribution; not covered by the guarantee",
+    "unblind": "reveal the arm of one participant in an emergency",
+    "remove-arm": "stop assigning an arm permanently",
+    "erase": "make the records of a participant unreadable in the file",
+    "history": "list the actions taken on the trial, by whom and why",
     "export": "write the log as Parquet",
     "backup": "write a copy to a new file",
-    "restore": "let a copy take the place of its trial, which is lost",
-    "moved": "say that the file was moved, and that no other goes on",
-    "pause": "assign nobody until it is resumed",
+    "restore": "replace a lost trial file with a copy of it",
+    "moved": "declare that the file was moved and that no other copy continues the trial",
+    "pause": "stop assigning participants until the trial is resumed",
     "resume": "assign again",
-    "finish": "end the trial for good",
+    "finish": "end the trial permanently",
 }
-_KEY = "names the request: sent again, it counts once"
+_KEY = "identifies the request: a repeated request counts only once"
 _HIDDEN = ("unit", "key", "reason", "by")
 _DASH = "-"
 _LINES = (
-    "Without flags, requests are read from standard input, one JSON object a line, and answered line by line."
+    "Without flags, requests are read from standard input, one JSON object per line, and answered line by "
+    "line."
 )
 _NAMES = (
-    "Flags stand in the list of processes, which everybody on the machine can read: where --unit, --key, "
-    "--reason or --by is -, it is read from standard input, a line each, in this order."
+    "Flags are visible in the list of processes to everyone on the machine: if --unit, --key, --reason or "
+    "--by is -, its value is read from standard input, one line each, in this order."
 )
 
 
@@ -92,13 +93,13 @@ def _example(name: str) -> list[str]:
 
 
 def add_trial(commands: Any, short: str) -> None:
-    """Add ``adaptinf trial`` and what it can do."""
+    """Add ``adaptinf trial`` and its actions."""
     parser = add_command(
         commands,
         "trial",
         print_help,
         short=short,
-        opening="Run a live trial that is kept in a file. Answers are JSON, one object a line.",
+        opening="Run a live trial that is stored in a file. Responses are JSON, one object per line.",
         examples=[line for name in ("create", "assign", "record") for line in _example(name)],
     )
     actions = parser.add_subparsers(dest="action", metavar="action", title="actions")
@@ -111,7 +112,7 @@ def add_trial(commands: Any, short: str) -> None:
         _FLAGS.get(name, lambda _: None)(action)
     for name in ("export", "backup"):
         actions.choices[name].add_argument("output", metavar="OUTPUT", type=path_of, help="the file to write")
-    said = "another trial, in which the noise must not come again; once for each"
+    said = "another trial whose noise must not be reused; once for each"
     actions.choices["audit-noise"].add_argument(
         "--other", action="append", default=[], metavar="FILE", type=place_of_text, help=said
     )
@@ -127,10 +128,10 @@ def _create_flags(parser: CommandParser) -> None:
         help=PARAMETERS,
     )
     parser.add_argument("--arm", action="append", required=True, metavar="LABEL", help="once for each arm")
-    parser.add_argument("--horizon", type=int, required=True, help="the most participants there can be")
+    parser.add_argument("--horizon", type=int, required=True, help="maximum number of participants")
     parser.add_argument("--feature", action="append", metavar="LABEL", help="once for each context label")
-    parser.add_argument("--dimension", type=int, help="length of context vectors, in place of labels")
-    parser.add_argument("--per-arm", action="store_true", help="each arm has a context vector of its own")
+    parser.add_argument("--dimension", type=int, help="length of context vectors, instead of labels")
+    parser.add_argument("--per-arm", action="store_true", help="each arm has its own context vector")
     parser.add_argument(
         "--reward-range", nargs=2, type=float, default=(0.0, 1.0), metavar=("LOW", "HIGH"), help="0 and 1"
     )
@@ -138,13 +139,13 @@ def _create_flags(parser: CommandParser) -> None:
         "--outcome-window",
         type=int,
         metavar="PARTICIPANTS",
-        help="after which an outcome enters a private design, whenever it came",
+        help="after which an outcome is passed to a private design, regardless of when it arrived",
     )
     parser.add_argument(
         "--in-time",
         type=float,
         metavar="EPSILON",
-        help="at which in-time successes and failures of each arm are released as well, at the end",
+        help="at which in-time successes and failures of each arm are also released, at the end",
     )
 
 
@@ -158,35 +159,37 @@ def _assign_flags(parser: CommandParser) -> None:
 
 def _record_flags(parser: CommandParser) -> None:
     parser.add_argument("--decision", type=int, metavar="ID", help="of the decision")
-    parser.add_argument("--reward", type=_reward, help=f"a number, or {_LOST!r}: it will never come")
+    parser.add_argument("--reward", type=_reward, help=f"a number, or {_LOST!r}: it will never arrive")
     parser.add_argument("--key", metavar="TEXT", help=_KEY)
 
 
 def _verify_flags(parser: CommandParser) -> None:
-    parser.add_argument("--head", metavar="DIGEST", help="of an earlier status, that was kept elsewhere")
+    parser.add_argument("--head", metavar="DIGEST", help="of an earlier status that was stored elsewhere")
 
 
 def _export_flags(parser: CommandParser) -> None:
     parser.add_argument(
-        "--missing", choices=("drop", "worst", "best"), help="what an outcome means that is not in"
+        "--missing", choices=("drop", "worst", "best"), help="meaning of an outcome that has not arrived"
     )
     parser.add_argument(
-        "--as-told", action="store_true", help="outcomes that were amended as the design was told them"
+        "--as-told", action="store_true", help="use amended outcomes with the values that the design received"
     )
     parser.add_argument(
-        "--erased", choices=("keep", "drop"), help="rounds of erased participants: without contexts, or not"
+        "--erased",
+        choices=("keep", "drop"),
+        help="rounds of erased participants: keep without contexts, or drop",
     )
 
 
 def _reason_flags(parser: CommandParser) -> None:
-    parser.add_argument("--reason", required=True, metavar="TEXT", help="why; the trial keeps it")
-    parser.add_argument("--by", metavar="TEXT", help="who does it; the trial keeps it")
+    parser.add_argument("--reason", required=True, metavar="TEXT", help="reason; stored in the trial")
+    parser.add_argument("--by", metavar="TEXT", help="who performs it; stored in the trial")
 
 
 def _unblind_flags(parser: CommandParser) -> None:
     parser.add_argument("--unit", required=True, metavar="TEXT", help="who it is")
-    parser.add_argument("--reason", required=True, metavar="TEXT", help="why; the trial keeps it")
-    parser.add_argument("--by", required=True, metavar="TEXT", help="who asks; the trial keeps it")
+    parser.add_argument("--reason", required=True, metavar="TEXT", help="reason; stored in the trial")
+    parser.add_argument("--by", required=True, metavar="TEXT", help="who requests it; stored in the trial")
 
 
 def _amend_flags(parser: CommandParser) -> None:
@@ -195,14 +198,16 @@ def _amend_flags(parser: CommandParser) -> None:
 
 
 def _why_flags(parser: CommandParser, required: bool = False) -> None:
-    parser.add_argument("--reason", required=required, metavar="TEXT", help="why; the trial keeps it")
-    parser.add_argument("--by", required=required, metavar="TEXT", help="who does it; the trial keeps it")
+    parser.add_argument("--reason", required=required, metavar="TEXT", help="reason; stored in the trial")
+    parser.add_argument(
+        "--by", required=required, metavar="TEXT", help="who performs it; stored in the trial"
+    )
 
 
 def _restore_flags(parser: CommandParser) -> None:
     _why_flags(parser, required=True)
     parser.add_argument("--head", metavar="DIGEST", help="of the last status of the lost file")
-    parser.add_argument("--runs", type=int, help="how many files went on from this copy and are lost")
+    parser.add_argument("--runs", type=int, help="how many files that continued from this copy are lost")
 
 
 def _remove_arm_flags(parser: CommandParser) -> None:
@@ -213,7 +218,7 @@ def _remove_arm_flags(parser: CommandParser) -> None:
 
 def _erase_flags(parser: CommandParser) -> None:
     parser.add_argument("--unit", metavar="TEXT", help="who it is")
-    parser.add_argument("--key", metavar="TEXT", help=f"{_KEY}; it stays readable")
+    parser.add_argument("--key", metavar="TEXT", help=f"{_KEY}; it remains readable")
     _why_flags(parser)
 
 
@@ -245,17 +250,17 @@ _FIELDS = {
 }
 
 
-# Actions whose flags name nobody.
+# Actions whose flags name no one.
 _NAMELESS = ("create", "verify", "export")
 
 
 def _read_hidden(arguments: argparse.Namespace) -> None:
-    """Put lines of standard input in the place of names that are given as a dash."""
+    """Replace names given as a dash with lines of standard input."""
     for name in _HIDDEN:
         if getattr(arguments, name, None) == _DASH:
             line = sys.stdin.readline()
             if not line.strip():
-                problem = f"it is {_DASH}, and standard input has no line for it"
+                problem = f"it is {_DASH}, but standard input has no line for it"
                 raise ParameterError(f"--{name}", [problem])
             setattr(arguments, name, line.rstrip("\r\n"))
 
@@ -268,7 +273,7 @@ _reward.__name__ = "reward"
 
 
 def run_trial(arguments: argparse.Namespace) -> int:
-    """Do one action; 1 where something was found in the file, 2 where a request of several was refused."""
+    """Perform one action; 1 if something was found in the file, 2 if one of several requests was refused."""
     if arguments.action == "create":
         _say(_status(_created(arguments)))
         return DONE
@@ -318,7 +323,7 @@ def _done(arguments: argparse.Namespace) -> int:
 
 
 def _audited(trial: Trial, others: list[str]) -> int:
-    """A line for each kind of test, and one for all; 1 where anything was found."""
+    """One line for each kind of test, and one for all; 1 if anything was found."""
     from adaptinf.trial import Trial
 
     with ExitStack() as open_files:
@@ -352,7 +357,7 @@ def _created(arguments: argparse.Namespace) -> Trial:
 
 @contextmanager
 def _warned() -> Iterator[None]:
-    """Say what is warned of as a command does, without a place in the code."""
+    """Print warnings as a command does, without a location in the code."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", AdaptinfWarning)
         yield
@@ -361,7 +366,7 @@ def _warned() -> Iterator[None]:
 
 
 def _answer(trial: Trial, arguments: argparse.Namespace) -> int:
-    """Answer one request from flags, or those on standard input; 2 where one of the latter was refused."""
+    """Answer one request from flags, or those on standard input; 2 if one of the latter was refused."""
     names = _FIELDS[arguments.action]
     flags = {name: value for name in names if (value := getattr(arguments, name)) is not None}
     if flags:
@@ -388,12 +393,14 @@ def _request(line: str) -> Any:
 
 
 def _one(trial: Trial, names: tuple[str, ...], request: Any) -> dict[str, Any]:
-    """The answer to one request."""
+    """The response to one request."""
     if not isinstance(request, dict) or not set(request) <= set(names):
-        raise ParameterError("a request", [f"it must be a JSON object with {', '.join(names)} and no others"])
+        raise ParameterError(
+            "a request", [f"it must be a JSON object with {', '.join(names)} and nothing else"]
+        )
     missing = [name for name in names if name not in request and name != "context"]
     if missing:
-        raise ParameterError("a request", [f"{name} is needed" for name in missing])
+        raise ParameterError("a request", [f"{name} is required" for name in missing])
     if "reward" not in names:
         return _of_participant(trial, names, request)
     decision, key = request["decision"], request["key"]
@@ -404,7 +411,7 @@ def _one(trial: Trial, names: tuple[str, ...], request: Any) -> dict[str, Any]:
 
 
 def _of_participant(trial: Trial, names: tuple[str, ...], request: Any) -> dict[str, Any]:
-    """The answer to a request about an arm or a participant."""
+    """The response to a request about an arm or a participant."""
     if "context" in names:
         return asdict(trial.assign(request["unit"], request.get("context"), key=request["key"]))
     why = {name: request[name] for name in ("key", "reason", "by")}
@@ -418,5 +425,5 @@ def _status(trial: Trial) -> dict[str, Any]:
 
 
 def _say(answer: Any) -> None:
-    """One line of JSON, at once: whoever reads it may wait for it."""
+    """One line of JSON, flushed immediately, because the reader may wait for it."""
     print(json.dumps(answer), flush=True)

@@ -1,4 +1,4 @@
-"""What every design can do: be run, be replicated, be used step by step, and say what it guarantees."""
+"""What every design can do: be run, replicated, used step by step, and state its guarantee."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from adaptinf.typing import FloatArray, RandomSource
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a design needs of the environments that it is run in.
+    """Requirements of a design for its environments.
 
     Parameters
     ----------
@@ -35,11 +35,11 @@ class Needs:
     min_horizon : int
         Fewest rounds.
     vectors : {"ignored", "needed", "refused", "any"}
-        What becomes of context vectors; with "any" all contexts are taken.
+        Treatment of context vectors; with "any", all contexts are accepted.
     unit_rewards : bool
         Whether rewards must lie in [0, 1].
     takes_delays : bool
-        Whether outcomes may come late.
+        Whether outcomes may arrive late.
 
     Examples
     --------
@@ -65,19 +65,21 @@ def environment_problems(needs: Needs, env: Environment) -> list[str]:
         )
         problems.append(f"the environment must have {span} arms, got {env.n_arms}")
     if needs.vectors == "needed" and not env.dimension:
-        problems.append(f"needs context vectors, as LinearArms has them; {type(env).__name__} has none")
+        problems.append(
+            f"requires context vectors, such as those of LinearArms; {type(env).__name__} has none"
+        )
     if needs.vectors == "refused" and env.dimension:
-        problems.append(f"takes contexts from a finite list; {type(env).__name__} has context vectors")
+        problems.append(f"requires contexts from a finite list; {type(env).__name__} has context vectors")
     low, high = env.reward_range
     if needs.unit_rewards and ((-np.inf < low < 0.0) or (1.0 < high < np.inf)):
         problems.append(
-            f"rewards must lie in [0, 1], those of {type(env).__name__} lie in [{low:g}, {high:g}]: "
-            "rescale them by constants that are fixed beforehand"
+            f"rewards must lie in [0, 1], those of {type(env).__name__} lie in [{low:g}, {high:g}]: rescale "
+            "them by constants fixed in advance"
         )
     if env.delayed and not needs.takes_delays:
         problems.append(
-            f"outcomes come late in {type(env).__name__}, and the design learns from each at once: a "
-            "FunctionDesign learns from what is known"
+            f"outcomes in {type(env).__name__} are delayed, but the design learns from each one "
+            "immediately: use a FunctionDesign, which learns from the outcomes known so far"
         )
     return problems
 
@@ -87,17 +89,17 @@ class Stepwise:
 
     Subclasses say which outcomes may be pending when an arm is chosen: none ("last"), any ("any"), or those
     of a public window ("window"); where context vectors must lie: "any", the unit "ball", the unit "cube"; as
-    which reward an outcome counts that never comes, None where there is no rule for that; and what the stream
-    and the place are that name a node of exact noise, None where there is none, for a reason.
+    which reward an outcome counts that never comes, None if there is no rule for that; and what the stream
+    and the place are that name a node of exact noise, None if there is none, for a reason.
     """
 
     pending: ClassVar[str] = "last"
     domain: ClassVar[str] = "any"
     lost: ClassVar[float | None] = None
     lost_unsaid: ClassVar[float | None] = None
-    """As which reward one counts in trials whose file does not say; None where that never changed."""
+    """As which reward one counts in trials whose file does not say; None if that never changed."""
     nodes: ClassVar[tuple[str, str] | None] = None
-    inexact: ClassVar[str] = "it promises no privacy, or draws its noise only in its own kernels"
+    inexact: ClassVar[str] = "it has no privacy guarantee, or draws its noise only inside its own kernels"
 
     def largest_scale(self, horizon: int, n_arms: int) -> float:
         """Largest scale of a node of exact noise, for rewards of width 1.
@@ -110,7 +112,7 @@ class Stepwise:
         Returns
         -------
         float
-            Infinite where there is no exact noise.
+            Infinite if there is no exact noise.
         """
         return math.inf
 
@@ -168,13 +170,13 @@ class Stepwise:
         per_arm : bool
             Whether each arm has a context vector of its own.
         reward_range : (float, float)
-            Smallest and largest possible reward, declared beforehand.
+            Smallest and largest possible reward, declared in advance.
         window : int, optional
             For private designs whose outcomes come late: the outcome of a round enters after `window` further
             rounds, whenever it comes, and counts as 0 if it is not there then.
         in_time : float, optional
             With `window`: release each arm's successes and failures that were in time as well, when the last
-            window has ended, at so much privacy beside the design's. It must be asked for beforehand, and
+            window has ended, at so much privacy beside the design's. It must be asked for in advance, and
             contexts must have no part in the choice. `ArmMeans.fit("released")` reads them.
         rng : int, SeedSequence, Generator or None
             Source of the coins, and of simulated noise.
@@ -191,7 +193,8 @@ class Stepwise:
         Raises
         ------
         ParameterError
-            Listing everything that does not fit, and for ``noise="release"`` why a design has no exact noise.
+            Listing everything that is inconsistent, and for ``noise="release"`` why a design has no exact
+            noise.
         MissingDependencyError
             If OpenDP is needed and not installed.
         """
@@ -228,7 +231,7 @@ class Design(Recorded, Stepwise, ABC):
         check_fields(self, self._problems)
 
     def _problems(self) -> list[str]:
-        """What is wrong with the parameters beyond the constraints that annotate them."""
+        """Problems with the parameters beyond the constraints that annotate them."""
         return []
 
     @abstractmethod
@@ -293,7 +296,7 @@ class Design(Recorded, Stepwise, ABC):
         return env.arms[int(code)]
 
     def _placed(self, env: Environment) -> Design:
-        """The design with what its guarantee and its log need to know of the environment."""
+        """The design with the information about the environment that its guarantee and its log require."""
         return self
 
     def _environment_problems(self, env: Environment, horizon: int) -> list[str]:
@@ -332,7 +335,7 @@ class Design(Recorded, Stepwise, ABC):
         Raises
         ------
         ParameterError
-            Listing everything that does not fit, before anything is drawn.
+            Listing everything that is inconsistent, before anything is drawn.
         LogValidationError
             If the environment's rewards are such as a frame is refused for: infinite, or of 2**53 and more.
         """
@@ -367,7 +370,7 @@ class Design(Recorded, Stepwise, ABC):
         Raises
         ------
         ParameterError
-            Listing everything that does not fit, before anything is drawn.
+            Listing everything that is inconsistent, before anything is drawn.
         """
         self._check(env, horizon, replications, rng, start)
         placed = self._placed(env)
@@ -398,13 +401,13 @@ class Design(Recorded, Stepwise, ABC):
         rng : int, SeedSequence, Generator or None
             Source of randomness; replicate r depends on (rng, r) alone.
         n_jobs : int
-            Worker processes, -1 for all cores; the numbers are the same for any.
+            Worker processes, -1 for all cores; the results do not depend on it.
         start : int
             First run, a multiple of 64: the result holds runs `start` to `replications`.
         by_rounds : bool, optional
             Loop over every round, with the numbers of `run`. By default only where the design has no exact
             shortcut: over a stretch in which nothing adapts, counts and sums of 0/1 rewards are binomial, so
-            that drawing these has the same distribution; so has Thompson sampling from one draw an arm.
+            drawing these has the same distribution; so has Thompson sampling from one draw per arm.
 
         Returns
         -------
@@ -414,7 +417,7 @@ class Design(Recorded, Stepwise, ABC):
         Raises
         ------
         ParameterError
-            Listing everything that does not fit, before anything is drawn.
+            Listing everything that is inconsistent, before anything is drawn.
         """
         self._check(env, horizon, replications, rng, start, n_jobs, by_rounds)
         looped = not self._has_shortcut(env) if by_rounds is None else by_rounds
@@ -476,7 +479,7 @@ class Design(Recorded, Stepwise, ABC):
         return log_of(self, run, env, horizon, *promised)
 
     def _releases(self, released: FloatArray, env: Environment, horizon: int) -> dict[str, Any] | None:
-        """Columns of the releases; the group is an arm or a context, 0 where there are no contexts."""
+        """Columns of the releases; the group is an arm or a context, 0 if there are no contexts."""
         names = [entry.name for entry in self.release_names]
         groups = env.arms if self.releases_by_arm else env.features or (0,)
         return release_columns(released, names, groups, [entry.mechanism for entry in self.release_names])

@@ -27,7 +27,7 @@ Update: TypeAlias = Annotated[Callable[[Any, Any, int, float], Any] | None, OrNo
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class FunctionDesign(Design):
-    """A design of your own: two functions, in plain Python.
+    """A user-defined design: two functions, in plain Python.
 
     Parameters
     ----------
@@ -55,12 +55,12 @@ class FunctionDesign(Design):
     Notes
     -----
     ``context`` is the label of the round's context; the vector that all arms share, of shape (dimension,), or
-    an array of shape (arms, dimension), which cannot be written to; None where there are none, and where the
+    an array of shape (arms, dimension), which cannot be written to; None if there are none, and where the
     traits say that none are used.
 
-    Randomness comes from ``rng`` alone, a NumPy Generator: the numbers are the same for any `n_jobs`.
+    Randomness comes from ``rng`` alone, a NumPy Generator: the results do not depend on it `n_jobs`.
 
-    Probabilities are logged as exact propensities. Where `choose` names arms, a log has none: estimators that
+    Probabilities are logged as exact propensities. If `choose` names arms, a log has none: estimators that
     divide by propensities refuse it. Return 1 for an arm that is certain.
 
     In environments without contexts the logs say that contexts had no part in the choice.
@@ -186,9 +186,9 @@ class FunctionDesign(Design):
     def _environment_problems(self, env: Environment, horizon: int) -> list[str]:
         problems = super()._environment_problems(env, horizon)
         if self.traits.uses_context == "groups" and not env.features:
-            problems.append(f"needs contexts from a finite list; {type(env).__name__} has none")
+            problems.append(f"requires contexts from a finite list; {type(env).__name__} has none")
         if isinstance(self.choose, _CountRule) and env.n_arms != 2:
-            problems.append(f"a rule by the counts of two arms, and the environment has {env.n_arms}")
+            problems.append(f"the rule uses the counts of two arms, but the environment has {env.n_arms}")
         return problems
 
     def _feedback_rounds(self, run: Run, horizon: int) -> int | None:
@@ -244,7 +244,7 @@ class _CountRule:
             counts = [np.array([number]) for number in (n1, _whole(s1), n0, _whole(s0))]
             answer = np.asarray(self.probability(*counts, n1 + n0 + 1), dtype=np.float64).reshape(-1)
             if answer.shape != (1,):
-                raise ParameterError("of_counts", [f"one probability was asked for, got {answer.size}"])
+                raise ParameterError("of_counts", [f"one probability was expected, got {answer.size}"])
             found = [1.0 - float(answer[0]), float(answer[0])]
             if len(self._known) < 1_000_000:
                 self._known[state] = found

@@ -1,4 +1,4 @@
-"""Mixture: any design, with a share of the rounds assigned uniformly, so that propensities are known."""
+"""Mixture: any design, with a share of the rounds assigned uniformly, so propensities are known."""
 
 from __future__ import annotations
 
@@ -105,12 +105,12 @@ class Mixture(Design):
         """The fewest rounds that the design can do with; it says the rest of an environment itself."""
         return Needs(min_horizon=self.design.needs.min_horizon)
 
-    pending = _own("pending", "Which outcomes may be pending when the design proposes an arm.")
+    pending = _own("pending", "Outcomes that may be pending when the design proposes an arm.")
     domain = _own("domain", "Where the design's context vectors must lie.")
-    lost = _own("lost", "As which reward an outcome counts with the design that never comes.")
-    lost_unsaid = _own("lost_unsaid", "As which reward one counts in trials whose file does not say.")
-    nodes = _own("nodes", "What names a node of the design's exact noise.")
-    inexact = _own("inexact", "Why the design has no exact noise.")
+    lost = _own("lost", "Reward that the design uses for an outcome that never arrives.")
+    lost_unsaid = _own("lost_unsaid", "The same for trials whose file does not state it.")
+    nodes = _own("nodes", "Identifier of a node of the design's exact noise.")
+    inexact = _own("inexact", "Reason why the design has no exact noise.")
 
     def largest_scale(self, horizon: int, n_arms: int) -> float:
         """The design's own: overrides draw none."""

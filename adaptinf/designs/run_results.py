@@ -51,7 +51,7 @@ class Replications:
     outcome_names : tuple of str
         Names of the columns of `outcomes`.
     statuses : tuple of Status
-        What the second axis of `tallies` means; empty where a design has one kind of round.
+        What the second axis of `tallies` means; empty if a design has one kind of round.
     regret : ndarray of shape (replications,)
         Pseudo-regret of each run.
     contextual : bool
@@ -100,7 +100,7 @@ class Replications:
 
     @property
     def means(self) -> FloatArray:
-        """Sample means, of the shape of `pulls`; NaN where an arm was never pulled."""
+        """Sample means, of the shape of `pulls`; NaN if an arm was never pulled."""
         with np.errstate(invalid="ignore"):
             return np.asarray(self.sums / np.where(self.pulls > 0, self.pulls, np.nan), dtype=np.float64)
 
@@ -114,9 +114,9 @@ class Replications:
 
     @property
     def recommended(self) -> IntArray:
-        """Position of the arm that each run named at its end, shape (replications,); -1 where none."""
+        """Position of the arm that each run named at its end, shape (replications,); -1 if none."""
         if "recommended" not in self.outcome_names:
-            raise ParameterError("recommended", ["only best-arm designs name an arm at the end"])
+            raise ParameterError("recommended", ["only best-arm designs recommend an arm at the end"])
         named = self.released["recommended"][:, 0]
         return np.where(np.isnan(named), -1.0, named).astype(np.int64)
 
@@ -146,7 +146,7 @@ class Replications:
         return np.asarray(self.tallies[:, keep].sum(axis=1), dtype=np.float64)
 
 
-_BY_HAND = "arms were removed by hand, which whoever had seen outcomes could choose"
+_BY_HAND = "arms were removed by hand, possibly by someone who had seen outcomes"
 
 
 def log_of(
@@ -194,7 +194,7 @@ def _stopping(design: Any, run: Run, horizon: int) -> str | None:
 
 
 def _releases(design: Any, run: Run, env: Environment, horizon: int) -> dict[str, Any] | None:
-    """Columns of the design's releases, and of in-time sums where there are any."""
+    """Columns of the design's releases, and of in-time sums if there are any."""
     own: dict[str, Any] | None = None
     if run.released.shape[0]:
         own = design._releases(run.released, env, horizon)
@@ -257,7 +257,7 @@ def _released_rounds(design: Any, run: Run) -> int | None:
 
 
 def _last_removal(run: Run) -> int:
-    """Rounds before the last choice of somebody who removed an arm and saw a choice follow; 0 without one."""
+    """Rounds before the last removal of an arm that was followed by a choice; 0 if there is none."""
     rounds = run.record.action.size
     return max((before for _, before in run.removed if before < rounds), default=0)
 

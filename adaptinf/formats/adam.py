@@ -37,27 +37,27 @@ def name_problems(adsl: str, subjects: pd.DataFrame, analysis: str, outcomes: pd
     problems += more
     strangers = [label for label in found if label_key(label) not in set(map(label_key, known))]
     if strangers:
-        problems.append(f"{adsl} lacks subjects that {analysis} has: {examples(strangers)}")
+        problems.append(f"{adsl} lacks subjects that {analysis} contains: {examples(strangers)}")
     spelled: dict[str, Any] = {}
     for label in [*known, *found]:
         other = spelled.setdefault(str(label).strip(), label)
         if label_key(other) != label_key(label) and label not in strangers:
-            problems.append(f"{adsl}: the subjects {other!r} and {label!r} differ by blanks or type alone")
+            problems.append(f"{adsl}: the subjects {other!r} and {label!r} differ only in spaces or type")
     return problems
 
 
 def _names(what: str, frame: pd.DataFrame) -> tuple[list[Any], list[str]]:
     labels = labels_of(frame, SUBJECT)
     wrong = labels.missing | labels.bad | blank_rows(labels)
-    problems = [f"{what}: {SUBJECT} of row {np.flatnonzero(wrong)[0]} names nobody"] if wrong.any() else []
+    problems = [f"{what}: {SUBJECT} is empty in row {np.flatnonzero(wrong)[0]}"] if wrong.any() else []
     return labels.values, problems
 
 
 def flag_problems(adsl: str, subjects: pd.DataFrame, population: str) -> list[str]:
-    """Flags that are neither Y nor N nor missing: nobody can say who is meant."""
+    """Flags that are neither Y nor N nor missing: no one can say who is meant."""
     odd = [flag for flag in subjects[population].tolist() if not _is_flag(flag)]
     listed = ", ".join(dict.fromkeys(f"{flag!r:.40}" for flag in odd[:_SHOWN]))
-    return [f"{adsl}: the flag {population} must be Y, N or empty, and is {listed}"] if odd else []
+    return [f"{adsl}: the flag {population} must be Y, N or empty, but is {listed}"] if odd else []
 
 
 def _is_flag(flag: Any) -> bool:
@@ -91,8 +91,8 @@ def order_values(adsl: str, subjects: pd.DataFrame, keys: Sequence[str]) -> tupl
         if bad.any():
             first = subjects[key].iloc[np.flatnonzero(bad)[0]]
             problems.append(
-                f"{adsl}: {key}, by which subjects are put in order, must hold numbers, times or ISO dates "
-                f"such as {ISO_EXAMPLES}, and has {first!r:.40}; in text, 10 comes before 9"
+                f"{adsl}: {key}, by which subjects are sorted, must contain numbers, times or ISO dates "
+                f"such as {ISO_EXAMPLES}, but has {first!r:.40}; as text, 10 sorts before 9"
             )
     return pd.DataFrame(values, index=subjects.index), problems
 
@@ -132,7 +132,7 @@ def check_subjects(
     findings = Findings()
     names, keys = subjects[SUBJECT], ", ".join(map(str, order))
     repeated = names.duplicated(keep=False).to_numpy()
-    findings.add_rows("repeated-subject", "ADSL has a subject more than once", repeated)
+    findings.add_rows("repeated-subject", "ADSL contains a subject more than once", repeated)
     labels = labels_of(subjects, treatment)
     untreated = labels.missing | labels.bad | blank_rows(labels)
     findings.add_rows("no-treatment", f"no {treatment} for {examples(names[untreated])}", untreated)
@@ -141,7 +141,7 @@ def check_subjects(
     findings.add_rows("no-outcome", f"no record for {examples(names[records == 0])}", records == 0)
     findings.add_rows(
         "several-outcomes",
-        f"several records for {examples(names[records > 1])}: say which with records=",
+        f"several records for {examples(names[records > 1])}: select one with records=",
         records > 1,
     )
     unordered = order.isna().any(axis=1).to_numpy()
@@ -149,7 +149,7 @@ def check_subjects(
     tied = order.duplicated(keep=False).to_numpy() & ~unordered
     findings.add_rows(
         "tied-order",
-        f"subjects share their place in the order ({keys}): add a column that tells them apart",
+        f"subjects share a position in the order ({keys}): add a column that distinguishes them",
         tied,
     )
     findings.raise_if_any(source)
@@ -163,7 +163,7 @@ def tell_deviations(subjects: pd.DataFrame, planned: str, actual: str) -> None:
     other = np.array([one[first] != two[second] for first, second in pairs], dtype=np.bool_)
     if other.any():
         warn(
-            f"{int(other.sum())} of {len(subjects)} subjects got another treatment than planned "
+            f"{int(other.sum())} of {len(subjects)} subjects received a treatment other than planned "
             f"({examples(subjects[SUBJECT][other])}): {actual} differs from {planned}",
             AdaptinfWarning,
             stacklevel=3,
@@ -234,12 +234,12 @@ def read_adam(
     batch : str, optional
         Column of ADSL with the stage of the trial; the stages must follow each other in `order`.
     **options
-        As for `read_log`: ``reward_range``, ``design``, ``guarantee``, ``arms``, ...
+        As in `read_log`: ``reward_range``, ``design``, ``guarantee``, ``arms``, ...
 
     Returns
     -------
     AdaptiveLog
-        One round a subject, ``unit`` being ``USUBJID``.
+        One round per subject, ``unit`` being ``USUBJID``.
 
     Raises
     ------
@@ -247,9 +247,9 @@ def read_adam(
         If files, columns or arguments make no sense, a flag is neither Y nor N nor missing, a subject of
         the analysis data set is absent from ADSL, or names of subjects are blank or differ by blanks alone.
     LogValidationError
-        With all that is found wrong with the subjects, rows being counted in the order of assignment: no
-        treatment, no outcome, several outcomes, no place in the order of its own, no row in the table of
-        propensities; then what `AdaptiveLog` finds.
+        Listing all problems with the subjects, rows being counted in the order of assignment: no treatment,
+        no outcome, several outcomes, no place in the order of its own, no row in the table of propensities;
+        then what `AdaptiveLog` finds.
 
     Warns
     -----
@@ -258,7 +258,7 @@ def read_adam(
 
     Notes
     -----
-    Nobody is dropped: a subject of the population without an outcome is an error, as leaving such subjects
+    No one is dropped: a subject of the population without an outcome is an error, as leaving such subjects
     out would no longer compare like with like. In a CSV, ``USUBJID`` and ``PARAMCD`` are text as it stands
     there: 001 is not 1.
 
@@ -338,7 +338,7 @@ def read_adam(
 def _written(
     path: Path | None, subjects: pd.DataFrame, arms: list[str], covariates: list[str], batch: str | None
 ) -> tuple[pd.DataFrame, list[str], list[Reading]]:
-    """Subjects with labels as a CSV has them, what is wrong with them, and what was kept so."""
+    """Subjects with labels as a CSV has them, problems with them, and what was kept so."""
     if path is None:
         return subjects, [], []
     problems = mixed_problems(path, subjects, covariates)
@@ -379,7 +379,9 @@ def _in_order(
 def _list_problems(keys: list[str], kept: list[str]) -> list[str]:
     problems = [] if keys else ["order must name at least one column of ADSL"]
     taken = [name for name in kept if name in _OWN]
-    return problems + [f"a column of ADSL may not be called {name}, as one of the log is" for name in taken]
+    return problems + [
+        f"a column of ADSL must not be called {name}, a column name of the log" for name in taken
+    ]
 
 
 def _treatment_problems(treatment: str, propensity: Any) -> list[str]:
@@ -387,7 +389,9 @@ def _treatment_problems(treatment: str, propensity: Any) -> list[str]:
     if treatment not in ("planned", "actual"):
         problems.append(f"treatment must be planned or actual, got {treatment!r}")
     if treatment == "actual" and propensity is not None:
-        problems.append("propensities are those of the planned treatment: leave them out, or take it")
+        problems.append(
+            "propensities refer to the planned treatment: omit them, or use the planned treatment"
+        )
     return problems
 
 
@@ -451,7 +455,9 @@ def _strata(subjects: pd.DataFrame, propensity: Any) -> list[str]:
 
 def _looked_up(subjects: pd.DataFrame, table: pd.DataFrame, arms: list[Any]) -> pd.DataFrame:
     keys = [column for column in table if column in subjects]
-    problems = [] if keys else ["the table of propensities shares no column with ADSL to find its rows by"]
+    problems = (
+        [] if keys else ["the table of propensities shares no column with ADSL by which to match its rows"]
+    )
     problems += [] if arms else ["the table of propensities has no columns named after arms"]
     if keys and table.duplicated(keys).any():
         problems.append(

@@ -33,14 +33,14 @@ _LONGEST_NUMBER = 400
 _ROWS_KEPT = 100
 _ABSENT = object()
 _MESSAGES = {
-    "no-object": "a line is no JSON object",
+    "no-object": "a line is not a JSON object",
     "late-outcome": "a line is an outcome without a decision: join outcomes to their decisions first",
     "ambiguous-feature": "an event has two features of the same full name, such as a.b and b in a",
     "no-label": "an event lacks a finite _label_cost",
     "no-actions": "an event lacks c._multi, the list of its actions",
-    "bad-ranking": "a must list every place in c._multi once, counted from 1",
+    "bad-ranking": "a must list every position in c._multi once, counted from 1",
     "bad-skip": "_skipLearn must be true or false",
-    "bad-probabilities": "p must have one probability an action, in [0, 1], summing to 1",
+    "bad-probabilities": "p must have one probability per action, in [0, 1], summing to 1",
     "impossible": "the action that was played has probability 0",
     "other-action": "_label_Action is not the first of a, or _label_probability is not the first of p",
     "bad-pdrop": "pdrop must be a probability below 1",
@@ -62,10 +62,10 @@ class Events:
 
 
 def read_events(path: Path, form: Form) -> Events:
-    """The file's events; one error with everything that is wrong."""
+    """The file's events; one error that lists all problems."""
     lines = list(numbered_lines(path, "read_dsjson"))
     if not lines:
-        raise ParameterError("read_dsjson", [f"{path} has no events"])
+        raise ParameterError("read_dsjson", [f"{path} contains no events"])
     judged = [judge(number, line, form) for number, line in lines]
     faults = Faults()
     for row, each in enumerate(judged):
@@ -85,12 +85,12 @@ def read_events(path: Path, form: Form) -> Events:
 def nothing_left(form: Form, absent: int) -> str:
     """Say that no event of a file is read."""
     with_slot = f", and none of the others has slot {form.slot}" if absent else ""
-    return f"has no events but those with _skipLearn{with_slot}"
+    return f"contains only events with _skipLearn{with_slot}"
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What a line holds: an event, and the code of what is wrong with it, with the place."""
+    """What a line holds: an event, and the code of problems with it, with the place."""
 
     event: Any
     code: str = ""
@@ -100,7 +100,7 @@ class Judged:
 
 
 def judge(number: int, line: str, form: Form) -> Judged:
-    """An event of a line with text in it, and what is wrong with it."""
+    """An event of a line with text in it, and problems with it."""
     try:
         event = _parsed(line)
     except (ValueError, RecursionError) as error:
@@ -119,7 +119,7 @@ def judge(number: int, line: str, form: Form) -> Judged:
 
 
 class Faults:
-    """Rows by what is wrong with them: how many, the first of them, and where the first is."""
+    """Rows by problems with them: how many, the first of them, and where the first is."""
 
     def __init__(self, messages: Mapping[str, str] | None = None) -> None:
         self._messages = {**_MESSAGES, **(messages or {})}
@@ -128,7 +128,7 @@ class Faults:
         self._totals: Counter[str] = Counter()
 
     def add(self, row: int, code: str, told: str) -> None:
-        """Count a row with a fault; none where the code is empty."""
+        """Count a row with a fault; none if the code is empty."""
         if not code:
             return
         self._told.setdefault(code, told)
@@ -137,7 +137,7 @@ class Faults:
             self._rows.setdefault(code, []).append(row)
 
     def problems(self) -> list[Problem]:
-        """One a fault, in the order of their first rows."""
+        """One per fault, in the order of their first rows."""
         return [
             Problem(code, f"{self._messages[code]} ({told})", tuple(self._rows[code]), self._totals[code])
             for code, told in self._told.items()
@@ -145,11 +145,11 @@ class Faults:
 
 
 def changing_rates(dropped: set[float]) -> list[Problem]:
-    """Say that events were left out at changing rates."""
+    """Say that events were omitted at changing rates."""
     if len(dropped) < 2:
         return []
     rates = ", ".join(map(str, sorted(dropped)))
-    return [Problem("changing-pdrop", f"events were left out at different rates (pdrop is {rates})")]
+    return [Problem("changing-pdrop", f"events were dropped at different rates (pdrop is {rates})")]
 
 
 def _where(number: int, event: Any, trouble: _Trouble) -> str:
@@ -184,7 +184,7 @@ def _parsed(line: str) -> Any:
         raise ValueError(f"it is nested more than {_DEEPEST} levels deep")
     value = json.loads(line, object_pairs_hook=_once, parse_constant=_no_constant, parse_int=_whole)
     if "\\u" in line:
-        json.dumps(value, ensure_ascii=False).encode()  # halves of characters are no text
+        json.dumps(value, ensure_ascii=False).encode()  # halves of characters are not text
     return value
 
 
@@ -200,7 +200,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the key {twice!r:.60} is there twice")
+        raise ValueError(f"the key {twice!r:.60} occurs twice")
     return found
 
 
@@ -213,14 +213,14 @@ def _whole(digits: str) -> int | float:
 
 
 class _Trouble(NamedTuple):
-    """What is wrong with an event, and the field that shows it."""
+    """Problems with an event, and the field that shows it."""
 
     code: str
     field: str = ""
 
 
 def _trouble(event: Any) -> _Trouble | None:
-    """What is wrong with an event; None for a sound one."""
+    """Problems with an event; None for a sound one."""
     if not isinstance(event, dict):
         return _Trouble("no-object")
     if event.get("_skipLearn", False) is not False:
@@ -240,7 +240,7 @@ def _trouble(event: Any) -> _Trouble | None:
 
 
 def _choice_trouble(event: dict[str, Any], count: int) -> _Trouble | None:
-    """What is wrong with the ranking of so many actions and its probabilities."""
+    """Problems with the ranking of so many actions and its probabilities."""
     ranking, chances = event.get("a"), event.get("p")
     if not isinstance(ranking, list) or not all(type(place) is int for place in ranking):
         return _Trouble("bad-ranking", "a")
@@ -265,8 +265,10 @@ def _ambiguous(features: dict[str, Any]) -> bool:
     return len(set(names)) < len(names)
 
 
-UNNAMED_ACTION = "each action needs a name or number of its own in the feature"
-OTHER_ACTIONS = "the event offers other actions than the first one; estimates need one set of arms throughout"
+UNNAMED_ACTION = "each action needs its own name or number in the feature"
+OTHER_ACTIONS = (
+    "the event offers other actions than the first one; estimates require one set of arms throughout"
+)
 _SHOWN = 20
 
 
@@ -312,36 +314,35 @@ def read_dsjson(
     ParameterError
         If the file cannot be read as UTF-8 text or a feature is unknown.
     LogValidationError
-        With all that is found wrong with the lines (row 0 is the first line with text in it): no JSON
-        object (a key that is there twice, NaN, which JSON does not have, and nesting beyond 100 levels
-        included), no label, lists of actions and probabilities that do not match, a logged action that is
-        not the first of the list or whose probability differs, other actions than in the first event, or
-        events that a throttle left out at changing rates.
+        Listing all problems with the lines (row 0 is the first line with text in it): no JSON object (a key
+        that is there twice, NaN, which JSON does not have, and nesting beyond 100 levels included), no label,
+        lists of actions and probabilities that do not match, a logged action that is not the first of the
+        list or whose probability differs, other actions than in the first event, or events that a throttle
+        left out at changing rates.
 
     Notes
     -----
-    An event lists its actions in the order in which the policy ranked them (``a``, places in ``_multi``
-    counted from 1), their probabilities in the same order (``p``), and the one that was played first. A line
-    that holds a late outcome without a decision is refused: join outcomes to their decisions beforehand.
-    Files in which ``a`` is no ranking, such as those of Vowpal Wabbit's own simulator, are refused unless
-    ``played="label"`` says how they are read; ``_label_probability`` must then be that action's entry of
-    ``p``.
+    An event lists its actions in the policy's ranking order (``a``, places in ``_multi`` counted from 1),
+    their probabilities in the same order (``p``), and the one that was played first. A line that contains a
+    late outcome without a decision is refused: join outcomes to their decisions first. Files in which ``a``
+    is not a ranking, such as those of Vowpal Wabbit's own simulator, are refused unless ``played="label"``
+    defines how they are read; ``_label_probability`` must then be that action's entry of ``p``.
 
-    Slots make logs of their own, not rows of one: the slots of an event are filled before any of their
-    outcomes is known, each without the actions that earlier slots took, so that two rows of an event would
-    not be two rounds. Actions that a slot could not take in an event have propensity 0 there; those that it
-    could never take are no arms. For a later slot the log has ``'context_free': False`` where earlier choices
-    changed. Slates, which have one cost for the choices of all slots together, are refused.
+    Slots form separate logs, not rows of one: the slots of an event are filled before any of their outcomes
+    is known, each without the actions taken by earlier slots, so two rows of an event would not be two
+    rounds. Actions that a slot could not take in an event have propensity 0 there; actions that it could
+    never take are not arms. For a later slot, the log has ``'context_free': False`` if earlier choices
+    varied. Slates, which have one cost for the choices of all slots together, are refused.
 
     Events with ``"_skipLearn": true`` are dropped, as Vowpal Wabbit drops them, and counted in
     ``log.report``.
 
-    A policy may have looked at features that are no contexts of the log: lists, those that some events lack
-    or that `context` leaves out, and those of actions. Where such features change from event to event the
-    log has ``'context_free': False``, so that no estimator takes the arms' rounds to be comparable mixes.
+    A policy may have used features that are not contexts of the log: lists, those that some events lack or
+    that `context` omits, and those of actions. If such features vary between events, the log has
+    ``'context_free': False``, so no estimator treats the arms' rounds as comparable mixes.
 
-    ``pdrop``, the probability with which a client left out events, must be the same throughout: thinning that
-    is unrelated to the outcome and constant leaves every estimate valid, other thinning does not.
+    ``pdrop``, the probability with which a client dropped events, must be constant: constant thinning that is
+    unrelated to the outcome leaves every estimate valid, other thinning does not.
 
     References
     ----------
@@ -382,7 +383,7 @@ def read_dsjson(
 
 
 def _readings(events: Events, log: AdaptiveLog) -> list[Reading]:
-    """What was dropped, and which features are no contexts of the log."""
+    """What was dropped, and which features are not contexts of the log."""
     readings = []
     if events.skipped:
         skipped = claims.SKIPPED(skipped=events.skipped, events=events.skipped + log.n_rounds)
@@ -424,7 +425,9 @@ def _log(
     frame["propensity"] = [float(event["p"][0]) for event in events]
     clash = [name for name in kept if name in frame]
     if clash:
-        raise ParameterError("read_dsjson", [f"{path}: shared features may not be called {', '.join(clash)}"])
+        raise ParameterError(
+            "read_dsjson", [f"{path}: shared features must not be called {', '.join(clash)}"]
+        )
     return AdaptiveLog(
         pd.concat([frame, shared], axis=1),
         action="action",
@@ -461,7 +464,7 @@ def _feature_problems(
     action_id: str | None,
     context: Iterable[str] | None,
 ) -> list[str]:
-    """Features that were asked for and that no event has."""
+    """Features that were requested and that no event has."""
     problems = []
     if action_id is not None:
         actions = [action for event in events for action in event["c"]["_multi"] if isinstance(action, dict)]
@@ -474,7 +477,7 @@ def _feature_problems(
 
 
 def unknown_names(holder: str, names: Iterable[str], known: Collection[str]) -> list[str]:
-    """Say which names no action, or no event, has."""
+    """List names that belong to no action or event."""
     unknown = [name for name in names if name not in known]
     what = "feature" if holder == "action" else "shared feature"
     if not unknown:
@@ -484,17 +487,17 @@ def unknown_names(holder: str, names: Iterable[str], known: Collection[str]) -> 
 
 
 def _is_rounded(features: list[dict[str, Any]], name: str) -> bool:
-    """Whether a feature has whole numbers that float64 would round, beside fractions."""
+    """Whether a feature has fractions and whole numbers that float64 would round."""
     values = [found[name] for found in features if name in found]
     large = any(type(value) is int and abs(value) > 2**53 for value in values)
     return large and any(type(value) is float for value in values)
 
 
 def rounded(name: str) -> str:
-    """Say that float64 would round a feature."""
+    """State that float64 would round a feature."""
     return (
-        f"the shared feature {name} has fractions and whole numbers beyond 2**53, which float64 would round: "
-        "correct them, or leave the feature out of context="
+        f"the shared feature {name} has fractions and whole numbers beyond 2**53, which float64 would "
+        "round: correct them, or omit the feature from context="
     )
 
 
@@ -503,7 +506,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def action_labels(actions: list[Any], action_id: str | None) -> list[Any]:
-    """Labels of an event's actions, None where one has no name."""
+    """Labels of an event's actions, None if one has no name."""
     if action_id is None:
         return list(range(1, len(actions) + 1))
     features = [dict(shared_features(action)) if isinstance(action, dict) else {} for action in actions]
@@ -522,7 +525,7 @@ def _table(events: list[dict[str, Any]], names: list[Any], places: list[list[Any
 
 
 def _hides_features(events: list[dict[str, Any]], kept: set[str]) -> bool:
-    """Whether anything that the policy may have seen, and the log does not have, changes between events."""
+    """Whether anything that the policy may have used, and the log lacks, varies between events."""
     first = json.dumps(_hidden(events[0]["c"], kept), sort_keys=True)
     return any(json.dumps(_hidden(event["c"], kept), sort_keys=True) != first for event in events)
 
@@ -540,7 +543,7 @@ def _hidden(features: Mapping[str, Any], kept: set[str], prefix: str = "") -> di
 
 
 def _kept(features: list[dict[str, Any]], context: Iterable[str] | None) -> list[str]:
-    """Names of the context columns: those asked for, or those that every event has."""
+    """Names of the context columns: those requested, or those that every event has."""
     if context is None:
         return [name for name in features[0] if all(name in found for found in features)]
     return [context] if isinstance(context, str) else list(context)

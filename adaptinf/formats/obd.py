@@ -33,7 +33,7 @@ _DESIGNS = {
 def read_open_bandit(
     folder: str | PathLike[str], *, position: int | None = None, affinities: bool = False
 ) -> AdaptiveLog:
-    r"""Read one campaign of the Open Bandit Dataset, or any folder of the same form.
+    r"""Read one campaign of the Open Bandit Dataset, or any folder in the same format.
 
     Parameters
     ----------
@@ -41,35 +41,34 @@ def read_open_bandit(
         Folder of one policy and campaign, such as ``open_bandit_dataset/bts/women``, with ``<campaign>.csv``
         and ``item_context.csv``.
     position : int, optional
-        Take the impressions at this position of the page alone; by default all, with the position as a
-        context.
+        Use only the impressions at this position of the page; by default all, with the position as a context.
     affinities : bool
         Whether to keep the columns of user-item affinities as contexts too.
 
     Returns
     -------
     AdaptiveLog
-        One round an impression, in order of time: arms are the items, the reward is 1 for a click. Contexts
+        One round per impression, in order of time: arms are the items, the reward is 1 for a click. Contexts
         are ``position`` and the hashed ``user_feature_...`` as strings.
 
     Raises
     ------
     ParameterError
-        If files or columns are missing or damaged, timestamps are no times, a click is neither 0 nor 1, an
+        If files or columns are missing or damaged, timestamps are not times, a click is neither 0 nor 1, an
         item was shown that ``item_context.csv`` does not list, or no impression has the position.
     LogValidationError
-        With all that is found wrong with the rows, which are counted from 0 as they stand in the file.
+        Listing all problems with the rows, which are counted from 0 as in the file.
 
     Notes
     -----
-    The propensity is that of the item *at its position*: with all positions in one log it is the probability
-    given the position, which is a context, and an arm's mean is its click rate over the positions as they
-    came. Only the shown item's propensity is in the files.
+    The propensity is that of the item *at its position*: with all positions in one log, it is the probability
+    given the position, which is a context, and an arm's mean is its click rate over the observed positions.
+    The files contain only the shown item's propensity.
 
-    Impressions under ``random`` have the design ``Uniform`` and exact propensities. Those under ``bts`` are
-    of a Thompson sampling policy whose propensities the publishers computed by simulation, so they count as
-    estimated. That policy was trained before the log begins; how far it still learnt from the log's own
-    clicks is not in the files, so the log does not claim that it was fixed.
+    Impressions under ``random`` have the design ``Uniform`` and exact propensities. Those under ``bts`` come
+    from a Thompson sampling policy whose propensities the publishers computed by simulation, so they count as
+    estimated. That policy was trained before the log begins; the files do not state to what extent it
+    continued to learn from the log's own clicks, so the log does not claim that it was fixed.
 
     Items of ``item_context.csv`` that were never shown are arms without rounds.
 
@@ -99,7 +98,7 @@ def read_open_bandit(
         total = len(impressions)
         impressions = impressions[impressions["position"] == position]
         if impressions.empty:
-            raise ParameterError("read_open_bandit", [f"no impression of {path} is at position {position!r}"])
+            raise ParameterError("read_open_bandit", [f"{path} has no impressions at position {position!r}"])
         others = {"others": total - len(impressions), "total": total, "position": position}
         readings.append(Reading("dropped", claims.OTHER_POSITIONS(**others)))
     if not impressions["timestamp"].is_monotonic_increasing:
@@ -167,14 +166,14 @@ def _read(place: Path) -> tuple[pd.DataFrame, Path, list[Label]]:
     ]
     if wrong:
         problems.append(
-            f"{path}: click must be 0 or 1, and is not in {len(wrong)} rows, first in row {wrong[0]}"
+            f"{path}: click must be 0 or 1, but is not in {len(wrong)} rows, the first being row {wrong[0]}"
         )
     refuse("read_open_bandit", problems)
     return impressions.assign(timestamp=times), path, listed.values
 
 
 def _written(path: Path, table: pd.DataFrame, context: list[str]) -> tuple[pd.DataFrame, bool]:
-    """A table whose items and contexts stay as they are written, and whether items are text for it."""
+    """A table whose items and contexts are kept as written, and whether its items are text."""
     refuse("read_open_bandit", merged_problems(path, table, ["item_id"]))
     table, _ = as_written(path, table, context=context)
     table, told = as_written(path, table, ["item_id"])
@@ -192,17 +191,19 @@ def campaign_file(place: Path, subject: str) -> Path:
     named = [path for path in tables if path.stem == place.resolve().name]
     problems = []
     if not folder:
-        problems.append(f"{place} is no folder: name the one of a policy and campaign, such as bts/women")
+        problems.append(
+            f"{place} is not a folder: give the folder of a policy and campaign, such as bts/women"
+        )
     elif len(named or tables) != 1:
-        problems.append(f"{place} must hold <campaign>.csv, has {[path.name for path in tables]}")
+        problems.append(f"{place} must contain <campaign>.csv, but has {[path.name for path in tables]}")
     if folder and not (place / ITEMS).is_file():
-        problems.append(f"{place} must hold {ITEMS}, the list of all items that could be shown")
+        problems.append(f"{place} must contain {ITEMS}, the list of all items that could be shown")
     refuse(subject, problems)
     return (named or tables)[0]
 
 
 def header_problems(path: Path, names: list[Any]) -> list[str]:
-    """Columns that are missing, or there twice."""
+    """Columns that are missing or duplicated."""
     needed = ("item_id",) if path.name == ITEMS else _NEEDED
     missing = [name for name in needed if name not in names]
     problems = [f"{path.name} has no column {', '.join(missing)}"] if missing else []
@@ -211,10 +212,10 @@ def header_problems(path: Path, names: list[Any]) -> list[str]:
 
 
 def _times(path: Path, impressions: pd.DataFrame) -> tuple[Any, list[str]]:
-    """Times of the impressions, and what is wrong with them."""
+    """Times of the impressions, and problems with them."""
     times, bad = read_times(column_of(impressions[["timestamp"]].astype(object), "timestamp"))
     wrong = np.flatnonzero(bad | times.missing)
     if not wrong.size:
         return times.values, []
     said = f"the first in row {wrong[0]}: {impressions['timestamp'].iloc[wrong[0]]!r:.60}"
-    return times.values, [f"{path}: {wrong.size} timestamps are no times in ISO 8601, {said}"]
+    return times.values, [f"{path}: {wrong.size} timestamps are not times in ISO 8601, {said}"]

@@ -41,13 +41,13 @@ from adaptinf.typing import BoolArray
 
 
 class Clock:
-    """Reads times, and remembers one of them."""
+    """Reads times, and caches one of them."""
 
     def __init__(self) -> None:
         self._known: list[Any] = []
 
     def read(self, texts: Sequence[Any]) -> tuple[NDArray[np.datetime64], BoolArray]:
-        """Times in UTC and what is none, or is with a zone or without against those before; (n,) each."""
+        """Times in UTC, which are invalid, and which mix zones with earlier ones; (n,) each."""
         frame = pd.DataFrame({"time": [*self._known, *texts]}, dtype=object)
         times, wrong = read_times(column_of(frame, "time"))
         skipped = len(self._known)
@@ -74,7 +74,7 @@ _KINDS: dict[frozenset[type], pa.DataType] = {
 
 @dataclass(slots=True)
 class Facts:
-    """What holds of all events: arms, features with their types, and whether there are times."""
+    """Facts about all events: arms, features with their types, and whether there are times."""
 
     arms: list[Any] = field(default_factory=list)
     kinds: dict[str, set[type]] = field(default_factory=dict)
@@ -89,7 +89,7 @@ class Facts:
     timed: bool = False
 
     def add(self, event: dict[str, Any], labels: list[Any]) -> None:
-        """Take in a sound event."""
+        """Process a valid event."""
         if not self.events:
             self.arms, self.timed = labels, "Timestamp" in event
         self.events += 1
@@ -108,7 +108,7 @@ class Facts:
 
 
 def survey(source: Path, files: Sequence[Path], action_id: str | None, form: Form) -> Facts:
-    """The first pass; one error with everything that is wrong with the lines."""
+    """The first pass; one error that lists all problems with the lines."""
     facts, row = Facts(), 0
     faults = Faults({"unnamed-action": f"{UNNAMED_ACTION} {action_id!r}", "other-actions": OTHER_ACTIONS})
     for path, number, each in _events(files, form):
@@ -137,7 +137,7 @@ def survey(source: Path, files: Sequence[Path], action_id: str | None, form: For
     if problems:
         raise LogValidationError(problems, str(source))
     if not facts.events:
-        problem = f"{source} {nothing_left(form, facts.absent)}" if row else f"{source} has no events"
+        problem = f"{source} {nothing_left(form, facts.absent)}" if row else f"{source} contains no events"
         raise ParameterError(SUBJECT, [problem])
     if form.slot is not None:
         facts.arms = [arm for arm in facts.arms if arm in facts.able]
@@ -145,7 +145,7 @@ def survey(source: Path, files: Sequence[Path], action_id: str | None, form: For
 
 
 def schema_of(source: Path, facts: Facts, context: Sequence[str] | None) -> pa.Schema:
-    """Columns of the table; an error with everything that cannot be one."""
+    """Columns of the table; an error listing all that are invalid."""
     kept = facts.kept(context)
     arms = [f"propensity_{arm}" for arm in facts.arms]
     problems = unknown_names("event", kept, facts.counts)
@@ -157,11 +157,9 @@ def schema_of(source: Path, facts: Facts, context: Sequence[str] | None) -> pa.S
     for name in kept if not problems else ():
         kind = _kind(facts.kinds[name])
         if name in _COLUMNS or name in arms:
-            problems.append(f"shared features may not be called {name}")
+            problems.append(f"shared features must not be called {name}")
         elif kind is None:
-            problems.append(
-                f"the shared feature {name} has values of several types: leave it out of context="
-            )
+            problems.append(f"the shared feature {name} has values of several types: omit it from context=")
         elif name in facts.large and float in facts.kinds[name]:
             problems.append(rounded(name))
         fields[name] = kind
@@ -223,7 +221,7 @@ def _decision_table(
         return pa.table([pa.array(columns[each.name], each.type) for each in schema], schema=schema)
     except (pa.ArrowException, OverflowError) as error:
         where = f"{batch[0][0]}, lines {batch[0][1]} to {batch[-1][1]}"
-        raise ParameterError(SUBJECT, [f"{where}: Parquet cannot hold a value: {error}"]) from error
+        raise ParameterError(SUBJECT, [f"{where}: Parquet cannot store a value: {error}"]) from error
 
 
 def _times(batch: list[tuple[Path, int, dict[str, Any]]], clock: Clock) -> Any:
@@ -232,7 +230,7 @@ def _times(batch: list[tuple[Path, int, dict[str, Any]]], clock: Clock) -> Any:
     if bad.any():
         path, number, event = batch[int(np.argmax(bad))]
         told = f"{path.name}, line {number}: {event.get('Timestamp')!r:.60}"
-        problem = "Timestamp must be a time in ISO 8601 in every event, with a zone in all or in none"
+        problem = "Timestamp must be a time in ISO 8601 in every event, with a time zone in all or none"
         raise LogValidationError([Problem("bad-time", f"{problem} ({told})")], str(path))
     return values
 
@@ -240,8 +238,8 @@ def _times(batch: list[tuple[Path, int, dict[str, Any]]], clock: Clock) -> Any:
 _IMPRESSIONS = 20_000
 _NUMBERS = ("position", "click", "propensity_score")
 _MESSAGES = {
-    "other-fields": "a row has another number of fields than the header",
-    "bad-time": "timestamp must be a time in ISO 8601, with a zone in all rows or in none",
+    "other-fields": "a row has a different number of fields from the header",
+    "bad-time": "timestamp must be a time in ISO 8601, with a time zone in all rows or none",
     "unknown-item": f"the item is not listed in {ITEMS}, which must list all that could be shown",
     "bad-position": "position must be a whole number",
     "bad-click": "click must be 0 or 1",
@@ -253,7 +251,7 @@ _MESSAGES = {
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A campaign's file, its header, the columns that are kept, and the items by how they are written."""
+    """A campaign's file, its header, the columns that are kept, and the items as written."""
 
     path: Path
     header: list[str]
@@ -262,7 +260,7 @@ class Layout:
 
 
 def layout_of(folder: Path, affinities: bool) -> Layout:
-    """What the files' headers and the list of items say."""
+    """Facts from the files' headers and the list of items."""
     path = campaign_file(folder, SUBJECT)
     header, listed_header = (next(_rows(each), []) for each in (path, folder / ITEMS))
     problems = header_problems(path, header) + header_problems(folder / ITEMS, listed_header)
@@ -282,7 +280,7 @@ def layout_of(folder: Path, affinities: bool) -> Layout:
 
 
 def impression_tables(layout: Layout) -> Iterator[pa.Table]:
-    """Batches of impressions; an error at the end with everything that is wrong, with lines."""
+    """Batches of impressions; an error at the end that lists all problems, with lines."""
     faults, clock, width = Faults(_MESSAGES), Clock(), len(layout.header)
     rows = enumerate(islice(_numbered(layout.path), 1, None))
     while batch := list(islice(rows, _IMPRESSIONS)):
@@ -302,7 +300,7 @@ def impression_tables(layout: Layout) -> Iterator[pa.Table]:
 def _impression_table(
     layout: Layout, rows: list[tuple[int, int, list[str]]], faults: Faults, clock: Clock
 ) -> pa.Table:
-    """Columns of some rows; faults gain what is wrong with them."""
+    """Columns of some rows; problems are added to the faults."""
     fields = zip(*(fields for _, _, fields in rows), strict=True)
     texts = dict(zip(layout.header, fields, strict=True))
 
@@ -336,7 +334,7 @@ def _impression_table(
 
 
 def _numbers(texts: Sequence[str]) -> Any:
-    """Numbers of some texts, NaN where one is none."""
+    """Numbers of some texts, NaN for others."""
     return pd.to_numeric(pd.Series(texts, dtype="str"), errors="coerce").to_numpy(dtype=np.float64)
 
 
@@ -379,9 +377,9 @@ def convert(
     output : path
         Name of the Parquet file.
     action_id, context, played, slot : optional
-        As for `read_dsjson`, of dsjson alone.
+        As in `read_dsjson`, of dsjson alone.
     affinities : bool
-        As for `read_open_bandit`, of such a folder alone.
+        As in `read_open_bandit`, of such a folder alone.
 
     Returns
     -------
@@ -391,18 +389,18 @@ def convert(
     Raises
     ------
     ParameterError
-        If an argument makes no sense, or a file cannot be read.
+        If an argument is invalid, or a file cannot be read.
     LogValidationError
-        With everything that is wrong with the lines: how many there are of each fault, and the file, line and
-        content of the first. Nothing is written then.
+        Listing all problems with the lines: the number of each fault, and the file, line and content of the
+        first. Nothing is then written.
 
     Notes
     -----
     The columns of a dsjson log are ``action``, ``reward`` (minus the cost), ``propensity``,
     ``propensity_<arm>`` of every arm, ``timestamp`` where events have a ``Timestamp``, and the shared
-    features. Events are read twice, first for what holds of all of them. Those of an Open Bandit folder keep
-    their names: ``timestamp``, ``item_id``, ``position``, ``click``, ``propensity_score``, and the hashed
-    features as text. Times with a zone become UTC.
+    features. Events are read twice, the first time for facts about all of them. Those of an Open Bandit
+    folder keep their names: ``timestamp``, ``item_id``, ``position``, ``click``, ``propensity_score``, and
+    the hashed features as text. Times with a zone become UTC.
 
     Examples
     --------
@@ -430,15 +428,15 @@ def convert(
     if target.suffix.lower() not in (".parquet", ".pq"):
         problems.append(f"output must end in .parquet or .pq, got {target.name!r}")
     if bandit and (action_id is not None or context is not None):
-        problems.append("action_id and context are of dsjson: leave them out for an Open Bandit folder")
+        problems.append("action_id and context apply to dsjson: omit them for an Open Bandit folder")
     if bandit and form != Form():
-        problems.append("played and slot are of dsjson: leave them out for an Open Bandit folder")
+        problems.append("played and slot apply to dsjson: omit them for an Open Bandit folder")
     if not bandit and affinities:
-        problems.append(f"affinities are of an Open Bandit folder, with {ITEMS}: {place} is none")
+        problems.append(f"affinities apply to an Open Bandit folder, with {ITEMS}: {place} is not one")
     files = [place] if bandit else _event_files(place)
     problems += [problem for each in files for problem in output_problems(str(target), each)]
     if not files:
-        problems.append(f"{place} holds neither {ITEMS} nor files that end in {', '.join(_EVENTS)}")
+        problems.append(f"{place} contains neither {ITEMS} nor files that end in {', '.join(_EVENTS)}")
     refuse(SUBJECT, problems)
     if bandit:
         layout = layout_of(place, affinities)

@@ -1,8 +1,8 @@
 """SAS transport files of version 5 (XPORT), and other tables that the readers are given as files.
 
-Everything stands on cards of 80 bytes: headers, one description of 140 bytes a variable, then the records one
-behind the other without a mark, and blanks up to the end of the last card. The file does not say how many
-records there are: their number follows from the bytes that are left, all but the blanks at the end.
+Everything is on cards of 80 bytes: headers, one description of 140 bytes per variable, then the records one
+after another without a mark, padded with spaces to the end of the last card. The file does not state the
+number of records: it is inferred from the remaining bytes, excluding the padding at the end.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from adaptinf.typing import FloatArray, IntArray
 
 
 def read_table(subject: str, path: Path, text: Collection[str] = ()) -> pd.DataFrame:
-    """Table of a file by the end of its name; the columns of `text` are text in a CSV whatever they hold."""
+    """Table of a file by its extension; the columns of `text` are text in a CSV whatever they contain."""
     readers: dict[str, Callable[[], pd.DataFrame]] = {
         ".xpt": lambda: read_transport(path),
         ".csv": lambda: read_csv_table(path, text),
@@ -47,18 +47,18 @@ def read_table(subject: str, path: Path, text: Collection[str] = ()) -> pd.DataF
 
 
 def column_of(frame: pd.DataFrame, name: str) -> Column:
-    """Column of a name that is there once."""
+    """Column of a name that occurs once."""
     return read_column(frame, list(frame.columns).index(name))
 
 
 def labels_of(frame: pd.DataFrame, name: str) -> Labels:
-    """Labels of a column of a name that is there once."""
+    """Labels of a column of a name that occurs once."""
     return read_labels(column_of(frame, name))
 
 
 @contextmanager
 def log_of(source: str, rows: IntArray | None = None) -> Iterator[None]:
-    """Name the source in an error of the log; `rows` are the places that rows of the log have in it."""
+    """Name the source in an error of the log; `rows` are the positions of the log's rows in it."""
     try:
         yield
     except LogValidationError as error:
@@ -74,18 +74,18 @@ def _moved(problem: Problem, rows: IntArray) -> Problem:
 
 
 def names_problems(name: str, values: Any) -> list[str]:
-    """Say what is wrong with one name of a column, or several."""
+    """List problems with one or several column names."""
     if isinstance(values, str):
         return []
     if isinstance(values, Collection) and all(isinstance(value, str) for value in values):
         return []
-    return [f"{name} must be a name of a column or a list of them, got {values!r:.60}"]
+    return [f"{name} must be the name of a column or a list of names, got {values!r:.60}"]
 
 
 _CARD = 80
 _HEADER = "HEADER RECORD*******{:<8}HEADER RECORD!!!!!!!"
 _MEMBER = _HEADER.format("MEMBER").encode()
-# Cards before the variables: what stands at the start of each, where anything does.
+# Cards before the variables: what is at the start of each, where anything does.
 _HEADS = ("LIBRARY", "", "", "MEMBER", "DSCRPTR", "", "", "NAMESTR")
 _OTHERS = {
     b"**COMPRESSED**": "of PROC CPORT; write one with the XPORT engine or PROC COPY",
@@ -106,16 +106,16 @@ class _Variable:
 
 
 def read_transport(path: Path) -> pd.DataFrame:
-    """Read the one data set of a transport file; missing numbers are NaN, and blank text is None."""
+    """Read the only data set of a transport file; missing numbers are NaN, and blank text is None."""
     # Raises ValueError where the file is damaged. A record that is blank from its first byte to its last
     # cannot be told from the blanks that fill the last card: where it could be such a filling it is none, and
-    # so a subject without a name is left out.
+    # so a subject without a name is omitted.
     data = path.read_bytes()
     variables, start = _variables(data)
     length = sum(variable.length for variable in variables)
     body = data[start:]
     if at := body.find(_MEMBER) + 1:
-        raise ValueError(f"a second data set begins at byte {start + at - 1}: write one data set a file")
+        raise ValueError(f"a second data set begins at byte {start + at - 1}: write one data set per file")
     count = _record_count(body, length)
     records = np.frombuffer(body, dtype=np.uint8, count=count * length).reshape(count, length)
     columns = {
@@ -128,19 +128,23 @@ def read_transport(path: Path) -> pd.DataFrame:
 
 
 def _record_count(body: bytes, length: int) -> int:
-    """Number of records: all bytes but the blanks that fill the last card."""
+    """Number of records: all bytes except the padding of the last card."""
     if len(body) % _CARD:
-        raise ValueError(f"it ends in the middle of a card of {_CARD} bytes: it was cut, or changed")
+        raise ValueError(
+            f"it ends in the middle of a card of {_CARD} bytes: the file was truncated or changed"
+        )
     content = len(body.rstrip(b" "))
     # The last record may itself end in blanks; the filling is shorter than a card.
     count = max(-(-content // length), -(-(len(body) - _CARD + 1) // length), 0)
     if count * length > len(body):
-        raise ValueError(f"it ends in the middle of record {len(body) // length}: it was cut, or changed")
+        raise ValueError(
+            f"it ends in the middle of record {len(body) // length}: the file was truncated or changed"
+        )
     return count
 
 
 def _variables(data: bytes) -> tuple[list[_Variable], int]:
-    """Descriptions of the variables, and where the records begin."""
+    """Descriptions of the variables, and the position at which the records begin."""
     for mark, what in _OTHERS.items():
         if data.startswith(mark):
             raise ValueError(f"it is a transport file {what}")
@@ -148,7 +152,7 @@ def _variables(data: bytes) -> tuple[list[_Variable], int]:
         _check_card(data, number * _CARD, head)
     size, count = data[3 * _CARD + 74 : 3 * _CARD + 78], data[7 * _CARD + 54 : 7 * _CARD + 58]
     if not (size.isdigit() and int(size) in _SIZES and count.isdigit() and int(count)):
-        raise ValueError("its headers do not say how many variables there are")
+        raise ValueError("its headers do not state the number of variables")
     width, first = int(size), len(_HEADS) * _CARD
     end = first + -(-int(count) * width // _CARD) * _CARD
     _check_card(data, end, "OBS")
@@ -160,7 +164,7 @@ def _variables(data: bytes) -> tuple[list[_Variable], int]:
         position += variable.length
     names = [variable.name for variable in variables]
     if len(set(names)) < len(names):
-        raise ValueError(f"several variables have the same name, of {', '.join(names)}")
+        raise ValueError(f"several variables share a name: {', '.join(names)}")
     return variables, end + _CARD
 
 
@@ -168,7 +172,7 @@ def _check_card(data: bytes, at: int, head: str) -> None:
     expected = _HEADER.format(head).encode() if head else b""
     if len(data) < at + _CARD or not data.startswith(expected, at):
         what = f"the {head} header" if head else "a card of its headers"
-        raise ValueError(f"it is no SAS transport file of version 5: {what} is missing at byte {at}")
+        raise ValueError(f"it is not a SAS transport file of version 5: {what} is missing at byte {at}")
 
 
 def _variable(data: bytes, at: int, position: int, number: int) -> _Variable:
@@ -189,22 +193,24 @@ def _numbers(raw: NDArray[np.uint8], name: str) -> FloatArray:
     special = (fraction == 0) & (head != 0)
     missing = special & np.isin(head, list(_MISSING))
     if wrong := np.flatnonzero(special & ~missing).tolist():
-        raise ValueError(f"{name} of record {wrong[0]} is no number of the format: it was changed")
+        raise ValueError(f"{name} of record {wrong[0]} is not a number of this format: the file was changed")
     exponent = 4 * ((head & 127).astype(np.int64) - 64) - 56
     values = np.ldexp(fraction.astype(np.float64), exponent) * np.where(head & 128, -1.0, 1.0)
     return np.where(missing, np.nan, values)
 
 
 def _texts(raw: NDArray[np.uint8], name: str) -> NDArray[Any]:
-    """Text without the blanks behind it."""
+    """Text without trailing spaces."""
     if wrong := np.flatnonzero((raw == 0).any(axis=1)).tolist():
-        raise ValueError(f"{name} of record {wrong[0]} has a NUL character: it was changed")
+        raise ValueError(f"{name} of record {wrong[0]} has a NUL character: the file was changed")
     texts = np.empty(len(raw), dtype=object)
     for record, value in enumerate(raw.view(f"S{raw.shape[1]}")[:, 0].tolist()):
         try:
             texts[record] = value.decode("utf-8").rstrip(" ") or None
         except UnicodeDecodeError:
-            raise ValueError(f"{name} of record {record} is no UTF-8 text: write the file in UTF-8") from None
+            raise ValueError(
+                f"{name} of record {record} is not UTF-8 text: write the file in UTF-8"
+            ) from None
     return texts
 
 
@@ -212,7 +218,7 @@ _ENDS = re.compile("\r\n|\n|\r")
 
 
 def lines_of(path: Path, subject: str) -> Iterator[str]:
-    """Lines with their ends; only newlines end a line, as JSON text may hold others."""
+    """Lines with their ends; only newlines end a line, because JSON text may contain others."""
     check_regular(path, subject)
     with path.open("rb") as file:
         for number, raw in enumerate(file, 1):

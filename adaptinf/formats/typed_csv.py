@@ -1,4 +1,4 @@
-"""CSV of formats whose columns nobody names: pandas decides their types, and labels stay as written."""
+"""CSV formats whose columns are not named by the user: pandas infers types, and labels stay as written."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _NUMERAL = re.compile(rf"\s*{NUMERAL}\s*", re.ASCII)
 
 
 def read_csv_table(path: Path, text: Collection[str] = ()) -> pd.DataFrame:
-    """The table of a CSV; pandas decides the types of its columns, but for those of `text`.
+    """The table of a CSV; pandas infers the types of its columns, except those of `text`.
 
-    Raises ValueError, with the lines, for bytes that are no UTF-8, NUL characters, quotes that do not close
+    Raises ValueError, with the lines, for bytes that are not UTF-8, NUL characters, quotes that do not close
     and rows of other lengths than the header.
     """
     data = path.read_bytes()
@@ -44,7 +44,7 @@ def read_csv_table(path: Path, text: Collection[str] = ()) -> pd.DataFrame:
 
 
 def mixed_problems(path: Path, frame: pd.DataFrame, context: Iterable[str]) -> list[str]:
-    """Contexts of a CSV that pandas took for text, as a few of their numbers are none or too large."""
+    """Contexts of a CSV that pandas read as text, because a few of their numbers are missing or too large."""
     problems: list[str] = []
     if path.suffix.lower() != ".csv":
         return problems
@@ -63,7 +63,7 @@ def mixed_problems(path: Path, frame: pd.DataFrame, context: Iterable[str]) -> l
             odd = others[0] if others else max(numerals, key=len)
             problems.append(
                 f"{path}: column {name!r} has text among its numbers, or numbers of more than 64 bits, such "
-                f"as {odd!r:.40}, and would be read as labels: correct it, or leave out what is missing"
+                f"as {odd!r:.40}, and would be read as labels: correct it, or leave missing values empty"
             )
     return problems
 
@@ -75,7 +75,7 @@ def as_written(
     context: Collection[str] = (),
     text: Collection[str] = (),
 ) -> tuple[pd.DataFrame, list[str]]:
-    """The columns of a CSV whose labels numbers would not keep as text, and what was kept so."""
+    """The columns of a CSV whose labels would be changed by conversion to numbers, and those kept as text."""
     # Of `labels` all that is spelt otherwise than Python writes the number or truth value (01, 1.50, TRUE);
     # of `context` whole numbers with leading zeros; the columns of `text` in any case.
     if path.suffix.lower() != ".csv" or frame.columns.duplicated().any():
@@ -88,7 +88,7 @@ def as_written(
         spelt = column.dropna().str.strip().unique().tolist()
         codes = [each for each in spelt if CODE.fullmatch(each)]
         odd = [each for each in spelt if not _as_python_writes(each)]
-        if any(isinstance(_value(each), str) for each in spelt):  # blanks and infinities: nobody's labels
+        if any(isinstance(_value(each), str) for each in spelt):  # blanks and infinities: no one's labels
             odd, codes = [], []
         whole = all(each.isdecimal() for each in spelt)
         chosen = {"label": codes or odd, "context": codes if whole else [], "text": spelt}[typed[name]]
@@ -129,7 +129,7 @@ def _not_text(frame: pd.DataFrame, names: Iterable[str]) -> list[str]:
 
 
 def _texts(path: Path, frame: pd.DataFrame, names: Collection[str]) -> dict[str, pd.Series[str]]:
-    """Columns of a CSV as the text that stands there, NaN where nothing does."""
+    """Columns of a CSV as the original text, NaN if there is none."""
     if not names:
         return {}
     places = sorted(list(frame.columns).index(name) for name in names)
@@ -138,7 +138,7 @@ def _texts(path: Path, frame: pd.DataFrame, names: Collection[str]) -> dict[str,
 
 
 def _value(text: str) -> object:
-    """The number or truth value that pandas reads; the text itself where it is none."""
+    """The number or boolean that pandas reads; the text itself if it is neither."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true", bool
     return float(text) if _NUMERAL.fullmatch(text) else text
@@ -152,9 +152,9 @@ def _as_python_writes(text: str) -> bool:
 def _check_characters(data: bytes) -> None:
     if (at := data.find(b"\0")) >= 0:
         number = data.count(b"\n", 0, at) + 1
-        raise ValueError(f"line {number} has a NUL character, which no text has")
+        raise ValueError(f"line {number} has a NUL character, which text files must not contain")
     for number, line in enumerate(io.BytesIO(data), 1):
         try:
             line.decode("utf-8")
         except UnicodeDecodeError as error:
-            raise ValueError(f"line {number} is no UTF-8 text ({error.reason}): save it as UTF-8") from None
+            raise ValueError(f"line {number} is not UTF-8 text ({error.reason}): save it as UTF-8") from None

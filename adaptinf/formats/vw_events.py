@@ -1,4 +1,4 @@
-"""Events of Vowpal Wabbit that are no ranking of one choice: lists in any order, and slots."""
+"""Vowpal Wabbit events that are not rankings of one choice: lists in any order, and slots."""
 
 from __future__ import annotations
 
@@ -12,38 +12,39 @@ from adaptinf.texts import several
 
 MESSAGES = {
     "zero-based": (
-        "a counts the places in c._multi from 0. If _label_Action, counted from 1, is the action that was "
-        'played, pass played="label", which reads a and p in any order. If a begins with the action that was '
-        "played, and p has the probabilities in the same order, then a must count from 1: add 1 to each"
+        "a counts the positions in c._multi from 0. If _label_Action, counted from 1, is the action that "
+        'was played, pass played="label", which reads a and p in any order. If a begins with the action '
+        "that was played, and p has the probabilities in the same order, then a must count from 1: add 1 to "
+        "each"
     ),
     "unranked": (
-        "a must begin with the action that was played, and p must have the probabilities in the same order; "
-        "here _label_Action is another action. If that one, counted from 1, is the action that was played, "
-        'pass played="label", which reads a and p in any order'
+        "a must begin with the action that was played, and p must have the probabilities in the same order, "
+        "but here _label_Action is another action. If that action, counted from 1, was played, pass "
+        'played="label", which reads a and p in any order'
     ),
-    "no-played": 'played="label" needs _label_Action, counted from 1, and _label_probability',
-    "other-label": "the probability in p of the action that was played is not _label_probability",
-    "other-index": "_labelIndex, counted from 0, is another action than _label_Action, counted from 1",
+    "no-played": 'played="label" requires _label_Action, counted from 1, and _label_probability',
+    "other-label": "the probability in p of the action that was played differs from _label_probability",
+    "other-index": "_labelIndex, counted from 0, and _label_Action, counted from 1, are different actions",
     "slots": (
-        "the event has several slots, each with a choice and a cost of its own, and a log has one choice a "
+        "the event has several slots, each with its own choice and cost, but a log has one choice per "
         "round: pass slot=1 for a log of the first slot, slot=2 for one of the second, and so on"
     ),
     "slates": (
-        "slates choose an action for every slot and have one cost for all of them together, so that no "
-        "action has a reward of its own. Write each combination as one action, with the product of the "
-        "slots' probabilities"
+        "slates choose an action for every slot and have one joint cost, so no action has a reward of its "
+        "own. Write each combination as one action, with the product of the slots' probabilities"
     ),
-    "no-slot": "the event has neither c._slots nor _outcomes: leave slot out",
+    "no-slot": "the event has neither c._slots nor _outcomes: omit slot",
     "bad-slot": (
-        "_outcomes must have one entry per slot, with _a, the places in c._multi that the slot could take "
-        "(counted from 0, the action that was played first), _p, their probabilities, and _label_cost"
+        "_outcomes must have one entry per slot, with _a, the positions in c._multi that the slot could "
+        "take (counted from 0, beginning with the action that was played), _p, their probabilities, and "
+        "_label_cost"
     ),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How the choice is written: played is "first" or "label"; slot counts from 1."""
+    """How the choice is recorded: played is "first" or "label"; slot counts from 1."""
 
     played: str = "first"
     slot: int | None = None
@@ -51,7 +52,7 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """An event as a ranking of one choice, or what is wrong with it; absent: it lacks the slot."""
+    """An event as a ranking of one choice, or the problem with it; absent: it lacks the slot."""
 
     event: dict[str, Any]
     code: str = ""
@@ -60,19 +61,19 @@ class Rewritten:
 
 
 def form_problems(form: Form) -> list[str]:
-    """Say what is wrong with the arguments."""
+    """List problems with the arguments."""
     problems = []
     if form.played not in ("first", "label"):
         problems.append(f'played must be "first" or "label", got {form.played!r:.60}')
     if form.slot is not None and not (type(form.slot) is int and form.slot >= 1):
-        problems.append(f"slot must be the place of a slot, counted from 1, got {form.slot!r:.60}")
+        problems.append(f"slot must be the position of a slot, counted from 1, got {form.slot!r:.60}")
     if form.slot is not None and form.played == "label":
-        problems.append('played="label" is of events without slots: leave one of played and slot out')
+        problems.append('played="label" applies to events without slots: omit either played or slot')
     return problems
 
 
 def rewritten(event: dict[str, Any], form: Form) -> Rewritten:
-    """The event as a ranking of one choice; as it stands where it is one, or is checked elsewhere."""
+    """The event as a ranking of one choice; unchanged if it is one, or is checked elsewhere."""
     if not isinstance(event.get("c"), dict):
         return Rewritten(event)
     actions, slots = event["c"].get("_multi"), event["c"].get("_slots")
@@ -95,7 +96,7 @@ def _listed(values: Any) -> TypeGuard[list[Any]]:
 
 
 def _start(event: dict[str, Any]) -> int | None:
-    """Where the places of all actions are counted from; None where they are no list of them."""
+    """Index from which the places of all actions are counted; None if they are not a list of them."""
     places, count = event["a"], len(event["c"]["_multi"])
     if not all(type(place) is int for place in places):
         return None
@@ -122,7 +123,7 @@ def _by_label(event: dict[str, Any]) -> Rewritten:
 
 
 def _explained(event: dict[str, Any]) -> Rewritten:
-    """Say where the form of the event is the one that another argument reads."""
+    """Detect events whose form is the one that another argument reads."""
     start = _start(event)
     other = start == 1 and event["a"][0] != event.get("_label_Action", event["a"][0])
     if start == 0 or (other and not _by_label(event).code):
@@ -137,7 +138,7 @@ def _of_slot(event: dict[str, Any], slot: int | None) -> Rewritten:
     if not isinstance(outcomes, list) or not all(isinstance(outcome, dict) for outcome in outcomes):
         return Rewritten(event, "bad-slot", _content(event, "_outcomes"))
     if not any("_label_cost" in outcome for outcome in outcomes) and "_label_cost" in event:
-        return Rewritten(event, "slates", "_label_cost stands beside _outcomes")
+        return Rewritten(event, "slates", "_label_cost appears together with _outcomes")
     names = event["c"].get("_slots")
     if slot is None:
         ids = [each.get("_id") for each in names if isinstance(each, dict)] if isinstance(names, list) else []
@@ -181,6 +182,6 @@ def finite(value: Any) -> TypeGuard[float]:
 
 
 def _content(event: dict[str, Any], *names: str) -> str:
-    """Fields and what stands in them."""
+    """Fields and their contents."""
     shown = [f"{name} is {json.dumps(event[name])!s:.80}" for name in names or event if name in event]
-    return ", ".join(shown) or f"{names[0]} is not there"
+    return ", ".join(shown) or f"{names[0]} is missing"

@@ -12,18 +12,18 @@ from adaptinf.formats.vw_events import MESSAGES
 from adaptinf.log.validation.frame_columns import Findings
 
 _MESSAGES = {
-    "no-label": "an example has no label action:cost:probability: leave out examples without an outcome",
+    "no-label": "an example has no label action:cost:probability: drop examples without an outcome",
     "several-labels": (
-        "an example has labels of several actions, and a log has one action a round: keep the label of the "
-        "action that was played, with its probability"
+        "an example has labels of several actions, but a log has one action per round: keep the label of "
+        "the action that was played, with its probability"
     ),
     "bad-label": "a label must be action:cost:probability, with a finite cost and a probability in (0, 1]",
-    "cb-eval": "an action to evaluate (--cb_eval) stands before the label: remove it",
+    "cb-eval": "an action to evaluate (--cb_eval) precedes the label: remove it",
     "no-bar": "a line has no |, which begins the features",
     "slots": MESSAGES["slots"].replace("event", "example"),
     "slates": MESSAGES["slates"],
     "no-slot": "the example has no such slot",
-    "continuous": "actions of --cats are on a scale, and estimates need a set of arms",
+    "continuous": "actions of --cats are continuous, but estimates require a finite set of arms",
     "unnamed-action": UNNAMED_ACTION.replace("feature", "namespace"),
     "other-actions": OTHER_ACTIONS.replace("event", "example"),
 }
@@ -31,7 +31,7 @@ _MESSAGES = {
 
 @dataclass(slots=True)
 class Example:
-    """One choice: features by full name, labels of the actions, and what the label says."""
+    """One choice: features by full name, labels of the actions, and the content of the label."""
 
     line: int
     features: dict[str, Any] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Example:
 
 
 def examples_of(lines: list[tuple[int, str]], action_id: str | None, slot: int | None) -> list[Example]:
-    """Choices of numbered lines; one error with everything that is wrong."""
+    """Choices of numbered lines; one error that lists all problems."""
     wide = not _one_line_each(lines)
     faults, examples, broken, last = Faults(_MESSAGES), list[Example](), set[int](), -1
     for number, line in lines:
@@ -67,7 +67,7 @@ def examples_of(lines: list[tuple[int, str]], action_id: str | None, slot: int |
 
 
 def _one_line_each(lines: list[tuple[int, str]]) -> bool:
-    """Whether every line is an example: each has a label, and none a word of examples over several lines."""
+    """Whether every line is an example: each has a label, and no word from multi-line examples."""
     heads = [line.split("|", 1)[0].split() for _, line in lines]
     return (
         all(head and (":" in head[0] or head[0].isdigit() or head[0] == "ca") for head in heads)
@@ -76,7 +76,7 @@ def _one_line_each(lines: list[tuple[int, str]]) -> bool:
 
 
 def _take(example: Example, line: str, action_id: str | None, wide: bool) -> str:
-    """Put what a line says into its example; the code of what is wrong with it."""
+    """Add the content of a line to its example; return the code of any problem."""
     head, bar, body = line.partition("|")
     if not bar:
         return "no-bar"
@@ -109,7 +109,7 @@ def _take(example: Example, line: str, action_id: str | None, wide: bool) -> str
 
 
 def _settle(example: Example, slot: int | None) -> str:
-    """Fill in what was played; the code of what is wrong with the labels."""
+    """Fill in what was played; return the code of any problem with the labels."""
     if example.slots and slot is None:
         return "slots"
     if slot is not None and len(example.slots) < slot:
@@ -145,7 +145,7 @@ def _name(body: str, action_id: str | None, place: int) -> Any:
 
 
 def _features(body: str) -> dict[str, Any]:
-    """Values of features by namespace.feature, 1 where none is written; those of a name are added up."""
+    """Values of features by namespace.feature, 1 if none is written; those of a name are added up."""
     found: dict[str, Any] = {}
     for name, value in _pairs(body):
         found[name] = found[name] + value if isinstance(found.get(name), float) else value

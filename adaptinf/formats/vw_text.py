@@ -39,20 +39,20 @@ def read_vw(
         an action's label is its number (``--cb``), or its place in the example, counted from 1, which is
         right only where every example lists the same actions in the same order.
     context : iterable of str, optional
-        Shared features to keep, such as ``"User.age"``, with 0 where an example lacks one; or what stands
-        before ``=``, such as ``"User.city"`` for ``|User city=Rome``, as labels. By default all that every
-        example has.
+        Shared features to keep, such as ``"User.age"``, with 0 if an example lacks one; or the text before
+        ``=``, such as ``"User.city"`` for ``|User city=Rome``, as labels. By default all that every example
+        has.
     arms : sequence of labels, optional
-        All actions, where ``--cb`` had others than those that were played.
+        All actions, if ``--cb`` had others than those that were played.
     slot : int, optional
-        Slot of a conditional bandit, counted from 1: the log is of its choices alone.
+        Slot of a conditional bandit, counted from 1: the log contains only its choices.
     reward_range : (float, float), optional
         Smallest and largest possible reward, minus the cost.
 
     Returns
     -------
     AdaptiveLog
-        One round an example, in the order of the file. The reward is minus the cost. The propensity is that
+        One round per example, in the order of the file. The reward is minus the cost. The propensity is that
         of the action that was played; those of the other actions are not in such files.
 
     Raises
@@ -60,13 +60,13 @@ def read_vw(
     ParameterError
         If the file cannot be read as UTF-8 text, or a feature is unknown.
     LogValidationError
-        With all that is found wrong with the examples (row 0 is the first): no label, labels of several
-        actions, slates, actions on a scale, or other actions than in the first example.
+        Listing all problems with the examples (row 0 is the first): no label, labels of several actions,
+        slates, actions on a scale, or other actions than in the first example.
 
     Notes
     -----
-    As with `read_dsjson`, the log has ``'context_free': False`` where features that are no contexts of the
-    log change between examples, and a slot is a log of its own. Where a slot's label has the probabilities of
+    As with `read_dsjson`, the log has ``'context_free': False`` where features that are not contexts of the
+    log change between examples, and a slot is a log of its own. If a slot's label has the probabilities of
     several actions, only that of the first, which was played, is read.
 
     References
@@ -91,12 +91,12 @@ def read_vw(
     place = as_path("read_vw", "path", path)
     lines = list(numbered_lines(place, "read_vw"))
     if not lines:
-        raise ParameterError("read_vw", [f"{place} has no examples"])
+        raise ParameterError("read_vw", [f"{place} contains no examples"])
     with log_of(str(place)):
         examples = examples_of(lines, action_id, slot)
         columns = _contexts(examples, names)
         if clash := {"action", "reward", "propensity"} & set(columns):
-            raise ParameterError("read_vw", [f"{place}: features may not be called {', '.join(clash)}"])
+            raise ParameterError("read_vw", [f"{place}: features must not be called {', '.join(clash)}"])
         log = AdaptiveLog(
             pd.DataFrame(
                 {
@@ -118,7 +118,7 @@ def read_vw(
 
 
 def _contexts(examples: list[Example], names: list[str] | None) -> dict[str, list[Any]]:
-    """Columns of the features that were asked for, or that every example has."""
+    """Columns of the features that were requested, or that every example has."""
     labels = [_labels(example) for example in examples]
     known = dict.fromkeys(name for example in examples for name in example.features)
     named = dict.fromkeys(name for found in labels for name in found)
@@ -136,14 +136,14 @@ def _contexts(examples: list[Example], names: list[str] | None) -> dict[str, lis
 
 
 def _labels(example: Example) -> dict[str, str]:
-    """Labels by what stands before ``=``, of those that an example has once."""
+    """Labels by the text before ``=``, among those that occur once in an example."""
     pairs = [name.partition("=")[::2] for name in example.features if "=" in name]
     names = [name for name, _ in pairs]
     return {name: label for name, label in pairs if names.count(name) == 1}
 
 
 def _hides_features(examples: list[Example], kept: set[str]) -> bool:
-    """Whether features that the policy may have seen, and the log does not have, change."""
+    """Whether features that the policy may have used, and the log lacks, vary."""
     seen = [
         (
             sorted(example.hidden),

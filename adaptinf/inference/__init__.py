@@ -1,1 +1,1 @@
-"""Estimates, intervals and tests that are valid for adaptively gathered data."""
+"""Estimates, intervals and tests that are valid for adaptively collected data."""

@@ -19,17 +19,17 @@ from adaptinf.log.validation import LogArrays
 from adaptinf.typing import FloatArray, IntArray
 
 ALARM = 2e-4
-"""One-sided level. Large products count in the error, too, so that heavy tails give no more alarms."""
+"""One-sided level. Large products count in the error, too, so heavy tails give no more alarms."""
 _NEAR = 20
 """Rewards of which a mean is that of an arm there: few enough to follow a drift, and 5% more noise."""
 _LEAST_PAIRS = 50
 _WHOLE, _BLOCKS, _BLOCK = 2**18, 16, 2**14
-"""Rows up to which all are looked at; of longer logs so many blocks, evenly spaced: what doubles events
-seldom does so in one part of a file alone."""
+"""Rows up to which all are examined; of longer logs so many blocks, evenly spaced: what doubles events seldom
+does so in one part of a file alone."""
 
 
 def alike_neighbours(arrays: LogArrays) -> dict[str, float]:
-    """The statistic and its p-value where it is large; empty where it is not, or pairs of a kind are few."""
+    """The statistic and its p-value where it is large; empty if it is not, or pairs of a kind are few."""
     size = len(arrays.action)
     starts, rows = np.zeros(1, dtype=np.int64), size
     if size > _WHOLE:

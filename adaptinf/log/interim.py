@@ -43,24 +43,24 @@ class Interim(LogColumns):
             The last round, counted or timed as in the log's ``round=``; a day counts whole. Times without a
             zone are in UTC where the log's times had zones.
         missing : {"drop", "worst", "best"}, optional
-            What an outcome means that was not known by then: needed where the log has an ``outcome_round=``
+            What an outcome means that was not known by then: required if the log has an ``outcome_round=``
             and there are such outcomes. By default as in the log.
         stopping : {"fixed", "data-chosen", "planned"}, optional
             What decided that the analysis ends there, as for `AdaptiveLog`. By default ``"data-chosen"``: a
             log that is there whole can be cut where it looks best. Say ``"fixed"`` where the date of the
-            analysis was set beforehand, and ``"planned"`` where a stopping rule was.
+            analysis was set in advance, and ``"planned"`` where a stopping rule was.
 
         Returns
         -------
         AdaptiveLog
             The rounds up to there, with all arms. Outcomes that became known later are missing, and releases
-            that were made later are left out. This log does not change.
+            that were made later are omitted. This log does not change.
 
         Raises
         ------
         ParameterError
-            Listing everything that does not fit: if no round had begun, if `missing` is needed, or if the log
-            cannot tell what was known by then, as outcomes were amended or participants erased.
+            Listing everything that is inconsistent: if no round had begun, if `missing` is needed, or if the
+            log cannot tell what was known by then, as outcomes were amended or participants erased.
 
         See Also
         --------
@@ -70,11 +70,12 @@ class Interim(LogColumns):
         -----
         ``log[:n]`` is the log of the first n rounds as it stood when the next one began.
 
-        A guarantee for the whole log holds for its beginning, which is a part of the same outputs, provided
-        that its end depends on rewards only through these outputs. A guarantee for persons counts the rounds
-        that they have in the beginning. The design's record keeps the number of rounds that was planned, by
-        which it chose; what was known only at the end, such as the recommended arm or a reason for stopping,
-        is left out. The numbers of rounds that could move later actions and releases become upper bounds.
+        A guarantee for the whole log contains for its beginning, which is a part of the same outputs,
+        provided that its end depends on rewards only through these outputs. A guarantee for persons counts
+        the rounds that they have in the beginning. The design's record keeps the number of rounds that was
+        planned, by which it chose; what was known only at the end, such as the recommended arm or a reason
+        for stopping, is omitted. The numbers of rounds that could move later actions and releases become
+        upper bounds.
 
         A batch may be cut. Other parts than a beginning are not made, as their arms were chosen by what came
         before: ``rounds=`` of a model restricts it to some rounds.
@@ -94,7 +95,7 @@ class Interim(LogColumns):
         limit = _limit_of(rounds, round)
         if limit is None:
             kind = "a time or a date (2026-03-01T12:00)" if rounds.dtype.kind == "M" else "a finite number"
-            problems.insert(0, f"round must be {kind}, as the log's rounds are, got {shown(round)}")
+            problems.insert(0, f"round must be {kind}, like the log's rounds, got {shown(round)}")
         refuse(subject, problems)
         assert limit is not None
         count = int(np.count_nonzero(limit.holds(rounds)))
@@ -115,8 +116,9 @@ class Interim(LogColumns):
 
 
 _ONLY_BEGINNINGS = (
-    "log[:n] is the log of the first n rounds, and there are no other parts, as earlier rounds moved the "
-    "propensities of later ones: use rounds= of a model for some rounds, and log.frame for rows"
+    "log[:n] is the log of the first n rounds; other slices are not available, because earlier rounds "
+    "affected the propensities of later ones: use rounds= of a model for selected rounds, and log.frame for "
+    "rows"
 )
 
 
@@ -127,9 +129,12 @@ def _slice_end(rounds: object, n_rounds: int) -> int:
     try:
         start, count, _ = rounds.indices(n_rounds)
     except TypeError:
-        problem = "log[:n] takes a number of rounds, and log.until a time or a date"
+        problem = "log[:n] requires a number of rounds, and log.until a time or a date"
         raise ParameterError("AdaptiveLog", [problem]) from None
-    refuse("AdaptiveLog", [_ONLY_BEGINNINGS] if start else [] if count else ["log[:n] must hold a round"])
+    refuse(
+        "AdaptiveLog",
+        [_ONLY_BEGINNINGS] if start else [] if count else ["log[:n] must contain at least one round"],
+    )
     return count
 
 
@@ -145,7 +150,7 @@ class _Limit:
 
 
 def _limit_of(rounds: NDArray[Any], given: Any) -> _Limit | None:
-    """The limit that a user gave, in the kind of the rounds; None where it is of another kind."""
+    """The limit that a user gave, in the kind of the rounds; None if it is of another kind."""
     if rounds.dtype.kind != "M":
         return _Limit(float(given)) if _is_number(given) else None
     if isinstance(given, np.datetime64):
@@ -233,31 +238,30 @@ def _problems(log: Any, count: int, later: int, missing: str | None, stopping: s
     problems = []
     if left_out := told.get(LEFT_OUT):
         problems.append(
-            f"{left_out:,} rounds of participants who were erased are left out, and the log does not say "
-            'which: take trial.log(erased="keep")'
+            f"{left_out:,} rounds of erased participants are omitted, and the log does not record which: "
+            'use trial.log(erased="keep")'
         )
     if amended := told.get(AMENDED):
         problems.append(
-            f"{amended:,} outcomes were amended, and the log does not say when: take log(amended=False), "
-            "which has those that came first"
+            f"{amended:,} outcomes were amended, and the log does not record when: use log(amended=False), "
+            "which has the original values"
         )
     if stopping == "planned" and _by_releases(log) and count < log.n_rounds:
         problems.append(
-            "stopping='planned' would name the design's own rule, by which it ends: say 'fixed' or "
-            "'data-chosen'"
+            "stopping='planned' refers to the design's own stopping rule: use 'fixed' or 'data-chosen'"
         )
     few = "1 outcome was" if later == 1 else f"{later:,} outcomes were"
     if later and missing is None:
         problems.append(
-            f'{few} not known by then: say by log.until(..., missing="drop", "worst" or "best") what that '
-            "means"
+            f'{few} not known by then: set log.until(..., missing="drop", "worst" or "best") to '
+            "define what that means"
         )
     if later and missing in ("worst", "best") and not np.isfinite(log.reward_range or np.nan).all():
-        problems.append(f"missing={missing!r} needs a finite reward_range")
+        problems.append(f"missing={missing!r} requires a finite reward_range")
     if later and log.arrays.observation is not None:
         problems.append(
-            f"{few} not known by then, and observation= has the probabilities that outcomes are observed in "
-            "the end"
+            f"{few} not known by then, and observation= has the probabilities that outcomes are eventually "
+            "observed"
         )
     if later and log.outcomes:
         names = ", ".join(map(repr, log.outcomes))

@@ -36,106 +36,110 @@ if TYPE_CHECKING:
 
 
 class AdaptiveLog(Interim, Publishable):
-    """A log of adaptively gathered data: one row per round, in the order in which the arms were chosen.
+    """A log of adaptively collected data: one row per round, in the order in which the arms were chosen.
 
     Parameters
     ----------
     frame : DataFrame
         A pandas or polars frame with T rows in time order. It is not changed, and its index is ignored: rows
-        are counted from 0. A table of Arrow, DuckDB, Dask or another engine is read whole.
+        are counted from 0. Tables of Arrow, DuckDB, Dask or another engine are loaded completely.
     action : str or list of str
-        Column of the chosen arms: strings, whole numbers, booleans or finite numbers. Labels that read the
-        same or are equal, booleans beside others, and numbers beside text such as ``"1"`` are refused. A list
-        names columns of 0 and 1, one for each arm, whose name is the column's; every row has exactly one 1.
+        Column of the chosen arms: strings, whole numbers, booleans or finite numbers. Labels that look the
+        same or are equal, booleans mixed with other labels, and numbers mixed with text such as ``"1"`` are
+        refused. A list names columns of 0 and 1, one for each arm, which is named after the column; every row
+        has exactly one 1.
     reward : str
         Numeric column of finite rewards; booleans count as 0 and 1.
     propensity : str or float, optional
         Column with the probability of the chosen arm given everything before the choice, in (0, 1], or one
-        number for all rows. By default it is taken from the columns of all arms where there are any.
+        number for all rows. By default it is taken from the columns of all arms, if there are any.
     propensities : mapping of arm to str or float, or str, optional
-        Column with the probability of each arm, chosen or not, in [0, 1], or one number for all rows. A text
-        is a pattern of the columns' names where it has ``{arm}`` for the arm, such as ``"p_{arm}"``; else the
-        name of a column that holds lists, in the order of `arms`, or JSON objects by arm, one that lacks an
-        arm having 0 for it; else what the columns' names begin with. ``"from batches"`` fills in every arm's
-        from `propensity` where it stays within a batch: an arm without rounds there has what the others
-        leave. Rows must sum to 1 within 1e-6, and the chosen arm's entry must equal `propensity` within a
-        millionth of it. By default the columns named ``propensity_<arm>``, where the frame has them; without
-        ``arms=`` such a column also adds an arm that nobody chose. Such columns are refused where none
-        belongs to an arm, except for a single one beside `propensity`.
+        Column with the probability of each arm, chosen or not, in [0, 1], or one number for all rows. A
+        string is a pattern for the columns' names if it contains ``{arm}``, such as ``"p_{arm}"``; otherwise
+        the name of a column that contains lists, in the order of `arms`, or JSON objects by arm, where a
+        missing arm has 0; otherwise the common prefix of the columns' names. ``"from batches"`` fills in
+        every arm's from `propensity` if it is constant within batches: an arm without rounds in a batch
+        receives the remainder. Rows must sum to 1 within 1e-6, and the chosen arm's entry must equal
+        `propensity` within a millionth of it. By default the columns named ``propensity_<arm>``, if the frame
+        has them; without ``arms=`` such a column also adds an arm that was never chosen. Such columns are
+        refused if none belongs to an arm, except for a single one in addition to `propensity`.
     context : str or list of str, optional
         Columns known before the choice: finite numbers, booleans, or strings as labels.
     outcomes : str or list of str, optional
-        Numeric columns of further outcomes, which the arm may have moved, such as the denominator of a ratio.
+        Numeric columns of further outcomes, which the arm may have affected, such as the denominator of a
+        ratio.
     batch : str, optional
-        Column of batches, each of them one stretch of rows: numbers, dates or times, which must increase, or
+        Column of batches, each of which is contiguous: numbers, dates or times, which must increase, or
         labels. They are numbered from 0 in the log.
     unit : str, optional
-        Column that says who took part. Where a unit's arm is drawn once for all of its rounds, the propensity
-        of these rounds is that of the draw, or 1 after the first.
+        Column that identifies the participant. If a unit's arm is drawn once for all of its rounds, the
+        propensity of these rounds is that of the draw, or 1 after the first.
     id : str, optional
-        Column of the names of decisions, by which rows are found again in other tables. One that stands in
-        two rows is refused: with equal rows as a copy, with different outcomes as a join that multiplied
+        Column of decision identifiers, by which rows can be found in other tables. An identifier that occurs
+        in two rows is refused: with equal rows as a copy, with different outcomes as a join that multiplied
         rows.
     round : str, optional
-        Column of round numbers, times or dates that do not go back, also as text in one format (times with a
-        zone become UTC); by default 1, ..., T. Rows with one value stay in their order, which is reported.
+        Column of round numbers, times or dates that do not decrease, also as text in one format (times with a
+        zone become UTC); by default 1, ..., T. Rows with the same value stay in their order, which is
+        reported.
     arms : list of labels, optional
-        All arms in the order you want. By default those chosen or given a propensity column: sorted where
-        they are of one type, by first appearance where not.
+        All arms in the order you want. By default those chosen or given a propensity column: sorted if they
+        are of one type, otherwise by first appearance.
     missing : {"drop", "worst", "best"}, optional
-        What a missing reward means; without it there may be none. ``"drop"``: missing at random given the
-        arm, and the context where there is one. ``"worst"`` and ``"best"``: anything within `reward_range`,
-        so that estimates have two ends; the first, or the second, is the one that leads a table.
+        What a missing reward means; by default none may be missing. ``"drop"``: missing at random given the
+        arm, and the context if there is one. ``"worst"`` and ``"best"``: anything within `reward_range`, so
+        estimates have two bounds; a table shows the lower, or the upper, bound first.
     assigned : str, optional
-        Column of the arms that were assigned, where `action` holds those that were received. Propensities,
-        and all analyses but one (`Contrast.fit` with ``estimand="received"``), are then of the assigned arm.
+        Column of the arms that were assigned, if `action` contains those that were received. Propensities,
+        and all analyses but one (`Contrast.fit` with ``estimand="received"``), then refer to the assigned
+        arm.
     adaptive : bool, optional
-        Whether assignment reacted to outcomes; False (an A/B test) gives the classical analysis.
+        Whether assignment depended on earlier outcomes; False (an A/B test) gives the classical analysis.
     stopping : {"fixed", "data-chosen", "planned"}, optional
-        What decided the number of rounds: it was fixed beforehand; somebody looked at outcomes, as in an A/B
-        test that ends at the first p < .05; or a rule did that was planned. Tables for a fixed number of
-        rounds then say so. By default they assume that it was fixed.
+        What determined the number of rounds: it was fixed in advance; it was chosen after looking at
+        outcomes, as in an A/B test that ends at the first p < .05; or it followed from a planned rule. Tables
+        for a fixed number of rounds then say so. By default they assume that it was fixed.
     reward_range : (float, float), optional
         Smallest and largest possible reward.
     guarantee : PrivacyGuarantee or dict of its fields, optional
-        What is promised: stated, not derived, if it is typed in here.
+        The privacy guarantee: stated, not derived, if it is given here.
     columns : dict, optional
         Further columns by role: ``"phase"``, strings such as learning and estimation; ``"randomised"``,
         booleans: rounds whose arm was drawn with fixed probabilities; ``"observation"``, probabilities, known
-        beforehand, that the rewards are observed, which implies ``missing="drop"``; ``"outcome_round"``, the
+        in advance, that the rewards are observed, which implies ``missing="drop"``; ``"outcome_round"``, the
         round, counted or timed as in `round`, at whose end the outcome became known.
     reading : dict, optional
         How the columns are read: ``"success"``, what counts as 1 in a reward column of two labels, such as
         ``"Y"``, or a dict of the number of every label; ``"date_format"``, the format of dates in `round` and
-        `batch` that are text, as for `datetime.datetime.strptime`, needed where nothing tells the month from
-        the day, as in 03/04/2020; ``"sort"``, True to put the rows in the order of `round`, or of `batch`
-        where there is no `round`, for files that are stored newest first: arrays by round that a model is
-        given are then in that order; ``"timezone"``, the name of a zone of the IANA database, such as
-        ``"Europe/Berlin"``, by whose clock times without a zone were written, so that they become UTC;
+        `batch` that are text, as for `datetime.datetime.strptime`, required if nothing tells the month from
+        the day, as in 03/04/2020; ``"sort"``, True to put the rows in the order of `round`, or of `batch` if
+        there is no `round`, for files that are stored newest first: arrays by round that a model is given are
+        then in that order; ``"timezone"``, the name of a zone of the IANA database, such as
+        ``"Europe/Berlin"``, by whose clock times without a zone were written, so they become UTC;
         ``"every"``, ``"hour"``, ``"day"``, ``"week"`` or ``"month"``, to make batches of the times in `batch`
         (or `round`), cut by the clock of that zone, or else in UTC where they have a zone and as they are
         written where not; ``"round_propensities"``, True to renormalise rows of propensities that miss 1 by
-        no more than the rounding that their digits show; ``"missing_values"``, a list of texts that mean
-        that there is no value.
+        no more than the rounding that their digits show; ``"missing_values"``, a list of texts that mean that
+        there is no value.
     about : dict, optional
         What else is known of the collection:
 
-        - ``"design"``: what gathered the log, a design of the library or of your own, its `DesignRecord`, or
-          a name. A name alone decides nothing: rewards and contexts may then have moved the choice.
-        - ``"context_free"``: whether contexts had no part in the choice of arms, those in the log and any
-          others. Say False where they had one although the log does not have them. By default they may have
-          had one where the log has contexts and does not name a design that ignores them.
-        - ``"propensity_status"``: how the propensities are known, ``"exact"`` (the default where there are
-          any), ``"estimated"`` or ``"absent"``.
+        - ``"design"``: the design that collected the log, from the library or user-defined, its
+          `DesignRecord`, or a name. A name alone decides nothing: rewards and contexts may then have moved
+          the choice.
+        - ``"context_free"``: whether contexts did not affect the choice of arms, those in the log and any
+          others. Set it to False if they did, even if the log does not contain them. By default they may have
+          done so if the log has contexts and does not name a design that ignores them.
+        - ``"propensity_status"``: how the propensities are known, ``"exact"`` (the default if there are any),
+          ``"estimated"`` or ``"absent"``.
         - ``"feedback_rounds"`` and ``"released_rounds"``: number of rounds whose reward can change a later
           action, or a release too; unknown by default.
-        - ``"rounds_per_unit"``: most rounds that a unit could have, fixed beforehand: `person_guarantee` is
-          for so many.
-        - ``"recommended"``: the arm that a best-arm design named.
-        - ``"reward_guarantee"``: what is promised for one round's rewards, by default what `guarantee`
-          implies.
+        - ``"rounds_per_unit"``: maximum number of rounds of a unit, fixed in advance: `person_guarantee`
+          refers to this number.
+        - ``"recommended"``: the arm that a best-arm design recommended.
+        - ``"reward_guarantee"``: the guarantee for one round's rewards, by default what `guarantee` implies.
         - ``"noise"``: backend of the privacy noise, ``"simulation"`` or ``"release"``.
-        - ``"releases"``: the private releases, a frame of the columns round, name, group, value, mechanism
+        - ``"releases"``: the private releases, a frame with the columns round, name, group, value, mechanism
           and scale.
 
     Attributes
@@ -143,11 +147,11 @@ class AdaptiveLog(Interim, Publishable):
     arrays : LogArrays
         The columns as NumPy arrays.
     report : LogReport
-        What was read: rounds, arms, outcomes, and what was put in order, converted or dropped.
+        What was read: rounds, arms, outcomes, and what was sorted, converted or dropped.
     arms : tuple of labels
         All arms; ``arrays.action`` holds positions in it.
     units, ids : ndarray, shape (T,), or None
-        What `unit` and `id` name.
+        Values of `unit` and `id`.
     phases : tuple of str
         Phases by first appearance; ``arrays.phase`` holds positions in it.
     reward_range, propensity_status, guarantee, reward_guarantee, design, noise, feedback_rounds, \
@@ -157,14 +161,14 @@ class AdaptiveLog(Interim, Publishable):
     Raises
     ------
     LogValidationError
-        With all that is found wrong with the frame, with the rows, and with the arguments. Nothing is
-        dropped, filled or converted unless it is asked for: a missing value, a number stored as text or a
-        whole number beyond 2**53 is a problem of its own.
+        Listing all problems with the frame, with the rows, and with the arguments. Nothing is dropped, filled
+        or converted unless requested: a missing value, a number stored as text or a whole number beyond 2**53
+        is a separate problem.
 
     Notes
     -----
-    Whether a propensity really is the probability with which the design chose cannot be seen from a log. It
-    has to be the design's own number, not a model fitted afterwards (``"propensity_status": "estimated"``).
+    A log does not show whether a propensity really is the probability with which the design chose. It must be
+    the design's own number, not one from a model fitted afterwards (``"propensity_status": "estimated"``).
 
     Examples
     --------
@@ -261,7 +265,7 @@ class AdaptiveLog(Interim, Publishable):
         stopping: str | None = None,
         missing: str | None = None,
     ) -> AdaptiveLog:
-        """Log from arrays that are known to be right: nothing is checked and nothing is copied.
+        """Log from arrays that are known to be valid: nothing is checked and nothing is copied.
 
         Parameters
         ----------
@@ -360,16 +364,16 @@ class AdaptiveLog(Interim, Publishable):
         Raises
         ------
         ParameterError
-            If the name ends otherwise, or the log holds something that a file cannot.
+            If the name ends otherwise, or the log contains something that a file cannot store.
         LogValidationError
-            If the log is not one that a user's frame could make, so that it would be refused when it is read.
+            If the log could not have been made from a user's frame, so it would be refused on reading.
         FileError
-            If the file cannot be written; one that is there stays as it is.
+            If the file cannot be written; an existing file is left unchanged.
 
         Notes
         -----
-        The log of a trial, and one that was read from a file which only its owner may read, is written as
-        such a file (mode 0600) whatever the umask is, also over one that was more open.
+        The log of a trial, and one read from a file that only its owner may read, is written as such a file
+        (mode 0600) whatever the umask is, even over one with more permissions.
         """
         write_file(path, self._stored(), "parquet", self.owner_only)
 
@@ -384,16 +388,16 @@ class AdaptiveLog(Interim, Publishable):
         Raises
         ------
         ParameterError
-            If the name ends otherwise, or the log holds something that a file cannot.
+            If the name ends otherwise, or the log contains something that a file cannot store.
         LogValidationError
-            If the log is not one that a user's frame could make, so that it would be refused when it is read.
+            If the log could not have been made from a user's frame, so it would be refused on reading.
         FileError
-            If the file cannot be written; one that is there stays as it is.
+            If the file cannot be written; an existing file is left unchanged.
 
         Notes
         -----
-        The log of a trial, and one that was read from a file which only its owner may read, is written as
-        such a file (mode 0600) whatever the umask is, also over one that was more open.
+        The log of a trial, and one read from a file that only its owner may read, is written as such a file
+        (mode 0600) whatever the umask is, even over one with more permissions.
         """
         write_file(path, self._stored(), "csv", self.owner_only)
 
@@ -405,7 +409,7 @@ class AdaptiveLog(Interim, Publishable):
         ax : Axes, optional
             Where to draw; by default a new figure.
         **options
-            As for `plots.allocation`.
+            As in `plots.allocation`.
 
         Returns
         -------
@@ -416,7 +420,7 @@ class AdaptiveLog(Interim, Publishable):
         MissingDependencyError
             If matplotlib is not installed.
         ParameterError
-            Listing everything that does not fit.
+            Listing everything that is inconsistent.
 
         Examples
         --------
@@ -428,7 +432,7 @@ class AdaptiveLog(Interim, Publishable):
         return drawn("allocation", self, ax, options)
 
     def equals(self, other: AdaptiveLog) -> bool:
-        """Whether two logs hold the same columns, metadata and releases; NaN equals NaN."""
+        """Whether two logs have the same columns, metadata and releases; NaN equals NaN."""
         mine, theirs = self._stored(), other._stored()
         return (
             encode(mine.metadata) == encode(theirs.metadata)

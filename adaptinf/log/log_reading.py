@@ -31,7 +31,7 @@ _USES: dict[str, Use] = {
     **dict.fromkeys(("batch", "round", "outcome_round"), "order"),
     "randomised": "flag",
 }
-"""What the columns of single roles are for."""
+"""Descriptions of the columns of single roles."""
 
 
 def read_log(path: Any, **options: Any) -> Any:
@@ -46,11 +46,11 @@ def read_log(path: Any, **options: Any) -> Any:
         list of files, in its order; ``"-"``, standard input; bytes or a stream of them; or a frame of pandas,
         Polars, Arrow, DuckDB, Dask.
     **options
-        For what adaptinf did not write: the arguments of `AdaptiveLog`, such as ``action="arm"``. What
-        stands in its `columns`, `reading` and `about` may stand alone here, such as ``sort=True``; and for
-        text ``sep``, one character between fields, ``decimal``, ``"."`` or ``","``, ``encoding``, such as
-        ``"cp1252"``, all found out by default, and ``missing_values``, the texts that mean in every column
-        that there is no value.
+        For what adaptinf did not write: the arguments of `AdaptiveLog`, such as ``action="arm"``. The keys of
+        its `columns`, `reading` and `about` may be used directly here, such as ``sort=True``; and for text
+        ``sep``, one character between fields, ``decimal``, ``"."`` or ``","``, ``encoding``, such as
+        ``"cp1252"``, all detected by default, and ``missing_values``, the texts that represent missing values
+        in every column.
 
     Returns
     -------
@@ -62,7 +62,7 @@ def read_log(path: Any, **options: Any) -> Any:
     FileNotFoundError
         If there is no such file.
     FileError
-        If the system does not let it be read.
+        If the system does not allow it to be read.
     ParameterError
         If the file is damaged, too large, of another version of the format, can be read in two ways, or needs
         other options.
@@ -71,13 +71,13 @@ def read_log(path: Any, **options: Any) -> Any:
 
     Notes
     -----
-    A file that adaptinf wrote has a digest of everything that it holds, and goes through the checks of a
-    user's frame when it is read. A file of `PublicLog.to_parquet` is a public part again.
+    A file written by adaptinf has a digest of its entire content, and undergoes the checks of a user's frame
+    on reading. A file of `PublicLog.to_parquet` is a public part again.
 
-    In text from elsewhere columns get their types by what they are for. In columns of labels only empty text
-    is a missing value, and text such as ``NA`` in columns of numbers. Labels stay as they are written: in a
-    column of arms or units that holds 01 or 1.50, and in a context of whole numbers that holds 01234,
-    everything is text. How a text was divided and decoded stands in the log's report.
+    In text from elsewhere, columns are converted according to their roles. In columns of labels only empty
+    text is a missing value, and text such as ``NA`` in columns of numbers. Labels are kept as written: in a
+    column of arms or units that contains 01 or 1.50, and in a context of whole numbers that contains 01234,
+    everything is text. How a text was divided and decoded is stated in the log's report.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def open_source(
             return parquet_source(own, f"file {path.name}", str(path), path, dialect, "read_log")
         if isinstance(own, (RestoredLog, StoredPublic)):
             given = [*options, *dialect.said]
-            problem = f"{path} says itself what its columns are; leave out {', '.join(map(spelt, given))}"
+            problem = f"{path} already states what its columns are; omit {', '.join(map(spelt, given))}"
             refuse("read_log", [problem] if given else [])
             return own
     return read_table(source, dialect, named_columns(options))
@@ -192,7 +192,7 @@ def uses_of(options: Mapping[str, Any], columns: Collection[Any] | None) -> dict
 
 
 def _is_propensity(name: str, propensities: Any) -> bool:
-    """Whether a column holds the propensity of an arm, as far as names tell."""
+    """Whether a column contains the propensity of an arm, as far as names tell."""
     if isinstance(propensities, Mapping):
         return name in [column for column in propensities.values() if isinstance(column, str)]
     pattern = propensities if isinstance(propensities, str) else "propensity_{arm}"
@@ -203,7 +203,7 @@ def _is_propensity(name: str, propensities: Any) -> bool:
 
 
 def _listed(given: Any) -> list[str]:
-    """Names of columns as far as they are some; the log says what is wrong with others."""
+    """Names of columns as far as they are some; the log reports problems with others."""
     names = [given] if isinstance(given, str) else given
     return [name for name in names if isinstance(name, str)] if isinstance(names, (list, tuple)) else []
 

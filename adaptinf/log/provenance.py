@@ -20,7 +20,7 @@ from adaptinf.markup import described
 from adaptinf.typing import FloatArray, IntArray
 
 SOURCES = ("design", "stated")
-"""Who vouches for a guarantee: the design that computed it, or whoever made the log."""
+"""Who vouches for a guarantee: the design that computed it, or anyone who made the log."""
 
 
 class Promises:
@@ -45,7 +45,7 @@ class Promises:
     stopping: str | None
     """What chose the number of rounds, where that was stated: one of `STOPPINGS`."""
     missing: str | None
-    """What a missing reward means: ``"drop"``, ``"worst"``, ``"best"``, or None where there may be none."""
+    """What a missing reward means: ``"drop"``, ``"worst"``, ``"best"``, or None if there may be none."""
     units: NDArray[Any] | None
     omitted: int = 0
     """Rounds that a part of a log leaves out."""
@@ -61,7 +61,7 @@ class Promises:
 
     @property
     def unpromised(self) -> tuple[str, ...]:
-        """Why the log has no guarantee although its design has one; empty where that is not so."""
+        """Why the log has no guarantee although its design has one; empty if that is not so."""
         told = [] if self.design is None else self.design.parameters.get(UNPROMISED, [])
         return tuple(map(str, told)) if isinstance(told, (list, tuple)) else (str(told),)
 
@@ -92,7 +92,7 @@ class Promises:
         return made  # type: ignore[no-any-return]
 
     def stopped_by(self, reason: str) -> Self:
-        """The same log of a trial that somebody ended before its rounds were used up, and why they did."""
+        """The same log for a trial that was ended before its horizon, with the reason."""
         made: Any = copy(self.stating("data-chosen"))
         record = self.design or DesignRecord("unknown")
         made.design = replace(record, parameters={**record.parameters, STOP_REASON: reason})
@@ -101,7 +101,7 @@ class Promises:
 
     @property
     def stopping_told(self) -> tuple[str, ...]:
-        """A line about how the number of rounds was decided, in print; none where that was not stated."""
+        """A line about how the number of rounds was decided, in print; none if that was not stated."""
         return () if self.stopping is None else (f"  stopping: {Stopping.of(self).told}",)
 
     @property
@@ -109,7 +109,8 @@ class Promises:
         """What a person is promised, with all of their rounds; None without `unit` and several rounds.
 
         For `rounds_per_unit` rounds where these were declared. Otherwise for the most rounds that any unit of
-        the log has, which is a fact about the data: whoever is not to learn it has to be told a cap instead.
+        the log has, which is a fact about the data: anyone who is not to learn it has to be told a cap
+        instead.
         """
         return self._of_persons(self.guarantee)
 

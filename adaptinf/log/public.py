@@ -48,7 +48,7 @@ class Part:
 
 
 class _Facts:
-    """What claims ask of the guarantee, of what the design states, and of one part by its name."""
+    """Facts that claims use about the guarantee, of what the design states, and of one part by its name."""
 
     always = True
 
@@ -148,7 +148,7 @@ def stated_outputs(log: LogColumns | PublicLog) -> Outputs | None:
 
 
 def not_covered(log: LogColumns, names: Iterable[str]) -> dict[str, str]:
-    """Columns of a private log outside its guarantee, with the reason; empty where it promises none."""
+    """Columns of a private log outside its guarantee, with the reason; empty if it promises none."""
     if log.guarantee is None:
         why = log.unpromised
         return dict.fromkeys(names, claims.UNPROMISED(reasons="; ".join(why))) if why else {}
@@ -202,7 +202,7 @@ class PublicLog:
     releases : DataFrame
         Columns round, name, group, value, mechanism and scale.
     rounds : DataFrame or None
-        Covered columns, one row per round; None where no action is covered.
+        Covered columns, one row per round; None if no action is covered.
     parts : tuple of Part
         Every column and field of the log: its name, whether it is covered, and the reason.
 
@@ -238,7 +238,7 @@ class PublicLog:
 
     @property
     def statement(self) -> str:
-        """What is in it and why, and what is left out, in words."""
+        """What is in it and why, and what is omitted, in words."""
         lines = [
             *said(public_part.OPENING, _StatementFacts(self)),
             "Included:",
@@ -316,7 +316,7 @@ class PublicLog:
         ParameterError
             If the name ends otherwise.
         FileError
-            If the file cannot be written; one that is there stays as it is.
+            If the file cannot be written; an existing file is left unchanged.
         """
         place = as_path("PublicLog.to_parquet", "path", path)
         _check_ending(place, _PARQUET_SUFFIXES)
@@ -474,7 +474,7 @@ class Publishable:
         -----
         Never in it: rewards, units, coins, seeds, times, counts of missing or clipped outcomes, and a digest
         of the raw log, against which guesses could be checked. Under the anticipating notion a participant's
-        own action is left out as well, and with it all actions, their counts and propensities by round: a
+        own action is omitted as well, and with it all actions, their counts and propensities by round: a
         published column would show every participant's own.
 
         What the design states is believed, and so is that arms, groups of contexts, parameters and horizon
@@ -525,13 +525,13 @@ def _finite_guarantee(log: LogColumns) -> PrivacyGuarantee:
     guarantee = log.guarantee
     if guarantee is None:
         why = f" ({'; '.join(log.unpromised)})" if log.unpromised else ""
-        raise InvalidForLog("public", f"it has no privacy guarantee, so nothing of it is covered{why}", ())
+        raise InvalidForLog("public", f"it has no privacy guarantee, so none of it is covered{why}", ())
     if not np.isfinite(guarantee.epsilon):
-        reason = f"its guarantee is infinite, so nothing of it is covered ({'; '.join(guarantee.reasons)})"
+        reason = f"its guarantee is infinite, so none of it is covered ({'; '.join(guarantee.reasons)})"
         raise InvalidForLog("public", reason, ())
     if stated_outputs(log) is None:
-        reason = "its design does not state what its outputs are, so what is covered is not known"
-        ways = ("a log whose design states them: DesignTraits(outputs=Outputs(...))",)
+        reason = "its design does not declare its outputs, so the coverage of the guarantee is unknown"
+        ways = ("a log whose design declares them: DesignTraits(outputs=Outputs(...))",)
         raise InvalidForLog("public", reason, ways)
     return guarantee
 
@@ -551,7 +551,7 @@ def _declared_contexts(log: LogColumns, contexts: Any, guarantee: PrivacyGuarant
     ]
     if given and guarantee.unit != "reward":
         problems.append(
-            f"contexts must be left out: the guarantee is per {guarantee.unit}, and contexts are part of it"
+            f"contexts must be omitted: the guarantee is per {guarantee.unit}, and contexts are part of it"
         )
     refuse("AdaptiveLog.public", problems)
     return found

@@ -1,4 +1,4 @@
-"""Rows that stand in a log twice: a file that was appended to itself, a block that was read again, doublets.
+"""Rows that are in a log twice: a file that was appended to itself, a block that was read again, doublets.
 
 Rows in a log are equal by chance, and long stretches of 0/1 rewards are, too. What counts is therefore how
 improbable a stretch of equal rows is: the sum of -log p over its rewards, p being the frequency of the reward
@@ -7,8 +7,8 @@ least 1/20. Arms, propensities and contexts count nothing: a design may repeat t
 the chance of such a stretch is below `ALARM` where rewards are as independent as that takes them to be.
 
 Stretches are found by windows of as many rows as it takes to be unlikely twice. Windows are kept or not by
-their hash, so that those of originals and of copies are kept alike. Copies in another order are not looked
-for, and copies of single rows only where every row of the log is doubled in its place.
+their hash, so those of originals and of copies are kept alike. Copies in another order are not looked for,
+and copies of single rows only where every row of the log is doubled in its place.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ALARM = 1e-3
 """Chance, at most, of an alarm in a log without copies."""
 _LEAST_ROWS, _LEAST_CHANCE = 20, 0.05
 _AROUND, _ENOUGH = 200, 4096
-"""Rows on either side that tell how frequent a reward is, and rows of a stretch that are looked at."""
+"""Rows on either side that tell how frequent a reward is, and rows of a stretch that are examined."""
 _PROBE = 1024
 _BLOCK, _LONG = 2**15, 100_000
 """Rows that are hashed at a time, as they fit a cache; a long log keeps fewer windows."""
@@ -39,7 +39,7 @@ _HALF = np.uint64(32)
 
 
 def copied_rows(arrays: LogArrays, units: NDArray[Any] | None) -> dict[str, int]:
-    """How many rows repeat earlier ones, with the first stretch and its copy; empty where none do."""
+    """How many rows repeat earlier ones, with the first stretch and its copy; empty if none do."""
     # Rows are counted from 0, as in errors.
     size = len(arrays.action)
     if size < 2 * _LEAST_ROWS:
@@ -85,7 +85,7 @@ class _Stretch(NamedTuple):
 
     @property
     def places(self) -> IntArray:
-        """Of the originals; (length,)."""
+        """For the originals; (length,)."""
         return np.arange(self.start, self.start + self.length * self.step, self.step)
 
 
@@ -106,7 +106,7 @@ class _Rows:
         self.others = [values for values in columns if values is not None]
 
     def hashes(self, part: slice) -> NDArray[np.uint64]:
-        """Of rewards and arms of some rows."""
+        """For rewards and arms of some rows."""
         mixed = self.reward[part] * _ODD
         mixed ^= mixed >> _HALF
         mixed += self.action[part].view(np.uint64) * _OTHER

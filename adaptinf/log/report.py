@@ -27,7 +27,7 @@ class Stopping:
     planned: int | None = None
     """Rounds that were declared, where there are fewer."""
     reason: str = ""
-    """Why somebody stopped it, in their words."""
+    """The stated reason for stopping it."""
     complete: bool = True
     """Whether no reward is missing, as confidence sequences need it."""
 
@@ -161,5 +161,5 @@ def decode_readings(stored: Any) -> tuple[str, tuple[Reading, ...]]:
     for entry in listed:
         pair = isinstance(entry, list) and len(entry) == 2 and all(isinstance(part, str) for part in entry)
         if not pair or entry[0] not in KINDS:
-            raise ValueError(f"{entry!r:.80} is no reading")
+            raise ValueError(f"{entry!r:.80} is not a reading")
     return stored["source"], tuple(Reading(kind, text) for kind, text in listed)

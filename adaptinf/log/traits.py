@@ -150,7 +150,7 @@ class Outputs:
     Attributes
     ----------
     length : {"declared", "releases"}
-        Whether the number of rounds is declared beforehand, or decided by releases.
+        Whether the number of rounds is declared in advance, or decided by releases.
     propensities : {"not covered", "outputs", "by-context"}
         Whether a round's propensities can be computed from actions, releases and coins that are published
         with them; or given the context as well, so that they can name it; or neither.
@@ -287,7 +287,7 @@ _PARTS: Mapping[type, Mapping[str, type]] = {
 
 
 def traits_problems(traits: Any) -> list[str]:
-    """Say what is wrong with stated traits, one line a field."""
+    """List problems with stated traits, one line a field."""
     if not isinstance(traits, DesignTraits):
         return [f"traits must be DesignTraits, got {traits!r:.60}"]
     problems = [
@@ -305,7 +305,7 @@ def traits_problems(traits: Any) -> list[str]:
 
 
 def _part_problems(what: str, kind: type, stated: Any) -> list[str]:
-    """Say what is wrong with the fields of a part, and with the parts that it has."""
+    """List problems with the fields of a part, and with the parts that it has."""
     problems = []
     for name, constraint in _CONSTRAINTS.get(kind, {}).items():
         problems += constraint(f"{what}.{name}", getattr(stated, name))
@@ -331,7 +331,7 @@ def _made(what: str, kind: type, stored: Any) -> Any:
 
 
 PLANNED = "planned_rounds"
-"""Rounds that were declared, where the log holds fewer."""
+"""Rounds that were declared, where the log contains fewer."""
 WINDOW = "outcome_window"
 """After how many further participants an outcome entered, whenever it came."""
 LATE = "late_counts_as"
@@ -341,7 +341,7 @@ IN_TIME = "in_time_epsilon"
 IN_TIME_NAMES = ("in_time_successes", "in_time_failures")
 """Names of these releases, one row per arm each."""
 AMENDED = "amended_outcomes"
-"""How many of the log's outcomes the design was told otherwise."""
+"""How many of the log's outcomes had other values in the design."""
 REMOVED = "removed_arms"
 """Arms that were taken out, each with the rounds that there were then."""
 LEFT_OUT = "left_out_rounds"
@@ -349,7 +349,7 @@ LEFT_OUT = "left_out_rounds"
 BLANKED = "blanked_contexts"
 """Names of the contexts that are not in the log, as those of some participants were erased."""
 STOP_REASON = "stop_reason"
-"""Why somebody ended the trial before its rounds were used up, in their words."""
+"""The stated reason for ending the trial before its horizon."""
 UNPROMISED = "no_guarantee"
 """Why the log has no guarantee although its design has one, a list of texts."""
 DECLARED = (PLANNED, WINDOW, LATE, IN_TIME)
@@ -359,7 +359,7 @@ COLLECTED = (*DECLARED, *_SEEN)
 
 
 def planned_rounds(log: Any) -> int:
-    """Rounds that a log's design planned for: those that there are, where nothing else is recorded."""
+    """Rounds that a log's design planned for: the log's own, if nothing else is recorded."""
     parameters = {} if log.design is None else log.design.parameters
     return int(parameters.get(PLANNED, log.n_rounds))
 

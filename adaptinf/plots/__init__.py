@@ -1,8 +1,8 @@
 """Pictures: every function takes what it draws and ``ax=None``, and returns the axes.
 
 They need matplotlib (the extra ``plots``), which is imported when a picture is drawn. Without axes a function
-draws a figure of its own, as wide as a column of a page (3.4 inches), by pyplot, so that a notebook shows it.
-At most eight series have a colour, safe for colour-blind readers, and differ in their markers too; others are
+draws a figure of its own, as wide as a column of a page (3.4 inches), by pyplot, so a notebook shows it. At
+most eight series have a colour, safe for colour-blind readers, and differ in their markers too; others are
 grey. ``plots.theme("dark")`` draws on a dark ground.
 
 Each picture is drawn from a tidy frame, which ``plots.forest.frame(...)`` and the like return: it takes the

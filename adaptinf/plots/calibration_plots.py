@@ -50,7 +50,7 @@ def _bias(problems: list[str], runs: Any, *, bound: Any = None, alpha: float = 0
     Parameters
     ----------
     runs, bound, alpha
-        As for `plots.bias`.
+        As in `plots.bias`.
 
     Returns
     -------
@@ -62,7 +62,7 @@ def _bias(problems: list[str], runs: Any, *, bound: Any = None, alpha: float = 0
     Raises
     ------
     ParameterError
-        Listing everything that does not fit.
+        Listing everything that is inconsistent.
 
     Examples
     --------
@@ -135,7 +135,7 @@ def bias(
     MissingDependencyError
         If matplotlib is not installed.
     ParameterError
-        Listing everything that does not fit.
+        Listing everything that is inconsistent.
 
     See Also
     --------
@@ -144,8 +144,8 @@ def bias(
     Notes
     -----
     Bias is given at least one reward of the arm; rows say in which share of the runs there was none. A bar
-    runs from minus the bound to the bound; where it would leave the axes its size stands in the label of
-    the row instead.
+    runs from minus the bound to the bound; where it would leave the axes its size is in the label of the row
+    instead.
 
     Examples
     --------
@@ -186,7 +186,7 @@ def _coverage(
     Parameters
     ----------
     results, measure, alpha
-        As for `plots.coverage`.
+        As in `plots.coverage`.
 
     Returns
     -------
@@ -198,7 +198,7 @@ def _coverage(
     Raises
     ------
     ParameterError
-        Listing everything that does not fit.
+        Listing everything that is inconsistent.
 
     Examples
     --------
@@ -271,7 +271,7 @@ def coverage(
     MissingDependencyError
         If matplotlib is not installed.
     ParameterError
-        Listing everything that does not fit.
+        Listing everything that is inconsistent.
 
     See Also
     --------
@@ -327,7 +327,7 @@ def _bias_series(name: str, part: pd.DataFrame, place: int) -> Series:
 def _bounds(
     bound: Any, rows: list[str], tables: Mapping[str, pd.DataFrame], problems: list[str]
 ) -> FloatArray | None:
-    """Bounds by row; None where there are none."""
+    """Bounds by row; None if there are none."""
     if bound is None:
         if len(tables) != 1:
             return None
@@ -363,7 +363,7 @@ def _with_bound(row: str, bound: float, end: float) -> str:
 
 
 def wilson(share: FloatArray, runs: FloatArray, alpha: float) -> tuple[FloatArray, FloatArray]:
-    """Wilson's interval of a binomial share; NaN where there are no runs."""
+    """Wilson's interval of a binomial share; NaN if there are no runs."""
     square = float(normal_quantile(math.log(0.5 * alpha))) ** 2
     with np.errstate(divide="ignore", invalid="ignore"):
         size = np.where(runs > 0, runs, np.nan).astype(np.float64)
@@ -397,7 +397,7 @@ def _pvalues(problems: list[str], values: Any, *, bins: int = 20, alpha: float =
     Parameters
     ----------
     values, bins, alpha
-        As for `plots.pvalues`.
+        As in `plots.pvalues`.
 
     Returns
     -------
@@ -409,7 +409,7 @@ def _pvalues(problems: list[str], values: Any, *, bins: int = 20, alpha: float =
     Raises
     ------
     ParameterError
-        Listing everything that does not fit.
+        Listing everything that is inconsistent.
 
     Examples
     --------
@@ -446,7 +446,7 @@ def pvalues(
     Parameters
     ----------
     values : array_like, or mapping of str to array_like
-        P-values of many trials, of any shape; several methods by name. NaN where a trial has none.
+        P-values of many trials, of any shape; several methods by name. NaN if a trial has none.
     ax : Axes, optional
         Where to draw; by default a new figure of column width.
     bins : int
@@ -465,7 +465,7 @@ def pvalues(
     MissingDependencyError
         If matplotlib is not installed.
     ParameterError
-        Listing everything that does not fit.
+        Listing everything that is inconsistent.
 
     See Also
     --------
@@ -473,11 +473,10 @@ def pvalues(
 
     Notes
     -----
-    The grey band holds the count of one bin of uniform p-values with probability 0.95 (binomial); that of
-    the smallest sample where they differ in size. Shares are of the p-values that there are; the legend
-    says how many trials have none. The last bar is cut, and its share written, where it would dwarf the
-    others: corrected p-values pile up at 1. A p-value on the edge of two bins is in the upper one, and 1 in
-    the last.
+    The grey band holds the count of one bin of uniform p-values with probability 0.95 (binomial); that of the
+    smallest sample where they differ in size. Shares are of the available p-values; the legend says how many
+    trials have none. The last bar is cut, and its share written, where it would dwarf the others: corrected
+    p-values pile up at 1. A p-value on the edge of two bins is in the upper one, and 1 in the last.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How the data were gathered: shares of the arms over time, and propensities."""
+"""How the data were collected: shares of the arms over time, and propensities."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _shares(
     Parameters
     ----------
     logs, every, arms, band
-        As for `plots.allocation`.
+        As in `plots.allocation`.
 
     Returns
     -------
@@ -77,7 +77,7 @@ def _shares(
     Raises
     ------
     ParameterError
-        Listing everything that does not fit.
+        Listing everything that is inconsistent.
     InvalidForLog
         If no action of a public part is covered.
 
@@ -159,7 +159,7 @@ def allocation(
     MissingDependencyError
         If matplotlib is not installed.
     ParameterError
-        Listing everything that does not fit.
+        Listing everything that is inconsistent.
     InvalidForLog
         If no action of a public part is covered.
 
@@ -267,7 +267,7 @@ def _propensities(
     Parameters
     ----------
     log, floor, arms, log_scale
-        As for `plots.propensities`.
+        As in `plots.propensities`.
 
     Returns
     -------
@@ -278,7 +278,7 @@ def _propensities(
     Raises
     ------
     ParameterError
-        Listing everything that does not fit.
+        Listing everything that is inconsistent.
     InvalidForLog
         If the log has no propensities.
 
@@ -349,7 +349,7 @@ def propensities(
     MissingDependencyError
         If matplotlib is not installed.
     ParameterError
-        Listing everything that does not fit.
+        Listing everything that is inconsistent.
     InvalidForLog
         If the log has no propensities.
 
@@ -481,7 +481,7 @@ def _log_problems(logs: list[Any]) -> list[str]:
 
 
 def chosen_arms(subject: str, arms: Any, log: AdaptiveLog) -> list[Any]:
-    """Arms that were asked for."""
+    """Arms that were requested."""
     if arms is None:
         return list(log.arms)
     if isinstance(arms, str) or not isinstance(arms, Sequence) or not arms:

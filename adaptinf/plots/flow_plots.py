@@ -64,19 +64,19 @@ def _flow(problems: list[str], log: Flowing, *, rounds: Any = None) -> pd.DataFr
     Parameters
     ----------
     log, rounds
-        As for `plots.flow`.
+        As in `plots.flow`.
 
     Returns
     -------
     DataFrame
         One row per stage and arm: `stage`, `arm` (None for the whole log), `rounds`, and `units`, how many
         participants these rounds are of, where the log names them (else missing). Stages that the log knows
-        nothing of are left out.
+        nothing of are omitted.
 
     Raises
     ------
     ParameterError
-        Listing everything that does not fit.
+        Listing everything that is inconsistent.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def _left_out(log: Flowing) -> int:
 
 
 def _assigned(log: Sums | PublicLog) -> dict[Any, int]:
-    """Rounds of each arm where they are known; none where a guarantee does not cover them."""
+    """Rounds of each arm where they are known; none if a guarantee does not cover them."""
     if isinstance(log, Sums):
         return dict(zip(log.arms, log.cells.pulls.sum(axis=0).astype(int).tolist(), strict=True))
     return dict(log.facts.get("pulls", {}))
@@ -171,7 +171,7 @@ def flow(log: Flowing, ax: Axes | None = None, *, rounds: Any = None) -> Axes:
     MissingDependencyError
         If matplotlib is not installed.
     ParameterError
-        Listing everything that does not fit.
+        Listing everything that is inconsistent.
 
     See Also
     --------
@@ -180,7 +180,7 @@ def flow(log: Flowing, ax: Axes | None = None, *, rounds: Any = None) -> Axes:
     Notes
     -----
     A log begins with assignment: who was assessed and not enrolled is not in it. Arms received, outcomes that
-    are missing, and rounds that were left out are shown where the log knows of them; n counts rounds, and
+    are missing, and rounds that were omitted are shown if the log records them; n counts rounds, and
     participants where the log has ``unit=`` and some have several rounds. With ``missing="drop"`` rounds
     without an outcome are not analysed; with bounds they are. Up to five arms have boxes, and more a table.
 

@@ -13,7 +13,7 @@ P = ParamSpec("P")
 Q = ParamSpec("Q")
 Drawn = TypeVar("Drawn", covariant=True)
 Numbers = Callable[Concatenate[list[str], Q], pd.DataFrame]
-"""What makes a frame; it takes what is wrong already, so that one error lists everything."""
+"""What makes a frame; it takes what is wrong already, so one error lists everything."""
 
 
 class Picture(Protocol[P, Q, Drawn]):

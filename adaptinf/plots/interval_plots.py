@@ -70,20 +70,20 @@ def _forest(
     Parameters
     ----------
     results, alpha, corrected, simultaneous, truth, terms
-        As for `plots.forest`.
+        As in `plots.forest`.
 
     Returns
     -------
     DataFrame
         One row per result, kind of interval and term. `row`: from the top, 0 first; `result`: its name;
         `interval`: "single", "corrected" or "all at once"; `valid`: whether it is, for data that were
-        gathered adaptively; `term`, `label` and, of differences to one, `control`; `quantity`: what is
+        collected adaptively; `term`, `label` and, of differences to one, `control`; `quantity`: what is
         estimated; `estimate`, `low`, `high`, `null`, `truth`; `remark`: why there is no interval.
 
     Raises
     ------
     ParameterError
-        Listing everything that does not fit.
+        Listing everything that is inconsistent.
 
     Examples
     --------
@@ -176,7 +176,7 @@ def forest(
     MissingDependencyError
         If matplotlib is not installed.
     ParameterError
-        Listing everything that does not fit.
+        Listing everything that is inconsistent.
 
     See Also
     --------
@@ -263,7 +263,7 @@ def _all_series(table: pd.DataFrame, rows: Any, alpha: float) -> list[Series]:
         else:
             naive = "" if valid or "naive" in name.lower() else " (naive)"
             label = f"{name}, {kind}" if thin else name + naive
-        place = names.index(name) + (single and thin)  # a colour of its own where there is one result
+        place = names.index(name) + (single and thin)  # a colour of its own if there is one result
         series.append(series_of(part, label, rows, place, thin=thin))
     return series
 
@@ -325,7 +325,7 @@ def _winner(
     Parameters
     ----------
     results, alpha, truth
-        As for `plots.winner`.
+        As in `plots.winner`.
 
     Returns
     -------
@@ -336,7 +336,7 @@ def _winner(
     Raises
     ------
     ParameterError
-        Listing everything that does not fit.
+        Listing everything that is inconsistent.
 
     Examples
     --------
@@ -403,7 +403,7 @@ def winner(
     MissingDependencyError
         If matplotlib is not installed.
     ParameterError
-        Listing everything that does not fit.
+        Listing everything that is inconsistent.
 
     See Also
     --------
@@ -412,7 +412,7 @@ def winner(
     Notes
     -----
     The naive interval takes no notice of the choice, and is about the estimate that won. The others are drawn
-    with the median-unbiased estimate, as they stand in the table of a fit by that method. Between tied arms
+    with the median-unbiased estimate, as they are in the table of a fit by that method. Between tied arms
     something else chose: the projection alone is then valid, and is drawn.
 
     Examples

@@ -53,7 +53,7 @@ _DIFFERENCES = ("contrast", "lift", "ratio-contrast", "ratio-lift", "cate", "pol
 def by_name(
     name: str, given: Any, kinds: tuple[type, ...], known: str | None = None
 ) -> tuple[dict[str, Any], list[str]]:
-    """What is to be drawn by name, and what is wrong with it; `known` says what the kinds are."""
+    """Items to be drawn by name, and problems with them; `known` lists the kinds."""
     if isinstance(given, kinds):
         return {"": given}, []
     if known is None:
@@ -82,7 +82,7 @@ def term_label(one: Results, term: str) -> str:
 
 
 def row_labels(named: Mapping[str, Results], rows: Sequence[str]) -> tuple[Any, list[str]]:
-    """The control that all terms are compared with, None where there is no such, and what rows are called."""
+    """The control that all terms are compared with, None if there is no such, and what rows are called."""
     owners = [next(one for one in named.values() if row in one.terms) for row in rows]
     shown = [one.estimands[one.terms.index(row)] for one, row in zip(owners, rows, strict=True)]
     labels = [term_label(one, row) for one, row in zip(owners, rows, strict=True)]
@@ -97,7 +97,7 @@ def row_labels(named: Mapping[str, Results], rows: Sequence[str]) -> tuple[Any, 
 
 
 def chosen_terms(terms: Any, known: list[str], problems: list[str]) -> list[str]:
-    """Terms that were asked for; adds what is wrong with them."""
+    """Terms that were requested; adds problems with them."""
     if isinstance(terms, str) or not isinstance(terms, Sequence) or not terms:
         problems.append(f"terms must be a list of terms, got {terms!r:.60}")
         return known
@@ -109,7 +109,7 @@ def chosen_terms(terms: Any, known: list[str], problems: list[str]) -> list[str]
 
 
 def true_values(truth: Any, rows: list[str], known: list[str], problems: list[str]) -> FloatArray | None:
-    """True values of the rows, NaN where none was given."""
+    """True values of the rows, NaN if none was given."""
     if truth is None or not rows:
         return None
     if isinstance(truth, (Mapping, pd.Series)):
@@ -169,7 +169,7 @@ def draw_control(ax: Axes, name: str) -> None:
 
 
 def limits_problem(limits: Any) -> list[str]:
-    """Say what is wrong with the ends of an axis that a user gave."""
+    """List problems with the ends of an axis that a user gave."""
     if limits is None:
         return []
     ends = number_array(limits)
@@ -179,7 +179,7 @@ def limits_problem(limits: Any) -> list[str]:
 
 
 def room(values: Iterable[Any], limits: Any = None, margin: float = 0.06) -> tuple[float, float]:
-    """Ends of an axis that shows all finite values, or those that were asked for."""
+    """Ends of an axis that shows all finite values, or those that were requested."""
     if limits is not None:
         return float(limits[0]), float(limits[1])
     known = np.concatenate([np.ravel(np.asarray(value, dtype=np.float64)) for value in values])

@@ -54,19 +54,19 @@ def _means(
     Parameters
     ----------
     log, every, arms, alpha
-        As for `plots.means`.
+        As in `plots.means`.
 
     Returns
     -------
     DataFrame
         One row per arm and stretch. `start` and `end`: dates, halves between the numbers of batches, or the
-        rounds before it and at its end; `arm`; `pulls`; `mean`, `low` and `high`, NaN where the rounds tell
+        rounds before it and at its end; `arm`; `pulls`; `mean`, `low` and `high`, NaN if the rounds tell
         none; `estimator`, and `validity` of the interval, as of a result.
 
     Raises
     ------
     ParameterError
-        Listing everything that does not fit.
+        Listing everything that is inconsistent.
     InvalidForLog
         If no estimator of means is valid for the log.
 
@@ -171,7 +171,7 @@ def means(
     MissingDependencyError
         If matplotlib is not installed.
     ParameterError
-        Listing everything that does not fit.
+        Listing everything that is inconsistent.
     InvalidForLog
         If no estimator of means is valid for the log.
 

@@ -68,7 +68,7 @@ def every_problem(every: Any, log: Any) -> list[str]:
 
 
 def stretches(log: AdaptiveLog, every: int | str | None = None, most: int = _MOST) -> Stretches:
-    """The stretches that were asked for, or the finest of which there are not too many."""
+    """The stretches that were requested, or the finest of which there are not too many."""
     dates, batch = log.dates, log.arrays.batch
     if every is None and dates is not None:
         found = _readable(dates, most)
@@ -106,7 +106,7 @@ def steps_of_sums(sums: Sums) -> Stretches:
 
 
 def _readable(dates: NDArray[Any], most: int) -> Stretches | None:
-    """Periods in the finest unit that gives few enough of them; None where a whole log is in few."""
+    """Periods in the finest unit that gives few enough of them; None if a whole log is in few."""
     for every in PERIODS:
         found = _of_dates(dates, every)
         span = (found.end[-1] - found.start[0]) / (found.end[0] - found.start[0])
@@ -144,7 +144,7 @@ def _between(place: IntArray, dates: NDArray[Any], name: str) -> Stretches:
 
 
 def _width(n_rounds: int, steps: int) -> int:
-    """Rounds of a step, a round number, so that there are at most so many steps."""
+    """Rounds of a step, a round number, so there are at most so many steps."""
     least = max(1.0, n_rounds / steps)
     power = 10 ** int(np.floor(np.log10(least)))
     return int(next(step * power for step in (1, 2, 5, 10) if step * power >= least))

@@ -47,13 +47,13 @@ def save(picture: Any, path: str | Path, *, dpi: float = 300.0) -> tuple[Path, P
     MissingDependencyError
         If matplotlib is not installed.
     ParameterError
-        Listing everything that does not fit.
+        Listing everything that is inconsistent.
     FileError
-        If a file cannot be written; one that is there stays as it is.
+        If a file cannot be written; an existing file is left unchanged.
 
     Notes
     -----
-    The files hold neither the time nor random names: the same picture gives the same bytes, with the same
+    The files contain neither the time nor random names: the same picture gives the same bytes, with the same
     versions of matplotlib and its fonts.
 
     Examples
@@ -105,9 +105,9 @@ def save_table(table: Any, path: str | Path, *, digits: int = 4) -> tuple[Path, 
     Raises
     ------
     ParameterError
-        Listing everything that does not fit.
+        Listing everything that is inconsistent.
     FileError
-        If a file cannot be written; one that is there stays as it is.
+        If a file cannot be written; an existing file is left unchanged.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def _figure_of(picture: Any) -> tuple[Figure | None, list[str]]:
 
     if isinstance(picture, Axes):
         owner: Any = picture.get_figure(root=True)
-        return owner, [] if owner is not None else ["the axes are in no figure any more"]
+        return owner, [] if owner is not None else ["the axes no longer belong to a figure"]
     if isinstance(picture, Figure):
         return picture, []
     return None, [f"picture must be Axes or a Figure of matplotlib, got {picture!r:.60}"]
@@ -162,7 +162,7 @@ def _stem(path: Any, endings: tuple[str, str]) -> tuple[Path, list[str]]:
     given = Path(path)
     stem = given.with_suffix("") if given.suffix.lower() in endings else given
     if not stem.parent.is_dir():
-        return stem, [f"there is no folder {stem.parent}: make it first"]
+        return stem, [f"the folder {stem.parent} does not exist: create it first"]
     return stem, []
 
 

@@ -39,19 +39,19 @@ def _power(problems: list[str], plan: Power | SampleSize, *, over: str | None = 
     Parameters
     ----------
     plan, over
-        As for `plots.power`.
+        As in `plots.power`.
 
     Returns
     -------
     DataFrame
         One row per curve and point: `name` of the curve, `scenario`, `analysis`, `term`, `rounds`, `effect`
-        (the true value less the null; NaN where it is not known), `x` (one of these two), `kind` ("power" or
+        (the true value less the null; NaN if it is not known), `x` (one of these two), `kind` ("power" or
         "type-I error"), `rejected`, and the exact 95% limits of its simulation, `low` and `high`.
 
     Raises
     ------
     ParameterError
-        Listing everything that does not fit.
+        Listing everything that is inconsistent.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def power(
     MissingDependencyError
         If matplotlib is not installed.
     ParameterError
-        Listing everything that does not fit.
+        Listing everything that is inconsistent.
 
     See Also
     --------
@@ -140,7 +140,7 @@ def power(
     Notes
     -----
     Bands are the exact 95% limits of the simulation. Type I errors have dotted lines. Grey lines mark the
-    level of the tests and, of a `SampleSize`, the power that was asked for and the rounds that have it.
+    level of the tests and, of a `SampleSize`, the power that was requested and the rounds that have it.
 
     Examples
     --------

@@ -56,7 +56,7 @@ def _partition(problems: list[str], trial: AdaptiveLog | Results, *, at: float =
     Parameters
     ----------
     trial, at
-        As for `plots.partition`.
+        As in `plots.partition`.
 
     Returns
     -------
@@ -67,7 +67,7 @@ def _partition(problems: list[str], trial: AdaptiveLog | Results, *, at: float =
     Raises
     ------
     ParameterError
-        Listing everything that does not fit.
+        Listing everything that is inconsistent.
     InvalidForLog
         If the log has no sums of reports by bin.
 
@@ -122,7 +122,7 @@ def partition(
     MissingDependencyError
         If matplotlib is not installed.
     ParameterError
-        Listing everything that does not fit.
+        Listing everything that is inconsistent.
     InvalidForLog
         If the log has no sums of reports by bin.
 
@@ -133,7 +133,7 @@ def partition(
     Notes
     -----
     A bin with one arm left has that arm's colour and hatch; bins with several are the greyer, the more there
-    are, and say which where there is room. Bins that nobody came to after they began are drawn as the one
+    are, and say which where there is room. Bins that no one came to after they began are drawn as the one
     that they are halves of.
 
     Examples
@@ -252,12 +252,12 @@ def _privacy(problems: list[str], bounds: Any) -> pd.DataFrame:
     Parameters
     ----------
     bounds
-        As for `plots.privacy`.
+        As in `plots.privacy`.
 
     Returns
     -------
     DataFrame
-        One row per audit: `name`, `measured`, its `confidence`, `promised` (NaN where nothing was) and
+        One row per audit: `name`, `measured`, its `confidence`, `promised` (NaN if nothing was) and
         `refuted`. Epsilons are in nats.
 
     Raises
@@ -313,7 +313,7 @@ def privacy(bounds: Any, ax: Axes | None = None, *, log_scale: bool = False, leg
     MissingDependencyError
         If matplotlib is not installed.
     ParameterError
-        Listing everything that does not fit.
+        Listing everything that is inconsistent.
 
     See Also
     --------

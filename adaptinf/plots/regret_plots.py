@@ -58,7 +58,7 @@ def _regret(
     Parameters
     ----------
     curves, band, bounds
-        As for `plots.regret`.
+        As in `plots.regret`.
 
     Returns
     -------
@@ -69,7 +69,7 @@ def _regret(
     Raises
     ------
     ParameterError
-        Listing everything that does not fit.
+        Listing everything that is inconsistent.
 
     Examples
     --------
@@ -135,7 +135,7 @@ def regret(
     MissingDependencyError
         If matplotlib is not installed.
     ParameterError
-        Listing everything that does not fit.
+        Listing everything that is inconsistent.
 
     See Also
     --------
@@ -195,18 +195,18 @@ def _frontier(problems: list[str], points: Any) -> pd.DataFrame:
     Parameters
     ----------
     points
-        As for `plots.frontier`.
+        As in `plots.frontier`.
 
     Returns
     -------
     DataFrame
         One row per point: `name`, `alpha`, `regret`, `regret_low`, `regret_high`, `error`, `error_low` and
-        `error_high`; NaN where it is not known.
+        `error_high`; NaN if it is not known.
 
     Raises
     ------
     ParameterError
-        Listing everything that does not fit.
+        Listing everything that is inconsistent.
 
     Examples
     --------
@@ -269,7 +269,7 @@ def frontier(
     MissingDependencyError
         If matplotlib is not installed.
     ParameterError
-        Listing everything that does not fit.
+        Listing everything that is inconsistent.
 
     See Also
     --------
@@ -344,7 +344,7 @@ def _curve(given: Any, band: str, what: str, problems: list[str]) -> Curve | Non
         return None
     rounds, mean, low, high = (np.atleast_1d(part) for part in parts if part is not None)
     if rounds.ndim != 1 or rounds.size == 0 or not (np.diff(rounds) > 0).all():
-        problems.append(f"{what} must have rounds that ascend")
+        problems.append(f"{what} must have increasing rounds")
         return None
     if not (np.isfinite(mean) & (low <= mean) & (mean <= high)).all():
         problems.append(f"{what} must have finite means, between low and high")
@@ -430,7 +430,7 @@ def _tables(points: Any, problems: list[str]) -> dict[str, pd.DataFrame]:
         if table is None or not {"regret", "error"} <= set(table.columns):
             problems.append(f"{what} must map alpha to Frontier, or have columns regret and error")
         elif table.empty or not (table[["regret", "error"]].to_numpy(dtype=np.float64) > 0.0).all():
-            problems.append(f"{what} must have regrets and errors above 0, as the axes are logarithmic")
+            problems.append(f"{what} must have regrets and errors above 0, because the axes are logarithmic")
         else:
             tables[str(name)] = table
     return tables

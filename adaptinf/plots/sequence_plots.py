@@ -68,7 +68,7 @@ def _sequence(
     Parameters
     ----------
     sequence, terms, alpha, rounds, truth, log
-        As for `plots.confidence_sequence`.
+        As in `plots.confidence_sequence`.
 
     Returns
     -------
@@ -79,7 +79,7 @@ def _sequence(
     Raises
     ------
     ParameterError
-        Listing everything that does not fit.
+        Listing everything that is inconsistent.
 
     Examples
     --------
@@ -175,7 +175,7 @@ def confidence_sequence(
     MissingDependencyError
         If matplotlib is not installed.
     ParameterError
-        Listing everything that does not fit.
+        Listing everything that is inconsistent.
 
     See Also
     --------
@@ -290,7 +290,7 @@ def _start(parts: list[pd.DataFrame]) -> float:
 
 
 def _ends(parts: list[pd.DataFrame], true: Any, limits: Any) -> tuple[float, float]:
-    """Ends of the axis that show the intervals in sight, or those that were asked for."""
+    """Ends of the axis that show the intervals in sight, or those that were requested."""
     near = [part.loc[_in_sight(part), ["estimate", "low", "high"]].to_numpy() for part in parts]
     return room([*near, true], limits)
 

@@ -85,7 +85,7 @@ def _study(
     Parameters
     ----------
     results, measure, where, alpha
-        As for `plots.study`.
+        As in `plots.study`.
 
     Returns
     -------
@@ -97,7 +97,7 @@ def _study(
     Raises
     ------
     ParameterError
-        Listing everything that does not fit.
+        Listing everything that is inconsistent.
 
     Examples
     --------
@@ -171,7 +171,7 @@ def study(
     MissingDependencyError
         If matplotlib is not installed.
     ParameterError
-        Listing everything that does not fit.
+        Listing everything that is inconsistent.
 
     See Also
     --------
@@ -225,7 +225,7 @@ def study(
 
 
 def _in_its_rows(frame: pd.DataFrame) -> pd.DataFrame:
-    """An analysis without any result has no term of its own: it stands in the rows of all terms."""
+    """An analysis without any result has no term of its own: it is in the rows of all terms."""
     known = [term for term in frame["term"].unique() if term != ""]
     terms = pd.Series([[term] if term != "" or not known else known for term in frame["term"]], frame.index)
     spread: pd.DataFrame = frame.assign(term=terms).explode("term", ignore_index=True)

@@ -173,7 +173,7 @@ def figure(
     Returns
     -------
     Figure
-        With a constrained layout, so that labels and legends find room.
+        With a constrained layout, so labels and legends find room.
     Axes or ndarray of Axes
         As `matplotlib.pyplot.subplots` returns them.
 
@@ -213,7 +213,7 @@ def column() -> float:
 
 
 def axes_problem(subject: str, ax: Any, legend: str = "none", places: Sequence[Any] = LEGENDS) -> list[str]:
-    """Say what is wrong with the axes to draw on, or the place of the legend."""
+    """List problems with the axes to draw on, or the place of the legend."""
     pyplot(subject)
     from matplotlib.axes import Axes
 
@@ -505,7 +505,7 @@ def height_of_names(count: int) -> float:
 
 
 def one_for_each(given: Any, count: int) -> FloatArray | None:
-    """Numbers of rows or rounds from one number for all, or one for each; None where it is neither."""
+    """Numbers of rows or rounds from one number for all, or one for each; None if it is neither."""
     values = number_array(given)
     if values is not None and values.ndim == 0:
         values = np.full(count, float(values))

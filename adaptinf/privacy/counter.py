@@ -53,7 +53,7 @@ def noise_problems(noise: str, delta: float, mechanism: str) -> list[str]:
     if not problems and noise == "gaussian":
         problems += OPEN_SHARE("delta", delta)
         if mechanism != "binary":
-            problems.append("normal noise needs the binary mechanism and its horizon")
+            problems.append("normal noise requires the binary mechanism and its horizon")
     elif Number(0.0, 0.0)("delta", delta):
         problems.append(f"delta must be 0 with Laplace noise, got {delta!r:.60}")
     return problems
@@ -89,7 +89,7 @@ class Counter:
     delta : float
         Failure probability with normal noise; 0 with Laplace noise.
     rng : int, SeedSequence, Generator or None
-        Source of a simulation; must be left out in a release.
+        Source of a simulation; must be omitted in a release.
     backend : {"simulation", "release"}
         ``"simulation"`` is not private. ``"release"`` keeps exact sums on a grid of 2^20 units per range and
         adds exact integer noise (needs OpenDP).
@@ -105,8 +105,8 @@ class Counter:
     arrives. An item lies in at most L = floor(log2(horizon)) + 1 nodes: Laplace noise has L times the scale
     that one sum would need, normal noise the smallest valid scale for an L2 sensitivity sqrt(L) times as
     large. The hybrid mechanism spends half of epsilon on sums at powers of two and half on a tree inside each
-    block between them.
-    An addition costs one draw a coordinate and constant time, the memory a vector per level.
+    block between them. An addition costs one draw per coordinate and constant time, the memory a vector per
+    level.
 
     In a release an item is rounded to the grid, which moves d coordinates together by at most d - 1 units
     more than the item itself moves; the scales allow for it. Figures about the noise are those of the
@@ -160,7 +160,7 @@ class Counter:
             horizon=(horizon, OrNone(COUNT)),
         )
         if horizon is None and not OneOf("binary")("mechanism", mechanism):
-            problems.append("horizon is needed by the binary mechanism")
+            problems.append("horizon is required by the binary mechanism")
         problems += range_problems(low, high, sensitivity) + noise_problems(noise, delta, mechanism)
         refuse("Counter", problems + source_problems(rng, backend))
         self.epsilon, self.delta, self.noise = float(epsilon), float(delta), noise

@@ -32,7 +32,7 @@ def laplace_sum_log_tail(x: FloatArray, scales: FloatArray, terms: FloatArray) -
     # Lugannani-Rice inversion without the approximation: the moment generating function is integrated along a
     # curve through the saddle point that bends around the nearest pole, where the trapezoidal rule converges
     # geometrically. With several scales the curve levels off to a ray steeper than 45 degrees, where no
-    # factor 1 - b^2 s^2 is smaller than 1, so that the poles further out do no harm.
+    # factor 1 - b^2 s^2 is smaller than 1, so the poles further out do no harm.
     log_tail: FloatArray = log_tail_and_slope(np.asarray(x, dtype=np.float64), scales, terms)[0]
     return log_tail
 
@@ -231,8 +231,8 @@ def laplace_norm_bound(
 
     Union bound: sqrt(d) times the two-sided quantile of Z at p / d.
 
-    Convolution (to 64 dimensions): the log tail of Z is concave, so that its tangents bound it; the law of
-    Z^2 that they give is rounded up to a grid and convolved with itself. Both steps move mass upwards only.
+    Convolution (to 64 dimensions): the log tail of Z is concave, so its tangents bound it; the law of Z^2
+    that they give is rounded up to a grid and convolved with itself. Both steps move mass upwards only.
 
     Exponential moments: v -> g(v) = sqrt(c^2 + v) - c is concave with g(0) = 0, hence g(L^2), L the length
     of the vector of Z_k, is at most the sum of g(Z_k^2), and P(L > r) <= E[exp(s g(Z_1^2))]^d exp(-s g(r^2))

@@ -1,10 +1,10 @@
-"""Noise as a mechanism drew it, and the exact laws that it is held against.
+"""Noise as a mechanism drew it, and the exact laws that it is compared with.
 
-Every law here is one of whole numbers. A draw stands for an interval of its distribution function, from
-P(K < k) to P(K <= k), in which a uniform number can be thought of: these are independent where the draws
-are. A test that takes the end of the interval that speaks for the noise is exact at every scale. The middle
-of the interval is the uniform number's mean given the draw, so that what bounds exponential moments of the
-one bounds those of the other (Jensen).
+Every law here is one of whole numbers. A draw stands for an interval of its distribution function, from P(K <
+k) to P(K <= k), in which a uniform number can be thought of: these are independent where the draws are. A
+test that takes the end of the interval that speaks for the noise is exact at every scale. The middle of the
+interval is the uniform number's mean given the draw, so what bounds exponential moments of the one bounds
+those of the other (Jensen).
 
 All tests of a call together raise a false alarm with the probability that is given: each kind of test has an
 equal share of it, and its single tests have equal shares of that (Bonferroni).
@@ -46,11 +46,11 @@ class Draws:
     law : {"laplace", "gaussian"}
         Of the noise.
     coins : ndarray of shape (n, lags), optional
-        Outcomes of fair coins less 1/2 about the round of each draw, NaN where there is none.
+        Outcomes of fair coins less 1/2 about the round of each draw, NaN if there is none.
     before : int
         How many of these columns are of the round itself and of earlier ones.
     facts : ndarray of shape (n, facts), optional
-        What was settled before each draw, in [-1/2, 1/2], NaN where there was nothing to settle.
+        What was settled before each draw, in [-1/2, 1/2], NaN if there was nothing to settle.
     fact_names : sequence of str, optional
         Of these columns.
     own : ndarray of shape (n,), optional
@@ -76,7 +76,7 @@ class Draws:
         return self.units.size
 
     def name(self, at: int) -> str:
-        """The node of a draw, and its run where there are several."""
+        """The node of a draw, and its run if there are several."""
         node, run = self.names[int(self.places[at])], int(self.runs[at])
         if self.runs[-1] == self.runs[0]:
             return node
@@ -167,7 +167,7 @@ def _normalisers(scales: FloatArray) -> FloatArray:
 
 
 FALSE_ALARM = 1e-6
-"""Probability of any finding, by all tests of a call together, where there is nothing to be found."""
+"""Probability of any finding, by all tests of a call together, if there is nothing to be found."""
 ODDS = np.log([2.0, 4.0, 8.0, 16.0, 64.0, 256.0, 1e3, 1e4, 1e5, 1e6, 1e7])
 """Factors by which an event may be likelier than it should be, in logarithms."""
 
@@ -180,7 +180,7 @@ class Look(NamedTuple):
     words: Callable[[int], str]
 
     def finding(self, limit: float) -> str:
-        """The most significant one in words, and how many more there are; empty where there is none."""
+        """The most significant one in words, and how many more there are; empty if there is none."""
         number = int((self.log_bounds < limit).sum())
         if not number:
             return ""

@@ -125,7 +125,7 @@ class DiscreteLaplace(Mechanism):
         values : array_like of whole numbers
             Counts of any shape, whose L1 sensitivity is that of the mechanism.
         rng : int, SeedSequence, Generator or None
-            Source of a simulation; must be left out in a release.
+            Source of a simulation; must be omitted in a release.
         backend : {"simulation", "release"}
             ``"simulation"`` draws from NumPy and is not private. ``"release"`` is exact (needs OpenDP).
 
@@ -244,8 +244,8 @@ class TruncatedLaplace(Mechanism):
         if self.calibration == "corrected":
             return float(self.epsilon), 0.0, ()
         reason = (
-            f"noise of scale {self.scale:g} around a centre costs {self.sensitivity * self.rate:.6g}, "
-            "and the normaliser, which moves with the centre, the rest"
+            f"noise of scale {self.scale:g} around a centre costs {self.sensitivity * self.rate:.6g}, and "
+            "the normaliser, which moves with the centre, costs the rest"
         )
         return self.sensitivity * self._unit_loss(self.rate), 0.0, (reason,)
 
@@ -340,7 +340,7 @@ class TruncatedLaplace(Mechanism):
         centers : array_like
             Centres of any shape, each at least `lowest`; only their whole parts count.
         rng : int, SeedSequence, Generator or None
-            Source of a simulation; must be left out in a release.
+            Source of a simulation; must be omitted in a release.
         backend : {"simulation", "release"}
             ``"simulation"`` is not private. ``"release"`` is exact (needs OpenDP).
 

@@ -18,10 +18,10 @@ BACKENDS = ("simulation", "release")
 
 
 def source_problems(rng: RandomSource | None, backend: str) -> list[str]:
-    """Say what is wrong with a backend, or with a source of randomness for it."""
+    """List problems with a backend, or with a source of randomness for it."""
     problems = OneOf(*BACKENDS)("backend", backend)
     if not problems and backend == "release":
-        seeded = ["rng must be left out: noise of the release backend is never seeded"]
+        seeded = ["rng must be omitted: noise from the release backend is never seeded"]
         return [] if rng is None else seeded
     return problems + SEED("rng", rng)
 
@@ -38,7 +38,7 @@ def whole_units(subject: str, values: FloatArray, sensitivity: float, on_grid: b
         measured = values / sensitivity * GRID_UNITS
         if np.any(np.abs(measured - np.rint(measured)) > 1e-15 * np.abs(measured)):
             raise ParameterError(
-                subject, ["values must be multiples of sensitivity / 2^20 where on_grid is True"]
+                subject, ["values must be multiples of sensitivity / 2^20 if on_grid is True"]
             )
     return to_units(values, sensitivity)
 
@@ -53,7 +53,7 @@ class Mechanism(ABC):
         check_fields(self, self._problems)
 
     def _problems(self) -> list[str]:
-        """What is wrong with the parameters beyond the constraints that annotate them."""
+        """Problems with the parameters beyond the constraints that annotate them."""
         return []
 
     def guarantee(
@@ -78,7 +78,7 @@ def reals(subject: str, values: ArrayLike, name: str = "values") -> FloatArray:
     """Values as an array of floats, or an error where they are not numbers."""
     array = number_array(values)
     if array is None:
-        raise ParameterError(subject, [f"{name} must be numbers in rows of one length, got {values!r:.60}"])
+        raise ParameterError(subject, [f"{name} must be numbers in rows of equal length, got {values!r:.60}"])
     return array
 
 
@@ -96,7 +96,7 @@ def number(subject: str, value: ArrayLike) -> float:
     """One finite number, or an error."""
     array = finite(subject, value)
     if array.ndim > 0:
-        raise ParameterError(subject, [f"takes one number, got shape {array.shape}"])
+        raise ParameterError(subject, [f"a single number is required, got shape {array.shape}"])
     return float(array)
 
 

@@ -3,16 +3,14 @@
 A kernel never knows whether its noise is drawn on the spot or was drawn before: it calls ``laplace(source,
 scale)``, ``gaussian(source, scale)`` and ``uniform(source)``, and the type of ``source`` decides.
 
-==================  =====================================================================
-source              what a call gives
-==================  =====================================================================
-Generator           a fresh draw (the simulation backend: fast, seedable, **not private**)
-`Buffer`            the next value that was drawn beforehand
-`Recorder`          zero, after the scale that was asked for has been noted
-`Nodes`             by ``named_laplace``: the noise of a named node, zero where it is not known yet
-`Told`              no noise, but sums that have theirs already, which a kernel takes in place of its own
-`Fixed`             coins that all fall alike, and no noise: a choice made again from what was released
-==================  =====================================================================
+================== ===================================================================== source what a call
+gives ================== ===================================================================== Generator a
+fresh draw (the simulation backend: fast, seedable, **not private**) `Buffer` the next value that was drawn in
+advance `Recorder` zero, after the scale that was requested has been noted `Nodes` by ``named_laplace``: the
+noise of a named node, zero where it is not known yet `Told` no noise, but sums that have theirs already,
+which a kernel takes in place of its own `Fixed` coins that all fall alike, and no noise: a choice made again
+from what was released ==================
+=====================================================================
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ LAPLACE, GAUSSIAN = range(2)
 
 
 class Buffer(NamedTuple):
-    """Values drawn beforehand, handed out in order; uniforms (n,), noises (m,), positions (2,)."""
+    """Values drawn in advance, handed out in order; uniforms (n,), noises (m,), positions (2,)."""
 
     uniforms: FloatArray
     noises: FloatArray
@@ -48,7 +46,7 @@ class Recorder(NamedTuple):
 class Nodes(NamedTuple):
     """Noise of named nodes, as far as it is known, beside the coins of a run.
 
-    Shapes: values, scales (room,), names (room, 2), asked (1,), which counts what was asked for.
+    Shapes: values, scales (room,), names (room, 2), asked (1,), which counts what was requested.
     """
 
     coins: np.random.Generator
@@ -84,7 +82,7 @@ def laplace(source: Any, scale: float) -> float:
 
 
 def named_laplace(source: Any, scale: float, stream: int, place: int) -> float:
-    """One Laplace draw from a source, for the node at a place of a stream: it is asked for once."""
+    """One Laplace draw from a source, for the node at a place of a stream: it is requested once."""
     if isinstance(source, Nodes):
         return float(_node_laplace(source, scale, stream, place))
     return laplace(source, scale)

@@ -36,19 +36,19 @@ def shape_looks(draws: Draws, found: Intervals) -> Iterator[Look]:
     groups += [draws.scales == scale for scale in scales] if scales.size > 1 else []
     about = ["the draws", *(f"the draws of scale {scale:,.6g}" for scale in scales)]
     laws = np.array([law_bound(found.low[mine], found.high[mine]) for mine in groups])
-    yield Look("law", laws, lambda at: f"{about[at]} have not the law that is stated")
+    yield Look("law", laws, lambda at: f"{about[at]} do not have the stated distribution")
     sums = np.array([scale_bounds(found.reached[mine], found.beyond[mine]) for mine in groups])
 
     def scaled(at: int) -> str:
         way = "larger" if at % 2 else "smaller"
-        return f"the sizes of {about[at // 2]} are {way} than their stated scale makes them"
+        return f"the sizes of {about[at // 2]} are {way} than their stated scale implies"
 
     yield Look("scale", sums.ravel(), scaled)
     yield from _tails(draws, found)
     yield _holes(found)
     zeros = draws.units == 0
     few = f"{float(found.most.sum()):.2g}"
-    words = f"{counted(int(zeros.sum()), 'draw')} of {len(draws):,} are 0: {few} are to be"
+    words = f"{counted(int(zeros.sum()), 'draw')} of {len(draws):,} are 0: {few} are expected"
     yield Look("zeros", np.array([too_often(zeros, found.most)]), lambda _: words)
 
 
@@ -95,10 +95,10 @@ def _tails(draws: Draws, found: Intervals) -> Iterator[Look]:
     most = float((np.abs(draws.units) / draws.scales).max(initial=0.0))
     far = [float((side * draws.units / draws.scales).max(initial=0.0)) for side in (1, -1)]
     words = (
-        f"no draw of {n:,} is beyond {most:.3g} scales: the tails are cut",
-        f"no draw of {n:,} is above {far[0]:.3g} scales: the upper tail is cut",
-        f"no draw of {n:,} is below -{far[1]:.3g} scales: the lower tail is cut",
-        f"a draw of {n:,} is {most:.3g} scales large",
+        f"no draw of {n:,} is beyond {most:.3g} scales: the tails are truncated",
+        f"no draw of {n:,} is above {far[0]:.3g} scales: the upper tail is truncated",
+        f"no draw of {n:,} is below -{far[1]:.3g} scales: the lower tail is truncated",
+        f"a draw out of {n:,} is {most:.3g} scales in size",
     )
     yield Look("tails", np.array(short[:1]), words.__getitem__)
     yield Look("one tail", np.array([*short[1:], long]), lambda at: words[at + 1])
@@ -117,7 +117,8 @@ def _holes(found: Intervals) -> Look:
         at = int(np.argmax(gaps))
         bounds.append(math.log(n + 1.0) + (n * math.log1p(-gaps[at]) if gaps[at] < 1.0 else -math.inf))
         words.append(
-            f"no {what} of {n:,} lies between the quantiles {stops[at]:.4f} and {starts[at]:.4f} of its law"
+            f"no {what} of {n:,} lies between the quantiles {stops[at]:.4f} and {starts[at]:.4f} of its "
+            "distribution"
         )
     return Look("holes", np.array(bounds), words.__getitem__)
 
@@ -129,7 +130,7 @@ _STEPS, _RUNS = 16, 8
 
 
 class Pairs(NamedTuple):
-    """Draws and earlier ones that they are held against; later, earlier (pairs,)."""
+    """Draws and earlier ones that they are compared with; later, earlier (pairs,)."""
 
     words: str
     later: IntArray
@@ -147,7 +148,7 @@ def pairs_of(draws: Draws) -> list[Pairs]:
     table[draws.runs, draws.places] = every
     for step in range(1, min(_RUNS, len(table) - 1) + 1):
         both = (table[step:] >= 0) & (table[:-step] >= 0)
-        words = f"the draw at their place of {_before('the run', step)}"
+        words = f"the draw in the same place of {_before('the run', step)}"
         found.append(Pairs(words, table[step:][both], table[:-step][both]))
     return [pair for pair in found if pair.later.size]
 
@@ -164,7 +165,7 @@ def lag_looks(draws: Draws, found: Intervals, pairs: list[Pairs]) -> Iterator[Lo
 
         def words(at: int) -> str:
             kind, place = divmod(at, len(pairs))
-            return f"{list(entries)[kind]} go with {pairs[place].words}"
+            return f"{list(entries)[kind]} are associated with {pairs[place].words}"
 
         yield Look("lags", np.array(bounds), words)
     if draws.coins is not None:
@@ -174,7 +175,9 @@ def lag_looks(draws: Draws, found: Intervals, pairs: list[Pairs]) -> Iterator[Lo
     if draws.own is not None:
         own = [_bound(one * draws.own, PAIR_RATE) for one in entries.values()]
         yield Look(
-            "hidden outcomes", np.array(own), lambda at: f"{list(entries)[at]} go with the outcomes they hide"
+            "hidden outcomes",
+            np.array(own),
+            lambda at: f"{list(entries)[at]} are associated with the outcomes that they should hide",
         )
 
 
@@ -195,7 +198,7 @@ def _coins(entries: dict[str, FloatArray], coins: FloatArray, before: int) -> Lo
             if distance == 0
             else f"{abs(distance)} rounds {'after' if distance > 0 else 'before'}"
         )
-        return f"{what} go with the outcomes of {when}"
+        return f"{what} are associated with the outcomes of {when}"
 
     return Look("outcomes", np.array(bounds), words)
 
@@ -207,7 +210,9 @@ def _facts(entries: dict[str, FloatArray], facts: FloatArray, names: Sequence[st
     for _, one, place in columns:
         known = ~np.isnan(facts[:, place])
         bounds.append(_bound(one[known] * facts[known, place], PAIR_RATE))
-    return Look("facts", np.array(bounds), lambda at: f"{columns[at][0]} go with {names[columns[at][2]]}")
+    return Look(
+        "facts", np.array(bounds), lambda at: f"{columns[at][0]} are associated with {names[columns[at][2]]}"
+    )
 
 
 def _bound(products: FloatArray, rate: float) -> float:
@@ -222,7 +227,11 @@ _SIGNS = {1: "", -1: " with the other sign"}
 
 def repeat_looks(draws: Draws, found: Intervals, pairs: list[Pairs]) -> Iterator[Look]:
     """Draws against all earlier ones, against those of their run and of the run before, and against one."""
-    scopes = {"": (_all_earlier, 0), " in its run": (_all_earlier, 1), " in the run before": (_run_before, 1)}
+    scopes = {
+        "": (_all_earlier, 0),
+        " in its run": (_all_earlier, 1),
+        " in the previous run": (_run_before, 1),
+    }
     cases = [
         (words, sign, *scope(draws, sign, by_run))
         for words, (scope, by_run) in scopes.items()
@@ -234,8 +243,8 @@ def repeat_looks(draws: Draws, found: Intervals, pairs: list[Pairs]) -> Iterator
         scope, sign, earlier, chances = cases[at]
         hits = np.flatnonzero(earlier >= 0)
         return (
-            f"{counted(hits.size, 'draw')} of {len(draws):,} came before{scope}{_SIGNS[sign]}, "
-            f"{float(chances.sum()):.2g} are to be: the first is {draws.name(int(hits[0]))}, as "
+            f"{counted(hits.size, 'draw')} of {len(draws):,} occurred before{scope}{_SIGNS[sign]}, but "
+            f"{float(chances.sum()):.2g} are expected: the first is {draws.name(int(hits[0]))}, as "
             f"{draws.name(int(earlier[hits[0]]))}"
         )
 
@@ -245,7 +254,7 @@ def repeat_looks(draws: Draws, found: Intervals, pairs: list[Pairs]) -> Iterator
 
 
 def _all_earlier(draws: Draws, sign: int, by_run: int) -> tuple[IntArray, FloatArray]:
-    """An earlier draw of this value, -1 where there is none, and the chance of one; shape (n,) each."""
+    """An earlier draw of this value, -1 if there is none, and the chance of one; shape (n,) each."""
     # A chance is given all earlier draws: it is the sum of the probabilities of their values, each once.
     runs = draws.runs * by_run
     order, starts = _keys(runs, draws.units)
@@ -344,7 +353,7 @@ def lattice_looks(draws: Draws, found: Intervals) -> Iterator[Look]:
     if whole:
         bounds = np.array([_remainder_bound(draws, step) for step in whole])
         yield Look(
-            "lattices", bounds, lambda at: f"the draws keep to multiples of {whole[at]:,}, up to a remainder"
+            "lattices", bounds, lambda at: f"the draws are all multiples of {whole[at]:,}, up to a remainder"
         )
     decimals = {
         f"10^-{place} of 2^{grid} units": 2.0**grid / 10.0**place for grid in _GRIDS for place in range(1, 13)
@@ -358,7 +367,7 @@ def lattice_looks(draws: Draws, found: Intervals) -> Iterator[Look]:
     }
     if kept:
         bounds = np.array([_multiple_bound(draws, found, step) for step in kept.values()])
-        yield Look("decimals", bounds, lambda at: f"the draws keep to multiples of {list(kept)[at]}")
+        yield Look("decimals", bounds, lambda at: f"the draws are all multiples of {list(kept)[at]}")
     yield _divisor(draws)
 
 
@@ -440,7 +449,7 @@ def _joint(look: Look) -> float:
 
 
 def draw_findings(parts: Sequence[tuple[str, Draws]], alarm: float = FALSE_ALARM) -> list[str]:
-    """What is wrong with draws of several kinds, in words, at `alarm` for all together."""
+    """Problems with draws of several kinds, in words, at `alarm` for all together."""
     findings: dict[str, str] = {}
     for words, draws in parts:
         for test in noise_tests(draws, alarm / len(parts)):

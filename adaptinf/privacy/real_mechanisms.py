@@ -28,7 +28,7 @@ from adaptinf.privacy.release import (
 from adaptinf.typing import FloatArray, RandomSource
 
 CLASSICAL_LIMIT = (
-    "the classical calibration is proved for epsilon below 1 only: use the analytic one, which holds at "
+    "the classical calibration is proved only for epsilon below 1: use the analytic one, which holds at "
     "every epsilon with less noise"
 )
 """Why a classical calibration is refused."""
@@ -95,7 +95,7 @@ def analytic_scale(epsilon: float, delta: float, sensitivity: float = 1.0) -> fl
     Returns
     -------
     float
-        Above the exact solution by a relative 1e-13, so that rounding does not weaken the guarantee.
+        Above the exact solution by a relative 1e-13, so rounding does not weaken the guarantee.
 
     Raises
     ------
@@ -120,7 +120,7 @@ def analytic_scale(epsilon: float, delta: float, sensitivity: float = 1.0) -> fl
 @functools.lru_cache(maxsize=1024)
 def _unit_scale(epsilon: float, delta: float) -> float:
     """`analytic_scale` at a sensitivity of 1."""
-    from scipy import optimize  # a quarter of a second, which whoever needs no scale is spared
+    from scipy import optimize  # a quarter of a second, which anyone who needs no scale is spared
 
     def excess(log_ratio: float) -> float:
         return _log_delta(epsilon, math.exp(log_ratio)) - math.log(delta)
@@ -305,7 +305,7 @@ class Laplace(Mechanism):
         values : array_like
             Statistics of any shape, whose L1 sensitivity is that of the mechanism.
         rng : int, SeedSequence, Generator or None
-            Source of a simulation; must be left out in a release.
+            Source of a simulation; must be omitted in a release.
         backend : {"simulation", "release"}
             ``"simulation"`` is not private. ``"release"`` rounds to the nearest of 2^20 units per sensitivity
             and adds exact discrete Laplace noise (needs OpenDP).
@@ -328,8 +328,8 @@ class Laplace(Mechanism):
 
         Notes
         -----
-        Rounding moves d coordinates by at most d - 1 units more than the statistics themselves move, so
-        that the scale of a release is larger by a factor of 1 + (d - 1) / 2^20; not with `on_grid`.
+        Rounding moves d coordinates by at most d - 1 units more than the statistics themselves move, so the
+        scale of a release is larger by a factor of 1 + (d - 1) / 2^20; not with `on_grid`.
 
         Examples
         --------

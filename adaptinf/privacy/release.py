@@ -44,8 +44,8 @@ def to_grid(values: ArrayLike, width: float = 1.0) -> IntArray:
     Returns
     -------
     ndarray of int64, of the shape of `values`
-        Whole units. Items in [0, width] land on 0, ..., 2^20, so that a sum of them has a sensitivity of
-        exactly 2^20 units.
+        Whole units. Items in [0, width] land on 0, ..., 2^20, so a sum of them has a sensitivity of exactly
+        2^20 units.
 
     Raises
     ------
@@ -66,7 +66,9 @@ def to_grid(values: ArrayLike, width: float = 1.0) -> IntArray:
     check("to_grid", width=(width, POSITIVE))
     array = number_array(values)
     if array is None:
-        raise ParameterError("to_grid", [f"values must be numbers in rows of one length, got {values!r:.60}"])
+        raise ParameterError(
+            "to_grid", [f"values must be numbers in rows of equal length, got {values!r:.60}"]
+        )
     if not np.all(np.abs(array) <= _EXACT / GRID_UNITS * width):
         raise ParameterError("to_grid", ["values must be finite and below 2^33 widths"])
     units = np.rint(array / width * GRID_UNITS)
@@ -87,12 +89,12 @@ def to_units(values: ArrayLike, sensitivity: float) -> list[int]:
 
 
 def from_units(units: Iterable[int], sensitivity: float, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    """Floats of the given shape from whole units: post-processing, so that rounding is free."""
+    """Floats of the given shape from whole units: post-processing, so rounding is free."""
     return np.array([u / GRID_UNITS * sensitivity for u in units], dtype=np.float64).reshape(shape)
 
 
 def scale_above(sensitivity: int, epsilon: float | Fraction) -> float:
-    """Smallest float that is at least sensitivity / epsilon, so that no rounding weakens a guarantee."""
+    """Smallest float that is at least sensitivity / epsilon, so no rounding weakens a guarantee."""
     exact = sensitivity / (epsilon if isinstance(epsilon, Fraction) else Fraction(float(epsilon)))
     scale = float(exact)
     return scale if Fraction(scale) >= exact else math.nextafter(scale, math.inf)

@@ -147,7 +147,7 @@ class SparseVector(Mechanism):
         Parameters
         ----------
         rng : int, SeedSequence, Generator or None
-            Source of a simulation; must be left out in a release.
+            Source of a simulation; must be omitted in a release.
         backend : {"simulation", "release"}
             ``"simulation"`` is not private. ``"release"`` rounds each statistic to the nearest of 2^20 units
             per sensitivity and compares integers (needs OpenDP).
@@ -234,7 +234,11 @@ class SparseVector(Mechanism):
         thresholds = finite("SparseVector", threshold)
         if statistics.ndim != 1 or thresholds.shape not in ((), statistics.shape):
             raise ParameterError(
-                "SparseVector", ["values must be a sequence, and threshold one number or as many"]
+                "SparseVector",
+                [
+                    "values must be a sequence, and threshold must be one number or a sequence "
+                    "of the same length"
+                ],
             )
         return statistics, np.broadcast_to(thresholds, statistics.shape)
 
@@ -323,11 +327,11 @@ class Questions:
         """
         if self.stopped:
             raise ParameterError(
-                "Questions.above", ["the run has stopped: start another one, which costs epsilon again"]
+                "Questions.above", ["the run has stopped: start another one, which spends epsilon again"]
             )
         value, threshold = number("Questions.above", value), number("Questions.above", threshold)
         answer = self._margin(value, threshold) >= self._threshold
-        # together, so that an error or an interrupt before leaves the run as it was
+        # together, so an error or an interrupt before leaves the run as it was
         self._state = self.asked + 1, answer
         return answer
 

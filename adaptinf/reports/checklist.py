@@ -58,7 +58,7 @@ class Known:
         return None if self.shown is None else self.shown.results
 
 
-# What the log says to an item; empty where it says nothing.
+# What the log says to an item; empty if it says nothing.
 Answer = Callable[[Known], str]
 
 
@@ -89,7 +89,7 @@ def _rule(known: Known) -> str:
 
 
 def _batches(known: Known) -> int:
-    """Batches of the log; 0 where there are none."""
+    """Batches of the log; 0 if there are none."""
     log = known.log
     if not isinstance(log, AdaptiveLog):
         return 0 if log is None else log.n_batches

@@ -1,4 +1,4 @@
-"""What was collected and how: facts of a log, its arms, what is promised, and what speaks against it."""
+"""What was collected and how: facts of a log, its arms, its guarantee, and the evidence against it."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def guarantee_facts(
 
 
 class StatementFacts:
-    """What claims ask of a log's own statements."""
+    """Facts that claims use about a log's own statements."""
 
     def __init__(self, profile: LogProfile) -> None:
         self.profile = profile
@@ -181,7 +181,7 @@ class StatementFacts:
 
 
 def log_cautions(log: AdaptiveLog | Sums) -> list[str]:
-    """What speaks against a log and its statements; nothing where nothing does, or nothing could be asked."""
+    """Evidence against a log and its statements; empty if there is none."""
     facts = StatementFacts(profile_of(log))
     stated = contradictions(said(log_claims.STATED, facts, "assumes"))
     return [*copies_told(log), *stated, *said(log_claims.STATED, facts, "caution")]

@@ -22,7 +22,7 @@ def paragraph(text: str) -> str:
 
 
 def listed(items: Iterable[str], kind: str = "ul") -> str:
-    """A list of plain texts; nothing where there are none."""
+    """A list of plain texts; nothing if there are none."""
     inner = "\n".join(f"<li>{escaped(item)}</li>" for item in items)
     return f'<{kind} class="notes">\n{inner}\n</{kind}>' if inner else ""
 

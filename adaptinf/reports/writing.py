@@ -66,7 +66,7 @@ def report(
     methods : Recommendation, optional
         What `recommend` says about the log; by default about arm means, or the first difference of arms.
     plan : OperatingCharacteristics, optional
-        The design's `audit.operating_characteristics`, simulated beforehand, for an appendix and the topics
+        The design's `audit.operating_characteristics`, simulated in advance, for an appendix and the topics
         of the ICH E20 draft.
     alpha : float
         One minus the level of the intervals, between 0 and 0.5.
@@ -98,7 +98,7 @@ def report(
     MissingDependencyError
         If a Word document is asked for, and python-docx is not installed.
     FileError
-        If the file cannot be written; one that is there stays as it is.
+        If the file cannot be written; an existing file is left unchanged.
 
     Notes
     -----
@@ -250,7 +250,7 @@ def _data_problems(data: Any, log: Any, methods: Any, plan: Any) -> list[str]:
 
 
 def _recommended(log: AdaptiveLog | Sums, results: Results | None) -> tuple[Recommendation | None, str]:
-    """What is valid for what a result estimates; arm means where there is none."""
+    """Valid estimators of the target of a result; arm means if there are none."""
     first = None if results is None else results.estimands[0]
     if first is None or first.kind == "arm-mean":
         return recommend(log), ""

@@ -89,7 +89,7 @@ class Telling:
         decision_id : int
             The `id` of the decision.
         reward : float or None
-            The right outcome, as for `record`; None says that there is none.
+            The correct outcome, as in `record`; None if it will never arrive.
         key : str or int, optional
             Names the request, as for `assign`.
 
@@ -123,26 +123,27 @@ class Telling:
         if not rounds.known[step]:
             raise ParameterError("amend", [f"decision {step + 1} has no outcome yet: record it"])
         if same_reward(rounds.amended().get(step, float(rounds.record.reward[step])), value):
-            raise ParameterError("amend", [f"decision {step + 1} has this outcome already"])
+            raise ParameterError("amend", [f"decision {step + 1} already has this outcome"])
 
     def _unknown(self, decision_id: int) -> list[str]:
         decided = self._rounds.decided
         if decision_id <= decided:
             return []
-        made = f"decisions 1 to {decided} have been made" if decided else "none has been made yet"
+        made = f"decisions 1 to {decided} have been made" if decided else "no decision has been made yet"
         return [f"there is no decision {decision_id}: {made}"]
 
     def _refuse_other_reward(self, step: int, value: float | None) -> None:
         if self._has(step, value):
             return
-        problem = f"decision {step + 1} has another outcome already: amend it if that is a correction"
+        problem = f"decision {step + 1} already has another outcome: amend it if that is a correction"
         raise ParameterError("record", [problem])
 
     def _enter(self, step: int, value: float | None) -> None:
         """Keep a new outcome; the design has it now, or when its window ends."""
         if value is None and self._pending == "last" and self._lost is None:
             problem = (
-                f"decision {step + 1} needs an outcome: {self._name} has no rule for one that never comes"
+                f"decision {step + 1} requires an outcome: {self._name} has no rule for an outcome that "
+                "never arrives"
             )
             raise ParameterError("record", [problem])
         number = np.nan if value is None else value

@@ -1,4 +1,4 @@
-"""Participants from outside: what is declared of them beforehand, and what one brings along."""
+"""Participants from outside: what is declared of them in advance, and what one brings along."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def plain(value: Any) -> Any:
 
 
 class Participants(Environment):
-    """An environment that draws nothing: contexts and rewards are told, one participant after another.
+    """An environment that draws nothing: contexts and rewards are recorded, one participant after another.
 
     Raises ParameterError, listing the problems that are given and those that are found.
     """
@@ -53,7 +53,7 @@ class Participants(Environment):
         if features is not None and dimension is not None:
             problems.append("contexts are labels from features= or vectors of length dimension=, not both")
         if per_arm is True and dimension is None:
-            problems.append("per_arm=True needs dimension=, the length of an arm's context vector")
+            problems.append("per_arm=True requires dimension=, the length of an arm's context vector")
         problems += reward_range_problems(reward_range)
         refuse("session", problems)
         self.dimension, self.shared, self.domain = int(dimension or 0), not per_arm, domain
@@ -135,15 +135,15 @@ class Participants(Environment):
             problem = "context must be finite numbers"
         elif self.domain == "cube" and not ((found >= 0.0) & (found <= 1.0)).all():
             problem = (
-                f"context must lie in the cube [0, 1]^{self.dimension}, its entries go from "
-                f"{found.min():g} to {found.max():g}: scale contexts by constants that are fixed beforehand"
+                f"context must lie in the cube [0, 1]^{self.dimension}, but its entries range from "
+                f"{found.min():g} to {found.max():g}: scale contexts by constants fixed in advance"
             )
         elif self.domain == "ball":
             longest = float(np.sqrt((found * found).sum(axis=-1)).max())
             if longest > 1.0 + _ROUNDING:
                 problem = (
                     f"context must have a length of at most 1, got {longest:.6g}: divide contexts by a "
-                    "constant that is fixed beforehand"
+                    "constant fixed in advance"
                 )
         if problem or found is None:
             raise ParameterError("assign", [problem])
@@ -151,7 +151,7 @@ class Participants(Environment):
 
 
 def _labels(name: str, given: Any) -> tuple[tuple[Any, ...], list[str]]:
-    """Labels of arms or contexts, from a list of them or their number; and what is wrong with them."""
+    """Labels of arms or contexts, from a list of them or their number; and problems with them."""
     if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
         problems = COUNT(name, given)
         return tuple(range(0 if problems else int(given))), problems
@@ -165,4 +165,4 @@ def _labels(name: str, given: Any) -> tuple[tuple[Any, ...], list[str]]:
 
 
 def _alike(name: str, labels: tuple[Any, ...]) -> list[str]:
-    return [f"{name} read the same or are equal: {told_apart(group)}" for group in alike_labels(labels)]
+    return [f"{name} look the same or are equal: {told_apart(group)}" for group in alike_labels(labels)]

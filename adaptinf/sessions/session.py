@@ -1,4 +1,4 @@
-"""A session: participants are assigned one at a time, outcomes are told when they come, and a log is made."""
+"""A session: participants are assigned one at a time, outcomes are recorded as they arrive."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def run_of(
     missing: str | None,
     amended: bool,
 ) -> Run:
-    """A copy of the rounds so far, with outcomes as they were amended or as the design was told them."""
+    """A copy of the rounds so far, with outcomes as amended or as used by the design."""
     done = rounds.decided
     arrays = {name: getattr(rounds.record, name)[:done].copy() for name in _NAMES}
     corrected = rounds.amended() if amended else {}
@@ -51,7 +51,7 @@ def run_of(
 
 
 def _units(rounds: Rounds) -> NDArray[Any] | None:
-    """Who each round is of, with a name that nobody has for those who were erased; None without units."""
+    """Who each round is of, with a name that no one has for those who were erased; None without units."""
     if not rounds.by_unit and not rounds.erased:
         return None
     known = rounds.by_unit
@@ -66,7 +66,7 @@ def _units(rounds: Rounds) -> NDArray[Any] | None:
 
 
 def _known_rounds(rounds: Rounds, window: int | None) -> IntArray | None:
-    """Rounds that had begun when the design first could have each outcome; None where all at once."""
+    """Rounds that had begun when the design first could have each outcome; None if all at once."""
     done = rounds.decided
     steps, known = np.arange(done), rounds.known[:done]
     first, absent = known, np.isnan(rounds.record.reward[:done])
@@ -77,13 +77,13 @@ def _known_rounds(rounds: Rounds, window: int | None) -> IntArray | None:
     return None if np.array_equal(first, steps + 1) else first
 
 
-_INSTEAD = "pause or finish, and begin anew without the arm"
+_INSTEAD = "pause or finish, and begin again without the arm"
 
 
 def without(probabilities: FloatArray, removed: Sequence[int]) -> FloatArray:
     """Probabilities of the arms given that it is none of those removed; both shapes (arms,)."""
-    # An arm that is left gets p_a / (1 - p_removed). Where all of them have 0, they share equally: somebody
-    # is there to be assigned, and the design has no opinion on these arms.
+    # An arm that is left gets p_a / (1 - p_removed). If all of them have 0, they share equally: somebody is
+    # there to be assigned, and the design has no opinion on these arms.
     left = probabilities.copy()
     left[list(removed)] = 0.0
     total = float(left.sum())
@@ -107,9 +107,12 @@ def unfit(name: str, pending: str, own_coins: bool, known: bool) -> list[str]:
     if pending != "any":
         reason = "waits for outcomes before it chooses, and plans with all of its arms"
     elif not own_coins:
-        reason = "has no coins of its own, whose probabilities the other arms could share (a Mixture has)"
+        reason = (
+            "makes no random draws of its own, whose probabilities the other arms could share (a "
+            "Mixture does)"
+        )
     elif not known:
-        reason = "names arms without their probabilities, which the other arms could share"
+        reason = "returns arms without their probabilities, which the other arms could share"
     else:
         return []
     return [f"{name} {reason}: {_INSTEAD}"]
@@ -257,7 +260,7 @@ class Session(Telling):
         Returns
         -------
         tuple of float, or None
-            None where the design names arms without any.
+            None if the design names arms without any.
 
         Raises
         ------
@@ -270,7 +273,7 @@ class Session(Telling):
 
     def _refuse_other_context(self, unit: Any, step: int, found: FloatArray) -> None:
         if not np.array_equal(found, self._rounds.context(step)):
-            problem = f"unit {unit!r:.60} was assigned in round {step + 1}, with another context"
+            problem = f"unit {unit!r:.60} was assigned in round {step + 1} with another context"
             raise ParameterError("assign", [problem])
 
     def _refuse_assignment(self, unit: Any) -> None:
@@ -280,15 +283,16 @@ class Session(Telling):
         named = known is not None or bool(rounds.erased)
         if last and (unit is not None) != named:
             had = "had one" if named else "had none"
-            problems.append(f"either all participants have a unit or none: those before {had}")
+            problems.append(f"either all participants have a unit or none do: those before {had}")
         elif known is not None and type(unit) is not type(known):
             problems.append(f"units must be all text or all whole numbers, got {unit!r:.60}")
         if last == self._horizon:
-            problems.append(f"the horizon of {last:,} rounds is used up")
+            problems.append(f"the horizon of {last:,} rounds has been reached")
         elif last and self._waits and self._rounds.known[last - 1] == 0:
             hint = ", or open the session with window=" if self._pending == "window" else ""
             problems.append(
-                f"the outcome of decision {last} must be recorded first, as {self._name} chooses by it{hint}"
+                f"the outcome of decision {last} must be recorded first, because {self._name} uses it to "
+                f"choose{hint}"
             )
         refuse("assign", problems)
 
@@ -326,8 +330,8 @@ class Session(Telling):
         """Never assign an arm again; the others share its probability in proportion to their own.
 
         The design goes on as it is. Its probability of an arm that is left is divided by that of all that are
-        left, and the arm is drawn anew from these numbers, which are the propensities. Where the design gives
-        0 to all of them they share equally; a single arm that is left is assigned with certainty.
+        left, and the arm is drawn again from these numbers, which are the propensities. Where the design
+        gives 0 to all of them they share equally; a single arm that is left is assigned with certainty.
 
         Parameters
         ----------
@@ -344,13 +348,13 @@ class Session(Telling):
         Raises
         ------
         ParameterError
-            If there is no such arm, it was removed already or is the last one, nobody has been assigned yet,
+            If there is no such arm, it was removed already or is the last one, no one has been assigned yet,
             the key stands for another request, or the design cannot go on without an arm: it has no coins of
             its own, or waits for outcomes. Nothing has changed then.
 
         Notes
         -----
-        Whoever removes an arm may have seen outcomes. The log says which arms were removed and when, that
+        Anyone who removes an arm may have seen outcomes. The log says which arms were removed and when, that
         choices may have followed rewards, and promises neither a floor nor privacy.
         """
         key, rounds, arms = plain(key), self._rounds, self._participants.arms
@@ -371,10 +375,10 @@ class Session(Telling):
         """Say why an arm cannot be removed."""
         rounds, arms = self._rounds, self._participants.arms
         if not self.rounds:
-            return ["nobody has been assigned yet: begin without the arm"]
+            return ["no one has been assigned yet: begin without the arm"]
         before = dict(rounds.removed)
         if code in before:
-            return [f"arm {arms[code]!r} was removed after round {before[code]} already"]
+            return [f"arm {arms[code]!r} was already removed after round {before[code]}"]
         if len(before) + 1 == len(arms):
             return [f"arm {arms[code]!r} is the last one: pause or finish"]
         known = self.propensities(self.rounds) is not None
@@ -384,8 +388,8 @@ class Session(Telling):
         """Let the outcomes enter whose window no further participant can end, when the horizon is used up.
 
         For sessions that were opened with `window`. They enter in the order of decisions; one that is not in
-        is missing. No outcome can be recorded afterwards. The guarantee covers what is released now where
-        nobody chose the moment by values: a date that was fixed, or when all outcomes are in.
+        is missing. No outcome can be recorded afterwards. The guarantee covers what is released now where no
+        one chose the moment by values: a date that was fixed, or when all outcomes are in.
 
         Raises
         ------
@@ -394,14 +398,16 @@ class Session(Telling):
         """
         problems = []
         if self._window is None:
-            problems.append("the session has no window: each outcome entered when it was recorded")
+            problems.append("the session has no window: each outcome was used when it was recorded")
         elif self.rounds < self._horizon:
-            problems.append(f"{self._horizon - self.rounds:,} participants can still come, who end windows")
+            problems.append(
+                f"{self._horizon - self.rounds:,} more participants can still enrol and end windows"
+            )
         refuse("finish", problems)
         self.end_windows()
 
     def end_windows(self) -> None:
-        """What `finish` does; nothing where there is no window, or participants can still come."""
+        """What `finish` does; nothing if there is no window, or participants can still come."""
         if self._window is None or self.rounds < self._horizon:
             return
         self._stepper.begun(int(self._rounds.record.status[self.rounds - 1]), self.rounds)
@@ -438,9 +444,9 @@ class Session(Telling):
         Parameters
         ----------
         missing : {"drop", "worst", "best"}, optional
-            What an outcome means that is not in, as for `AdaptiveLog`: needed where there are any.
+            What an outcome means that is not in, as for `AdaptiveLog`: needed if there are any.
         amended : bool
-            Whether outcomes that were amended have their new values, or those that the design was told.
+            Whether amended outcomes have their new values, or those that the design used.
 
         Returns
         -------
@@ -451,21 +457,23 @@ class Session(Telling):
         Raises
         ------
         ParameterError
-            If nobody has been assigned yet, or outcomes are missing and `missing` is not given, or is
+            If no one has been assigned yet, or outcomes are missing and `missing` is not given, or is
             ``"worst"`` or ``"best"`` without a finite reward range.
         """
         check("log", missing=(missing, _MISSING), amended=(amended, BOOLEAN))
         if not self.rounds:
-            raise ParameterError("log", ["nobody has been assigned yet"])
+            raise ParameterError("log", ["no one has been assigned yet"])
         run = run_of(self._rounds, self._stepper, self._window, self._lost, missing, amended)
         run = replace(run, in_time=self.in_time)
         absent = int(np.count_nonzero(np.isnan(run.record.reward)))
         if absent and missing is None:
             few = "outcome is" if absent == 1 else "outcomes are"
-            problem = f'{absent:,} {few} missing: say by missing="drop", "worst" or "best" what that means'
+            problem = (
+                f'{absent:,} {few} missing: set missing="drop", "worst" or "best" to define what that means'
+            )
             raise ParameterError("log", [problem])
         if absent and missing != "drop" and not np.isfinite(self._participants.reward_range).all():
-            problem = f"missing={missing!r} needs a session that was opened with a finite reward_range"
+            problem = f"missing={missing!r} requires a session that was opened with a finite reward_range"
             raise ParameterError("log", [problem])
         return self._make_log(run)
 

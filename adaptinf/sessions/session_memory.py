@@ -1,6 +1,6 @@
 """What a session keeps to be opened again where it stood, and what is forgotten of participants.
 
-A design that goes by contexts cannot make a decision again whose context is gone, nor those that rest on its
+A design that uses contexts cannot recompute a decision whose context is gone, nor those that rest on its
 outcome. Its session is `blind` from there on: it takes decisions as they were written, until it is told what
 the design remembered when the context was erased.
 """
@@ -38,7 +38,7 @@ def has_key(session: Session, key: Any) -> bool:
 
 
 def decision_of(session: Session, unit: Any) -> Decision | None:
-    """The decision of a unit; None where it was not assigned."""
+    """The decision of a unit; None if it was not assigned."""
     step = session._rounds.by_unit.get(unit)
     return None if step is None else session._decision(step)
 
@@ -82,7 +82,7 @@ class Kept(NamedTuple):
 
 
 def kept_of(session: Session) -> Kept | None:
-    """How a session stands, for `go_back`; None where its design cannot be brought back."""
+    """How a session stands, for `go_back`; None if its design cannot be brought back."""
     memory = session._stepper.kept()
     return None if memory is None else Kept(marks_of(session), memory, session.blind)
 
@@ -142,7 +142,7 @@ def forget(session: Session, step: int) -> None:
 
 
 def assign_blank(session: Session) -> int:
-    """Make a decision again without its participant, for a design that does not go by contexts; the step."""
+    """Recompute a decision without its participant, for a design that does not use contexts; the step."""
     step = session._choose(session._participants.blank())
     session._rounds.belongs(step, None)
     session._rounds.erased.add(step)
@@ -201,15 +201,15 @@ def logged(session: Session, missing: str | None, amended: bool, erased: str | N
     """The log of a session; `erased` says what becomes of rounds whose contexts are gone."""
     check("log", erased=(erased, _MEANINGS))
     steps, log = session._rounds.erased, session.log(missing, amended=amended)
-    if erased == "drop":  # no promise even where nobody was erased: that nobody was is no output either
+    if erased == "drop":  # no promise even where no one was erased: that no one was is no output either
         return (_without_rounds(log, steps) if steps else log).unpromised_by(_ASKED)
     if not steps:
         return log
     if log.context and erased is None:
         few = "participant's context was" if len(steps) == 1 else "participants' contexts were"
         problem = (
-            f'{len(steps):,} {few} erased: say erased="drop" for a log without these rounds, or "keep" for '
-            "one of all rounds without contexts"
+            f'{len(steps):,} {few} erased: set erased="drop" for a log without these rounds, or "keep" '
+            "for a log of all rounds without contexts"
         )
         refuse("log", [problem])
     return _without_contexts(log, session.by_context) if log.context else log

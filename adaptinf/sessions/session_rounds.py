@@ -17,7 +17,7 @@ from adaptinf.spelling import reads_as
 from adaptinf.texts import shown
 from adaptinf.typing import FloatArray, IntArray
 
-# Whole numbers beyond 2^53 are not told apart by readers of JSON that hold doubles.
+# Whole numbers beyond 2^53 are not distinguished by readers of JSON that hold doubles.
 _LONGEST, _LARGEST = 200, 2**53
 
 
@@ -42,7 +42,7 @@ class Answers:
 
     def refuse(self, subject: str, key: Any, kind: str) -> NoReturn:
         """Say that a key stands for another request."""
-        problem = f"key {key!r:.60} stands for another request, one of {kind}: give each its own key"
+        problem = f"key {key!r:.60} already identifies another request, one of {kind}: give each its own key"
         raise ParameterError(subject, [problem])
 
     def keep(self, subject: str, key: Any, step: int) -> None:
@@ -56,7 +56,7 @@ class Answers:
 
 
 def identity(name: str, value: Any) -> list[str]:
-    """What is wrong with a name of a unit or a request."""
+    """Problems with a name of a unit or a request."""
     whole = isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _LARGEST
     text = isinstance(value, str) and len(value) <= _LONGEST and bool(value.strip())
     if value is None or whole or text:
@@ -66,7 +66,7 @@ def identity(name: str, value: Any) -> list[str]:
 
 
 def reward_problems(reward: Any, span: tuple[float, float]) -> list[str]:
-    """What is wrong with a reward; None stands for one that will never come."""
+    """Problems with a reward; None stands for one that will never come."""
     low, high = span
     if reward is None:
         return []
@@ -147,10 +147,10 @@ class Marks(NamedTuple):
 class Rounds:
     """Rounds, in arrays of the length of the horizon; `codes` of labels is (horizon, 1), else (1, 1).
 
-    `known` is the number of rounds that had begun when an outcome was told, 0 before; `told` lists the steps
-    of outcomes in the order in which they came. `amendments` lists steps and rewards; the record keeps what
-    the design was told. `removed` lists arms that were taken out, and how many rounds there were then.
-    `erased` holds the steps of participants of whom neither unit nor context is known.
+    `known` is the number of rounds that had begun when an outcome was recorded, 0 before; `told` lists the
+    steps of outcomes in the order in which they came. `amendments` lists steps and rewards; the record keeps
+    the values that the design used. `removed` lists arms that were taken out, and how many rounds there were
+    then. `erased` holds the steps of participants of whom neither unit nor context is known.
     """
 
     def __init__(self, participants: Participants, horizon: int, with_propensities: bool) -> None:
@@ -230,7 +230,7 @@ class Rounds:
         self.n_told += 1
 
     def amended(self) -> dict[int, float]:
-        """The outcomes that hold in the place of those that were told, by their steps."""
+        """The outcomes that hold in place of those that were told, by their steps."""
         return dict(self.amendments)
 
     def marks(self) -> Marks:

@@ -28,15 +28,15 @@ from adaptinf.simulation.replicate import Run, block_stream, seed_sequence
 from adaptinf.typing import RandomSource
 
 _NO_WINDOW = {
-    "any": "learns from outcomes as they come, in any order",
-    "last": "chooses by the outcome of the round before, so that no other order can be had",
+    "any": "learns from outcomes as they arrive, in any order",
+    "last": "uses the outcome of the previous round to choose, so outcomes must be recorded in order",
 }
 
 
 def _window_problems(design: Any, horizon: int, window: int | None, *, checked: bool) -> list[str]:
     """Why outcomes cannot have this window; `checked` says that it and the horizon are numbers."""
     if window is not None and design.pending != "window":
-        return [f"window must be left out: {type(design).__name__} {_NO_WINDOW[design.pending]}"]
+        return [f"window must be omitted: {type(design).__name__} {_NO_WINDOW[design.pending]}"]
     if checked and window is not None and window > (most := design.longest_window(horizon)):
         return [f"window must be at most {most:,} at a horizon of {horizon:,}, got {window:,}"]
     return []
@@ -63,7 +63,7 @@ def open_session(
     Raises
     ------
     ParameterError
-        Listing what does not fit.
+        Listing everything that is inconsistent.
     """
     name = type(design).__name__
     problems = problems_of(
@@ -85,8 +85,8 @@ def open_session(
     except MemoryError:
         size = 8.0 * horizon * participants.n_arms / 2**30
     problem = (
-        f"{horizon:,} rounds of {participants.n_arms:,} arms need more memory than there is (a number for "
-        f"each round and arm takes {size:,.1f} GiB): declare fewer of them"
+        f"{horizon:,} rounds of {participants.n_arms:,} arms need more memory than is available (one number "
+        f"for each round and arm takes {size:,.1f} GiB): declare fewer of them"
     )
     raise ParameterError(name, [problem])
 
@@ -122,7 +122,10 @@ def _opened(
     else:
         stepper = stepper_of(program, horizon, participants.n_arms, participants.shared, clocked, coins)
     if stepper is None:
-        problem = "cannot be used step by step: its program has no step=, the compiled entry point for one"
+        problem = (
+            "cannot be used step by step: its program has no step=, the compiled entry point for a "
+            "single step"
+        )
         refuse(name, [problem])
     assert stepper is not None
 

@@ -39,7 +39,7 @@ class Stepper(Protocol):
         """Note that the last of `now` rounds has begun, with this status, whose outcome may not be in."""
 
     def choose(self, context: FloatArray, now: int) -> tuple[int, FloatArray | None]:
-        """The arm after `now` rounds, and propensities (arms,); None where the arm is named without any."""
+        """The arm after `now` rounds, and propensities (arms,); None if the arm is named without any."""
 
     def update(self, context: FloatArray, arm: int, reward: float, status: int, now: int) -> None:
         """Learn an outcome of a round with this status, `now` rounds having begun."""
@@ -48,7 +48,7 @@ class Stepper(Protocol):
         """What a run reports at its end, as things stand."""
 
     def kept(self) -> dict[str, Any] | None:
-        """What steps may change, for `remember` to go back to; None where that is not to be had."""
+        """What steps may change, for `remember` to go back to; None if that is not to be had."""
 
     def remember(self, memory: dict[str, Any]) -> None:
         """Go on where the memory was taken."""
@@ -60,7 +60,7 @@ class Stepper(Protocol):
 def stepper_of(
     program: Program, horizon: int, n_arms: int, shared: bool, clocked: bool, rng: np.random.Generator
 ) -> Stepper | None:
-    """What takes the steps of a program; None where it has no steps."""
+    """What takes the steps of a program; None if it has no steps."""
     if program.step is None:
         return None
     if isinstance(program.step, Functions):
@@ -95,17 +95,17 @@ class KernelStepper:
     def _within(self, rounds: int) -> None:
         """Refuse more rounds than there are."""
         if rounds > self.horizon:
-            raise ParameterError("session", [f"the horizon of {self.horizon:,} rounds is used up"])
+            raise ParameterError("session", [f"the horizon of {self.horizon:,} rounds has been reached"])
 
     def begun(self, status: int, now: int) -> None:
-        """Let the clock stand at `now`."""
+        """Let the clock are at `now`."""
         self._within(now)
         if self.clocked and self.state[SCALARS, ROUND] < now:
             self.program.tables.status[0] = status
             self._call(WAIT, self._nothing)
 
     def choose(self, context: FloatArray, now: int) -> tuple[int, FloatArray | None]:
-        """The proposal after `now` rounds, and the design's own propensities, 0 and 1 where it has none."""
+        """The proposal after `now` rounds, and the design's own propensities, 0 and 1 if it has none."""
         self._within(now + 1)
         tables = self.program.tables
         tables.status[0] = 0
@@ -114,7 +114,7 @@ class KernelStepper:
         return arm, tables.propensity if tables.propensity.shape[0] else certain(arm, self._n_arms)
 
     def update(self, context: FloatArray, arm: int, reward: float, status: int, now: int) -> None:
-        """Learn an outcome; the kernel counts the round, so that the clock stands at `now` afterwards."""
+        """Learn an outcome; the kernel counts the round, so the clock is at `now` afterwards."""
         self._within(now)
         if self.clocked:
             self.state[SCALARS, ROUND] = now - 1.0
@@ -258,7 +258,9 @@ def exact_problems(design: object, horizon: int, n_arms: int) -> list[str]:
         reason = getattr(design, "inexact", "")
         return [f'noise="release" is not available for {type(design).__name__}: {reason}']
     if design.largest_scale(horizon, n_arms) > LARGEST_SCALE or horizon > _LONGEST:  # type: ignore[attr-defined]
-        return ['noise="release" needs a larger epsilon: sums with their noise would exceed exact arithmetic']
+        return [
+            'noise="release" requires a larger epsilon: sums with their noise would exceed exact arithmetic'
+        ]
     return []
 
 
@@ -400,16 +402,16 @@ SENSITIVITY = 2.0
 
 
 def in_time_problems(design: Any, epsilon: Any, window: int | None) -> list[str]:
-    """Why in-time outcomes cannot be counted; nothing where nobody asks for that."""
+    """Why in-time outcomes cannot be counted; nothing if no one asks for that."""
     if epsilon is None:
         return []
     name, problems = type(design).__name__, POSITIVE("in_time", epsilon)
     if design.pending != "window" or window is None:
-        return [*problems, f"in_time must be left out: without a window no outcome of {name} can miss it"]
+        return [*problems, f"in_time must be omitted: without a window, no outcome of {name} can miss it"]
     if design.traits.uses_context != "no":
         problems.append(
-            f"in_time must be left out: {name} assigns arms by context, so that the arms' rounds are "
-            "different mixes of contexts, whose rates cannot be compared"
+            f"in_time must be omitted: {name} assigns arms by context, so the arms' rounds have different "
+            "mixes of contexts, and their rates cannot be compared"
         )
     return problems
 
@@ -437,7 +439,7 @@ def in_time_units(action: IntArray, reward: FloatArray, in_time: BoolArray, n_ar
 def in_time_releaser(
     epsilon: float | None, draw: Draw | None, coins: np.random.Generator
 ) -> Callable[[IntArray], FloatArray] | None:
-    """What releases the sums, with the noise of `draw` or simulated from coins; None where nobody asks."""
+    """What releases the sums, with the noise of `draw` or simulated from coins; None if no one asks."""
     if epsilon is None:
         return None
     scale = unit_scale(SENSITIVITY / epsilon)

@@ -32,11 +32,11 @@ class Environment:
     Attributes
     ----------
     means : ndarray of shape (features, arms)
-        Mean reward of each cell; one row where there is no context.
+        Mean reward of each cell; one row if there is no context.
     arms : tuple
         Labels of the arms.
     features : tuple
-        Labels of the contexts that can arrive; empty where there are none.
+        Labels of the contexts that can arrive; empty if there are none.
     probabilities : ndarray of shape (periods, features)
         Arrival probabilities in each period.
     context_name : str or None
@@ -46,7 +46,7 @@ class Environment:
     range_learnt : bool
         Whether `reward_range` was taken from the data. Private designs refuse to run on it.
     renewed : bool
-        Whether rewards and contexts are drawn anew for each run, by a function.
+        Whether rewards and contexts are drawn again for each run, by a function.
     delayed : bool
         Whether outcomes become known some rounds later.
     dimension : int
@@ -90,11 +90,11 @@ class Environment:
 
     @property
     def n_features(self) -> int:
-        """Number of contexts that can arrive, 1 where there are none."""
+        """Number of contexts that can arrive, 1 if there are none."""
         return max(1, len(self.features))
 
     def horizon_problems(self, horizon: int) -> list[str]:
-        """What is wrong with a horizon here: data that are given come to an end."""
+        """Problems with a horizon here: data that are given come to an end."""
         return []
 
     def range_problems(self, promised: PrivacyGuarantee | None) -> list[str]:
@@ -103,8 +103,8 @@ class Environment:
         if not private or not self.range_learnt:
             return []
         return [
-            f"the range of rewards was learnt from the data of {type(self).__name__}, which the guarantee "
-            "does not cover: declare it there, such as reward_range=(0, 1)"
+            f"the range of rewards was learned from the data of {type(self).__name__}, which the guarantee "
+            "does not cover: declare it there, for example reward_range=(0, 1)"
         ]
 
     def tables(self, horizon: int) -> EnvironmentTables:
@@ -208,7 +208,7 @@ def numbers(name: str, values: ArrayLike, problems: list[str]) -> FloatArray:
     """Values as an array of floats; what is not a number joins the problems."""
     array = number_array(values)
     if array is None:
-        problems.append(f"{name} must be numbers in rows of one length, got {values!r:.60}")
+        problems.append(f"{name} must be numbers in rows of equal length, got {values!r:.60}")
         return np.zeros(0)
     return array
 
@@ -238,5 +238,5 @@ def rows_problems(horizon: int, rows: int | None, what: str) -> list[str]:
     """Say that rows that are used once come to an end; None for as many as are needed."""
     if rows is None or horizon <= rows:
         return []
-    more = 'order="resampled" draws as many as are needed'
-    return [f"horizon must be at most the {rows} {what} there are, got {horizon}; {more}"]
+    more = 'order="resampled" draws as many as required'
+    return [f"horizon must be at most {rows}, the number of {what}, got {horizon}; {more}"]

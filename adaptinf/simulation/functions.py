@@ -93,7 +93,7 @@ class Functions:
     start: Any
     n_arms: int
     labels: tuple[Any, ...] = ()
-    """Contexts that can arrive; empty where there are none, or where `choose` is not to see them."""
+    """Contexts that can arrive; empty if there are none, or where `choose` is not to see them."""
     dimension: int = 0
     """Entries of a context vector; 0 as above."""
     own_coins: bool = True
@@ -166,7 +166,7 @@ class Decider:
         except Exception as error:
             raise _failed("update", error, step) from error
         if after is None and state is not None:
-            raise _wrong("update returned None in the place of a state: does it end with return?", step)
+            raise _wrong("update returned None instead of a state: does it end with return?", step)
         if self.checked:
             if after is not state:
                 _refuse_change("update", self.kept, state, step)
@@ -183,7 +183,7 @@ class Decider:
         if named and not 0 <= answer < n_arms:
             raise _wrong(
                 f"choose returned arm {answer}; arms are numbered 0 to {n_arms - 1} in the order of the "
-                "environment's",
+                "environment",
                 step,
             )
         if self.names_arms not in (None, named):
@@ -193,11 +193,11 @@ class Decider:
             return int(answer), None
         values = _probabilities(answer, n_arms, step)
         if not self.functions.own_coins and max(values) < 1.0:
-            raise _wrong("choose returned several possible arms; the traits state own_coins=False", step)
+            raise _wrong("choose returned several possible arms, but the traits state own_coins=False", step)
         scale, decay = self.functions.floor
         if scale and min(values) < scale * (step + 1.0) ** -decay * (1.0 - 1e-9):
             raise _wrong(
-                f"choose returned a probability of {min(values):.6g}, below the floor that the traits state "
+                f"choose returned a probability of {min(values):.6g}, below the floor stated in the traits "
                 f"({scale * (step + 1.0) ** -decay:.6g})",
                 step,
             )
@@ -255,7 +255,7 @@ class _Path:
                 due[step + 1 + delay[step][arm]].append((context, arm, reward))
 
     def _contexts(self) -> Any:
-        """What `choose` sees, one entry per round; None where it sees nothing."""
+        """What `choose` sees, one entry per round; None if it sees nothing."""
         functions, potential = self.functions, self.potential
         if functions.dimension:
             shape = functions.n_arms, functions.dimension
@@ -327,10 +327,12 @@ def _probabilities(answer: Any, n_arms: int, step: int) -> list[float]:
     total = math.fsum(values)
     if abs(total - 1.0) <= _SUM and min(values) >= 0.0:
         return values
-    what = "NaN" if math.isnan(total) else f"numbers that add up to {total:.10g}"
+    what = "NaN" if math.isnan(total) else f"numbers that sum to {total:.10g}"
     if min(values) < 0.0:
         what = f"a negative probability ({min(values):.6g})"
-    raise _wrong(f"choose returned {what}: {values!r:.80}; probabilities are 0 or more and add up to 1", step)
+    raise _wrong(
+        f"choose returned {what}: {values!r:.80}; probabilities must be nonnegative and sum to 1", step
+    )
 
 
 def _array(answer: Any) -> np.ndarray[Any, Any] | None:
@@ -355,7 +357,9 @@ def _pickled(state: Any, what: str, step: int | None = None) -> bytes:
     try:
         return pickle.dumps(state, protocol=5)
     except Exception as error:
-        problem = f"{what} must be made of values that can be pickled, so that every run starts afresh"
+        problem = (
+            f"{what} must consist of values that can be pickled, so that every run starts from the same state"
+        )
         raise _wrong(f"{problem} ({type(error).__name__}: {error})", step) from error
 
 
@@ -366,7 +370,7 @@ def _refuse_change(name: str, before: bytes, state: Any, step: int) -> None:
 
 def _changed(name: str, step: int) -> ParameterError:
     return _wrong(
-        f"{name} changed the state in place; leave it as it is, and let update return a new one (copy "
+        f"{name} changed the state in place; leave it unchanged, and let update return a new one (copy "
         "arrays, lists and dicts first, such as counts = state.copy())",
         step,
     )
@@ -374,7 +378,7 @@ def _changed(name: str, step: int) -> ParameterError:
 
 def _mixed(step: int) -> ParameterError:
     return _wrong(
-        "choose returned an arm in some rounds and probabilities in others, so that the log would lack "
+        "choose returned an arm in some rounds and probabilities in others, so the log would lack "
         "propensities: return probabilities in every round (1 for an arm that is certain)",
         step,
     )

@@ -26,8 +26,8 @@ class Program:
 
     What takes single steps is the compiled entry point for them, `Functions` in Python, or None. Choices read
     the first `n_public` rows of the state, all of them where it is None; none of these holds a number that is
-    not released. `replay` is the entry point that makes decisions again from releases, None where these do
-    not settle them.
+    not released. `replay` is the entry point that makes decisions again from releases, None if these do not
+    settle them.
     """
 
     entry: Any
@@ -101,7 +101,7 @@ class Run:
     """Raw results of one recorded run: its rounds, its releases, what it reported at the end.
 
     Units (rounds,) where rounds belong to units, known (rounds,) where outcomes come late, as in `LogArrays`;
-    missing where outcomes are, what that means; amended outcomes that the design was told otherwise; arms
+    missing where outcomes are, what that means; amended outcomes whose original values the design used; arms
     that were removed, each with the number of rounds before that; noise where it comes from, if there is any;
     further outcomes by their names, (rounds,) each. Of a session with a window: how many further participants
     an outcome had, what one counted as that was not in by then, and the in-time sums, (arms, 2), once they

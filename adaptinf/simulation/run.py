@@ -1,9 +1,9 @@
 """The run loop: one loop for every design and every environment; single steps, and many rounds at once.
 
-A design hands in four kernels and its tables; the loop is inlined into the design's own compiled entry
-point, so that Numba caches it and LLVM sees one flat function. So are single steps, which are called from
-outside. Where nothing adapts, many rounds are drawn at once: arrivals are multinomial, sums of 0/1 rewards
-binomial, and sums of normal rewards normal.
+A design hands in four kernels and its tables; the loop is inlined into the design's own compiled entry point,
+so Numba caches it and LLVM sees one flat function. So are single steps, which are called from outside. If
+nothing adapts, many rounds are drawn at once: arrivals are multinomial, sums of 0/1 rewards binomial, and
+sums of normal rewards normal.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class World(NamedTuple):
 
 
 class Record(NamedTuple):
-    """One row per round of the last run; arrays of length 0 where nothing is recorded.
+    """One row per round of the last run; arrays of length 0 if nothing is recorded.
 
     Shapes: action, status, feature (rounds,), reward (rounds,), propensity, propensities (rounds,), vectors
     (rounds, arms * dimension), context (1,) or (arms * dimension,), expected (arms,), actions, statuses

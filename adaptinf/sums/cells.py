@@ -30,10 +30,10 @@ class Cells:
     Shapes: moments (5, 4, B, K), rounds (B,), inverse, expected, spread, smallest, nonzero (B, K).
 
     ``moments[p, j]`` is the sum of (y - centre)^j / e^p over the rounds that chose the arm, e its propensity;
-    NaN where it is not known (j = 3 without cubes; p = 4 has j = 0 alone). Over all rounds of a batch
-    `inverse`, `expected` and `spread` are sums of 1 / e, e and e (1 - e), and `smallest` is the least e; the
-    first three are NaN where the chosen arm's propensity alone is known. `nonzero` counts rewards other than
-    0, NaN where nobody counted. `products` are those with further columns, where there are any.
+    NaN if it is not known (j = 3 without cubes; p = 4 has j = 0 alone). Over all rounds of a batch `inverse`,
+    `expected` and `spread` are sums of 1 / e, e and e (1 - e), and `smallest` is the least e; the first three
+    are NaN if the chosen arm's propensity alone is known. `nonzero` counts rewards other than 0, NaN if no
+    one counted. `products` are those with further columns, if there are any.
     """
 
     moments: FloatArray
@@ -116,7 +116,7 @@ def shifted(moments: FloatArray, shift: FloatArray | float) -> FloatArray:
 
 
 def other_value(first: FloatArray, squares: FloatArray) -> float | None:
-    """The one value other than 0 that all rewards have; None where they have several, as far as sums tell.
+    """The one value other than 0 that all rewards have; None if they have several, as far as sums tell.
 
     Shapes: first, squares (B, K), sums of rewards and of their squares.
 
@@ -199,7 +199,7 @@ def cells_of_rows(
 def _over_all(
     propensities: FloatArray | None, batch: IntArray, shape: tuple[int, int]
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Sums of 1 / e, e and e (1 - e) by batch and arm, NaN where they are not known."""
+    """Sums of 1 / e, e and e (1 - e) by batch and arm, NaN if they are not known."""
     if propensities is None:
         unknown = np.full(shape, np.nan)
         return unknown, unknown, unknown

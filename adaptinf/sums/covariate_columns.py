@@ -33,7 +33,7 @@ def further_columns(subject: str, denominator: object, covariate: object) -> Fur
     """Denominators, then covariates, each one name, several or none."""
     below, before = group_names(DENOMINATOR, denominator), group_names(COVARIATE, covariate)
     both = [name for name in below if name in before]
-    problem = f"{', '.join(both)}: a covariate was known before the choice, and a denominator was not"
+    problem = f"{', '.join(both)}: covariates are known before the choice, but denominators are not"
     refuse(subject, [problem] if both else [])
     return Further((*below, *before), (DENOMINATOR,) * len(below) + (COVARIATE,) * len(before))
 
@@ -52,7 +52,7 @@ def columns_of_log(log: AdaptiveLog, further: Further) -> list[FloatArray]:
             problems += error.problems
             continue
         if values is None:
-            problems.append(f"{role} {name} must hold numbers: make indicators of labels")
+            problems.append(f"{role} {name} must contain numbers: convert labels to indicators")
             continue
         amiss = denominator_problems if role == DENOMINATOR else covariate_problems
         problems += amiss(f"{role} {name}", values)
@@ -128,7 +128,7 @@ def further_roles(given: Mapping[str, object], found: Findings) -> dict[str, obj
             continue
         lacking = [repr(f"{role}{part}") for part in _PARTS if names[part] is None]
         if lacking:
-            found.add("bad-column-name", f"{role}= needs {' and '.join(lacking)} beside it")
+            found.add("bad-column-name", f"{role}= also requires {' and '.join(lacking)}")
         roles |= {f"{role}{part}": name for part, name in names.items() if name is not None}
         if not isinstance(cubes, Sequence) or isinstance(cubes, str) or len(cubes) not in (0, 3):
             told = f"'{role}_sum_cubes' must name three columns, got {cubes!r:.80}"
@@ -148,7 +148,7 @@ def check_further(sums: Mapping[str, FloatArray], further: Mapping[str, FloatArr
         first, squares, products = (further[f"{role}{part}"] for part in ("", *_PARTS))
         cubes = [further[f"{role}{part}"] for part in _CUBES if f"{role}{part}" in further]
         empty = (n == 0.0) & ((first != 0.0) | (squares != 0.0) | (products != 0.0))
-        found.add_rows("sums-of-nobody", f"n is 0, and the sums of the {role} are not", empty)
+        found.add_rows("sums-of-nobody", f"n is 0, but the sums of the {role} are not", empty)
         if role == DENOMINATOR:
             found.add_rows("bad-denominator", "the sum of the denominator is negative", first < 0.0)
             if not np.any(first):
@@ -157,7 +157,8 @@ def check_further(sums: Mapping[str, FloatArray], further: Mapping[str, FloatArr
         some = (n > 0.0) & (squares >= 0.0)
         found.add_rows(
             "impossible-squares",
-            f"the squared sum of the {role} is above n * {role}_sum_squares, which no numbers can give",
+            f"the squared sum of the {role} exceeds n * {role}_sum_squares, which is impossible for any "
+            "numbers",
             some & (first * first > n * squares * (1.0 + _SLACK)),
         )
         gap = products - rewards * first / size
@@ -165,7 +166,7 @@ def check_further(sums: Mapping[str, FloatArray], further: Mapping[str, FloatArr
         found.add_rows(
             "impossible-products",
             f"{role}_sum_products is further from sum * {role} / n than the squares of rewards and {role} "
-            "allow (Cauchy and Schwarz): look for products of other rounds, or of rewards before the centre "
+            "allow (Cauchy-Schwarz): check for products of other rounds, or of rewards before the centre "
             "was subtracted",
             some & (gap * gap > most + _SLACK * np.maximum(squared, 0.0) * squares),
         )
@@ -174,7 +175,8 @@ def check_further(sums: Mapping[str, FloatArray], further: Mapping[str, FloatArr
         for cube, bound in zip(cubes, bounds, strict=False):
             found.add_rows(
                 "impossible-cubes",
-                f"a column of {role}_sum_cubes is larger than the squares allow, which no numbers can give",
+                f"a column of {role}_sum_cubes is larger than the squares allow, which is impossible for "
+                "any numbers",
                 np.abs(cube) > bound * (1.0 + _SLACK),
             )
 

@@ -45,9 +45,9 @@ class Products:
     Shapes: table (4, D, D, D, B, K), centres (D,), positive (D - 2, B, K).
 
     The D entries of v are 1, the reward and the further columns, less their centres (the first is 0), and
-    ``table[p, a, b, c]`` is the sum of v_a v_b v_c / e^p, NaN where it is not known: as v_0 is 1 it holds
-    sums of columns, of their squares and of cubes alike. `positive` counts entries of further columns above
-    0, NaN where nobody counted; `roles` says of each whether it is a denominator or a covariate.
+    ``table[p, a, b, c]`` is the sum of v_a v_b v_c / e^p, NaN if it is not known: as v_0 is 1 it holds sums
+    of columns, of their squares and of cubes alike. `positive` counts entries of further columns above 0, NaN
+    if no one counted; `roles` says of each whether it is a denominator or a covariate.
     """
 
     names: tuple[str, ...]
@@ -230,7 +230,7 @@ def joined_products(
 
 
 def denominator_problems(name: str, values: FloatArray) -> list[str]:
-    """What is wrong with numbers by round that a ratio is to be divided by; values (T,)."""
+    """Problems with numbers by round that a ratio is to be divided by; values (T,)."""
     kinds = _unusable(values) | {"negative": values < 0.0}
     if problems := _amiss(name, kinds):
         return problems
@@ -238,12 +238,12 @@ def denominator_problems(name: str, values: FloatArray) -> list[str]:
 
 
 def covariate_problems(name: str, values: FloatArray) -> list[str]:
-    """What is wrong with numbers by round that are to explain rewards; values (T,)."""
+    """Problems with numbers by round that are to explain rewards; values (T,)."""
     return _amiss(name, _unusable(values))
 
 
 def _unusable(values: FloatArray) -> dict[str, BoolArray]:
-    """Numbers that cannot be summed with their powers, by what is wrong with them; values (T,)."""
+    """Numbers that cannot be summed with their powers, by problems with them; values (T,)."""
     large = np.isfinite(values) & (np.abs(values) >= EXACT)
     return {"missing": np.isnan(values), "infinite": np.isinf(values), "2**53 or more in size": large}
 

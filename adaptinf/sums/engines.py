@@ -98,7 +98,7 @@ def aggregate(
         Columns with the propensity of each arm, or numbers; or their names with ``{arm}`` for the arm, or
         what these begin with; in a frame of pandas or Polars also a column of lists or objects, as for
         `AdaptiveLog`. By default those named ``propensity_<arm>``. Combined weights of a contrast need them.
-        Without any propensity the arms' shares of each batch stand in, and an arm without rounds in a batch
+        Without any propensity the arms' shares of each batch are in, and an arm without rounds in a batch
         counts as one that could not be chosen there.
     by : str or list of str
         Columns whose labels make groups, which count as contexts; by default none.
@@ -125,15 +125,15 @@ def aggregate(
     progress : bool
         Show a line with the time that the query has taken.
     arms, reward_range, guarantee, adaptive, stopping : optional
-        As for `Sums`.
+        As in `Sums`.
     reading : dict, optional
         ``"timezone"``, the name of a zone of the IANA database, such as ``"Europe/Berlin"``, by whose clock
-        instants are cut in the place of UTC; stamps without a zone are refused then. `Sums.batches` are when
+        instants are cut in place of UTC; stamps without a zone are refused then. `Sums.batches` are when
         periods began, in UTC. An hour that comes twice, as clocks go back, is one batch. ``"sep"``,
         ``"decimal"``, ``"encoding"`` and ``"missing_values"`` as for `read_log`. ``"round_propensities"`` as
         for `AdaptiveLog`, at the cost of one more query.
     about : dict, optional
-        As for `Sums`.
+        As in `Sums`.
 
     Returns
     -------
@@ -143,10 +143,10 @@ def aggregate(
     Raises
     ------
     ParameterError
-        If an argument makes no sense, or the table is none.
+        If an argument is invalid, or the table is none.
     LogValidationError
-        With everything that is wrong with the rows: how many there are of each fault, and where one is.
-        Nothing is dropped. Also where an engine stops, or has not enough memory.
+        Listing all problems with the rows: how many there are of each fault, and where one is. Nothing is
+        dropped. Also where an engine stops, or has not enough memory.
     FileNotFoundError
         If no file has the name.
     FileError
@@ -339,7 +339,7 @@ def _centres(rows: Any, columns: Columns, centre: float | None) -> list[float]:
 def _known_arms(columns: Columns, declared: Sequence[Label] | None) -> Sequence[Label]:
     """The arms as they are known before any row is read."""
     arms = declared or tuple(columns.every)
-    refuse("aggregate", [] if arms else ["collect=False with unit= needs arms= or propensities="])
+    refuse("aggregate", [] if arms else ["collect=False with unit= requires arms= or propensities="])
     return arms
 
 
@@ -360,7 +360,7 @@ def _unit_totals(
 def _sums_told(
     counts: pd.DataFrame, faults: Mapping[str, tuple[str, Any]], asked: _Asked
 ) -> dict[str, tuple[str, Any]]:
-    """The fault of propensities that do not sum to 1 with their sums, where there are some."""
+    """The fault of propensities that do not sum to 1 with their sums, if there are some."""
     code = "propensities-sum"
     if code not in faults or not counts[column_of_fault(code)].sum():
         return {}
@@ -405,9 +405,13 @@ def _read(
     cells = _cells(frame, columns, (strata.code, arm[0]), size, arm[1], centres)
     if sometimes_impossible(cells):
         where = "of a batch and group" if columns.groups else "of a batch"
-        found.add("sometimes-impossible", f"an arm could be chosen in some rows {where} alone: cut batches")
+        found.add(
+            "sometimes-impossible", f"an arm could be chosen only in some rows {where}: use shorter batches"
+        )
     elif columns.propensity is not None and not columns.every and _sure_beside_others(cells):
-        found.add("sure-arm", "some propensities are 1: give propensities=, by which the others are 0")
+        found.add(
+            "sure-arm", "some propensities are 1: pass propensities=, according to which the others are 0"
+        )
     return Parts(columns.groups, strata.parts(cells, batch[1])), arm[1]
 
 

@@ -1,4 +1,4 @@
-"""Rows of sums told apart by group, and what sums of groups are made of."""
+"""Rows of sums distinguished by group, and what sums of groups are made of."""
 
 from __future__ import annotations
 
@@ -21,10 +21,12 @@ Key = tuple[Label, ...]
 """Labels of a group, one for each column that makes the groups; of all rounds ()."""
 Part = tuple[Cells, NDArray[Any]]
 """Cells of some rounds, and their batches in order, shape (B,)."""
-_OF_PARTS = "an arm has propensity 0 in a batch of one alone: give parts of one batch other names"
+_OF_PARTS = (
+    "an arm has propensity 0 in a batch of only one table: give parts of the same batch different names"
+)
 _OF_GROUPS = (
-    "an arm has propensity 0 in a batch for some groups alone: leave out those who could not get it, or make "
-    "Sums of theirs by themselves"
+    "an arm has propensity 0 in a batch only for some groups: drop the rows that could not receive it, or "
+    "form separate Sums of them"
 )
 
 
@@ -89,14 +91,18 @@ def read_groups(
     codes, labels = np.zeros(rows, dtype=np.int64), [list[Label]() for _ in columns]
     for place, (column, what) in enumerate(zip(columns, told, strict=True)):
         read = read_labels(column)
-        found.add_rows("missing-context", f"{what} has no value: name those of no group", read.missing)
+        found.add_rows(
+            "missing-context",
+            f"{what} has missing values: name the rows that belong to no group",
+            read.missing,
+        )
         infinite = np.zeros(rows, dtype=bool)
         if column.values.dtype.kind == "f":
             infinite = np.isinf(column.values) & ~column.missing
         found.add_rows("infinite-context", f"{what} {FAULTS['infinite']}", infinite)
         found.add_rows(
             "bad-context",
-            f"{what} must hold strings, whole numbers, booleans or finite numbers",
+            f"{what} must contain strings, whole numbers, booleans or finite numbers",
             read.bad & ~infinite,
         )
         order = _order(read.values)
@@ -214,7 +220,7 @@ class Grouped:
 
     @property
     def counts(self) -> FloatArray:
-        """Rounds by batch, group and arm, shape (B, G, K); one group where there are none."""
+        """Rounds by batch, group and arm, shape (B, G, K); one group if there are none."""
         parts = self._parts.by_group.values()
         found = np.zeros((len(self.batches), len(parts), self.n_arms))
         for place, (cells, batches) in enumerate(parts):
@@ -270,7 +276,7 @@ class Grouped:
         Returns
         -------
         Sums
-            Without groups. The columns that made them are no contexts any more, as they are the same in all
+            Without groups. The columns that made them are not contexts any more, as they are the same in all
             rounds.
 
         Raises

@@ -124,7 +124,7 @@ def read_stored(path: Any) -> StoredSums:
         raise ParameterError("Sums.read_parquet", problems) from error
     except Exception as error:
         # Damaged bytes can make the libraries below raise nearly anything.
-        said = f"{place} holds no sums that can be read: {type(error).__name__}: {error}"
+        said = f"{place} contains no readable sums: {type(error).__name__}: {error}"
         raise ParameterError("Sums.read_parquet", [f"{said:.400}"]) from error
 
 
@@ -173,15 +173,21 @@ def _read(place: Path) -> StoredSums:
     metadata = table.schema.metadata or {}
     if KEY not in metadata:
         refuse(
-            "file", ["holds no sums that adaptinf wrote: read it as a frame, and name its columns to Sums"]
+            "file",
+            [
+                "contains no sums written by adaptinf: read it as a frame, and pass the names of its "
+                "columns to Sums"
+            ],
         )
     header = json.loads(metadata[KEY])
     digest = header.pop("digest", None)
     if header.get("version") != _VERSION:
-        refuse("file", [f"has format version {header.get('version')!r:.20}, this adaptinf reads {_VERSION}"])
+        refuse(
+            "file", [f"has format version {header.get('version')!r:.20}, but this adaptinf reads {_VERSION}"]
+        )
     columns = {name: np.asarray(table.column(name).to_numpy()) for name in table.column_names}
     if content_digest(header, None, columns) != digest:
-        refuse("file", ["is damaged: what it holds does not match its digest; restore it from a copy"])
+        refuse("file", ["is damaged: its content does not match its digest; restore it from a copy"])
     arms, said = decode(header["arms"]), decode(header["metadata"])
     for name in _GUARANTEES:
         said[name] = None if said[name] is None else PrivacyGuarantee.from_dict(said[name])

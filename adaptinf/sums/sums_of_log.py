@@ -99,7 +99,7 @@ def parts_of_log(
     cells = with_columns(cells, log, further, strata.code, batch == 0)
     if sometimes_impossible(cells):
         where = "of a batch and group" if names else "of a batch"
-        reason = f"an arm could be chosen in some rounds {where} alone"
+        reason = f"an arm could be chosen only in some rows {where}"
         raise InvalidForLog("Sums", reason, ["smaller batches"])
     parts = Parts(names, strata.parts(cells, np.arange(int(batch[-1]) + 1)))
     totals = None
@@ -111,7 +111,7 @@ def parts_of_log(
 
 
 def _repeated_units(log: AdaptiveLog) -> IntArray | None:
-    """Codes of units that have several rounds, shape (T,); None where none has."""
+    """Codes of units that have several rounds, shape (T,); None if none has."""
     if log.units is None:
         return None
     code, found = pd.factorize(log.units)
@@ -123,7 +123,8 @@ def _check_units(names: Sequence[str], cells: Cells, totals: UnitTotals) -> None
     reasons = [reason for reason in (unit_problem(cells), drawn_before(totals)) if reason is not None]
     if names:
         reasons.append(
-            "units have several rounds, and errors by unit with by=, denominator= or covariate= need the rows"
+            "units have several rounds, and standard errors by unit with by=, denominator= or covariate= "
+            "require the rows"
         )
     if reasons:
         raise InvalidForLog("Sums", "; ".join(reasons), ["the log itself"])
@@ -158,7 +159,7 @@ def summable(log: object) -> Any:
     if arrays.propensity is None:
         reasons.append("the log has no propensities")
     elif arrays.propensities is None and np.any(arrays.propensity >= 1.0):
-        reasons.append("the log has the chosen arm's propensity alone, and some are 1")
+        reasons.append("the log has only the chosen arm's propensity, and some are 1")
     if arrays.observed is not None:
         reasons.append("rewards are missing")
     if arrays.received is not None or arrays.known is not None:

@@ -1,4 +1,4 @@
-"""A user's table of sums, a row a batch and arm: read into cells, and what sums of rewards cannot be.
+"""A user's table of sums, a row per batch and arm: read into cells, and what sums of rewards cannot be.
 
 References
 ----------
@@ -76,27 +76,27 @@ def check_rows(
     found.add_rows("negative-count", "n must be at least 0", n < 0.0)
     found.add_rows("broken-count", "n must be a whole number of rounds", (n >= 0.0) & (n % 1.0 != 0.0))
     empty = (n == 0.0) & ((first != 0.0) | (squares != 0.0) | (np.nan_to_num(cubes) != 0.0))
-    found.add_rows("sums-of-nobody", "n is 0, and the sums are not", empty)
+    found.add_rows("sums-of-nobody", "n is 0, but the sums are not", empty)
     found.add_rows("negative-squares", "sum_squares must be at least 0", squares < 0.0)
     least = first * first
     found.add_rows(
         "impossible-squares",
-        "the squared sum is above n * sum_squares, which no rewards can give: look for a mean in place of a "
-        "sum, squares of rounded rewards, or columns of different rounds",
+        "the squared sum exceeds n * sum_squares, which is impossible for any rewards: check for a mean "
+        "instead of a sum, squares of rounded rewards, or columns from different rounds",
         (n > 0.0) & (squares >= 0.0) & (least > size * squares * (1.0 + _SLACK)),
     )
     with np.errstate(invalid="ignore"):
         found.add_rows(
             "impossible-cubes",
-            "sum_cubes is larger than sum_squares ** 1.5, which no rewards can give",
+            "sum_cubes is larger than sum_squares ** 1.5, which is impossible for any rewards",
             np.abs(cubes) > np.maximum(squares, 0.0) ** 1.5 * (1.0 + _SLACK),
         )
         counted = (nonzero < 0.0) | (nonzero > n) | (np.isfinite(nonzero) & (nonzero % 1.0 != 0.0))
         few = (centre == 0.0) & (least > nonzero * squares * (1.0 + _SLACK))
         found.add_rows(
             "impossible-nonzero",
-            "nonzero, the number of rewards other than 0, must be a whole number from 0 to n, and at least "
-            "sum ** 2 / sum_squares",
+            "nonzero, the number of nonzero rewards, must be a whole number from 0 to n, and at least sum "
+            "** 2 / sum_squares",
             counted | few,
         )
     if reward_range is not None:
@@ -113,7 +113,9 @@ def check_rows(
         )
     if propensity is not None:
         found.add_rows(
-            "chosen-propensity-zero", "n is above 0 at propensity 0", (propensity == 0.0) & (n > 0.0)
+            "chosen-propensity-zero",
+            "n is above 0 although the propensity is 0",
+            (propensity == 0.0) & (n > 0.0),
         )
 
 
@@ -136,8 +138,8 @@ def check_cells(
     counts = np.bincount(cell, minlength=len(batches) * n_arms)
     found.add_rows(
         "repeated-cell",
-        "a batch and arm have several rows: sum them if they are of different rounds, drop copies if not "
-        "(a + b merges Sums of different rounds)"
+        "a batch and arm have several rows: sum them if they come from different rounds, drop copies "
+        "otherwise (a + b merges Sums of different rounds)"
         if batched
         else "an arm has several rows: name the column of batches in batch=, or sum the rows of an arm",
         counts[cell] > 1,
@@ -145,7 +147,7 @@ def check_cells(
     if np.any(counts > 1) or found.problems:
         return
     rounds = np.bincount(batch, weights=sums["n"], minlength=len(batches)).astype(np.float64)
-    found.add_rows("empty-batch", "a batch has no rounds at all: leave it out", rounds[batch] == 0.0)
+    found.add_rows("empty-batch", "a batch has no rounds: remove it", rounds[batch] == 0.0)
     absent = ~counts.reshape(-1, n_arms).astype(bool)
     if propensity is not None:
         _check_totals(batch, arms, batches, absent, rounds, propensity, rounded, found)
@@ -167,12 +169,12 @@ def _check_totals(
 ) -> None:
     """Propensities of a batch add up to 1, over rows of all arms but those that could not be chosen.
 
-    One arm alone without a row has what the others leave, where nobody need have got it.
+    One arm alone without a row has what the others leave, where no one need have got it.
     """
     total = np.bincount(batch, weights=propensity, minlength=len(batches))
     off = np.abs(total - 1.0) > SUM_TOLERANCE
     left = np.maximum(1.0 - total, 0.0)
-    # By propensities that average to p nobody of n gets an arm with a chance of at most (1 - p)^n.
+    # By propensities that average to p no one of n gets an arm with a chance of at most (1 - p)^n.
     with np.errstate(divide="ignore"):
         log_chance = rounds * np.log1p(-np.minimum(left, 1.0))
     nobody = (absent.sum(axis=1) == 1) & (log_chance > math.log(_LOST / len(batches)))
@@ -189,9 +191,9 @@ def _check_totals(
     if np.any(lacking):
         found.add(
             "missing-arm",
-            f"{_missing(arms, batches, absent & lacking[:, None])}, and the propensities of the others leave "
-            f"it some ({1.0 - total[np.argmax(lacking)]:.3g} in the first): give its row, with n = 0 if "
-            "nobody got it",
+            f"{_missing(arms, batches, absent & lacking[:, None])}, but the propensities of the others "
+            f"leave it a positive share ({1.0 - total[np.argmax(lacking)]:.3g} in the first): add its row, "
+            "with n = 0 if it was never assigned",
         )
     wrong = off & ~lacking
     if np.any(wrong):
@@ -232,9 +234,9 @@ def _check_shares(
     wrong = cells | improbable(gaps, spreads, tests)[arm]
     found.add_rows(
         "shares-against-propensities",
-        f"arms have shares that their propensities cannot have led to by chance (p < {_IMPOSSIBLE:g}): look "
-        "for propensities of another period, rounds that were lost, or averages over batches "
-        "(set 'propensity_status' to 'estimated' if they are estimates)",
+        f"arms have shares that are practically impossible under their propensities (p < {_IMPOSSIBLE:g}): "
+        "check for propensities from another period, lost rounds, or averages over batches (set "
+        "'propensity_status' to 'estimated' if they are estimates)",
         wrong,
     )
 
@@ -250,8 +252,8 @@ def check_centre(centre: float, powers: FloatArray, least: float, most: float, f
     if most > least and away * away > _FAR**2 * (squares / count - away * away):
         found.add(
             "far-centre",
-            f"centre={centre:g} is so far from the rewards, from {least:g} to {most:g}, that squares about "
-            "it keep too few digits: leave it out, or give a value among them",
+            f"centre={centre:g} is so far from the rewards, which range from {least:g} to {most:g}, that "
+            "centred squares would lose precision: omit it, or give a value within this range",
         )
 
 
@@ -265,8 +267,8 @@ def check_cell_shares(cells: Cells, found: Findings) -> None:
     if np.any(improbable(gap.ravel(), variance.ravel(), tests)) or np.any(by_arm):
         found.add(
             "shares-against-propensities",
-            "arms were chosen by shares that their propensities cannot have led to by chance: look for rows "
-            "that were lost, or propensities of another period",
+            "arms were chosen in shares that are practically impossible under their propensities: check for "
+            "lost rows, or propensities from another period",
         )
 
 
@@ -293,9 +295,9 @@ def _check_units(sums: Mapping[str, FloatArray], found: Findings) -> None:
     wrong = ratio >= math.sqrt(_UNITS)
     found.add_rows(
         "mixed-units",
-        f"rewards seem to be of several units: their usual size, sum_squares / sum, is {usual:.3g} in the "
-        f"table and {spread:.3g} times as large at the most as at the least (0/1 beside 0/100, or cents "
-        "beside a currency); use one unit, or give reward_range= if this is right",
+        "rewards seem to have several units of measurement: their typical size, sum_squares / sum, is "
+        f"{usual:.3g} in the table and {spread:.3g} times as large at its maximum as at its minimum (0/1 "
+        "and 0/100, or cents and a currency); use one unit, or pass reward_range= if this is correct",
         wrong,
     )
 
@@ -339,7 +341,7 @@ def read_parts(
     found: Findings,
     dialect: Dialect = PLAIN,
 ) -> tuple[Parts, tuple[Label, ...]] | None:
-    """Parts and arms of a table, None where it has problems; shares stand in for propensities."""
+    """Parts and arms of a table, None if it has problems; shares stand in for propensities."""
     frame = _typed(frame, columns, group, dialect, found)
     table = _read(frame, columns, group_names("group", group), arms, date_format, found)
     if table is None:
@@ -483,7 +485,7 @@ def _places(names: list[Hashable], columns: Mapping[str, object], found: Finding
 
 
 def _numbers(read: Mapping[str, Column], role: str, what: str, found: Findings) -> FloatArray:
-    """Finite numbers of a column, NaN where there is none."""
+    """Finite numbers of a column, NaN if there is none."""
     if role not in read:
         return np.full(len(read["n"].missing), np.nan)
     values = read_numbers(read[role], what, role, found, booleans=False)
@@ -503,7 +505,7 @@ def read_batches(
     if values is None and labels.values:
         found.add(
             "bad-batch",
-            f"{what} must hold numbers, dates or times, whose order is known, not text such as "
+            f"{what} must contain numbers, dates or times, whose order is known, not text such as "
             f"{str(labels.values[0])!r:.40}: number the batches in time order",
         )
     if found.problems or values is None:
@@ -525,5 +527,5 @@ def read_arms(
     arms = order_arms(labels.values, declared, ArmColumns(labels=list(having)), found)
     codes = code_actions(labels, arms, declared is not None, f"{role} column {name!r}", found)
     if len(arms) < 2:
-        found.add("one-arm", f"there must be two arms or more, got {list(arms)!r}")
+        found.add("one-arm", f"there must be at least two arms, got {list(arms)!r}")
     return None if found.problems else (codes, arms)

@@ -44,20 +44,20 @@ def other_trials(first: Sums, second: Sums) -> list[str]:
     ]
     kinds = {first.batches.dtype.kind, second.batches.dtype.kind}
     if len(kinds) > 1 and "M" in kinds:
-        problems.append("the batches of one are times, those of the other numbers")
-    problems = [f"to be merged they must be of one trial: {problem}" for problem in problems]
+        problems.append("the batches of one are times, but those of the other are numbers")
+    problems = [f"they can be merged only if they come from one trial: {problem}" for problem in problems]
     if not (first.batched and second.batched):
         problems.append(
-            "totals without batches are not merged: number the parts, and name the column as batch="
+            "totals without batches cannot be merged: number the parts, and name the column as batch="
         )
     if first.by_unit is not None or second.by_unit is not None:
-        reason = "a unit may be in both, so that sums by unit are not merged: aggregate all rows at once"
+        reason = "a unit may be in both, so sums by unit cannot be merged: aggregate all rows together"
         problems.append(reason)
     return problems
 
 
 def joint_movement(first: Sums, second: Sums) -> float | None:
-    """P-value of shares that stay put within batches, by Bonferroni; None where nobody saw rows."""
+    """P-value of shares that stay put within batches, by Bonferroni; None if no one saw rows."""
     seen = [each.share_movement for each in (first, second) if each.share_movement is not None]
     return min(1.0, len(seen) * min(seen)) if seen else None
 
@@ -79,7 +79,7 @@ class Sums(WithFurther, Grouped, Promises):
     frame : DataFrame or path
         Of pandas or polars, or anything that `read_log` reads, a row for each batch and arm, in any order. An
         arm without a row in a batch had propensity 0 there; or what the others leave where it is the only one
-        and nobody need have got it.
+        and no one need have got it.
     arm : str
         Column of the arms.
     n : str
@@ -88,7 +88,7 @@ class Sums(WithFurther, Grouped, Promises):
         Columns of the sums of their rewards, and of these squared.
     batch : str, optional
         Column of the batches, in which nothing adapts: numbers, dates or times, whose order is theirs.
-        Without it the table holds totals, which take propensities to be constant over all rounds.
+        Without it the table contains totals, which take propensities to be constant over all rounds.
     sum_cubes : str, optional
         Column of the sums of cubed rewards, with which intervals are corrected for skewness. Rewards that are
         0 or one other value need none, and no `nonzero` either.
@@ -96,7 +96,7 @@ class Sums(WithFurther, Grouped, Promises):
         Column of the number of rewards other than 0, by which rare outcomes are known.
     propensity : str or float, optional
         Column of the arm's propensity in the batch, or one number for all. Without it the arms' shares of the
-        batch stand in, as estimates; an arm without rounds in a batch counts as one that could not be chosen.
+        batch are in, as estimates; an arm without rounds in a batch counts as one that could not be chosen.
     group : str or list of str, optional
         Columns whose labels make groups: then the table has a row for each batch, group and arm. The columns
         count as contexts.
@@ -107,11 +107,11 @@ class Sums(WithFurther, Grouped, Promises):
         Column of the sums of a column from before the choice that is to explain rewards. It counts as a
         context.
     centre : float
-        What was subtracted from every reward before it was summed, so that squares keep their digits.
+        What was subtracted from every reward before it was summed, so squares keep their digits.
     arms : list of labels, optional
         All arms in the order you want.
     reward_range, guarantee, adaptive, stopping : optional
-        As for `AdaptiveLog`.
+        As in `AdaptiveLog`.
     columns : dict, optional
         Further columns of a denominator z, which `denominator` needs: ``"denominator_sum_squares"``, sums of
         its squares, and ``"denominator_sum_products"``, of its products with rewards y; with a list of three,
@@ -151,7 +151,7 @@ class Sums(WithFurther, Grouped, Promises):
     Raises
     ------
     LogValidationError
-        With everything that is wrong with the table, and the rows.
+        Listing all problems with the table, and the rows.
     ParameterError
         If the frame is none, or the centre no number.
 
@@ -265,7 +265,9 @@ class Sums(WithFurther, Grouped, Promises):
         if isinstance(context, str) or not all(isinstance(name, str) for name in context):
             found.add("bad-context", f"context must be a list of names, got {context!r:.80}")
         if shares and given.get("propensity_status") not in (None, "estimated"):
-            message = "without propensities the arms' shares stand in for them, which are estimates"
+            message = (
+                "without propensities, the arms' shares are used in their place, and these are estimates"
+            )
             found.add("bad-propensity-status", f"propensity_status must be 'estimated': {message}")
         found.raise_if_any("the table of sums")
         assert read is not None
@@ -395,7 +397,7 @@ class Sums(WithFurther, Grouped, Promises):
         ParameterError
             If the name ends otherwise.
         FileError
-            If the file cannot be written; one that is there stays as it is.
+            If the file cannot be written; an existing file is left unchanged.
         """
         metadata = {name: getattr(self, name) for name in METADATA}
         also = {name: getattr(self, name) for name in _ALSO}

@@ -81,7 +81,7 @@ class UnitTotals:
         return np.array([self.values["units"], *(self.values[f"mean_{power}"] for power in (1, 2, 3))])
 
     def by_arm(self, name: str) -> FloatArray:
-        """Sums with one value an arm, shape (K,)."""
+        """Sums with one value per arm, shape (K,)."""
         return np.array([self.values[f"{name}_{arm}"] for arm in range(self.n_arms)])
 
     @property
@@ -91,12 +91,12 @@ class UnitTotals:
 
 
 def unit_problem(cells: Cells) -> str | None:
-    """Why errors by unit cannot be had, as far as sums by batch tell; None where they can."""
+    """Why errors by unit cannot be had, as far as sums by batch tell; None if they can."""
     if np.all(cells.possible):
         return None
     return (
-        "an arm could not be chosen in some batches: with units every arm must be possible in every row; add "
-        "up the batches in which it was by themselves"
+        "an arm could not be chosen in some batches, but with units every arm must be possible in every "
+        "row: aggregate the batches in which it was possible separately"
     )
 
 
@@ -105,6 +105,6 @@ def drawn_before(totals: UnitTotals) -> str | None:
     if not (totals.keeps_arms and totals.rounds > totals.count and totals.values["sure"] > 0.0):
         return None
     return (
-        "every unit keeps one arm, with propensity 1 in some rounds: give the propensity of the one draw in "
-        "all rounds of the unit"
+        "every unit keeps one arm, with propensity 1 in some rounds: use the propensity of the unit's "
+        "single randomisation in all of its rounds"
     )

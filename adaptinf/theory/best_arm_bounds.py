@@ -13,7 +13,7 @@ from adaptinf.designs.best_arm.fixed_budget import max_det_schedule, printed_res
 from adaptinf.parameters import COUNT, POSITIVE, OneOf, refuse
 from adaptinf.typing import FloatArray
 
-# No coefficient exceeds 1 + 1e-6 in size (`max_det`), so that those of two arms are at most twice that apart.
+# No coefficient exceeds 1 + 1e-6 in size (`max_det`), so those of two arms are at most twice that apart.
 _COEFFICIENT = 2.0 * (1.0 + 1e-6)
 
 
@@ -67,7 +67,7 @@ def hardness(features: ArrayLike, theta: ArrayLike, epsilon: float) -> Hardness:
     Raises
     ------
     ParameterError
-        Listing what is wrong; also where two arms are best, as then no budget is enough.
+        Listing the problems; also where two arms are best, as then no budget is enough.
 
     Notes
     -----
@@ -123,7 +123,7 @@ def dp_bai_error(
     Raises
     ------
     ParameterError
-        Listing what is wrong; also a horizon below one pull an arm and phase.
+        Listing the problems; also a horizon below one pull an arm and phase.
 
     Notes
     -----
@@ -189,7 +189,7 @@ def dp_bai_gauss_error(features: ArrayLike, theta: ArrayLike, horizon: int, scal
     Raises
     ------
     ParameterError
-        Listing what is wrong.
+        Listing the problems.
 
     Notes
     -----

@@ -47,7 +47,7 @@ class Numbers:
         if extreme.size and not bad.size:
             size = f"from {least:g} to {LARGEST:g}"
             problems.append(
-                f"{name} must be of a size that can be computed with, {size}, got {extreme.flat[0]:g}"
+                f"{name} must be of a size that allows computation, {size}, got {extreme.flat[0]:g}"
             )
         return array
 
@@ -126,7 +126,7 @@ def each(function: Callable[..., float], *arrays: FloatArray | IntArray) -> Floa
 
 
 def _plain(values: Any) -> FloatArray | None:
-    """Values as floats, or None where they are not numbers (truth values are none)."""
+    """Values as floats, or None if they are not numbers (truth values are none)."""
     try:
         array = np.asarray(values)
     except ValueError:

@@ -144,7 +144,7 @@ def _published(count: int, epsilon: float, delta: float) -> float:
 
 
 def _quantiles(counts: np.ndarray, failures: FloatArray) -> FloatArray:
-    """Quantiles of the absolute noise at epsilon = 1; every law and probability is worked out once."""
+    """Quantiles of the absolute noise at epsilon = 1; every law and probability is computed once."""
     trunk, node = counter_scales("hybrid", 1.0, 1)
     laws = np.array([noise_nodes("hybrid", int(count)) for count in counts], dtype=np.float64).reshape(-1, 3)
     cases, where = np.unique(np.column_stack([laws, failures]), axis=0, return_inverse=True)
@@ -286,7 +286,7 @@ def _explicit_regret(
     # At a given trace a determinant is largest for equal eigenvalues; contexts add at most 1 each to it.
     log_determinant = dimension * math.log1p(horizon / (dimension * ridge))
     radius = scale * math.sqrt(log_determinant + 2.0 * math.log(share)) + math.sqrt(ridge) * size
-    # The potential is concave in the pulls, so that equal pulls of all arms are worst.
+    # The potential is concave in the pulls, so equal pulls of all arms are worst.
     lengths = n_arms * _potential(horizon / n_arms, dimension, ridge)
     allowances = lengths / ridge
     if width == "projected":
@@ -331,10 +331,10 @@ def potential_bound(count: ArrayLike, dimension: ArrayLike, regularisation: Arra
 
     Notes
     -----
-    u = ||x||^2 in the norm of V^-1 is at most 1 / lambda, and u / log(1 + u) increases, so that u
-    <= c log(1 + u); the logarithms add up to log(det V / det(lambda I)), which is largest for d equal
-    eigenvalues. For lambda >= 1, c is at most 1 / log 2 = 1.443. The sum of the lengths themselves is at most
-    sqrt(n) times the square root of this bound.
+    u = ||x||^2 in the norm of V^-1 is at most 1 / lambda, and u / log(1 + u) increases, so u <= c log(1 + u);
+    the logarithms add up to log(det V / det(lambda I)), which is largest for d equal eigenvalues. For lambda
+    >= 1, c is at most 1 / log 2 = 1.443. The sum of the lengths themselves is at most sqrt(n) times the
+    square root of this bound.
 
     References
     ----------
@@ -387,8 +387,8 @@ def counter_norm_bound(
     -----
     A union bound: the arms share `failure` equally, the powers of two up to T an arm's part, and the counts
     that begin with a power of two its part. More terms, larger scales and a smaller part make a longer noise,
-    so that two counts can be worst: the one with the most ones among those that begin with the last power of
-    two, and the last count before these.
+    so two counts can be worst: the one with the most ones among those that begin with the last power of two,
+    and the last count before these.
 
     Examples
     --------

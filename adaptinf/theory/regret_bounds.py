@@ -84,7 +84,7 @@ def private_ucb_regret(
     if number is not None and number.shape != mean.shape:
         problems.append(f"pulls must have one entry per arm, {mean.size}, got shape {number.shape}")
     elif number is not None and not problems and number.sum() > rounds.min() * (1.0 + 1e-12):
-        problems.append(f"pulls must add up to at most the horizon, got {number.sum():g}")
+        problems.append(f"pulls must sum to at most the horizon, got {number.sum():g}")
     refuse("private_ucb_regret", problems)
     gaps = mean.max() - mean
     apart = gaps > 0.0
@@ -266,7 +266,7 @@ def private_elimination_regret(
     """
     problems = FORM("form", form)
     if form == "published" and beta is not None:
-        problems.append("beta must be left out of the published form, which has 1 / horizon")
+        problems.append("beta must be omitted for the published form, which uses 1 / horizon")
     refuse("private_elimination_regret", problems)
     mean, arrays = _elimination_arguments("private_elimination_regret", means, horizon, epsilon, beta)
     gaps = mean.max() - mean
@@ -401,8 +401,8 @@ def ldp_regret_exponent(dimension: ArrayLike, margin: ArrayLike, *, private: boo
     dimension : int or array_like
         Coordinates of a context, d.
     margin : float or array_like
-        Margin exponent of the expected rewards, the paper's beta, in (0, d]; 1 where the best two cross at
-        an angle.
+        Margin exponent of the expected rewards, the paper's beta, in (0, d]; 1 if the best two cross at an
+        angle.
     private : bool
         Whether the noise of the reports is what limits; otherwise the rewards are, as at a large epsilon.
 
@@ -493,7 +493,7 @@ def ldp_transfer_rate(
     margin: ArrayLike,
     auxiliary: Sequence[tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]] = (),
 ) -> FloatArray:
-    """Rate of the regret of the locally private bandit, after auxiliary sources where there are any.
+    """Rate of the regret of the locally private bandit, after auxiliary sources if there are any.
 
     Parameters
     ----------
@@ -584,5 +584,5 @@ def _smooth(dimension: ArrayLike, margin: ArrayLike, problems: list[str]) -> tup
     share = EACH_POSITIVE.read("margin", margin, problems)
     together(problems, dimension=axes, margin=share)
     if not problems and (share > axes).any():
-        problems.append("margin must be at most the dimension, as otherwise one arm is best everywhere")
+        problems.append("margin must be at most the dimension, because otherwise one arm is best everywhere")
     return axes, share

@@ -1,4 +1,4 @@
-"""Where a design stands on the frontier between estimation and regret: error times regret over M."""
+"""Where a design is on the frontier between estimation and regret: error times regret over M."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def frontier(sims: Simulations, estimates: ArrayLike | None = None) -> Frontier:
     sims : Simulations
         Many runs of ConSE or DPConSE, from ``replicate``.
     estimates : array_like of shape (runs, features), optional
-        Each run's estimates of the effects, NaN where there is none; by default `difference_in_means`. The
+        Each run's estimates of the effects, NaN if there is none; by default `difference_in_means`. The
         estimates that DPConSE releases are a choice.
 
     Returns
@@ -125,7 +125,7 @@ def frontier(sims: Simulations, estimates: ArrayLike | None = None) -> Frontier:
     if values.shape != (runs, features):
         problems.append(f"estimates must have shape ({runs}, {features}), got {values.shape}")
     elif np.isinf(values).any():
-        problems.append("estimates must be finite, or NaN where there is none")
+        problems.append("estimates must be finite, or NaN if there is none")
     else:
         few = np.flatnonzero((~np.isnan(values)).sum(axis=0) < 2)
         problems += [f"feature {feature} has fewer than two runs with an estimate" for feature in few]
@@ -144,7 +144,7 @@ def difference_in_means(sims: Simulations) -> FloatArray:
     Returns
     -------
     ndarray of shape (runs, features)
-        Arm 1's mean minus arm 0's; NaN where an arm was not pulled.
+        Arm 1's mean minus arm 0's; NaN if an arm was not pulled.
 
     Raises
     ------
@@ -168,7 +168,7 @@ def difference_in_means(sims: Simulations) -> FloatArray:
 
 def _refuse_others(subject: str, sims: Any) -> None:
     if not hasattr(sims, "phase_tallies"):
-        refuse(subject, [f"sims must be what replicate of ConSE or DPConSE returns, got {sims!r:.60}"])
+        refuse(subject, [f"sims must be the result of replicate for ConSE or DPConSE, got {sims!r:.60}"])
 
 
 def _estimates(estimates: ArrayLike) -> FloatArray:
@@ -179,7 +179,7 @@ def _estimates(estimates: ArrayLike) -> FloatArray:
 
 
 def _frontier(squares: FloatArray, regret: FloatArray) -> Frontier:
-    """Error and product from squared errors (runs, features), NaN where there is no estimate."""
+    """Error and product from squared errors (runs, features), NaN if there is no estimate."""
     runs, features = squares.shape
     known = ~np.isnan(squares)
     errors = np.nanmean(squares, axis=0)

@@ -1,7 +1,7 @@
 """The journal of a trial: rows that follow from each other, in one SQLite file, on the disk before an answer.
 
 A row is an entry, as JSON, and the digest of the row before it followed by the entry. Each entry has a salt,
-so that nobody who is told digests alone can guess what stands between them.
+so no one who is told digests alone can guess what is between them.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _DAMAGES_TOLD = {
     "SQLITE_ERROR": "SQLITE_ERROR, as it does where a table is missing",
 }
 _REASONS = {
-    "SQLITE_BUSY": f"another process has held it for {_PATIENCE:g} s",
+    "SQLITE_BUSY": f"another process has been using it for {_PATIENCE:g} s",
     "SQLITE_FULL": "the disk is full",
-    "SQLITE_READONLY": "it is protected against writing",
+    "SQLITE_READONLY": "it is write-protected",
 }
 FAILURES = (sa.exc.DBAPIError, sqlite3.Error, UnicodeDecodeError)
 """The last is of messages in which SQLite quotes a damaged name."""
@@ -75,7 +75,7 @@ class Journal:
         if create:
             make_owners(path)
         elif not path.exists():
-            raise FileError(str(path), "read", "there is no such file: Trial.create makes a trial")
+            raise FileError(str(path), "read", "the file does not exist: use Trial.create to create a trial")
 
         def opened() -> sqlite3.Connection:
             name = f"file:{quote(os.path.abspath(path))}?mode=rw"
@@ -112,9 +112,12 @@ class Journal:
 
     def _make(self, entry: Entry, also: Callable[[], None]) -> None:
         if sa.inspect(self.connection).get_table_names():
-            raise FileError(str(self.path), "written", "it holds a trial or other tables already")
+            raise FileError(str(self.path), "written", "it already contains a trial or other tables")
         if owners_alone(self.path) is False:
-            problem = "an empty file of that name is there, and open to others: remove it, or name another"
+            problem = (
+                "an empty file of that name exists, and other users can open it: remove it, or choose "
+                "another name"
+            )
             raise FileError(str(self.path), "written", problem)
         _ROWS.create(self.connection)
         also()
@@ -140,7 +143,7 @@ class Journal:
 
     def news(self) -> Iterator[tuple[int, Entry, str]]:
         """Numbers, entries and digests of the rows that have not been read yet, each checked."""
-        # A row counts as read when the next one is asked for.
+        # A row counts as read when the next one is requested.
         known = {"known": self.rows}
         lots = self.ask(
             "read", lambda: self.connection.execute(_NEWS, known).yield_per(_AT_ONCE).partitions()
@@ -152,13 +155,13 @@ class Journal:
                 self.rows, self.head = number, head
 
     def _entry(self, number: int, text: str) -> Entry:
-        """The entry of a row; what stands in one that cannot be read is not told."""
+        """The entry of a row; what is in one that cannot be read is not told."""
         try:
             entry: Entry = decode(json.loads(text))
             entry.pop(SALT, None)  # rows of the format before have none
             return entry
         except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
-            problem = JournalError(str(self.path), f"row {number} is not laid out as one")
+            problem = JournalError(str(self.path), f"row {number} has the wrong layout")
         raise problem
 
     def _checked(self, number: Any, text: Any, digest: Any) -> str:
@@ -217,7 +220,10 @@ class Journal:
         driver: Any = self.connection.connection.driver_connection
         busy = self.ask("written", lambda: driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
         if busy:
-            problem = f"another process has read it for {_PATIENCE:g} s: send the request again with its key"
+            problem = (
+                f"another process has been reading it for {_PATIENCE:g} s: send the request again "
+                "with its key"
+            )
             raise FileError(str(self.path), "purged", problem)
 
     def holds_trial(self) -> bool:
@@ -229,7 +235,7 @@ class Journal:
             self.rollback()
 
     def rewind(self) -> None:
-        """Forget what was read, so that `news` begins with the first row."""
+        """Forget what was read, so `news` begins with the first row."""
         self.rows, self.head = 0, _START
 
     def skip(self, number: int, head: str) -> None:
@@ -237,7 +243,7 @@ class Journal:
         self.rows, self.head = number, head
 
     def digest(self, number: int) -> Any:
-        """What a row says its digest is; None where there is no such row."""
+        """What a row says its digest is; None if there is no such row."""
         query = sa.select(_ROWS.c.digest).where(_ROWS.c.number == number)
         return self.ask("read", lambda: self.connection.execute(query).scalar())
 
@@ -263,7 +269,7 @@ class Journal:
         return bytes(whole)
 
     def behind(self, digest: str) -> list[str] | None:
-        """Kinds of the rows after the one with a digest; None where there is no such row."""
+        """Kinds of the rows after the one with a digest; None if there is no such row."""
         query = sa.select(_ROWS.c.number).where(_ROWS.c.digest == digest)
         number = self.ask("read", lambda: self.connection.execute(query).scalar())
         if number is None:

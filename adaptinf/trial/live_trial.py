@@ -54,7 +54,7 @@ class TrialStatus:
         Whether the file is a copy that has not done so, made by `backup` or in any other way: it can be read,
         and takes no requests.
     unrepeatable : int
-        Decisions that stand as they were written, since they rest on a context that was erased: nobody can
+        Decisions that stand as they were written, since they rest on a context that was erased: no one can
         make them again.
     rows : int
         Rows of the journal.
@@ -151,7 +151,7 @@ class Trial(Operations):
             Needed by private designs: after so many further participants an outcome enters, whenever it came.
             One that is missing then counts as 0, and what comes later is for the log alone.
         in_time : float, optional
-            As for `Design.session`: each arm's successes and failures that were in time are released at the
+            As in `Design.session`: each arm's successes and failures that were in time are released at the
             end, at so much privacy beside the design's.
 
         Returns
@@ -162,22 +162,22 @@ class Trial(Operations):
         Raises
         ------
         ParameterError
-            Listing everything that does not fit; no file has been made then.
+            Listing everything that is inconsistent; no file has been made then.
         FileError
-            If the file holds something already, or cannot be written.
+            If the file contains something already, or cannot be written.
 
         Warns
         -----
         AdaptinfWarning
-            If the design has no coins of its own: whoever knows the outcomes can foresee the next arm.
+            If the design has no coins of its own: anyone who knows the outcomes can foresee the next arm.
         """
         place = _place("Trial.create", path)
         declared = features, dimension, per_arm, reward_range, outcome_window, in_time
         first = declared_entry(design, arms, horizon, *declared)
         if not design.traits.own_coins:
             warnings.warn(
-                f"{first['design']} has no coins of its own, so that whoever knows the outcomes can foresee "
-                "the next arm: wrap it in a Mixture where assignments are to be concealed",
+                f"{first['design']} makes no random draws of its own, so anyone who knows the outcomes can "
+                "predict the next arm: wrap it in a Mixture if assignments are to be concealed",
                 AdaptinfWarning,
                 stacklevel=2,
             )
@@ -210,17 +210,17 @@ class Trial(Operations):
         path : path
             The file.
         design : Design, optional
-            Needed for a design of your own, which a file cannot hold.
+            Needed for a user-defined design, which a file cannot hold.
 
         Returns
         -------
         Trial
-            As it stood after the last answer.
+            In its state after the last answer.
 
         Raises
         ------
         FileError
-            If there is no such file, it holds no trial or cannot be read.
+            If there is no such file, it contains no trial or cannot be read.
         JournalError
             If a row is damaged, or another decision follows from the rows before it.
         ParameterError
@@ -242,7 +242,7 @@ class Trial(Operations):
         journal = Journal(place)
         try:
             if not journal.holds_trial():
-                raise FileError(str(place), "read", "it holds no trial")
+                raise FileError(str(place), "read", "it contains no trial")
             requests = Requests(journal, design, draw)
             requests.read(lambda _: None)
             requests.keep()
@@ -310,7 +310,7 @@ class Trial(Operations):
             If the trial is finished or closed, there is no such decision, it has another outcome already, the
             reward is out of range, or the key stands for another request. Nothing has changed.
         FileError
-            As for `assign`.
+            As in `assign`.
         """
         return self._requests.change(lambda replay: replay.record(decision_id, reward, key))
 
@@ -322,13 +322,13 @@ class Trial(Operations):
         Parameters
         ----------
         missing : {"drop", "worst", "best"}, optional
-            What an outcome means that is not in: needed where there are any.
+            What an outcome means that is not in: needed if there are any.
         amended : bool
-            Whether outcomes that were amended have their new values, or those that the design was told.
+            Whether amended outcomes have their new values, or those that the design used.
         erased : {"keep", "drop"}, optional
             Needed where contexts of participants were erased: ``"keep"`` for a log of all rounds without
             contexts, ``"drop"`` for one without the rounds of these participants, which is right where their
-            being erased has nothing to do with their outcomes. As nobody knows that, it has no guarantee.
+            being erased has nothing to do with their outcomes. As no one knows that, it has no guarantee.
 
         Returns
         -------
@@ -413,7 +413,7 @@ class Trial(Operations):
         """
         place = as_path("Trial.backup", "path", path)
         if place.exists():
-            raise FileError(str(place), "written", "there is a file of that name already")
+            raise FileError(str(place), "written", "a file of that name already exists")
         content = self._requests.read(lambda _: self._requests.journal.content())
         atomic_write(place, lambda file: file.write(content), owner_only=True)
 
@@ -442,7 +442,8 @@ def _warn_of_readers(place: Path) -> None:
     if wide:
         names = " ".join(shlex.quote(str(file)) for file in wide)
         problem = (
-            "others than the owner may open the trial's file, which has all outcomes, names and the next arms"
+            "users other than the owner may open the trial's file, which contains all outcomes, names and "
+            "upcoming arms"
         )
         warnings.warn(f"{problem}: chmod 600 {names}", AdaptinfWarning, stacklevel=4)
 
@@ -451,5 +452,7 @@ def _place(subject: str, path: Any) -> Path:
     if isinstance(path, str) and path.startswith(_PREFIX):
         path = path.removeprefix(_PREFIX)
     if isinstance(path, str) and "://" in path:
-        raise ParameterError(subject, [f"a trial is kept in a SQLite file: give its path, got {path!r:.60}"])
+        raise ParameterError(
+            subject, [f"a trial is stored in a SQLite file: give its path, got {path!r:.60}"]
+        )
     return as_path(subject, "path", path)

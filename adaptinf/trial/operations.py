@@ -20,7 +20,7 @@ _Answer = TypeVar("_Answer")
 
 
 def _trials(name: str, value: Any) -> list[str]:
-    """What is wrong with other trials."""
+    """Problems with other trials."""
     if isinstance(value, Sequence) and all(isinstance(one, Operations) for one in value):
         return []
     return [f"{name} must be a list of open trials, got {value!r:.60}"]
@@ -60,7 +60,7 @@ class Operations:
         ParameterError
             Listing every request that is refused, and why. Nothing has changed then.
         FileError
-            As for `assign`: none was kept, or all. Send them again with their keys.
+            As in `assign`: none was kept, or all. Send them again with their keys.
         """
         columns = {"units": units, "contexts": [None] * len(units) if contexts is None else contexts}
         return self._all("assign_many", {**columns, "keys": keys}, Replay.assign_new)
@@ -89,7 +89,7 @@ class Operations:
         ParameterError
             Listing every request that is refused, and why. Nothing has changed then.
         FileError
-            As for `assign_many`.
+            As in `assign_many`.
 
         Examples
         --------
@@ -112,10 +112,10 @@ class Operations:
         columns: dict[str, Sequence[Any]],
         act: Callable[..., tuple[_Answer, Entry | None]],
     ) -> list[_Answer]:
-        """The answers to requests of one kind, whose arguments stand in columns; all of them, or none."""
+        """The answers to requests of one kind, whose arguments are in columns; all of them, or none."""
         lengths = {name: len(column) for name, column in columns.items()}
         told = ", ".join(f"{name} {length}" for name, length in lengths.items())
-        refuse(subject, [f"all must be of one length: {told}"] if len(set(lengths.values())) > 1 else [])
+        refuse(subject, [f"all must have the same length: {told}"] if len(set(lengths.values())) > 1 else [])
         requests = list(zip(*columns.values(), strict=True))
 
         def acts(replay: Replay) -> Iterator[tuple[_Answer, Entry | None]]:
@@ -144,7 +144,7 @@ class Operations:
         decision_id : int
             The `id` of the decision.
         reward : float or None
-            The right outcome, as for `record`; None says that there is none.
+            The correct outcome, as in `record`; None if it will never arrive.
         key : str or int
             Names the request, as for `assign`.
         reason, by : str
@@ -161,7 +161,7 @@ class Operations:
             If the trial is finished or closed, there is no such decision, it has no outcome yet or this one
             already, the reward is out of range, or the key stands for another request. Nothing has changed.
         FileError
-            As for `assign`.
+            As in `assign`.
         """
         return self._requests.change(lambda replay: replay.amend(decision_id, reward, key, reason, by))
 
@@ -184,14 +184,14 @@ class Operations:
         Raises
         ------
         ParameterError
-            If nobody of that name was assigned, or reason or by is missing. Nothing has changed.
+            If no one of that name was assigned, or reason or by is missing. Nothing has changed.
         FileError
             If the file cannot be written: the arm is not told then.
         """
         return self._requests.change(lambda replay: replay.unblind(unit, reason, by))
 
     def pause(self, reason: str, by: str | None = None) -> None:
-        """Assign nobody until `resume`; outcomes are still taken.
+        """Assign no one until `resume`; outcomes are still taken.
 
         Parameters
         ----------
@@ -208,18 +208,18 @@ class Operations:
         Parameters
         ----------
         reason, by
-            As for `pause`.
+            As in `pause`.
         """
         self._requests.change(lambda replay: (None, replay.turn("resume", reason, by)))
 
     def finish(self, reason: str, by: str | None = None) -> None:
-        """End the trial for good: nobody is assigned, no outcome recorded or amended any more.
+        """End the trial for good: no one is assigned, no outcome recorded or amended any more.
 
         Parameters
         ----------
         reason, by
-            As for `pause`. Before the horizon the log keeps the reason, and has ``stopping="data-chosen"``:
-            whoever ended the trial may have looked at outcomes.
+            As in `pause`. Before the horizon the log keeps the reason, and has ``stopping="data-chosen"``:
+            anyone who ended the trial may have looked at outcomes.
         """
         self._requests.change(lambda replay: (None, replay.turn("finish", reason, by)), purge=True)
 
@@ -228,16 +228,16 @@ class Operations:
 
         Until then a copy, made by `backup` or in any other way, can be read and its participants erased, and
         takes no other request: the trial may have gone on after it. Answers that were given since are not in
-        the copy, and participants who come again are assigned anew, with coins that the lost file did not
-        have. A private design draws the noise of nodes that the lost file had drawn once more, so that what
-        is promised depends on how many runs there were; a copy cannot know that.
+        the copy, and participants who come again are assigned again, with coins that the lost file did not
+        have. A private design draws the noise of nodes that the lost file had drawn once more, so what is
+        promised depends on how many runs there were; a copy cannot know that.
 
         Parameters
         ----------
         reason, by : str
             Why, and who does it; the journal keeps both.
         head : str, optional
-            The `head` of the last status of the lost file, after which it gave no further answer. Where it is
+            The `head` of the last status of the lost file, after which it gave no further answer. If it is
             the copy's, nothing was lost, and logs promise what they did.
         runs : int, optional
             How many files went on from this copy and are lost: the trial's own, and each earlier one that was
@@ -250,7 +250,7 @@ class Operations:
             If the file is no copy, its trial is finished, the head is not that of the copy's last row, or
             reason or by is missing. Nothing has changed.
         FileError
-            As for `assign`.
+            As in `assign`.
 
         Examples
         --------
@@ -285,7 +285,7 @@ class Operations:
             If the file is where its journal says, backup made it, or reason or by is missing. Nothing has
             changed.
         FileError
-            As for `assign`.
+            As in `assign`.
 
         Examples
         --------
@@ -305,8 +305,8 @@ class Operations:
     def remove_arm(self, arm: Any, *, key: str | int, reason: str, by: str) -> tuple[Any, ...]:
         """Never assign an arm again; the others share its probability in proportion to their own.
 
-        For designs with coins of their own that take outcomes in any order. Whoever removes an arm may have
-        seen outcomes: logs say which arm was removed and when, and promise neither a floor nor privacy.
+        For designs with coins of their own that take outcomes in any order. Anyone who removes an arm may
+        have seen outcomes: logs say which arm was removed and when, and promise neither a floor nor privacy.
 
         Parameters
         ----------
@@ -326,10 +326,10 @@ class Operations:
         ------
         ParameterError
             If the trial is finished or closed, there is no such arm, it was removed already or is the last
-            one, nobody has been assigned yet, the design cannot go on without an arm, or the key stands for
+            one, no one has been assigned yet, the design cannot go on without an arm, or the key stands for
             another request. Nothing has changed.
         FileError
-            As for `assign`.
+            As in `assign`.
 
         Examples
         --------
@@ -344,7 +344,7 @@ class Operations:
         return self._requests.change(lambda replay: replay.remove_arm(arm, key, reason, by))
 
     def erase(self, unit: str | int, *, key: str | int, reason: str, by: str) -> int:
-        """Make unreadable what the file holds of a participant: name, context, keys and reasons.
+        """Make unreadable what the file contains of a participant: name, context, keys and reasons.
 
         The arm, the propensities and the outcome stay, with the times of the rows. An outcome that is not in
         counts as lost. Backups that were made before hold all of it.
@@ -354,7 +354,7 @@ class Operations:
         unit : str or int
             Who it is.
         key : str or int
-            Names the request, as for `assign`. It stays readable, as do the two below: name nobody in them.
+            Names the request, as for `assign`. It stays readable, as do the two below: name no one in them.
         reason, by : str
             Why, and who does it.
 
@@ -366,11 +366,11 @@ class Operations:
         Raises
         ------
         ParameterError
-            If nobody of that name was assigned or they were erased before, the design waits for their
-            outcome, it is of your own and goes by contexts, or the key stands for another request. Nothing
-            has changed.
+            If no one of that name was assigned or they were erased before, the design waits for their
+            outcome, it is user-defined and uses contexts, or the key identifies another request. Nothing has
+            changed.
         FileError
-            As for `assign`: send the request again with its key, so that nothing is left of the fields.
+            As in `assign`: send the request again with its key, so nothing is left of the fields.
 
         Examples
         --------
@@ -397,7 +397,7 @@ class Operations:
         Parameters
         ----------
         others : sequence of Trial
-            Other trials, open: their noise is looked at as well, and none may come again in another file.
+            Other trials, open: their noise is examined as well, and none may come again in another file.
             Copies and what became of them may be among them: rows that files have in common are one.
 
         Returns

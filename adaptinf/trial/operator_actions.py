@@ -35,13 +35,13 @@ from adaptinf.trial.trial_places import ELSEWHERE, MARKED, PLACE, TAKEN, Place, 
 from adaptinf.trial.trial_setup import fresh_seed, session_of
 
 ACTS = ("pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase", "restore", "moved")
-"""Kinds of rows that tell what somebody did."""
+"""Kinds of rows that record an operator's actions."""
 _LONGEST = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """What somebody did to a trial.
+    """An action of an operator on a trial.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Act:
     kind : {"pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase", "restore", "moved"}
         What was done.
     reason : str or None
-        Why; None where it was about a participant who was erased.
+        Why; None if it was about a participant who was erased.
     by : str or None
         Who did it, where that was said.
     decision : int or None
@@ -96,9 +96,9 @@ def act_of(entry: Mapping[str, Any]) -> Act:
 
 
 def act_problems(reason: Any, by: Any) -> list[str]:
-    """What is wrong with why something is done, and who does it."""
+    """Problems with why something is done, and who does it."""
     return [
-        f"{name} must be a text of at most {_LONGEST:,} characters, got {shown(value)}"
+        f"{name} must be a string of at most {_LONGEST:,} characters, got {shown(value)}"
         for name, value in (("reason", reason), ("by", by))
         if not isinstance(value, str) or not value.strip() or len(value) > _LONGEST
     ]
@@ -114,9 +114,9 @@ class Acts:
     """A session, whether it takes requests, and what was done to it."""
 
     copied = ""
-    """Why the file is a copy that nothing may change, `MARKED` or `ELSEWHERE`; empty where it is none."""
+    """Why the file is a copy that nothing may change, `MARKED` or `ELSEWHERE`; empty if it is none."""
     here: Place | None = None
-    """Where the file is. Both are set by whoever asks for a change."""
+    """Where the file is. Both are set by anyone who asks for a change."""
 
     def __init__(self, path: str, first: Entry, design: Design, mark: Mark, draw: Draw | None = None) -> None:
         self.path, self.declared, self.design, self._mark = path, first, design, mark
@@ -134,23 +134,23 @@ class Acts:
 
     @property
     def ended(self) -> str:
-        """Why no promise covers how many came: somebody ended it by hand before the horizon; else empty."""
+        """Why no guarantee covers the number of rounds: it was ended by hand before the horizon; or empty."""
         came, most = self.session.rounds, self.declared["horizon"]
         if self.state == OPEN or came == most:
             return ""
         return (
-            f"the trial was {self.state} by hand after {came:,} of {most:,} rounds, which whoever had seen "
-            "outcomes could choose"
+            f"the trial was {self.state} by hand after {came:,} of {most:,} rounds, possibly by someone who "
+            "had seen outcomes"
         )
 
     @property
     def cut_short(self) -> bool:
-        """Whether the trial was finished before its horizon, which whoever had seen outcomes could choose."""
+        """Whether the trial was finished early, possibly by someone who had seen outcomes."""
         return self.state == FINISHED and self.session.rounds < self.declared["horizon"]
 
     @property
     def unrepeatable(self) -> int:
-        """Decisions from an erased context's up to its erasure, where the design goes by contexts."""
+        """Decisions from an erased context's up to its erasure, if the design uses contexts."""
         found: set[int] = set()
         for act in self.acts:
             if act["kind"] == "erase" and act["memory"] is not None:
@@ -163,7 +163,7 @@ class Acts:
         return sum(act["kind"] == "restore" for act in self.acts)
 
     def copy_of(self, here: Place, marked: bool) -> str:
-        """Why a file that is here, which backup may have marked, is a copy; empty where it is none."""
+        """Why a file that is here, which backup may have marked, is a copy; empty if it is none."""
         if marked:
             return MARKED
         return "" if self.place is None or same_place(self.place, here) else ELSEWHERE
@@ -188,7 +188,7 @@ class Acts:
         return decision, {"kind": "unblind", "decision": decision.id, "reason": reason, "by": by}
 
     def turn(self, kind: str, reason: Any, by: Any = None) -> Entry | None:
-        """Pause, resume or finish; None where that is how things stand."""
+        """Pause, resume or finish; None if that is how things stand."""
         refuse(kind, [*act_problems(reason, "nobody" if by is None else by), *self._if_copied()])
         if self.state == FINISHED and kind != "finish":
             raise ParameterError(kind, [f"the trial is finished: {self.reason:.200}"])
@@ -202,21 +202,21 @@ class Acts:
     def restore(
         self, reason: Any, by: Any, head: Any, runs: Any, behind: Callable[[str], Sequence[str] | None]
     ) -> Entry | None:
-        """Let a copy take the trial's place; None where it has done so already."""
+        """Let a copy take the trial's place; None if it has done so already."""
         refuse("restore", act_problems(reason, by))
         if self.state == FINISHED:
             raise ParameterError("restore", [f"the trial is finished: {self.reason:.200}"])
         said = {"kind": "restore", "reason": reason, "by": by, "head": head, "runs": plain(runs)}
-        if self._taken_before(said, "the file is no copy: it is where its journal says"):
+        if self._taken_before(said, "the file is not a copy: it is where its journal says"):
             return None
         refuse("restore", word_problems(head, runs, behind))
         return self._taken(said)
 
     def moved(self, reason: Any, by: Any) -> Entry | None:
-        """Say that a file which is elsewhere is the trial itself; None where that was said already."""
+        """Say that a file which is elsewhere is the trial itself; None if that was said already."""
         refuse("moved", act_problems(reason, by))
         said = {"kind": "moved", "reason": reason, "by": by}
-        if self._taken_before(said, "the file is where its journal says: there is nothing to be said"):
+        if self._taken_before(said, "the file is where its journal says: there is nothing to declare"):
             return None
         refuse("moved", [MARKED] if self.copied == MARKED else [])
         return self._taken(said)
@@ -272,7 +272,8 @@ class Acts:
         step, mark = answered(self.session, "erase", plain(key)), self._mark("unit", plain(unit))
         if mark is not None and self._marks.get(mark) != step + 1:
             problem = (
-                f"key {plain(key)!r:.60} stands for another request, one of erase: give each its own key"
+                f"key {plain(key)!r:.60} already identifies another request, one of erase: give each its "
+                "own key"
             )
             raise ParameterError("erase", [problem])
         return step + 1
@@ -284,12 +285,12 @@ class Acts:
         keep_key(self.session, "erase", plain(key), step)
 
     def _refuse_unkept(self, step: int) -> None:
-        """Say that a design goes by contexts, and that it needs this one or no file can hold its memory."""
+        """State that a design uses contexts, and needs this one, or that no file can store its memory."""
         if not self.session.by_context:
             return
         name, problems = self.declared["design"], []
         if self.memory() is None:
-            problems.append(f"{name} goes by contexts, and no file can hold what it remembers")
+            problems.append(f"{name} uses contexts, and no file can store what it remembers")
         if self.state != FINISHED and self.session.undue(step):
             problems.append(
                 f"{name} needs the context of decision {step + 1} until its window has ended: erase the "
@@ -298,7 +299,7 @@ class Acts:
         refuse("erase", problems)
 
     def memory(self) -> str | None:
-        """What a design that goes by contexts remembers, as a row keeps it."""
+        """Memory of a design that uses contexts, as stored in a row."""
         memory = memory_of(self.session, self._opened()) if self.session.by_context else None
         return None if memory is None else base64.b64encode(pack(memory)).decode()
 
@@ -322,16 +323,20 @@ class Acts:
         if not erased:
             return
         if isinstance(decision_id, (int, np.integer)) and int(decision_id) - 1 in erased:
-            problem = f"the participant of decision {decision_id} was erased: nothing more is kept of them"
+            problem = (
+                f"the participant of decision {decision_id} was erased: no further records are kept for them"
+            )
             raise ParameterError(subject, [problem])
         for name, value in names.items():
             mark = self._mark(name, plain(value))
             if mark is not None and mark in self._marks:
-                problem = f"{name} {plain(value)!r:.60} is of the participant of decision {self._marks[mark]}"
+                problem = (
+                    f"{name} {plain(value)!r:.60} belongs to the participant of decision {self._marks[mark]}"
+                )
                 raise ParameterError(subject, [f"{problem}, who was erased"])
 
     def noted(self, number: int, entry: Entry) -> None:
-        """Remember a row of what somebody did to the trial."""
+        """Remember a row that records an action on the trial."""
         if entry["kind"] in ACTS:
             self.acts.append({"row": number, **entry})
             self._noted_erasure(entry)
@@ -370,5 +375,5 @@ class Acts:
 
 
 def named(name: str, value: Any) -> list[str]:
-    """What is wrong with a unit or a key, which is needed."""
-    return identity(name, plain(value)) if value is not None else [f"{name} is needed"]
+    """Problems with a unit or a key, which is needed."""
+    return identity(name, plain(value)) if value is not None else [f"{name} is required"]

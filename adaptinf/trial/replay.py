@@ -72,8 +72,8 @@ class Replay(Acts):
         other = None if has_key(self.session, plain(key)) else unit_alike(self.session, plain(unit))
         if other is not None:
             told = told_apart([plain(unit), other])
-            problem = f"two units read the same, but for case, blanks or letters that look alike: {told}"
-            raise ParameterError("assign", [f"{problem}; give the unit as it was given before"])
+            problem = f"two units differ only in case, spaces or letters that look alike: {told}"
+            raise ParameterError("assign", [f"{problem}; give the unit exactly as before"])
         return self.assign(unit, context, key)
 
     def _decided(self, number: int) -> Entry:
@@ -101,7 +101,7 @@ class Replay(Acts):
         }
 
     def begun(self) -> Begun:
-        """How things stand before a group of assignments or outcomes."""
+        """How things are before a group of assignments or outcomes."""
         return Begun(kept_of(self.session), self.place)
 
     def back_to(self, begun: Begun) -> bool:
@@ -114,7 +114,7 @@ class Replay(Acts):
         return True
 
     def image(self, since: Marks) -> tuple[dict[str, Any], dict[str, Any]] | None:
-        """What came since then, and how things stand; None of a design of one's own."""
+        """What came since then, and how things stand; None of a user-defined design."""
         # The code of such a design may have changed since a snapshot, which only a replay can tell.
         if self.declared["own"]:
             return None
@@ -152,11 +152,13 @@ class Replay(Acts):
                 if blind or self.session.blind:
                     self.nodes.leave()
         except (ParameterError, KeyError, TypeError, ValueError, IndexError):
-            again = None  # what is wrong with a row would quote it
+            again = None  # problems with a row would quote it
         if again is None:
-            raise JournalError(path, f"row {number} cannot be followed: it does not fit the rows before it")
+            raise JournalError(
+                path, f"row {number} cannot be replayed: it is inconsistent with the rows before it"
+            )
         if again != said:
-            told = "is not what its design decides on the rows before it, in this version of adaptinf"
+            told = "is not what its design decides given the rows before it, in this version of adaptinf"
             raise JournalError(path, f"row {number} {told}")
         self.noted(number, {name: value for name, value in entry.items() if name != GONE})
 
@@ -186,7 +188,7 @@ class Replay(Acts):
         """The entry of an unblinding, which names its decision and no unit."""
         names = "decision", "reason", "by"
         refuse("unblind", act_problems(said["reason"], said["by"]))
-        self.session.propensities(said["decision"])  # refused where there is no such decision
+        self.session.propensities(said["decision"])  # refused if there is no such decision
         return {"kind": "unblind", **{name: said[name] for name in names}}
 
     def _taken_again(self, said: Entry) -> Entry:
@@ -212,7 +214,7 @@ class Replay(Acts):
         return {**said, "rounds": self.session.rounds, "memory": memory}
 
     def _as_written(self, said: Entry, known: tuple[Any, Any, Any] | None) -> Entry:
-        """The entry of a decision that rests on a context which is gone: nobody can make it again."""
+        """The entry of a decision that rests on a context which is gone: no one can make it again."""
         step = assign_as_written(self.session, known, said["arm"], said["status"], said["propensities"])
         whose = {} if known is None else dict(zip(("unit", "context", "key"), known, strict=True))
         return {"kind": "assign", **whose, **self._decided(step + 1)}
@@ -227,7 +229,7 @@ class Replay(Acts):
                 return self._as_written(said, None)
             self._coins.set("assign", session.rounds + 1)
             return {"kind": kind, **self._decided(assign_blank(session) + 1)}
-        session.propensities(decision)  # refused where there is no such decision
+        session.propensities(decision)  # refused if there is no such decision
         if kind == "assign":
             return {"kind": kind, **self._decided(decision)}
         self._coins.set("record", decision)

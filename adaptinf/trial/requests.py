@@ -103,16 +103,16 @@ class Requests:
         self.journal.rollback()
 
     def _still_copied(self, replay: Replay) -> str:
-        """Why the file is a copy; empty where it is none, which never becomes one, and is asked once."""
+        """Why the file is a copy; empty if it is none, which never becomes one, and is asked once."""
         self._copied = self._copied and self.copied(replay)
         return self._copied
 
     def copied(self, replay: Replay) -> str:
-        """Why the file is a copy; empty where it is none."""
+        """Why the file is a copy; empty if it is none."""
         return replay.copy_of(self.journal.place, self.journal.marked())
 
     def _write(self, replay: Replay, entry: Entry | None) -> bool:
-        """Add the row of an act, behind those of what was drawn for it; False where there is none."""
+        """Add the row of an act, behind those of what was drawn for it; False if there is none."""
         if entry is None:
             return False
         whole = {"kind": entry["kind"], "time": now(), **entry}
@@ -127,7 +127,7 @@ class Requests:
         return True
 
     def _destroy(self, entry: Entry) -> None:
-        """Make unreadable what a row says is to be: a snapshot holds fields of all participants."""
+        """Make unreadable what a row says is to be: a snapshot contains fields of all participants."""
         if entry["kind"] == "restore":
             self.journal.take_up()
         elif entry["kind"] == "erase":
@@ -135,7 +135,7 @@ class Requests:
             self._snapshots.drop()
             self._sealing.renew_snapshots()
             self._stale = True
-        elif entry["kind"] == "finish":  # nobody comes any more who would have to be known again
+        elif entry["kind"] == "finish":  # no one comes any more who would have to be known again
             self._sealing.destroy(MARKS)
 
     def keep(self) -> None:
@@ -184,12 +184,14 @@ class Requests:
             if heads is not None:
                 heads.add(digest)
             if snapshot is not None and number == snapshot.number and not self._replay.is_as(snapshot):
-                raise JournalError(path, f"its snapshot is not what its rows up to row {number} come to")
+                raise JournalError(path, f"its snapshot does not match its rows up to row {number}")
         self._sealing.let_go()
         if self._replay is None:
-            raise FileError(path, "read", "it holds no trial")
+            raise FileError(path, "read", "it contains no trial")
         if self._replay.unread or self._replay.session.blind:
-            problem = f"the secret of decision {min(self._replay.unread, default=0)} is gone without a row"
+            problem = (
+                f"the secret of decision {min(self._replay.unread, default=0)} has disappeared without a row"
+            )
             raise JournalError(path, problem)
         if heads is not None:
             self._check_secrets(path, self._replay)
@@ -206,7 +208,7 @@ class Requests:
             raise JournalError(path, problems[0])
 
     def _resume(self, path: str) -> None:
-        """Go on from the snapshot where there is one; a damaged one is told, and left to be made anew."""
+        """Go on from the snapshot if there is one; a damaged one is told, and left to be made again."""
         _, entry, _ = next(self.journal.news(), (0, None, ""))
         if entry is None or entry["own"]:
             return
@@ -219,10 +221,9 @@ class Requests:
                 self.journal.skip(snapshot.number, snapshot.head)
         except (JournalError, KeyError, ValueError, IndexError, AttributeError) as error:
             self._stale = True
-            found = error.reason if isinstance(error, JournalError) else "it is not laid out as one"
+            found = error.reason if isinstance(error, JournalError) else "it has the wrong layout"
             warnings.warn(
-                f"{path}: the snapshot is damaged, so every decision was made again ({found}): is the disk "
-                "in order?",
+                f"{path}: the snapshot is damaged, so every decision was replayed ({found}): check the disk",
                 AdaptinfWarning,
                 stacklevel=2,
             )
@@ -239,10 +240,10 @@ class Requests:
 
     def _refuse_strangers(self) -> None:
         if self._closed:
-            raise ParameterError("Trial", ["it was closed: open it again by Trial.open"])
+            raise ParameterError("Trial", ["it was closed: reopen it with Trial.open"])
         if self._process != os.getpid():
             raise ParameterError(
-                "Trial", ["another process opened it: open it by Trial.open in each process"]
+                "Trial", ["another process opened it: open it with Trial.open in each process"]
             )
 
     def close(self) -> None:

@@ -2,11 +2,11 @@
 
 A row's sealed fields are JSON, padded, under AES-256-GCM with a fresh nonce, bound to the number of the row.
 The digests of the rows cover the ciphertexts, and the secrets lie in a table beside them: where one is
-destroyed nobody can read what it sealed, and the rows still follow from each other.
+destroyed no one can read what it sealed, and the rows still follow from each other.
 
-A snapshot, what the rows came to, is a cache at a row of the journal, so that a trial is opened without all
+A snapshot, what the rows came to, is a cache at a row of the journal, so a trial is opened without all
 decisions made again. What came between two snapshots is a part, which is written once; the digest of a part
-covers those before it. The design's memory is written anew each time, and its digest covers all parts, the
+covers those before it. The design's memory is written again each time, and its digest covers all parts, the
 number of the row and the row's own digest. Snapshots hold fields of all participants: they have one secret,
 which an erasure changes.
 """
@@ -105,7 +105,7 @@ class Sealing:
             text = _opened(secret, content, _place(number, entry))
             return {**kept, **decode(json.loads(text))}
         except (InvalidTag, ValueError, KeyError, TypeError):  # which hold what was read
-            problem = f"the sealed fields of row {number} do not fit their secret"
+            problem = f"the sealed fields of row {number} do not match their secret"
         raise JournalError(str(self._journal.path), problem)
 
     def sealed_snapshot(self, content: bytes, place: str) -> bytes:
@@ -122,7 +122,7 @@ class Sealing:
         secret = self.secret(SNAPSHOTS)
         with suppress(InvalidTag, ValueError):
             return _opened(secret or _DESTROYED, content.removeprefix(_LAYOUT), place.encode())
-        raise JournalError(str(self._journal.path), "its snapshot does not fit its secret")
+        raise JournalError(str(self._journal.path), "its snapshot does not match its secret")
 
     def renew_snapshots(self) -> None:
         """Make unreadable what was left of snapshots: the next ones have another secret."""
@@ -130,14 +130,14 @@ class Sealing:
             self._overwrite(SNAPSHOTS, secrets.token_bytes(_BYTES))
 
     def secret(self, number: int) -> bytes | None:
-        """A secret; None where there is none, or it was destroyed."""
+        """A secret; None if there is none, or it was destroyed."""
         found: Any = self._many.get(number)
         if found is None and number <= self._newest():
             found = next((row[0] for row in self._read(_WANTED, {"wanted": number})), None)
         return None if found is None or found == _DESTROYED else bytes(found)
 
     def _newest(self) -> int:
-        """The largest number of a secret in the file, which is asked for once until `let_go`."""
+        """The largest number of a secret in the file, which is requested once until `let_go`."""
         if self._last is None:
             self._last = self._read(_LARGEST)[0][0]
         return MARKS if self._last is None else int(self._last)
@@ -151,7 +151,7 @@ class Sealing:
         self._many, self._last = {}, None
 
     def problems(self, decisions: int, erased: Iterable[int]) -> list[str]:
-        """What is wrong with the secrets of so many decisions, of which some were erased."""
+        """Problems with the secrets of so many decisions, of which some were erased."""
         gone, known = set(erased), dict(map(tuple, self._read(sa.select(_TABLE.c.number, _TABLE.c.secret))))
         # It is made with the first snapshot, and is no decision's.
         known.pop(SNAPSHOTS, None)
@@ -159,9 +159,11 @@ class Sealing:
         odd = sorted(wanted ^ set(known))
         whole = sorted(number for number in gone & set(known) if known[number] != _DESTROYED)
         lost = sorted(n for n in (wanted & set(known)) - gone if known[n] == _DESTROYED)
-        problems = [f"the secret of decision {odd[0]} is missing or of no decision"] if odd else []
-        problems += [f"decision {whole[0]} was erased, and its secret is there"] if whole else []
-        return problems + ([f"the secret of decision {lost[0]} is gone without a row"] if lost else [])
+        problems = [f"the secret of decision {odd[0]} is missing or belongs to no decision"] if odd else []
+        problems += [f"decision {whole[0]} was erased, but its secret still exists"] if whole else []
+        return problems + (
+            [f"the secret of decision {lost[0]} has disappeared without a row"] if lost else []
+        )
 
     def destroy(self, number: int) -> None:
         """Overwrite a secret where it lies: a deleted row could leave a copy in its page."""
@@ -237,7 +239,7 @@ class Snapshots:
         self._journal, self._sealing = journal, sealing
 
     def read(self) -> Snapshot | None:
-        """The snapshot, all of it checked; None where there is none, or one of another code."""
+        """The snapshot, all of it checked; None if there is none, or one of another code."""
         found, parts = self._journal.ask("read", self._rows)
         if found is None:
             return None
@@ -319,7 +321,7 @@ class Snapshots:
 
 
 def versions() -> dict[str, str]:
-    """Of the code whose decisions a snapshot stands for: another one makes them all again."""
+    """For the code whose decisions a snapshot stands for: another one makes them all again."""
     return {
         "adaptinf": package_hash(),
         "numpy": np.__version__,

@@ -29,7 +29,7 @@ def pack(value: dict[str, Any]) -> bytes:
 
     def laid(item: Any) -> Any:
         if not isinstance(item, np.ndarray):
-            raise TypeError(f"a snapshot cannot hold {item!r:.60}")
+            raise TypeError(f"a snapshot cannot store {item!r:.60}")
         arrays.append(item.tobytes())
         return {"array": [item.dtype.str, list(item.shape)]}
 

@@ -1,4 +1,4 @@
-"""Exact noise of a private trial: a node is drawn once, and all nodes are held against their law."""
+"""Exact noise of a private trial: a node is drawn once, and all nodes are compared with their law."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Nodes:
             self._fresh.append({"kind": NODE, NODE: name, "scale": scale, "units": units})
             entry = self._fresh[-1]
         elif not self._waiting or (self._waiting[0][NODE], self._waiting[0]["scale"]) != (name, scale):
-            raise JournalError(self._path, "a row of noise is missing, or another one than its request needs")
+            raise JournalError(self._path, "a row of noise is missing or differs from what its request needs")
         else:
             entry = self._waiting.pop(0)
         return int(entry["units"])
@@ -78,18 +78,18 @@ class Nodes:
 
 
 def private_terms(design: Design, horizon: int, n_arms: int, window: Any) -> dict[str, Any]:
-    """What the first entry of a trial says of noise and window; nothing where there is no noise to draw."""
+    """What the first entry of a trial says of noise and window; nothing if there is no noise to draw."""
     name, promised = type(design).__name__, design.guarantee(horizon, n_arms)
     if promised is None or promised.epsilon == 0.0:  # nothing depends on rewards: there is no noise to draw
-        told = f"outcome_window must be left out: {name} has no noise, and takes outcomes as they come"
+        told = f"outcome_window must be omitted: {name} has no noise, and uses outcomes as they arrive"
         refuse("Trial.create", [] if window is None else [told])
         return {}
     rehearses = "its session() rehearses a trial with simulated noise"
     problems = []
     if design.nodes is None:
         problems.append(
-            f"{name} promises privacy, and a live private trial needs release noise of exact arithmetic, "
-            f"which {name} does not draw ({design.inexact}): {rehearses}"
+            f"{name} has a privacy guarantee, and a live private trial requires exact release noise, which "
+            f"{name} does not draw ({design.inexact}): {rehearses}"
         )
     elif design.pending != "window":
         problems.append(
@@ -97,8 +97,8 @@ def private_terms(design: Design, horizon: int, n_arms: int, window: Any) -> dic
         )
     elif window is None:
         problems.append(
-            "outcome_window is needed: after how many further participants an outcome enters, whenever it "
-            "comes, as delays that follow the outcomes would reveal them"
+            "outcome_window is required: the number of further participants after which an outcome is used, "
+            "whenever it arrives, because delays that depend on the outcomes would reveal them"
         )
     else:
         problems += Count(0)("outcome_window", window)
@@ -110,7 +110,7 @@ NodeRows = list[tuple[int, Entry, str]]
 """Numbers, entries and digests of rows of noise."""
 
 NOT_COVERED = (
-    "Not covered by the guarantee: these tests read the noise itself. Keep what they say with the trial's "
+    "Not covered by the guarantee: these tests read the noise itself. Store their results with the trial's "
     "file."
 )
 _COLUMNS = ("test", "single tests", "chance below", "finding")
@@ -125,7 +125,7 @@ class NoiseAudit:
     trials : tuple of str
         Names of the files.
     nodes : int
-        Nodes of noise that were looked at; rows that files have in common count once.
+        Nodes of noise that were examined; rows that files have in common count once.
     tests : tuple of NoiseTest
         Every kind of test: its name, how many single tests it is, the log of a bound of the chance that noise
         of the stated law looks as odd to any of them, and what it found, in words.
@@ -152,7 +152,7 @@ class NoiseAudit:
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """What was found, in words; empty where the noise looks as it should."""
+        """What was found, in words; empty if the noise looks as it should."""
         return tuple(test.finding for test in self.tests if test.finding)
 
     def to_frame(self) -> pd.DataFrame:
@@ -162,7 +162,7 @@ class NoiseAudit:
         -------
         DataFrame
             Columns test, tests (their number), log_chance (the log of the bound of the chance of anything as
-            odd) and finding (empty where there is none).
+            odd) and finding (empty if there is none).
         """
         import pandas as pd
 
@@ -181,7 +181,7 @@ class NoiseAudit:
         ]
 
     def _title(self) -> str:
-        verdict = "NOT as it should be" if self.findings else "nothing found"
+        verdict = "NOT as specified" if self.findings else "nothing found"
         return f"Noise of {', '.join(self.trials)}: {self.nodes:,} nodes, {verdict}"
 
     def __str__(self) -> str:

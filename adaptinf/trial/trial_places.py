@@ -30,12 +30,13 @@ _MASK, _SECONDS, _NANOSECONDS = slice(0, 4), slice(80, 88), slice(88, 92)
 TAKEN = ("restore", "moved")
 """Kinds of rows by which a file takes the trial's place; each says where it is, and brings fresh coins."""
 MARKED = (
-    "the file is a copy that backup made, and its trial may have gone on: restore it where it takes the "
-    "trial's place"
+    "the file is a copy made by backup, and its trial may have continued: use restore if the copy replaces "
+    "the trial"
 )
 ELSEWHERE = (
-    "the file is another one than its journal names, so a copy whose trial may have gone on: restore it "
-    "where it takes the trial's place, or say by moved that it is the trial itself and that no other goes on"
+    "the file differs from the one that its journal names, so it may be a copy whose trial has continued: "
+    "use restore if it replaces the trial, or moved to declare that it is the trial itself and that no "
+    "other copy continues"
 )
 _HEAD, _RUNS = OrNone(Is(str, "the text of a head")), OrNone(Count(0))
 _NOTHING = (
@@ -45,21 +46,26 @@ _NOTHING = (
 
 
 def word_problems(head: Any, runs: Any, behind: Callable[[str], Sequence[str] | None]) -> list[str]:
-    """What is wrong with what is said of the lost file; `behind` gives the kinds of the rows after a head."""
+    """Problems with what is said of the lost file; `behind` gives the kinds of the rows after a head."""
     # Erasures alone may follow: copies take them, and they draw nothing.
     problems = problems_of(head=(head, _HEAD), runs=(runs, _RUNS))
     if problems or head is None:
         return problems
     if runs is not None:
-        return ["give head= or runs=, not both: the right head says that there were none"]
-    instead = "say by runs= how many files went on from it and are lost, or leave both out: no promise then"
+        return ["pass head= or runs=, not both: a correct head implies that there were none"]
+    instead = (
+        "set runs= to the number of files that continued from it and are lost, or omit both: there is "
+        "then no guarantee"
+    )
     kinds = behind(head)
     if kinds is None:
-        return [f"no row of the copy has this head, so the trial went on after the copy was made: {instead}"]
+        return [
+            f"no row of the copy has this head, so the trial continued after the copy was made: {instead}"
+        ]
     if set(kinds) - {"erase"}:
         return [
-            f"{len(kinds):,} rows of the copy come after this head, so it is not the last one that is known "
-            f"of the lost file: {instead}"
+            f"{len(kinds):,} rows of the copy come after this head, so it is not the last known head of the "
+            f"lost file: {instead}"
         ]
     return []
 
@@ -68,8 +74,7 @@ def as_taken(log: AdaptiveLog, acts: Iterable[Mapping[str, Any]]) -> AdaptiveLog
     """The log with what is promised after files took the trial's place."""
     # An outcome enters nodes of each file that went on from a copy and is lost, and of the one in its place;
     # the noise of those behind the copy is drawn in all of them. What a run spends on an outcome is at most
-    # epsilon over all its nodes, so that several runs, each chosen by what the ones before told, spend their
-    # sum.
+    # epsilon over all its nodes, so several runs, each chosen by what the ones before told, spend their sum.
     taken = [act for act in acts if act["kind"] in TAKEN]
     if any(act["kind"] == "restore" and act.get("head") is None and act.get("runs") is None for act in taken):
         return log.unpromised_by(_NOTHING)
@@ -90,9 +95,9 @@ def as_taken(log: AdaptiveLog, acts: Iterable[Mapping[str, Any]]) -> AdaptiveLog
 def _once_more(promised: PrivacyGuarantee, lost: int, taken: int, stated: bool) -> PrivacyGuarantee:
     """What so many lost runs and the present one spend together."""
     times = "once" if taken == 1 else f"{taken} times"
-    whose = "the operator states" if stated else "the last head that was kept shows"
+    whose = "the operator states" if stated else "the last head that was stored shows"
     runs = "1 lost run" if lost == 1 else f"{lost:,} lost runs"
-    reason = f"another file took the trial's place {times}; {whose} that {runs} went on from it"
+    reason = f"another file replaced the trial's file {times}; {whose} that {runs} continued from it"
     return replace(
         promised,
         epsilon=promised.epsilon * (1 + lost),
@@ -102,7 +107,7 @@ def _once_more(promised: PrivacyGuarantee, lost: int, taken: int, stated: bool) 
 
 
 def place_of(path: Path) -> Place:
-    """Device, inode and birth time (in nanoseconds, or None where the system does not tell) of a file."""
+    """Device, inode and birth time (in nanoseconds, or None if the system does not tell) of a file."""
     # It is not opened: closing it again would end the locks that SQLite has on it in this process.
     status = os.stat(path)
     return {"device": status.st_dev, "inode": status.st_ino, "born": _born(path, status)}
@@ -110,8 +115,8 @@ def place_of(path: Path) -> Place:
 
 def same_place(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether two places are of one file."""
-    # Inodes are given again as soon as a file is removed, so that the birth time has to agree too: no copying
-    # sets it. Numbers of devices change when a machine starts again, and serve only where it is not known.
+    # Inodes are given again as soon as a file is removed, so the birth time has to agree too: no copying sets
+    # it. Numbers of devices change when a machine starts again, and serve only where it is not known.
     if one["inode"] != other["inode"]:
         return False
     if one["born"] is not None and other["born"] is not None:
@@ -155,7 +160,7 @@ def make_owners(path: Path) -> None:
         except FileExistsError:
             # It is not opened: closing it again would end the locks that SQLite has on it in this process.
             if path.is_symlink():
-                problem = "it is a link, and others may put it there: name the file itself"
+                problem = "it is a link, which other users may have placed there: give the file itself"
                 raise FileError(str(path), "written", problem) from None
 
 

@@ -34,7 +34,7 @@ def fresh_seed() -> bytes:
 
 
 class Coins:
-    """A generator that is set anew for each event, by HMAC-SHA256 of the event's name under the seed.
+    """A generator that is set again for each event, by HMAC-SHA256 of the event's name under the seed.
 
     Who does not know the seed cannot tell the coins of one event from those of all others.
     """
@@ -45,7 +45,7 @@ class Coins:
         self.generator = np.random.Generator(self._bits)
 
     def stir(self, fresh: bytes) -> None:
-        """Let all coins that are set from now on depend on bytes that nobody knew before, too."""
+        """Let all coins that are set from now on depend on bytes that no one knew before, too."""
         self._seed = hmac.digest(self._seed, fresh, hashlib.sha256)
 
     def set(self, event: str, number: int) -> None:
@@ -135,18 +135,20 @@ def design_of(path: str, entry: Entry, given: Any) -> Design:
     if entry["format"] not in _FORMATS:
         when = "a later" if entry["format"] > FORMAT else "an earlier"
         problem = f"{when} version of adaptinf wrote it (format {entry['format']}; this one has {FORMAT})"
-        raise FileError(path, "read", f"{problem}: go on with that version")
+        raise FileError(path, "read", f"{problem}: continue with that version")
     stated = encode([entry["design"], entry["parameters"]])
     if given is not None:
         refuse("Trial.open", problems_of(design=(given, _DESIGN)))
         if encode_record(given) != stated:
             raise ParameterError(
-                "Trial.open", [f"the trial is of another {entry['design']} than {given!r:.100}"]
+                "Trial.open", [f"the trial uses another {entry['design']} than {given!r:.100}"]
             )
         return given  # type: ignore[no-any-return]
     made = None if entry["own"] else rebuilt(DesignRecord(entry["design"], entry["parameters"]))
     if made is None or encode_record(made) != stated:
-        raise ParameterError("Trial.open", [f"{entry['design']} is a design of your own: give it as design="])
+        raise ParameterError(
+            "Trial.open", [f"{entry['design']} is a user-defined design: pass it as design="]
+        )
     return made
 
 

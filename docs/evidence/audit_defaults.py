@@ -1,10 +1,10 @@
 """What an audit's defaults find: makes the last section of docs/evidence/privacy_audits.md.
 
 Chosen before measuring: epsilon = 1 for the faults, those of tests/unit/audit/test_planted_faults.py; .1, 1
-and 4 for what is right. `epsilon_lower_bound` is given what it audits and a seed, nothing else. The runs of
-a replay and of the tests of noise (512; of a stopping rule 20,000), and their false alarms of 1e-6, are its
-own and do not depend on `runs`. With --quick the faults for which little is compiled, and counters, in fewer
-runs; printed. Ends with 1 where a fault is not found, by what must find it and in the words that name it, or
+and 4 for what is right. `epsilon_lower_bound` is given what it audits and a seed, nothing else. The runs of a
+replay and of the tests of noise (512; of a stopping rule 20,000), and their false alarms of 1e-6, are its own
+and do not depend on `runs`. With --quick the faults for which little is compiled, and counters, in fewer
+runs; printed. Ends with 1 if a fault is not found, by what must find it and in the words that name it, or
 what is right is refuted.
 """
 

@@ -1,7 +1,7 @@
 """What becomes of damaged files and frames: makes two pages of evidence from the generator of the tests.
 
 docs/evidence/bad_input.md has the counts, docs/evidence/bad_input_unseen.md every input that cannot be seen.
-The generator is imported from tests/, so that the figures are those of the very code that the tests run.
+The generator is imported from tests/, so the figures are those of the very code that the tests run.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ columns, headers and rows lost, doubled, swapped, scaled and of other types; odd
 polars, pyarrow and NumPy in frames; raw JSON at every place of an event; flags, orders, subjects and records
 of a trial. Kinds come in turn, values at random; the tests run {first} others.
 
-What had to become of an input is decided by slow, literal readings that use nothing of the library
+The correct outcome for an input is determined by slow, literal readings that use nothing from the library
 (`oracle.py`, `foreign_readings.py`): Python's strict CSV parser, strict JSON, a transport file field by
 field, and the rules of a log as sums, comparisons and sets over plain values.
 
@@ -44,14 +44,14 @@ field, and the rules of a log as sums, comparisons and sets over plain values.
 
 - *clear error*: an error of the library, or `FileNotFoundError`, that names the file. *Nameless*: one that
   does not.
-- *right*: the log that was there before the damage, as the damage was to nothing that a log holds, or
-  the log that a harmless variant means (byte-order marks, newlines, quotes, order of columns, ...). A refusal
-  of such a variant is *good, refused*.
-- *cannot be seen*: another log, which is the one that the damaged input says by the literal reading.
+- *right*: the original log, if the damage did not affect anything that a log contains, or the log that a
+  harmless variant means (byte-order marks, newlines, quotes, order of columns, ...). A refusal of such a
+  variant is *good, refused*.
+- *cannot be seen*: another log, which is the one that the damaged input represents under the literal reading.
 - *traceback*: any other exception, or a warning of another library.
-- *silent*: another log than the input says, or a log of an input that must be refused.
+- *silent*: a log that differs from the input, or a log from an input that must be refused.
 
-## What cannot be seen
+## What cannot be detected
 
 {unseen_total:,} inputs say another log that is as good as the first: no reader can tell. They are named
 [one by one](bad_input_unseen.md).
@@ -60,7 +60,7 @@ field, and the rules of a log as sums, comparisons and sets over plain values.
 | --- | {rules} |
 {unseen}
 
-Files that adaptinf wrote have a digest of their contents: none of their damage is of this kind.
+Files written by adaptinf have a digest of their contents, so none of their damage is of this kind.
 
 ## Faults
 
@@ -68,7 +68,7 @@ Files that adaptinf wrote have a digest of their contents: none of their damage 
 """
 
 UNSEEN_PAGE = """\
-# Damaged input that cannot be seen, one by one
+# Undetectable damage to input, one by one
 
 Command: `python docs/evidence/bad_input.py`. Seed: {seed}. Date: {stamp}.
 

@@ -1,6 +1,6 @@
 """What becomes of odd and damaged tables, whose one right outcome is known as they are made.
 
-The generator is imported from tests/, so that the figures are those of the very code that the tests run.
+The generator is imported from tests/, so the figures are those of the very code that the tests run.
 """
 
 from __future__ import annotations
@@ -39,9 +39,8 @@ found wrong. {uses:,} uses in all.
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
 {counts}
 
-- *right*: read with the values that it must be read with. *Refused*: refused, as it must be, by an error
-  that names the cause. *Nameless*: refused by an error that does not name it. *Good, refused*: what must be
-  read.
+- *right*: read with the correct values. *Refused*: refused, as it must be, by an error that names the cause.
+  *Nameless*: refused by an error that does not name it. *Good, refused*: what must be read.
 - *traceback*: any other exception, or a warning of another library.
 - *silent*: read with other values, or although it must be refused.
 
@@ -51,22 +50,23 @@ found wrong. {uses:,} uses in all.
 
 ## Expectations that were wrong
 
-The expectations were written before the first run. These were changed after it, as they asked for what a door
-cannot know, or for one wording among several that name the cause:
+The expectations were written before the first run. These were changed afterwards, because they required
+something that an entry point cannot know, or one wording among several that name the cause:
 
-- `aggregate` sums in an engine that has no lines. For a value that is missing, infinite or out of range, an
-  object of another type, or a label that is missing, it must name the column and the number of rows, and not
-  a line.
+- `aggregate` sums in an engine without line numbers. For a value that is missing, infinite or out of range,
+  an object of another type, or a label that is missing, it must name the column and the number of rows, and
+  not a line.
 - `aggregate` reads propensities as lists and objects from frames in memory alone: it is not given files with
   them.
-- A header in the midst of a file may be named by any of its columns that hold numbers.
+- A header in the middle of a file may be reported by any of its columns that contain numbers.
 - Where a whole column is missing or there are no rows, `aggregate` need not repeat the name of the file; a
   column that is missing for one arm may be named by the arm; a part without a header by the columns that it
   lacks; and a text named `.parquet` by the damage.
-- With missing rewards the means are compared from the columns, as no estimator of plain means is valid there.
+- With missing rewards the means are compared from the columns, because no estimator of plain means is valid
+  there.
 - The command line spells an option as `--date-format`, and not as `date_format`.
-- Ties of shuffled rows are within a day, as batches of days would come back otherwise.
-- Stamps that are text in a frame are no times for `aggregate`: frames are given times.
+- Ties of shuffled rows are within a day, because batches of days would otherwise recur.
+- Text stamps in a frame are not times for `aggregate`: frames contain times.
 
 ## Faults
 

@@ -319,26 +319,26 @@ Largest |z|: {largest:.2f} of {count}; normal errors exceed {limit:.2f} in 1% of
 
 ## At fitted means
 
-A log knows fitted means only. Over many logs: mean error ± its standard error / root mean square error of the
-last arm's difference to arm 0. It is that of the sample means, of these minus the simulated bias ({log_runs}
-runs a log), and of the estimate at whose means the bias was simulated (AIPW or ALEE; sample means where the
-privacy corrects them). Logs without a reward of some arm are left out.
+A log only provides fitted means. Over many logs: mean error ± its standard error / root mean square error of
+the last arm's difference to arm 0. It is that of the sample means, of these minus the simulated bias
+({log_runs} runs a log), and of the estimate at whose means the bias was simulated (AIPW or ALEE; sample means
+where the privacy corrects them). Logs without a reward of some arm are omitted.
 
 | design | logs | naive | corrected | fitted |
 | --- | --- | --- | --- | --- |
 {corrections}
 
-## Diagnostics where nothing is wrong
+## Diagnostics when nothing is wrong
 
 Share of p-values of at most .05, before Holm, and of logs with any evidence against anything, after Holm. In
-parentheses the logs with a test: one that has too few rewards or random choices says so. The anytime test is
-exact, at most .05 at all rounds together; the others are asymptotic, and the last one rests on arm counts
-that settle.
+parentheses: the logs with a test, because a test with too few rewards or random choices is skipped. The
+anytime test is exact, at most .05 at all rounds together; the others are asymptotic, and the last one rests
+on arm counts that settle.
 
 {size_head}
 {sizes}
 
-## Diagnostics where one thing is wrong
+## Diagnostics when one thing is wrong
 
 Share of {powers} logs (epsilon-greedy with exploration .4, T = 1,000, equal arms) with evidence against each
 check, after Holm.

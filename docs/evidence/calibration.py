@@ -7,12 +7,11 @@ Choices, made once, before anything was measured:
 
 - Two arms with 0/1 rewards: means .3 and .3 under the null, .3 and .4 under the alternative; private designs,
   which need more data, have .5 and .5, and .5 and .6. Contexts as on docs/evidence/inference.md.
-- Settings where the claims of the analyses hold. Exact and anytime methods claim their level at any number
-  of rounds. Asymptotic ones claim it for many: Uniform has 400 rounds, or 200 an arm; EpsilonGreedy explores
-  in a fifth of its 1,000 rounds, and Thompson's propensities are at least .05 in 1,000, so that no arm is
-  left with a handful of rewards; UCB, a stable design, has 2,000 rounds; DPConSE has 10,000, LDPBandit 8,000.
-  The places where asymptotic methods fall short (small propensities, strong signals) are on
-  docs/evidence/inference.md.
+- Settings where the claims of the analyses hold. Exact and anytime methods claim their level at any number of
+  rounds. Asymptotic ones claim it for many: Uniform has 400 rounds, or 200 an arm; EpsilonGreedy explores in
+  a fifth of its 1,000 rounds, and Thompson's propensities are at least .05 in 1,000, so no arm is left with a
+  handful of rewards; UCB, a stable design, has 2,000 rounds; DPConSE has 10,000, LDPBandit 8,000. The places
+  where asymptotic methods fall short (small propensities, strong signals) are on docs/evidence/inference.md.
 - An analysis is "not valid" where `recommend` calls it so: it is shown for comparison, without a check.
 - A check fails where the coverage of a 95% interval that claims validity lies below .95, or a type I error
   above .05, by over z binomial standard errors at .05, with z the upper quantile of the normal law at 1e-4
@@ -202,7 +201,7 @@ PLANS = (
 
 
 def measured(plan: Plan, runs: int, n_jobs: int) -> pd.DataFrame:
-    """Rows of a plan with their claims; corrected rows without a claim are left out."""
+    """Rows of a plan with their claims; corrected rows without a claim are omitted."""
     frame = power(plan.design, plan.scenarios, plan.fit, plan.horizon, runs, SEED, n_jobs=n_jobs).frame
     frame.insert(0, "plan", plan.name)
     frame.insert(4, "claim", frame["analysis"].map(plan.claims))
@@ -310,13 +309,13 @@ def page(runs: int, trials: int, n_jobs: int, command: str) -> tuple[str, list[s
         f"Command: `{command}`. Seed: {SEED}. Date: {evidence.stamp()}. {runs:,} trials for each "
         f"design and scenario. {spent:.0f} seconds with {n_jobs} processes on a machine with two cores that "
         "had other work.",
-        "A plan is a design with an analysis. Each is simulated under a null and an alternative; in brackets "
-        "stand Monte-Carlo standard errors, or after < and > the one-sided 95% limit of a share of 0 or 1 "
-        "(1 - .05^(1/n) for none of n trials). Settings were chosen before anything was measured, so that "
-        "the claims of the methods hold there: exact and anytime methods claim 95% at any number of rounds, "
+        "A plan is a design with an analysis. Each is simulated under a null and an alternative; in "
+        "brackets stand Monte-Carlo standard errors, or after < and > the one-sided 95% limit of a share of "
+        "0 or 1 (1 - .05^(1/n) for none of n trials). Settings were chosen before any measurement, such "
+        "that the claims of the methods apply: exact and anytime methods claim 95% at any number of rounds, "
         "asymptotic ones for many rounds and propensities that are not small. Where asymptotic methods fall "
         "short is on [the page of the inference suite](inference.md), regressions (LinUCB, LinPriv) on "
-        "[theirs](regression.md). Rows that are `not valid` are the naive baseline; no check is on them.",
+        "[theirs](regression.md). Rows labelled `not valid` are the naive baseline, and are not checked.",
         f"{checks} checks: coverage of what claims 95% not below .95, and type I errors not above .05, by "
         f"over {slack:.4f} (one false alarm in 10,000 runs of the whole page). "
         + (" ".join(failed) if failed else "No check fails."),
@@ -328,13 +327,13 @@ def page(runs: int, trials: int, n_jobs: int, command: str) -> tuple[str, list[s
         "coverage; neither kind rejects.",
         shown(frame),
         "## Operating characteristics",
-        "No check is on these tables. 200 participants are few for AIPW: its type I error there is what a "
-        "protocol has to know before it names the test.",
+        "These tables are not checked. 200 participants are few for AIPW: a protocol must take its type I "
+        "error into account before it names the test.",
         *tables,
         f"## PrivateUCB: {trials:,} trials of 10,000 rounds",
-        f"Epsilon 1, five arms. Sample means, their correction by max-information and empirical Bernstein "
+        "Epsilon 1, five arms. Sample means, their correction by max-information and empirical Bernstein "
         f"sequences, {seconds:.1f} seconds by the clock with {n_jobs} processes; no trial makes a frame. At "
-        "epsilon 1 and 10,000 rounds the correction says almost nothing; it is here for its cost.",
+        "epsilon 1 and 10,000 rounds the correction is nearly uninformative; it is included for its cost.",
         markdown(numbers[columns]),
     ]
     return "\n\n".join(lines) + "\n", failed

@@ -1,6 +1,6 @@
 """Coverage of the effects by group under ConSE and DP-ConSE: makes docs/evidence/cate_coverage.md.
 
-Every cell of the grid is kept in a folder as soon as it is done, so that a run that was stopped goes on.
+Every cell of the grid is kept in a folder as soon as it is done, so a run that was stopped goes on.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ coverage is 95%. Uniform rewards are as wide as fits around their mean in [0, 1]
   count minus 1 degrees of freedom.
 - Released: the private estimate with its own interval.
 
-A run without an interval (too few arrivals) is counted in the last column and is no part of the coverage.
+A run without an interval (too few arrivals) is counted in the last column and excluded from the coverage.
 
 {verdict}
 
@@ -191,7 +191,7 @@ Largest bias, in Monte-Carlo standard errors: {bias:.2f} over {cells} cells.
 
 {main}
 
-## Reported as they come
+## Reported without a claim
 
 The same groups with alpha above 1/2:
 

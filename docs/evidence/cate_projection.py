@@ -24,12 +24,12 @@ Command: `{command}`. Seed: {seed}. Date: {today}.
 about 0, 1 and -1 (control). In each context the treatment is drawn with the probability that it is better
 (normal posterior under a flat prior, variance known), but either arm with at least the floor. The formula is
 `~ x`: right for no effect and for the linear one (0, .5, 1), wrong for the curved one (0, -.5, 1.5). The
-truth is the best line over the contexts. AIPW scores with the arms' running means, t intervals; combined
-weights by the round's own propensities; two-point weights with the floor's own exponent.
+truth is the best linear approximation over the contexts. AIPW scores with the arms' running means, t
+intervals; combined weights by the round's own propensities; two-point weights with the floor's own exponent.
 
-The table is of the slope. Bias is in units of the standard deviation of the estimates, with a Monte-Carlo
-error of {bias_error:.3f}; that of a coverage of .95 is {cover_error:.3f}. Length, of standard
-errors, is against uniform weights.
+The table shows the slope. Bias is in units of the standard deviation of the estimates, with a Monte-Carlo
+error of {bias_error:.3f}; that of a coverage of .95 is {cover_error:.3f}. Length, of standard errors, is
+relative to uniform weights.
 
 {table}
 """

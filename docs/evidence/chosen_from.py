@@ -1,9 +1,9 @@
 """Tests that were chosen from the releases of a private trial: makes docs/evidence/chosen_from.md.
 
-The first half of a DP-ConSE trial has arrivals of one context only, whose better arm is settled early;
-six others arrive in the second half, and no arm does better in them. The null hypothesis says so, and is
-true. The test takes the last released contrasts as its centre: it rejects where the six raw sums lie
-closer to them than sums of fair coins would. For a centre that was fixed beforehand its p-value is exact.
+The first half of a DP-ConSE trial has arrivals of one context only, whose better arm is settled early; six
+others arrive in the second half, and no arm does better in them. The null hypothesis says so, and is true.
+The test takes the last released contrasts as its centre: it rejects where the six raw sums lie closer to them
+than sums of fair coins would. For a centre that was fixed in advance its p-value is exact.
 
 Runs are drawn through their sums, with the constants of the design; some are run as they are, round by
 round.
@@ -108,9 +108,9 @@ def drawn(setting: Setting, runs: int, rng: np.random.Generator) -> Tests:
 
 
 def log_pvalue(pulls: np.ndarray, sums: np.ndarray, centres: np.ndarray) -> float:
-    """Of a centre fixed beforehand: that sums of fair coins come as close to it, in L1, as these did.
+    """Of a centre fixed in advance: that sums of fair coins come as close to it, in L1, as these did.
 
-    Centres are rounded to the lattice of the sums, so that the law of the distance is a convolution; sums of
+    Centres are rounded to the lattice of the sums, so the law of the distance is a convolution; sums of
     positive numbers, exact far out in the tail.
     """
     base = 0.5 * pulls
@@ -202,26 +202,26 @@ PAGE = """\
 
 Command: `{command}`. Seed: {seed}. Date: {stamp}. Processor time: {seconds:.0f} s.
 
-A max-information correction counts the rounds whose reward can have moved what the test was chosen from.
-The default (`chosen_from="actions"`) counts those that can move a later *action*. Here a test takes the
-last *released* contrasts as its centre. They are private, but they are made from the very rewards that
-the test reads, and those rewards move no action: the default does not count them.
+A max-information correction counts the rounds whose reward can have affected what the test was chosen from.
+The default (`chosen_from="actions"`) counts those that can affect a later *action*. Here a test uses the last
+*released* contrasts as its centre. They are private, but they are computed from the same rewards that the
+test reads, and these rewards affect no action: the default does not count them.
 
-The trial is `DPConSE(epsilon=.05/.6)`, so that ε for rewards is ε_D = .05. The first half has arrivals of
-one context, whose better arm is settled early; six others arrive in the second half only, all of them
-randomised, and both arms pay fair coins there. That is the null hypothesis, and it is true. The test
-rejects where the six raw sums lie closer, in L1, to the released ones than sums of fair coins would: for
-a centre fixed beforehand its p-value is exact (a convolution of binomial laws). n and the level that a
-p-value must reach are medians over runs. Rejections at .05, with exact 99% limits.
+The trial is `DPConSE(epsilon=.05/.6)`, so ε for rewards is ε_D = .05. The first half has arrivals of one
+context, whose better arm is settled early; six others arrive in the second half only, all of them randomised,
+and both arms pay fair coins there. This is the null hypothesis, and it is true. The test rejects where the
+six raw sums lie closer, in L1, to the released ones than sums of fair coins would: for a centre fixed in
+advance its p-value is exact (a convolution of binomial laws). n and the level that a p-value must reach are
+medians over runs. Rejections at .05, with exact 99% limits.
 
 | setting | n, actions → releases | level, actions → releases | uncorrected | "actions" | "releases" |
 | --- | --- | --- | --- | --- | --- |
 {rows}
 
-With `chosen_from="releases"` every randomised round counts, and no more than 5% of the runs reject in
-either setting. With T = 520,000 the level is out of reach. With T = 2,000 it is {reach}, which six sums
-near their centre can reach ({least:.1e} is the smallest p-value that they can have). The corrected
-columns of a result that was fitted with the default say that they do not cover such a choice.
+With `chosen_from="releases"` every randomised round counts, and no more than 5% of the runs reject in either
+setting. With T = 520,000 the level is unattainable. With T = 2,000 it is {reach}, which six sums near their
+centre can reach ({least:.1e} is the smallest p-value that they can have). The corrected columns of a result
+fitted with the default state that they do not cover such a choice.
 
 The first two rows are runs of the design as it is, round by round, with `correction_for` on their logs;
 the others are drawn through their sums, which have the same law: coins of the second half are fair,

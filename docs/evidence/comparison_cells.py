@@ -5,8 +5,8 @@ these cells so that all pairs of levels of any two factors occur, and of three a
 cell takes what covers most triples that none before it has. Then come the rows of a first table: the cells on
 which it was found that means by their own weights tell equal arms apart.
 
-Each question to each cell has a class. *Benign*: nothing moves, shares have a floor, rounds are many, so that
-a caution would be a nuisance. *Coverable*: what moves is shared by all arms, or there are few rounds; methods
+Each question to each cell has a class. *Benign*: nothing moves, shares have a floor, rounds are many, so a
+caution would be a nuisance. *Coverable*: what moves is shared by all arms, or there are few rounds; methods
 are there that hold. *Contradicted*: the log is not what the table's weights assume. `write` made the lists.
 """
 
@@ -267,13 +267,13 @@ def read_classes() -> dict[tuple[int, str, str], tuple[str, str]]:
 
 
 def cells() -> list[Cell]:
-    """The cells anew."""
+    """The cells again."""
     numbered = [*enumerate(grid()), *enumerate(first_table(), FIRST_ROW)]
     return [Cell(number, **levels) for number, levels in numbered]
 
 
 def write() -> None:
-    """Make the lists anew, as they were before the first run."""
+    """Make the lists again, as they were before the first run."""
     with LIST.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, ["number", *FACTORS, "size"], lineterminator="\n")
         writer.writeheader()

@@ -36,7 +36,7 @@ from adaptinf.log.validation import nested_options
 
 ALPHA = 0.05
 DEFAULT, STATIONARY, SAME = "default", "stationary=True", "as Contrast"
-"""Fits by default; those that lengths are held against; whether the t_test is what `Contrast` says."""
+"""Fits by default; those that lengths are compared with; whether the t_test is what `Contrast` says."""
 PRICED = (LEVELS, DIFFERENCE, CONTRASTS)
 MILLIONTH = 1e-6
 CLOSE = 1e-12
@@ -44,9 +44,9 @@ CLOSE = 1e-12
 
 @dataclass
 class Compared(Tally):
-    """Also the intervals that were asked for, and the summed length of those that there are, in millionths.
+    """Also the intervals that were requested, and the summed length of those that there are, in millionths.
 
-    Whole numbers, so that sums do not hang on the order of the blocks.
+    Whole numbers, so sums do not hang on the order of the blocks.
     """
 
     asked: int = 0
@@ -55,7 +55,7 @@ class Compared(Tally):
 
 @dataclass(frozen=True)
 class Answer:
-    """Whether each interval, or test, holds the truth, its length, NaN where there is none; shape (m,)."""
+    """Whether each interval, or test, holds the truth, its length, NaN if there is none; shape (m,)."""
 
     holds: NDArray[np.bool_]
     length: Array
@@ -76,7 +76,7 @@ def of_decision(right: bool, cautions: Any) -> Answer:
 
 
 def policies(n_arms: int) -> tuple[Array, Array]:
-    """Two policies that were fixed beforehand: mostly A, and mostly the last arm."""
+    """Two policies that were fixed in advance: mostly A, and mostly the last arm."""
     first = np.full(n_arms, 0.2 / (n_arms - 1))
     first[0] = 0.8
     return first, first[::-1].copy()
@@ -128,7 +128,7 @@ class Asked:
         return ai.Sums.of_log(self._log(batch="hour" if self.cell.by_hour else "day"))
 
     def answer(self, question: str, source: str) -> Answer:
-        """What the library says where nothing else is asked for."""
+        """What the library says where nothing else is requested."""
         own = self.from_rows() if question not in OF_SUMS else self.from_either(source, {})
         return own[question]()
 

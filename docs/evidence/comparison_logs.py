@@ -5,7 +5,7 @@ ten hours of equal length; a weekend is two days of each seven, of which there a
 level of all arms alike, but for an effect that turns, which is arm A's. Every round has a context of two
 equally likely values that raises the level, and, where a design adapts by context, arm A's mean in one and
 lowers it in the other. Sizes are in units: one standard deviation of normal rewards, half of one, .25, of
-rewards of 0 and 1, so that probabilities stay within 0 and 1.
+rewards of 0 and 1, so probabilities stay within 0 and 1.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DAYS, HOURS, WEEKDAYS = 10, 10, 28
 GAP, BY_CONTEXT, CONTEXT_LEVEL = 0.3, 0.3, 0.5
 """Arm A's lead; what context adds to or takes from it; the level's difference between contexts."""
 TURN, TURN_SHORT, SHORT = 0.3, 0.6, 1_000
-"""What the effect turns from to its negative; more where there are few rounds, so that it is as visible."""
+"""What the effect turns from to its negative; more where there are few rounds, so it is as visible."""
 TILT = math.log(0.85 / 0.15)
 """Log odds of the last arm against the first at the height of the day: two even arms have .85 and .15."""
 JOINS = 0.3

@@ -50,14 +50,14 @@ def _reaches(tally: Compared) -> bool:
 
 
 def price(usual: Compared, own: Compared) -> float:
-    """Mean length over that by own weights; NaN where one has none."""
+    """Mean length over that by own weights; NaN if one has none."""
     if not usual.intervals or not own.intervals:
         return math.nan
     return (usual.length / usual.intervals) / (own.length / own.intervals)
 
 
 def of(found: Found, number: int, question: str, method: str, source: str) -> Compared:
-    """Counts of a cell, empty where there are none."""
+    """Counts of a cell, empty if there are none."""
     tally = found[number].get(Key(question, method, source), Compared())
     assert isinstance(tally, Compared)
     return tally
@@ -218,8 +218,8 @@ Tables of the grid, by class; a table is one question to the logs of one cell, f
 
 {_counted(entries)}
 
-Rows of the first table: {len(rows) - short_rows:,} of {len(rows):,} tables hold, and are cautioned in at most
-{NUISANCE:.0%} of logs.
+Rows of the first table: {len(rows) - short_rows:,} of {len(rows):,} tables contain, and are cautioned in at
+most {NUISANCE:.0%} of logs.
 
 Lengths: {told}.
 
@@ -228,30 +228,29 @@ Lengths: {told}.
 *Benign*: coverage of nominal 95% intervals of at least {LEAST:g}, less three Monte-Carlo errors, over all
 logs; cautions in at most {NUISANCE:.0%} of them, beyond standing assumptions; an interval in all but
 {NUISANCE:.0%}. *Coverable*: the same coverage over all logs, cautioned or not; a table that is refused is
-counted apart. *Contradicted*: the log is refused, or at least {TOLD_AT_LEAST:.0%} of the logs are
-cautioned; a table that holds without is counted apart. A Monte-Carlo error is that of as many intervals as
-there are logs.
+counted apart. *Contradicted*: the log is refused, or at least {TOLD_AT_LEAST:.0%} of the logs are cautioned;
+a table that holds without is counted apart. A Monte-Carlo error is based on as many intervals as there are
+logs.
 
-A test is right where it does not reject the truth at 5%: the *t_test* of the last arm less the first, and
-the *joint test* of all differences, each at its own truth. *best_arms* is right where arm A, a best arm,
-stays in the set at 5%. The *winner*'s interval must hold the mean of the arm that won; *against A* the lead
-of the best of the others over A. *Levels* are means over all rounds, or over those in which all arms could
-be chosen; *contrasts* are those of all arms with A, *policy values* of two fixed policies, mostly A and
-mostly the last arm, and *policy contrast* their difference. *Coefficients* are those of arms, and of arms
-times the context, in `reward ~ C(action) * x`, without x where it is not in the file; *effects by group*
-are of the last arm against A by context. *From sums*: of batches of a day, or an hour where shares move by
-the hour.
+A test is right where it does not reject the truth at 5%: the *t_test* of the last arm less the first, and the
+*joint test* of all differences, each at its own truth. *best_arms* is right where arm A, a best arm, stays in
+the set at 5%. The *winner*'s interval must hold the mean of the arm that won; *against A* the lead of the
+best of the others over A. *Levels* are means over all rounds, or over those in which all arms could be
+chosen; *contrasts* are those of all arms with A, *policy values* of two fixed policies, mostly A and mostly
+the last arm, and *policy contrast* their difference. *Coefficients* are those of arms, and of arms times the
+context, in `reward ~ C(action) * x`, without x where it is not in the file; *effects by group* are of the
+last arm against A by context. *From sums*: batches of a day, or of an hour if shares vary by the hour.
 
 Batched Thompson has ten batches, told as `batch`; Thompson's floors are .05 an arm, .025 of four and .02 of
-ten arms in batches; EXP3 explores in 20% of rounds; softmax has no floor. Where the level moves by the hour
-the shares of all designs but the coin do, too, down to half of the floor. Arms are equal but for a gap of
-arm A. The level of all arms rises by 1 sd in a line, or at once at half time, or on weekends, or goes up
-and down by 1 sd within each of ten days, or is an autoregression of sd 1; an arm joins after 30% of the
-rounds, under a level that rises in a line. The effect that turns is A's, from .3 sd to -.3, or from .6 to
--.6 where there are 1,000 rounds. In rewards of 0 and 1 a size of 1 sd is .25, half of a standard deviation.
-All arms' propensities are told.
+ten arms in batches; EXP3 explores in 20% of rounds; softmax has no floor. If the level moves by the hour the
+shares of all designs but the coin do, too, down to half of the floor. Arms are equal except for a gap of arm
+A. The level of all arms rises by 1 sd in a line, or at once at half time, or on weekends, or goes up and down
+by 1 sd within each of ten days, or is an autoregression of sd 1; an arm joins after 30% of the rounds, under
+a level that rises in a line. The effect that turns is A's, from .3 sd to -.3, or from .6 to -.6 where there
+are 1,000 rounds. In rewards of 0 and 1, a size of 1 sd is .25, half of a standard deviation. All arms'
+propensities are known.
 
-## What is not as it should be
+## Failures
 
 {short}
 
@@ -266,7 +265,7 @@ From sums:
 
 {_matrix(first, rows, SUMS, named=True)}
 
-## Lengths where nothing moves
+## Lengths without drift
 
 Mean lengths over those by `stationary=True`; the last column is the share of logs whose levels are cautioned.
 

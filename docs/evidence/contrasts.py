@@ -92,7 +92,7 @@ def contrasts(log: Any, means: Array, batched: bool) -> list[float]:
 
 
 def together(found: Any, truth: Array) -> float:
-    """Whether all simultaneous intervals hold; terms without a standard error are left out.
+    """Whether all simultaneous intervals hold; terms without a standard error are omitted.
 
     The chance of any rejection at the smallest p-value lies between it and Bonferroni's multiple of it.
     """
@@ -170,8 +170,8 @@ Monte-Carlo errors taken off; of the others {told} of {len(below)} are cautioned
 
 Two arms with 0/1 rewards, 4,000 rounds, by the control's rate and the true lift. A lift is refused below 20
 events in either arm, or where the control's mean is within 3 standard errors of 0; *covered* is of the
-intervals that there are. {len(parts["lifts"]) - len(weak)} of {len(parts["lifts"])} rows cover at least .93,
-three Monte-Carlo errors taken off; of the others {cautioned} of {len(weak)} are cautioned in most logs.
+available intervals. {len(parts["lifts"]) - len(weak)} of {len(parts["lifts"])} rows cover at least .93, three
+Monte-Carlo errors taken off; of the others {cautioned} of {len(weak)} are cautioned in most logs.
 
 | design | covered | refused | cautioned |
 | --- | ---: | ---: | ---: |

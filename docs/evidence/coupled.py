@@ -3,7 +3,7 @@
 Chosen before measuring: the designs of `designs` at epsilon .5, 1 and 4, all kinds of neighbours that apply,
 the default number of pairs. `audit.coupled` runs two trials with equal coins, shifts the noise of one until
 both release the same, and compares every covered output to the last bit. With --quick one pair of values and
-of contexts of a few designs. Ends with 1 where an output differs or a cost is above the promise.
+of contexts of a few designs. Ends with 1 if an output differs or a cost is above the promise.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from adaptinf.designs import (
 
 SEED = 20_261_126
 FEATURES = ((1.0, 0.0), (0.0, 1.0), (0.6, 0.7), (0.3, 0.9), (0.8, 0.2))
-"""Five arms in two coordinates, so that a first phase pulls a collection and not all arms."""
+"""Five arms in two coordinates, so a first phase pulls a collection and not all arms."""
 KINDS = ("value", "context", "early", "late", "never", "amended", "erased")
 QUICK = ("DPConSE, epsilon 1", "PrivateUCB, binary counter, epsilon 4", "DPNAS, epsilon 1")
 COLUMNS = "| design | neighbours | pairs | in files | largest cost | promised | outputs compared | agree |"
@@ -108,7 +108,7 @@ def rows(one: Measured) -> list[str]:
 
 
 def disagreements(results: list[Measured]) -> str:
-    """The first disagreement of each design and kind; a line that says so where there is none."""
+    """The first disagreement of each design and kind; a line that says so if there is none."""
     lines = []
     for one in results:
         for kind in KINDS:
@@ -157,28 +157,28 @@ PAGE = """# Neighbouring live trials, coupled
 
 Command: `python docs/evidence/coupled.py`. Seed: {seed}. Date: {stamp}.
 
-`audit.coupled` runs two live trials that differ in one participant, with equal coins and noise that is given
-in whole numbers. The second trial's noise is shifted, draw by draw, until both release the same. Then arms,
-propensities where they are covered, names and scales of all draws, releases, `public()` in full and in its
-files, half-way and at the end, and the status of a trial must agree to the last bit; the sum of abs(shift) /
-scale, with scales as they were drawn, is the cost. {kept} pairs agree at no more than the promise; {outputs}
-outputs were compared, and the largest cost is {share} of what is promised for its pair.
+`audit.coupled` runs two live trials that differ in one participant, with equal coins and with supplied
+whole-number noise. The second trial's noise is shifted, draw by draw, until both release the same values.
+Then arms, propensities where they are covered, names and scales of all draws, releases, `public()` in full
+and in its files, half-way and at the end, and the status of a trial must agree to the last bit; the sum of
+abs(shift) / scale, with scales as they were drawn, is the cost. {kept} pairs agree at no more than the
+promise; {outputs} outputs were compared, and the largest cost is {share} of what is promised for its pair.
 
-It shows an alignment for these pairs, coins and noise. As the noise is given, a design passes with its real
-noise removed: only where law, scale as drawn, independence, support and lattice are tested too is it
+It demonstrates an alignment for these pairs, coins and noise. As the noise is given, a design passes with its
+real noise removed: only where law, scale as drawn, independence, support and lattice are tested too is it
 evidence.
 
 Neighbours: another outcome (`value`), another outcome and context (`context`), an outcome that comes earlier
 in its window (`early`), after it (`late`) or `never`, is `amended`, or whose participant is `erased`. For
-`context` the promise is that for a record, else that for rewards. All pairs are run as sessions, some as
-trials in files too. Designs that wait for each outcome have no trial in a file, and `DPNAS` reads streams, of
-which a sample is another one or missing.
+`context` the guarantee is that for a record, otherwise that for rewards. All pairs are run as sessions, some
+also as trials in files. Designs that wait for each outcome have no trial in a file, and `DPNAS` reads
+streams, of which a sample is another one or missing.
 
 {columns}
 | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |
 {rows}
 
-## What disagrees first
+## First disagreements
 
 {disagreements}
 

@@ -87,7 +87,7 @@ class Cell:
 
     @property
     def n_units(self) -> int:
-        """Units; 0 where every round is another one."""
+        """Units; 0 if every round is another one."""
         return 0 if self.units == "independent" else int(self.units.split(",")[0])
 
     @property
@@ -182,7 +182,7 @@ def read() -> list[Cell]:
 
 
 def write() -> None:
-    """Make the list anew, as it was before the first run."""
+    """Make the list again, as it was before the first run."""
     with LIST.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, ["number", *FACTORS], lineterminator="\n")
         writer.writeheader()

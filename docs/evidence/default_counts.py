@@ -87,7 +87,7 @@ def blocks_of(counts: Counts, number: int) -> set[int]:
 
 
 def read(path: Path = FILE, kind: type[Tally] = Tally) -> Counts:
-    """What is kept; nothing where there is no file."""
+    """What is kept; nothing if there is no file."""
     counts: Counts = {}
     if not path.exists():
         return counts

@@ -1,7 +1,7 @@
 """Logs as people bring them, from simulators that are plain NumPy and know nothing of the library.
 
 All runs of a block go through the rounds together: arrays of shape (runs,) or (runs, arms). Arms differ by a
-constant gap, and drift is common to the arms, so that the effect is the same in every round.
+constant gap, and drift is common to the arms, so the effect is the same in every round.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Rewards:
         self.effect = self.law.gap * (np.arange(cell.n_arms) == 1)
         self.rates = cell.binary or cell.outcome.startswith("5%")
         lift = self.law.gap + float(self.shift.max()) + self._group_shift
-        # What a rate may rise by is taken off its base, so that the effect is the same in every round.
+        # What a rate may rise by is taken off its base, so the effect is the same in every round.
         self.room = 1.0 - lift if self.rates else 1.0
         self.own = self._units(runs)
 

@@ -10,7 +10,7 @@ from default_cells import Cell
 from default_counts import Counts, Key, Tallies, Tally, of_cell
 
 DEFAULT = "default"
-"""Stands in the place of a method's name where the first row is counted, whatever it was."""
+"""Stands in place of a method's name where the first row is counted, whatever it was."""
 LEAST, NOMINAL, NUISANCE = 0.93, 0.95, 0.05
 STRICT = ("exact", "anytime")
 HELD, CLEAN, WARNED, REFUSED, SHORT = "held", "held if not cautioned", "all cautioned", "refused", "**short**"

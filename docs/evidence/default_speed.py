@@ -78,7 +78,7 @@ def made(rounds: int, arms: int) -> AdaptiveLog:
 
 
 def resident(name: str) -> float:
-    """A line of the kernel's account of this process in MB; NaN where there is none."""
+    """A line of the kernel's account of this process in MB; NaN if there is none."""
     status = Path("/proc/self/status")
     if not status.exists():
         return float("nan")
@@ -90,7 +90,7 @@ def measure(what: str, log: AdaptiveLog, aim: str, run: Callable[[AdaptiveLog], 
     """Processor time and memory of one call on a log that nothing has been asked of."""
     reset = Path("/proc/self/clear_refs")
     if reset.exists():
-        reset.write_text("5")  # the peak starts anew
+        reset.write_text("5")  # the peak starts again
     before, start = resident("VmRSS"), time.process_time()
     run(log)
     seconds = time.process_time() - start
@@ -123,7 +123,7 @@ def page(rows: list[Measured]) -> str:
         f"{'' if np.isnan(row.megabytes) else f'{row.megabytes:.0f}'} |"
         for row in rows
     )
-    return f"""# Speed of what comes first
+    return f"""# Speed of the default analyses
 
 Processor seconds of one process, and megabytes above the log, on a machine of two cores.
 Command: `python docs/evidence/default_speed.py --plain PYTHON`. Seed: {SEED}. Date: {evidence.stamp()}.
@@ -134,11 +134,10 @@ Python {platform.python_version()}, NumPy {np.__version__}. Load of the machine 
 | --- | --- | --- | --- | --- |
 {table}
 
-`recommend` and `diagnose` are timed after a first call in the process, which loads or compiles what they use.
-The first table is that of `ArmMeans(log).fit()`, with its imports and Numba's cache on disk; the seconds are
-of the clock, beyond those of an interpreter that does nothing. The library alone (`--plain`) has none of the
-extras; where Polars is installed statsmodels imports it with its tables.
-"""
+`recommend` and `diagnose` are timed after a first call in the process, which loads or compiles their
+dependencies. The first table is that of `ArmMeans(log).fit()`, with its imports and Numba's cache on disk;
+the seconds are of the clock, beyond those of an interpreter that does nothing. The library alone (`--plain`)
+has none of the extras; where Polars is installed statsmodels imports it with its tables. """
 
 
 def main() -> None:

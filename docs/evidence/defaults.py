@@ -91,7 +91,7 @@ def score(result: Any, truth: dict[str, float], tally: Tally) -> None:
 
 
 def measure(cell: Cell, log: Any, runs: Runs, run: int) -> Tallies:
-    """What is fitted where nothing is asked for, and every method that is labelled valid, for one log."""
+    """What is fitted where nothing is requested, and every method that is labelled valid, for one log."""
     import adaptinf as ai
 
     found: Tallies = {}

@@ -31,7 +31,7 @@ BEYOND = [10**7, 10**8]
 SIZES = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
 
 PAGE = """\
-# DP-ConSE beside ConSE
+# DP-ConSE compared with ConSE
 
 Command: `{command}`. Seeds: 1 (ConSE) and 2 (DP-ConSE) for regret and estimates, 3 and 4 for the
 frontier, 5 for the guarantee. Date: {today}. {runs:,} runs each, by the designs' exact shortcut.
@@ -47,22 +47,23 @@ alpha = {alpha:g}, n = {horizon:,}:
 {regret}
 
 In the second half both designs randomise T_min arrivals of each context, and T_min is the same power of the
-arrivals. What privacy costs is in the first half: sums are looked at when a window ends, not when they tell.
+arrivals. The cost of privacy lies in the first half: sums are examined when a window ends, not when they are
+informative.
 
 ## Estimates
 
 Errors of the estimated effects in the runs above, DP-ConSE: what the design releases (2 D / N with its
 correction), and two estimates of a trusted analyst from the raw log, the difference in means over the second
 half's randomised arrivals and over all of its arrivals. By context: the mean error over {runs:,} runs as a
-multiple of its standard error. "Outward" is the error in the direction of the effect, where the bias of a
-ratio would show.
+multiple of its standard error. "Outward" is the error in the direction of the effect, in which the bias of a
+ratio would appear.
 
 {bias}
 
 The largest of ten standard normal variables is below {extreme:.2f} in size in 99 of 100 cases. Runs without a
 released estimate (a count of at most T_min / 4): {missing}.
 
-## Guarantee along the number of contexts
+## The guarantee by number of contexts
 
 One run for each epsilon and M at n = 20,000; the scales are those in the log's releases.
 
@@ -70,7 +71,7 @@ One run for each epsilon and M at n = 20,000; the scales are those in the log's 
 
 `calibration="published"` reports epsilon = inf: see [the errata](../errata/conse.md).
 
-## Error times regret over M
+## Error times regret divided by M
 
 Largest mean squared error of a context's effect, times mean regret, over M = 10. ConSE and DP-ConSE:
 difference in means over the second half's randomised arrivals; released: DP-ConSE's own estimates. Standard
@@ -80,27 +81,26 @@ errors in parentheses. The largest of ten estimated errors is biased upwards, by
 
 {highest}
 
-With gaps D and variances v0, v1 the second half alone makes (v0 + v1) D = .1365, whatever alpha and n are:
+With gaps D and variances v0, v1, the second half alone gives (v0 + v1) D = .1365, whatever alpha and n are:
 T_min cancels. The first half's regret of a context, r, does not depend on alpha and adds 2 (v0 + v1) r /
-T_min, so that the product grows with alpha until T_min reaches its floor, log n for ConSE and 10 log(n) /
-epsilon for DP-ConSE.
+T_min, so the product grows with alpha until T_min reaches its floor, log n for ConSE and 10 log(n) / epsilon
+for DP-ConSE.
 
 ## Along n, further out
 
 {beyond}
 
-**ConSE is bounded.** Its first epoch of 128 log(16 n) randomised arrivals decides a context with gap .3, at
-a regret of r = .15 * 128 log(16 n): at alpha = 1, where T_min = log n, the product tends to .1365 + .91 *
-128 * .15 = 17.6. It comes down to that slowly, because log(16 n) / log n does, and because a trial of log n
-arrivals has unequal arms.
+**ConSE is bounded.** Its first epoch of 128 log(16 n) randomised arrivals decides a context with gap .3, at a
+regret of r = .15 * 128 log(16 n): at alpha = 1, where T_min = log n, the product tends to .1365 + .91 * 128 *
+.15 = 17.6. It converges slowly, because log(16 n) / log n does, and because a trial of log n arrivals has
+unequal arms.
 
 **DP-ConSE is bounded.** Its first window is all randomised; it has n / 64 rounds, but at most 256 M log n, so
-that a context's share of it costs at most .15 * 256 log n. Later windows double, so that a context is decided
+a context's share of it costs at most .15 * 256 log n. Later windows double in length, so a context is decided
 after at most about four times the arrivals that one window needs, of order log n. At alpha = 1, where T_min =
 10 log(n) / epsilon, the product is then at most of order .1365 + .91 * .15 * 256 / 10 = 3.6 whatever n is.
 **Without the upper bound it would not be**, except at alpha = 0: a first window of n / 64 rounds makes the
-regret linear in n, and the product grow as n^alpha, or as n / log n at alpha = 1 (last column).
-"""
+regret linear in n, and the product grow as n^alpha, or as n / log n at alpha = 1 (last column). """
 
 
 def replicate(design: ConSE | DPConSE, horizon: int, runs: int, seed: int, n_jobs: int) -> Replications:
@@ -108,7 +108,7 @@ def replicate(design: ConSE | DPConSE, horizon: int, runs: int, seed: int, n_job
 
 
 def released(sims: Replications, design: DPConSE) -> np.ndarray:
-    """The estimates that DP-ConSE releases, NaN where it releases none."""
+    """The estimates that DP-ConSE releases, NaN if it releases none."""
     numbers = sims.released
     return released_estimate(
         numbers["contrast_sum"],

@@ -69,7 +69,7 @@ class Cell:
 
     @property
     def design(self) -> PrivateUCB:
-        """The design; the published one splits its budget, so that K epsilon gives each arm epsilon."""
+        """The design; the published one splits its budget, so K epsilon gives each arm epsilon."""
         times = N_ARMS if self.width == "published gamma, all of epsilon an arm" else 1
         return PrivateUCB(epsilon=times * self.epsilon, counter=self.counter, **WIDTHS[self.width])
 
@@ -221,7 +221,7 @@ beta = 1 / T. Regret is pseudo-regret. A figure after ± is one Monte-Carlo stan
 
 ## Two settings
 
-The design is held against literal readings of the papers, round by round on the same rewards and noise, by
+The design is compared with literal readings of the papers, round by round on the same rewards and noise, by
 `tests/reference/designs/test_elimination_oracle.py`.
 
 {settings}
@@ -239,7 +239,7 @@ Lengths and thresholds of the epochs that matter:
 
 The [study](../studies/private_elimination.md) has the comparison with binary counters at equal guarantees, by
 the published width with all of epsilon on each arm, the tail bound and the exact quantile, and the last one
-with the hybrid counter, too. Here stand the readings that it leaves out.
+with the hybrid counter, too. This page contains the readings that it omits.
 
 Mean regret of private UCB ({ucb_runs} runs a cell) over that of private elimination ({many:,} runs). Both
 have the same guarantee for the actions, except where each arm has epsilon / K: that published split of the
@@ -247,10 +247,10 @@ budget makes UCB K times more private than it is said to be.
 
 {ratios}
 
-Published: `PrivateUCB(epsilon=K * epsilon, calibration="published")` has a budget of epsilon and
-gamma = log(T)^2 log(K T log(T) / delta) / epsilon on each arm, delta = 1 / T; with `epsilon=epsilon` the
-budget is epsilon / K and gamma K times as large. Tail bound: epsilon on each arm and noise widths that fail
-with probability 1 / t, by the closed bound of Chan, Shi and Song. The hybrid counter lets an arm rest at
+Published: `PrivateUCB(epsilon=K * epsilon, calibration="published")` has a budget of epsilon and gamma =
+log(T)^2 log(K T log(T) / delta) / epsilon on each arm, delta = 1 / T; with `epsilon=epsilon` the budget is
+epsilon / K and gamma K times as large. Tail bound: epsilon on each arm and noise widths that fail with
+probability 1 / t, by the closed-form bound of Chan, Shi and Song. The hybrid counter allows an arm to rest at
 counts that are powers of two, where its sum has little noise.
 
 Mean regrets:

@@ -1,7 +1,7 @@
 """Tables in odd types and with odd entries from nine sources and as a log: makes docs/evidence/engines.md.
 
-What must come of a table is worked out by plain Python from its rows: sums, or the codes that it is refused
-by. Every source has to give these sums to 1e-12, or be refused by the same codes, in three time zones.
+What must come of a table is computed by plain Python from its rows: sums, or the codes that it is refused by.
+Every source has to give these sums to 1e-12, or be refused by the same codes, in three time zones.
 """
 
 from __future__ import annotations
@@ -230,23 +230,21 @@ def page(found: dict[str, dict[str, dict[str, tuple[str, str]]]], tables: list[T
     summed = sum(not table.refused for table in tables)
     answers = counts[SAME] + counts[OTHER] + counts[RAW]
     size = engine_tables.DAYS * engine_tables.ROWS
-    listed = (
-        "\n".join(["", "## What a source cannot hold, or gives differently", "", *odd, ""]) if odd else ""
-    )
-    return f"""# One table, one answer, whatever engine holds it
+    listed = "\n".join(["", "## Limitations and differences of sources", "", *odd, ""]) if odd else ""
+    return f"""# One table, one answer, in every engine
 
 Command: `{COMMAND}`. Seed: {engine_tables.SEED}. Date: {evidence.stamp()}.
 
-{len(tables)} tables of {size} rows, {summed} to be summed and {len(tables) - summed} to be refused,
-from nine sources and as the log itself, in the time zones {", ".join(ZONES[:-1])} and {ZONES[-1]}.
-What must come of a table is worked out by plain Python from its rows: rounds, sums of rewards and of their
-squares and mean propensities by batch and arm, which a source has to give to {LIMIT:.0e}; or the codes of the
-problems that it is refused by, all of them and no other.
+{len(tables)} tables of {size} rows, {summed} to be summed and {len(tables) - summed} to be refused, from nine
+sources and as the log itself, in the time zones {", ".join(ZONES[:-1])} and {ZONES[-1]}. What must come of a
+table is computed by plain Python from its rows: rounds, sums of rewards and of their squares and mean
+propensities by batch and arm, which a source has to give to {LIMIT:.0e}; or the codes of the problems that it
+is refused by, all of them and no other.
 
-Of {answers:,} answers {counts[SAME]:,} are the same (=), {counts[OTHER]} differ, and {counts[RAW]}
-are errors of an engine's own. Blank: the source cannot hold the table (a frame is not several files), or a
-log cannot be asked (`every=` cuts times for `aggregate` alone). Files are Parquet, read by DuckDB; the table
-of ibis is one of DuckDB over a file; Dask's partitions are pandas with Arrow's types.
+Of {answers:,} answers {counts[SAME]:,} are the same (=), {counts[OTHER]} differ, and {counts[RAW]} are errors
+of an engine's own. Blank: the source cannot store the table (a frame is not several files), or a log does not
+apply (`every=` divides times only for `aggregate`). Files are Parquet, read by DuckDB; the table of ibis is
+one of DuckDB over a file; Dask's partitions are pandas with Arrow's types.
 
 | table | what must come | {" | ".join(columns)} |
 | --- | --- |{" :-: |" * len(columns)}

@@ -33,7 +33,7 @@ def parser(description: str | None) -> argparse.ArgumentParser:
     found.add_argument(
         "--quick",
         action="store_true",
-        help="a small version: printed, not kept, with a figure held against the committed page",
+        help="a small version: printed, not kept, with a figure compared with the committed page",
     )
     found.add_argument(
         "--output",
@@ -99,8 +99,7 @@ def cell(page: str, row: str, column: str) -> str:
 def measured(text: str, runs: int | None = None) -> tuple[float, float]:
     """Figure of a cell, and how far one standard error and half of a last digit reach.
 
-    The error stands in the cell, as in "3.1 ± 0.2", "3.1 (0.2)" or "1.0014(16)", or is that of a share of
-    runs.
+    The error is in the cell, as in "3.1 ± 0.2", "3.1 (0.2)" or "1.0014(16)", or is that of a share of runs.
     """
     match = MEASURED.match(text)
     if match is None:
@@ -150,7 +149,7 @@ def alone(script: str, library: Path | None, *words: str) -> Any:
 
 
 def commit_of(library: Path | None) -> str:
-    """Commit of another checkout; empty where there is none."""
+    """Commit of another checkout; empty if there is none."""
     return "" if library is None else _git("rev-parse", "--short=7", "HEAD", place=library)
 
 

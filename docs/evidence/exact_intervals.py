@@ -1,8 +1,8 @@
 """Coverage and length of the exact intervals of two-arm trials: makes docs/evidence/exact_intervals.md.
 
 Coverage is that of acceptance regions under the exact law. At each effect the outcomes are ordered by their
-distance from it, so that those which are accepted end at one distance; it is searched by halving, and one
-probability a step, over all nuisance rates. The interval function itself is held against the regions.
+distance from it, so those which are accepted end at one distance; it is searched by halving, and one
+probability a step, over all nuisance rates. The interval function itself is compared with the regions.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ DESIGNS: dict[str, Any] = {
 RATES = (np.arange(50) + 0.5) / 50.0
 SMALL, SIZES = 20, (50, 100)
 STATES = 50
-"""Outcomes for each design and size, whose intervals are held against the regions."""
+"""Outcomes for each design and size, whose intervals are compared with the regions."""
 ARMS = ((0.3, 0.3), (0.3, 0.6))
 LOGS = 30
 FITS: dict[str, dict[str, Any]] = {
@@ -244,10 +244,10 @@ priors under Thompson sampling and an urn of one ball of either kind under play-
 
 ## Tests of equal arms
 
-Largest size over all common success rates, an upper bound of the maximum.
+Largest size over all common success rates, an upper bound on the maximum.
 
 {table(["test", "conditional", "unconditional, by Wald", "unconditional, as inverted"], tested)}
-## Coverage by the exact law
+## Coverage under the exact distribution
 
 Smallest and mean coverage over {RATES.size} x {RATES.size} pairs of rates, {RATES[0]:g}, {RATES[1]:g}, ...,
 {RATES[-1]:g}: the probability, at the pair, of the outcomes that are accepted at its own effect. Nothing is
@@ -259,8 +259,8 @@ simulated.
 Outcomes drawn under pairs from the grid: their intervals for the difference must hold every effect of the
 grid at which the outcome is accepted.
 
-{table(["outcomes", "drawn", "accepted effects", "outside the interval"], checked)}
-Processor seconds for one interval once the law is there:
+{table(["outcomes", "drawn", "accepted effects", "outside the interval"], checked)} Processor seconds for one
+interval after the distribution has been computed:
 
 {table(["seconds", "median", "nine tenths", "longest"], [[a, *b] for a, b in zip(rows, times, strict=True)])}
 ## Length

@@ -1,6 +1,6 @@
 """How exact the numbers are: makes docs/evidence/exactness.md from the oracles of the tests.
 
-The oracles are imported from tests/, so that the figures are those of the very code that the tests run.
+The oracles are imported from tests/, so the figures are those of the very code that the tests run.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ import test_run_vs_replicate as twins  # noqa: E402
 PAGE = """\
 # How exact the numbers are
 
-Command: `python docs/evidence/exactness.py{flags}`. Seeds stand in each section. Date: {today}.
+Command: `python docs/evidence/exactness.py{flags}`. Seeds are given in each section. Date: {today}.
 
 ## Corrected p-values against a search
 

@@ -137,8 +137,8 @@ the shares before each wave; {walks} times, as they rest on posterior draws, of 
 many. Calls are then dealt as in the authors' code: shares of {WAVE} rounded down, what is left drawn in
 proportion to the remainders.
 
-Calls as logged, expected calls in brackets, and the largest deviation in standard deviations of the simulated
-calls:
+Calls as logged, with expected calls in brackets, and the largest deviation in standard deviations of the
+simulated calls:
 
 | wave | 1 | 2 | 3 | 4 | 5 | 6 | largest |
 | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |

@@ -71,9 +71,9 @@ def page(path: Path, told: str) -> str:
 
 Command: `{COMMAND}`. Seed: none, nothing is drawn. Date: {evidence.stamp()}.
 
-Kasy and Sautmann (2021): 8,400 calls to rice farmers in 14 batches, six ways to call. {told}.
-The file is stored newest first, with dates as month/day/year. As it stands,
-`AdaptiveLog(frame, action="treatment", reward="outcome", batch="date")` is refused:
+Kasy and Sautmann (2021): 8,400 calls to rice farmers in 14 batches, six ways to call. {told}. The file is
+stored newest first, with dates as month/day/year. In its original order, `AdaptiveLog(frame,
+action="treatment", reward="outcome", batch="date")` is refused:
 
 ```text
 {refused}
@@ -85,7 +85,7 @@ With `"sort": True`, the arms from best to worst; {kept} of {len(fits)} agree wi
 | --- |{" ---: |" * 6} --- |
 {chr(10).join(lines)}
 
-The table that is printed where nothing is asked for:
+The default table:
 
 ```text
 {ai.ArmMeans(log).fit()}

@@ -1,7 +1,7 @@
 """Each mend of defaults has a test that fails without it: makes docs/evidence/fixes.md.
 
-A copy of the package is changed in one place, so that the mend is undone, and the test that pins it is run on
-the copy: it must fail there, and pass on the package as it is.
+A copy of the package is changed in one place to undo the fix, and the test for it is run on the copy: it must
+fail there, and pass on the package as it is.
 """
 
 from __future__ import annotations
@@ -275,13 +275,12 @@ def page(rows: list[tuple[Fix, bool, bool]]) -> str:
         for fix, whole, without in rows
     )
     good = sum(whole and not without for _, whole, without in rows)
-    return f"""# Each mend in a test of its own
+    return f"""# Each fix in its own test
 
 Command: `{COMMAND}`. Seed: those of the tests. Date: {evidence.stamp()}.
 
-Mends of defaults on real logs. A copy of the package is changed in one place, so that the mend is undone,
-and the test that pins it is run on the copy. {good} of {len(rows)} tests pass on the package and fail on
-the copy.
+Fixes of defaults on real logs. A copy of the package is changed in one place to undo the fix, and the test
+for it is run on the copy. {good} of {len(rows)} tests pass on the package and fail on the copy.
 
 | mend | where | test | with it | without it |
 | --- | --- | --- | --- | --- |

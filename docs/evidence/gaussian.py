@@ -20,11 +20,11 @@ PAGE = """\
 
 Command: `python docs/evidence/gaussian.py`. No random numbers. Date: {today}. Running time: {seconds:.1f} s.
 
-Standard deviation for a sensitivity of 1. Classical: sqrt(2 log(1.25 / delta)) / epsilon, which is proved for
-epsilon below 1 only; from there on `classical_scale` refuses, and the table has the formula. Analytic: the
-smallest that is valid (`analytic_scale`). "Ratio" is classical by analytic. "Attains" is the exact delta of
-the classical noise at this epsilon, and "valid" whether it is at most delta: where it is, although not
-proved, the word is in brackets.
+Standard deviation for a sensitivity of 1. Classical: sqrt(2 log(1.25 / delta)) / epsilon, which is proved
+only for epsilon below 1; above that, `classical_scale` refuses, and the table shows the formula. Analytic:
+the smallest valid standard deviation (`analytic_scale`). "Ratio" is classical by analytic. "Attains" is the
+exact delta of the classical noise at this epsilon, and "valid" whether it is at most delta: where it is,
+although not proved, the word is in brackets.
 
 {scales}
 
@@ -143,7 +143,7 @@ def main() -> None:
         error=error,
     )
     evidence.publish(page, __file__, options)
-    if options.quick:  # nothing is left out: it takes a second
+    if options.quick:  # nothing is omitted: it takes a second
         evidence.hold_cell(page, __file__, "1 | 0.001", "analytic")
 
 

@@ -1,6 +1,6 @@
 """Coverage, type I errors, bias and widths of the inference suite under adaptive designs.
 
-Makes docs/evidence/inference.md. The studies are kept in a folder, so that a run that was stopped goes on.
+Makes docs/evidence/inference.md. The studies are kept in a folder, so a run that was stopped goes on.
 """
 
 from __future__ import annotations
@@ -70,25 +70,24 @@ NAMES = {
 COMMAND = "python docs/evidence/inference.py"
 QUICK = ("DPConSE", "UCB", "PrivateUCB")
 WHY = """\
-Thompson's floor is .004 at T = 1,000 and .0008 at 10,000. With high signal the worse arm is left with a
-handful of rewards at such propensities, which carry the AIPW estimate and its standard error both: unweighted
-scores suffer most, two-point weights least. With no signal the same unweighted intervals cover too much: the
-statistic is not normal while propensities move with the data. Sqrt and two-point weights follow the
-propensities, so that an arm that began badly has its later scores weighed down: hence their bias under
-Thompson, about half of that of sample means. Batched least squares takes both arms' rewards in a batch to
-have one variance. With means .5 and .7, and the worse arm in a tenth of the rounds, the variance of the
+Thompson's floor is .004 at T = 1,000 and .0008 at 10,000. With high signal, the worse arm has only a
+handful of rewards at such propensities, which determine both the AIPW estimate and its standard error:
+unweighted scores suffer most, two-point weights least. With no signal, the same unweighted intervals
+overcover: the statistic is not normal while propensities depend on the data. Sqrt and two-point weights
+follow the propensities, so an arm that began badly has its later scores weighed down: hence their bias under
+Thompson, about half of that of sample means. Batched least squares assumes that both arms' rewards in a batch
+have the same variance. With means .5 and .7, and the worse arm in a tenth of the rounds, the variance of the
 difference is (.25/.1 + .21/.9) / (.214/.1 + .214/.9) = 1.15 times what is pooled: its 95% intervals cover
-.9325 in the limit too, and more rounds do not help. ALEE counts the sum of squared weights as its limit 1,
-and is conservative by that. Sequences and corrected means pay for holding at all rounds, or whatever the
-design did.
-"""
+.9325 in the limit too, and more rounds do not help. ALEE replaces the sum of squared weights with its limit
+1, and is therefore conservative. Sequences and corrected means pay for validity at all rounds, or under any
+design. """
 NOT_RUN = (
     "Intervals of betting sequences (by wealth only), and all sequences of arm means on scores.",
     "IPW, ALEE with self-normalised errors, the running ridge, policy values: they have pages or tests of "
     "their own.",
-    "Corrected sample means under DPConSE and LDPBandit, which choose by context, so that sample means are "
+    "Corrected sample means under DPConSE and LDPBandit, which choose by context, so sample means are "
     "refused; sequences by group.",
-    "Stopping times: sequences are seen after the last round only.",
+    "Stopping times: sequences are evaluated only after the last round.",
 )
 
 
@@ -138,7 +137,7 @@ def settings(horizon: int) -> dict[str, Setting]:
 
 
 def environment(kind: str, signal: str) -> Environment:
-    """Where data are gathered."""
+    """Where data are collected."""
     if kind == "arms":
         return BernoulliArms(MEANS[signal])
     if kind == "groups":

@@ -32,9 +32,9 @@ PAGE = """\
 Command: `{command}`. Seed: {seed}. Date: {today}. {runs:,} replications a cell,
 nominal level 95%. Processor time of the studies: {minutes:.0f} minutes on one core.
 
-Means, designs and analyses were chosen once, before anything was measured. Two arms with 0/1 rewards and
-means .5/.5 (no signal), .5/.55 (low) and .5/.7 (high). Trial r of every cell is drawn from the same stream:
-errors of simulation in different cells are not independent.
+Means, designs and analyses were chosen once, before any measurement. Two arms with 0/1 rewards and means
+.5/.5 (no signal), .5/.55 (low) and .5/.7 (high). Trial r of every cell is drawn from the same stream: errors
+of simulation in different cells are not independent.
 
 | design | what it is |
 | --- | --- |
@@ -53,14 +53,14 @@ guarantee, with exact tests. Anytime: normal mixture and empirical Bernstein seq
 rewards and on inverse-propensity scores, and betting; they hold at all rounds at once, and are seen here
 after the last one. Asymptotic: AIPW by Student's t with effective sizes (without Hall's correction, which the
 defaults make where rewards are skewed), ALEE with conservative errors, batched least squares, asymptotic
-sequences, and under UCB also sample means. Sample means with Welch's t are otherwise the naive baseline.
+sequences, and under UCB also sample means. Otherwise, sample means with Welch's t are the naive baseline.
 Two-point weights take the decay of the floor: .7 for Thompson, 0 for others. Coverage is among the runs with
 an interval; the others are counted below.
 
 ## Rules
 
-- Exact and anytime methods never cover less than .95 by more than three standard errors; no bet has at the
-  truth a wealth of 20 or more in over 5% of the runs.
+- Exact and anytime methods never cover less than .95 by more than three standard errors; no bet has wealth of
+  20 or more at the truth in over 5% of the runs.
 - Asymptotic methods cover at least .93 at T = 10,000, where propensities stay above .05 or there is no
   signal.
 
@@ -84,8 +84,8 @@ an interval; the others are counted below.
 
 ## Bias of the contrast, in hundredths
 
-Its standard error is at most {bias_error:.2f}. Sequences rest on sample means, or on means of IPW and AIPW
-scores.
+Its standard error is at most {bias_error:.2f}. Sequences are based on sample means, or on means of IPW and
+AIPW scores.
 
 {bias}
 
@@ -93,8 +93,9 @@ scores.
 
 Bets are judged by their wealth against an arm's true mean: coverage at level 95% by both sides of the
 sequence, the share of runs whose wealth on the lower side is at least 20 at the end (at most 5%), and mean
-and standard error of that wealth. Its expectation is 1, but much of it sits in runs too rare to be seen: a
-mean below 1 is what a sample of such a law shows, and its standard error says little.
+and standard error of that wealth. Its expectation is 1, but much of it comes from runs too rare to be
+observed: a mean below 1 is what a sample from such a distribution shows, and its standard error is
+uninformative.
 
 {betting}
 
@@ -113,7 +114,7 @@ mean below 1 is what a sample of such a law shows, and its standard error says l
 
 
 def table(frame: pd.DataFrame, columns: Sequence[str], value: str, digits: int) -> str:
-    """Markdown with a row a design, signal and horizon, and a column a method."""
+    """Markdown with a row per design, signal and horizon, and a column a method."""
     lines = [
         f"| T | design | means | {' | '.join(COLUMNS.get(name, name) for name in columns)} |",
         "| --- | --- | --- |" + " --- |" * len(columns),
@@ -159,7 +160,7 @@ def verdict(frame: pd.DataFrame, why: str) -> str:
     if broken:
         lines += ["", f"Breaches ({len(broken)}):", "", *(f"- {line}" for line in broken)]
     else:
-        lines += ["", "No figure breaks a rule."]
+        lines += ["", "No figure violates a rule."]
     if printed:
         lines += ["", "Asymptotic methods below .93 where no rule applies:", ""]
         lines += [f"- {line}" for line in printed]

@@ -203,7 +203,7 @@ def page(worst: dict[tuple[str, str], tuple[float, str]], compared: int) -> str:
     )
     of = [off for (_, target), (off, _) in worst.items() if not target.endswith("origin")]
     beyond = sum(off > MOST for off in of)
-    return f"""# What must not change
+    return f"""# Invariance
 
 Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 

@@ -1,7 +1,7 @@
 """Inference from sums by batch and arm: makes docs/evidence/large_logs.md.
 
 Equality: generated logs whose propensities vary from row to row, or stay the same within a batch, are summed
-by DuckDB and by Polars, and every estimator and weight that sums allow is held against the fit of the rows.
+by DuckDB and by Polars, and every estimator and weight that sums allow is compared with the fit of the rows.
 Coverage: tables as a platform exports them, of Thompson sampling between periods with 0/1 outcomes of one
 rate for all arms, which rises at weekends; beside it GrowthBook's period-weighted means and normal intervals.
 """
@@ -75,7 +75,7 @@ def exported(row: Row, rng: np.random.Generator) -> tuple[pd.DataFrame, Array]:
 
 
 def covered(limits: Array, truth: float) -> Array:
-    """1 where an interval holds the truth, 0 where not, NaN where there is none; limits (k, 2)."""
+    """1 if an interval holds the truth, 0 if not, NaN if there is none; limits (k, 2)."""
     inside = (limits[:, 0] <= truth) & (truth <= limits[:, 1])
     return np.where(np.isnan(limits[:, 0]), np.nan, inside)
 
@@ -97,7 +97,7 @@ def fitted(table: pd.DataFrame, truth: float, arms: int, **options: Any) -> tupl
 
 
 def by_period(table: pd.DataFrame, truth: float, arms: int) -> tuple[Array, Array]:
-    """What period-weighted means with normal intervals cover; arms without users in a period are left out."""
+    """What period-weighted means with normal intervals cover; arms without users in a period are omitted."""
     n, y = (table[name].to_numpy(dtype=float).reshape(-1, arms) for name in ("users", "sum"))
     seen = n > 1.0
     mean = np.divide(y, n, where=n > 0.0, out=np.zeros_like(y))
@@ -244,7 +244,7 @@ normal law. Shares are of the intervals that were given: an arm with fewer than 
 
 {len(gaps)} generated logs of 2 to 4 arms and 1 to 6 batches, half of them with propensities that vary from
 row to row; normal, skewed and 0/1 rewards. Largest difference of an estimate, a standard error or a limit
-to that of the rows with `outcome="batch-mean"`, relative to the largest of them. The largest of all is
+from that of the rows with `outcome="batch-mean"`, relative to the largest of them. The largest of all is
 {most:.1e}.
 
 | fit | logs | DuckDB | Polars |

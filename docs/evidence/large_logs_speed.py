@@ -98,7 +98,7 @@ def hold(engine: str, files: str, rows: int) -> Held:
     reader = readers.get(engine, lambda: pd.concat(map(pd.read_parquet, sorted(Path("/").glob(files[1:])))))
     reset = Path("/proc/self/clear_refs")
     if reset.exists():
-        reset.write_text("5")  # the peak starts anew
+        reset.write_text("5")  # the peak starts again
     before = resident("VmRSS")
     seconds = bench_sums.timed(lambda: ai.aggregate(reader(), **bench_sums.NAMES, centre=1.0))
     return Held(engine, rows, seconds, resident("VmHWM") - before)
@@ -142,8 +142,8 @@ at most 1.15, and .1 s for the fit of a contrast that follows.
 
 ## Memory
 
-The peak of a process of its own above what its imports take; the aim for files is at most 300 MB. Frames are
-read from the files whole, so that their seconds and megabytes include the reading.
+The peak of a separate process above what its imports need; the aim for files is at most 300 MB. Frames are
+loaded completely from the files, so their seconds and megabytes include the reading.
 
 | engine | rows | seconds | MB |
 | --- | --- | --- | --- |

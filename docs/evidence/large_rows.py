@@ -75,7 +75,7 @@ def measure(rows: int, n_arms: int) -> list[Step]:
         call(small)
     del small
     found: list[Step] = []
-    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the peak starts anew
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the peak starts again
     before, log = resident("VmRSS"), None
     for name, call in steps.items():
         start = time.perf_counter()

@@ -36,7 +36,7 @@ Running time: {minutes:.1f} minutes on one core.
 
 The setting of Ma et al., Section 4.1: K = 3 arms, contexts uniform on the unit square, Bernoulli rewards with
 the paper's f_k, which depend on the first coordinate alone; no auxiliary data. Regret is summed over the
-contexts that came. How regret grows with n and falls with auxiliary data is [here](ldp_slopes.md).
+contexts that occurred. How regret grows with n and falls with auxiliary data is [here](ldp_slopes.md).
 
 ## Regret at n = {horizon:,}
 
@@ -49,20 +49,20 @@ Active bins at the end, arms dropped over all bins, and the share of the square 
 
 {shape}
 
-What the rows are:
+Descriptions of the rows:
 
 - *corrected*: radii that know the variance of the noise, constants as in `LDPBandit`. The paper halves any of
   a bin's longest edges.
 - *corrected, first edge*: the first of the longest edges. It helps in this setting because the arms differ
   along the first coordinate, which no design can know.
-- *published*: the paper's radius with C_n = 2 log2(n). Bins are halved on noise, and what is dropped is
-  dropped on noise.
-- *not private*: as *corrected*, but with noise in the bin of the context only, as in a public
-  implementation. Whoever sees that a bin gets no report knows that the context is not in it. It is here for
-  what faithful noise costs, and is no part of the library.
-- *LDPLinear*: the locally private generalised linear bandit, a parameter vector an arm. It is flattered
-  here: arms that are best in bands of one coordinate, one arm a band, are what the largest of K linear
-  functions can describe. An arm that is best in two of them, with another between, it cannot learn.
+- *published*: the paper's radius with C_n = 2 log2(n). Bins are halved because of noise, and arms are dropped
+  because of noise.
+- *not private*: as *corrected*, but with noise in the bin of the context only, as in a public implementation.
+  Anyone who sees that a bin gets no report knows that the context is not in it. It is included to show the
+  cost of faithful noise, and is not part of the library.
+- *LDPLinear*: the locally private generalised linear bandit, a parameter vector an arm. It has an advantage
+  here: arms that are best in bands of one coordinate, one band per arm, are what the largest of K linear
+  functions can describe. It cannot learn an arm that is best in two of them, with another between.
 
 ## Auxiliary data
 
@@ -73,7 +73,7 @@ epsilon = 1, n = {horizon:,}, {runs} runs, one auxiliary log of uniform contexts
 
 ## Speed
 
-Processor time of a run, n = {horizon:,}, one core, compiled beforehand.
+Processor time of a run, n = {horizon:,}, one core, compiled in advance.
 
 {speed}
 """

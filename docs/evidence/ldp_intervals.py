@@ -1,6 +1,6 @@
 """Intervals from the released sums of a locally private run: makes docs/evidence/ldp_intervals.md.
 
-Each cell has a seed of its own, made from its name. Runs are gathered in batches, for speed.
+Each cell has a seed of its own, made from its name. Runs are collected in batches, for speed.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ Command: `python docs/evidence/ldp_intervals.py{flags}`. Seed: {seed} and the na
 Running time: {minutes:.1f} minutes, {jobs} processes.
 
 `BinMeans` on `LDPBandit`, K = 3 arms, d = 2, the paper's f_k, Bernoulli rewards, contexts uniform on the
-square unless said otherwise. Nominal coverage .95; what is to be covered is f_k's average over the bin. A
-pair is a bin that was ever active and an arm that it began with. Every pair of every run has its intervals,
-and counts. Runs go on until there are {pairs:,} pairs ({more:,} with the published calibration, where a run
-has hundreds). Errors are standard errors over runs: pairs of one run depend on each other.
+square unless said otherwise. Nominal coverage .95; the target is f_k's average over the bin. A pair is a bin
+that was ever active and an arm that it began with. Every pair of every run has its intervals, and counts.
+Runs go on until there are {pairs:,} pairs ({more:,} with the published calibration, where a run has
+hundreds). Errors are standard errors over runs: pairs of one run depend on each other.
 
 ## Coverage
 
@@ -61,8 +61,8 @@ among them: {worst:.4f} ({where}; its standard error is {error:.4f}).
 
 ## Who is covered
 
-Coverage of the budget method (number of intervals) by kind. The first bin and the others are known
-beforehand. *kept*, *dropped* and *estimate* select by the outcome: whether the arm stayed until the bin was
+Coverage of the budget method (number of intervals) by kind. The first bin and the others are known in
+advance. *kept*, *dropped* and *estimate* select by the outcome: whether the arm stayed until the bin was
 halved or the trial ended, and whether the counts of the bin let there be an estimate. No method promises .95
 for those: an arm that was dropped by mistake is one whose sums were off, and where bins live long enough for
 an estimate is up to the sums as well.
@@ -79,11 +79,13 @@ epsilon = 8, n = {other_horizon:,}.
 
 {others}
 
-Where `check_every` is not said, it is 1.
+`check_every` is 1 unless stated otherwise.
 
-- *published*: the paper's radius. Bins are halved and arms dropped on noise, and few counts are clear of it.
+- *published*: the paper's radius. Bins are halved and arms dropped because of noise, and few counts exceed
+  it.
 - *published, 20*: the same with `check_every=20`.
-- *other contexts*: two independent coordinates, Beta(2, 4) and Beta(0.6, 0.6). Averages are over that law.
+- *other contexts*: two independent coordinates, Beta(2, 4) and Beta(0.6, 0.6). Averages are over that
+  distribution.
 - *auxiliary log*: {auxiliary:,} participants at epsilon = 64, with another law of contexts, report before the
   trial; bins and arms that are left at its beginning follow from their reports.
 - *checks after 50*: `check_every=50`.

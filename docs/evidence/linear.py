@@ -41,10 +41,9 @@ Running time: {minutes:.1f} minutes on one core.
 
 Five arms, five coordinates. Contexts: uniform on the nonnegative part of the unit sphere, one an arm and
 round. Rewards: Bernoulli with mean x'theta. The coefficients of the arms are the five rotations of one
-nonnegative unit vector, ({theta}): averaged over contexts all arms are
-equally good, so that only the context can tell which one to pull. `failure` is {failure} in the first table,
-its default 1/T in the others. Every regularisation is 1, and so is every bound on theta. Normal noise has
-delta = {delta:g}.
+nonnegative unit vector, ({theta}): averaged over contexts all arms are equally good, so only the context can
+tell which one to pull. `failure` is {failure} in the first table, its default 1/T in the others. Every
+regularisation is 1, and so is every bound on theta. Normal noise has delta = {delta:g}.
 
 ## Do the bands cover?
 
@@ -56,7 +55,7 @@ to leave {keep:.0%} of the runs without a miss. Bands are recomputed from action
 
 {coverage}
 
-Nothing promises that the published width covers: its noise bound has no constants.
+There is no guarantee that the published width covers: its noise bound has no constants.
 
 ## Regret
 

@@ -6,8 +6,8 @@ sessions or trials in files draw, or in what becomes of a draw, and each is audi
 `epsilon_lower_bound` that is told nothing of it: with all defaults where the fault shows in thousands of
 draws only, else with 20,000 runs. Limits: the fewest draws, of powers of the square root of 2, with which
 every one of 20 samples of faulty noise is found. With --quick three designs, four faults and small samples.
-Parts are kept in --folder, and a stopped run goes on. Ends with 1 where a right design is refuted or a fault
-is not found.
+Parts are kept in --folder, and a stopped run goes on. Ends with 1 if a right design is refuted or a fault is
+not found.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def redrawn(name: str, scale: float) -> int:
 
 
 def failed(name: str, scale: float) -> int:
-    """0 where it would be beyond 6 scales."""
+    """0 if it would be beyond 6 scales."""
     drawn = draw_node(name, scale)
     return drawn if abs(drawn) <= 6.0 * scale else 0
 
@@ -394,8 +394,8 @@ Command: `python docs/evidence/live_noise.py`. Seed: {seed}, but exact noise has
 ## Right designs
 
 Each audit simulates, runs sessions and trials in files with exact noise, recomputes decisions, and tests the
-noise. With {runs:,} simulated runs the live path has 2% of what it has by default. Processor times are of a
-machine that did other work.
+noise. With {runs:,} simulated runs the live path has 2% of what it has by default. Processor times are from a
+machine with other work.
 
 | design | audits | time of each | refuted | time with all defaults |
 | --- | ---: | ---: | ---: | ---: |
@@ -403,14 +403,14 @@ machine that did other work.
 
 ## Planted faults
 
-Where sessions or trials in files draw their noise, or in what becomes of a draw. "Runs" is what the call was
-told; the finding is the first one.
+How sessions or trials in files draw their noise, or how a draw is used. "Runs" is the argument of the call;
+the finding is the first one.
 
 | class | fault | runs | time | found |
 | --- | --- | ---: | ---: | --- |
 {faults}
 
-## How many draws a fault needs
+## How many draws are needed to detect a fault
 
 Draws of scale 2^21 in one run; the fewest, of powers of the square root of 2, with which each of 20 samples
 is found by the tests of draws alone, which together raise a false alarm with probability 1e-6.

@@ -1,13 +1,13 @@
 """Audits of private designs used live, with exact noise: makes docs/evidence/live_privacy.md.
 
 Chosen before measuring: epsilon .1, 1 and 4, confidence 99.9%, the trials of `trials`. Each run is a session
-of its own, opened with noise="release"; the score is the exact log-likelihood ratio of all that was
-released, and `epsilon_lower_bound` chooses an event on one half of the runs and bounds it on the other.
-OpenDP draws the noise, many draws of a scale at a time. The planted fault draws it at half of its scale. In
-the second table sessions draw one node at a time, as trials do; the replay recomputes each decision from the
-released numbers, and the noise of each node is held against the law of its promise. With --quick fewer runs.
-Ends with 1 where a bound exceeds its promise, a fault is missed where the table says it must be found, a
-decision is not found again, or the noise has not its law.
+of its own, opened with noise="release"; the score is the exact log-likelihood ratio of all that was released,
+and `epsilon_lower_bound` chooses an event on one half of the runs and bounds it on the other. OpenDP draws
+the noise, many draws of a scale at a time. The planted fault draws it at half of its scale. In the second
+table sessions draw one node at a time, as trials do; the replay recomputes each decision from the released
+numbers, and the noise of each node is compared with the law of its promise. With --quick fewer runs. Ends
+with 1 if a bound exceeds its promise, a fault is missed where the table says it must be found, a decision is
+not found again, or the noise has not its law.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ EPSILONS = (0.1, 1.0, 4.0)
 AT_ONCE = 2_000
 FEW = 1_000
 FEATURES = ((1.0, 0.0), (0.0, 1.0), (0.6, 0.7), (0.3, 0.9), (0.8, 0.2))
-"""Five arms in two coordinates, so that a first phase pulls a collection and not all arms."""
+"""Five arms in two coordinates, so a first phase pulls a collection and not all arms."""
 COLUMNS = "| design | trial | epsilon | noise | runs | bound | of the promise | as it should |"
 
 
@@ -369,17 +369,17 @@ Command: `python docs/evidence/live_privacy.py`. Seed: {seed}. Date: {stamp}.
 
 Sessions with `noise="release"` are the live path: participants are assigned one at a time, outcomes are
 recorded, and OpenDP draws the noise of each named node. `DPNAS` reads samples with `backend="release"`: its
-decisions cannot be recomputed, as the noise of its looks is not released. {kept} rows are as they should be:
-with exact noise no bound is above the promise, at half the scale the fault is found, all other decisions
+decisions cannot be recomputed, because the noise of its looks is not released. {kept} rows are as they should
+be: with exact noise no bound is above the promise, at half the scale the fault is found, all other decisions
 follow from the released numbers.
 
 ## Lower bounds of epsilon
 
-Every run is a session of its own. The score is the exact log-likelihood ratio of all that was released; the
-bound holds with 99.9%. Two trials differ in one reward or record. "Of the promise" is the bound over what is
-promised for it; for rewards `DPConSE` promises .6 epsilon. At half the scale the truth is twice the promise,
-and the bound has to be above it. Where a reward enters several nodes that can take millions of runs: there
-the fault is left to the laws of the next table.
+Every run is a separate session. The score is the exact log-likelihood ratio of all that was released; the
+bound holds with 99.9%. Two trials differ in one reward or record. "Of the promise" is the bound divided by
+its guarantee; for rewards, `DPConSE` guarantees .6 epsilon. At half the scale, the true value is twice the
+guarantee, and the bound must exceed the guarantee. If a reward enters several nodes, this can take millions
+of runs: the fault is then left to the tests in the next table.
 
 {columns}
 | --- | --- | ---: | --- | ---: | ---: | ---: | --- |
@@ -389,10 +389,9 @@ the fault is left to the laws of the next table.
 
 Outcomes by fair coins, epsilon 1, .1, 4 and then 1: 256 participants and three arms under `PrivateUCB`, and
 two arms of the others, under `LinPriv` with contexts in two coordinates, and five under `DPBAI`; elimination
-gets more than an epoch.
-The decisions are recomputed from released numbers, counts and public contexts alone, bit for bit. The noise
-of every node is held against its promised law, and against all other nodes and the outcomes; all tests of a
-row together raise a false alarm with probability 1e-6.
+gets more than an epoch. The decisions are recomputed from released numbers, counts and public contexts only,
+bit for bit. The noise of every node is compared with its promised law, and against all other nodes and the
+outcomes; all tests of a row together raise a false alarm with probability 1e-6.
 
 | design | sessions | noise | decisions found again | laws of the nodes |
 | --- | ---: | --- | ---: | --- |

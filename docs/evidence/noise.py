@@ -1,6 +1,6 @@
 """What the noise of mechanisms and counters is, in both backends: makes docs/evidence/noise.md.
 
-The simulation backend has a seed; the release backend has none, so that its columns change from run to run.
+The simulation backend has a seed; the release backend has none, so its columns change from run to run.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ FULL = Size(simulated=2_000_000, released=200_000, counters=20_000, runs=6_000)
 QUICK = Size(simulated=100_000, released=10_000, counters=2_000, runs=500)
 
 PAGE = """\
-# What the noise is
+# The distribution of the noise
 
 Command: `{command}`. Seed of the simulations: {seed}; releases have none. Date: {today}.
 
@@ -96,8 +96,8 @@ column has the union bound, sqrt(d) times the two-sided quantile at .05 / d.
 ## Exact privacy losses
 
 Computed, not sampled: largest log ratio of probabilities or densities between neighbours, at a nominal
-epsilon of 1. For counters, of all sums up to the horizon together. "Half the noise" is what the same
-computation says of scales divided by 2.
+epsilon of 1. For counters, of all sums up to the horizon together. "Half the noise" is the result of the same
+computation for scales divided by 2.
 
 {losses}
 

@@ -1,6 +1,6 @@
 """Files that adaptinf wrote, damaged, and their writers stopped: makes docs/evidence/own_files.md.
 
-The functions are those of tests/properties/log/test_own_files.py, so that the counts are of the code that the
+The functions are those of tests/properties/log/test_own_files.py, so the counts are of the code that the
 tests run.
 """
 
@@ -21,7 +21,7 @@ import test_own_files as own  # noqa: E402
 
 SEED = 20261123
 PAGE = """\
-# Files of one's own, damaged and interrupted
+# User files, damaged and interrupted
 
 Command: `python docs/evidence/own_files.py`. Seed: {seed}. Date: {stamp}. Python {python},
 Linux. `tests/properties/log/test_own_files.py` runs the same functions with smaller counts.
@@ -34,8 +34,8 @@ with its sidecar. One bit of one of the three files, drawn at random, is flipped
 
 {flip_table}
 
-"Equal" is a log equal to the one that was written: the bit stands in a part of the Parquet file that says
-nothing about the log, such as statistics that the reader does not use, or is white space in the sidecar.
+"Equal" is a log equal to the one that was written: the bit is in a part of the Parquet file that does not
+affect the log, such as statistics that the reader does not use, or is white space in the sidecar.
 
 ## Writers that are killed
 
@@ -53,8 +53,8 @@ Processes that "ended with 0" had finished before the random time, or before the
 ## Full disks
 
 The same writers where no file may grow beyond a random size below that of the largest file (RLIMIT_FSIZE):
-{disks} runs a writer. "Refused" is a `FileError` that names the file; the others fitted, or their file
-above the limit was replaced by a smaller one. No temporary file may be left.
+{disks} runs a writer. "Refused" is a `FileError` that names the file; the others fitted, or their file above
+the limit was replaced by a smaller one. No temporary file may remain.
 
 {disk_table}
 """

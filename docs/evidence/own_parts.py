@@ -1,4 +1,4 @@
-"""A design, an environment and an estimator of one's own: makes docs/evidence/own_parts.md.
+"""A design, an environment and a user-defined estimator: makes docs/evidence/own_parts.md.
 
 Epsilon-greedy in plain Python as a `FunctionDesign` beside the compiled `EpsilonGreedy`: allocation, regret
 and speed. Then an own design in an own environment with an own estimator, through everything that simulates,
@@ -127,7 +127,7 @@ def late(answer: Any) -> Callable[..., Any]:
 
 MISTAKES: dict[str, tuple[Any, Any, Any]] = {
     "probabilities add up to 1.1": (late([0.5, 0.6]), tick, 0),
-    "an arm that there is not": (lambda state, context, rng: 2, tick, 0),
+    "an arm that does not exist": (lambda state, context, rng: 2, tick, 0),
     "NaN": (late([np.nan, 0.5]), tick, 0),
     "an exception inside": (raises, tick, 0),
     "a state changed in place": (late([0.5, 0.5]), lambda state, *_: (state.append(1), state)[1], []),
@@ -156,11 +156,11 @@ def main() -> None:
     alike = "\n".join(f"| `{name}` | {'the same' if kept else 'DIFFER'} |" for name, kept in equal.items())
     errors = "\n".join(f"| {name} | {said(*parts)} |" for name, parts in MISTAKES.items())
     table = "\n".join(lines)
-    text = f"""# A design, an environment and an estimator of one's own
+    text = f"""# A user-defined design, environment and estimator
 
 Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
-## The law of a Python copy
+## The distribution of a Python copy
 
 Epsilon-greedy with exploration {EXPLORATION} in plain Python as a `FunctionDesign`, and the compiled
 `EpsilonGreedy`, {runs:,} runs each of {HORIZON} rounds with rewards of mean

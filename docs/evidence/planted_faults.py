@@ -6,7 +6,7 @@ of `AUDITS` with their defaults, and the designs of the registry. Each fault is 
 It is caught where a function refutes the promise, or finds anything wrong with the noise. With --first no
 further function is asked about a fault that one has caught. What is done is kept in a folder: a run that was
 stopped goes on. With --quick the faults of `QUICK`, by the function that catches them on the committed page.
-Ends with 1 where a quick run misses what the page says is caught.
+Ends with 1 if a quick run misses what the page says is caught.
 """
 
 from __future__ import annotations
@@ -138,15 +138,14 @@ PAGE = """# Planted faults of the live path
 
 Command: `python docs/evidence/planted_faults.py{command}`. Seed: {seed}. Date: {stamp}.
 
-{number} faults were written down by somebody who knew what audits look at, the limits that are published, and
+{number} faults were written down by someone who knew what audits examine, the limits that are published, and
 none of the code; then each was planted in the library itself, one at a time: in the sampler, in how sessions
 and trials count and add up, in compiled kernels, in what is published. The audits are the shipped functions
 with their defaults. {caught} of {number} faults are caught; of the {live} of live sessions, trials and what
-they publish, {caught_live}. Functions are asked in the order of the columns{until}. `Trial.audit_noise()`
-has a trial of its own for each fault, and where that shows nothing a second one of the same name beside it.
-{note}{commits}
-That right designs are not refuted stands on the page of [all audits](privacy_audits.md), and on those that
-`docs/evidence/coupled.py` and `docs/evidence/live_noise.py` make.
+they publish, {caught_live}. Functions are asked in the order of the columns{until}. `Trial.audit_noise()` has
+a trial of its own for each fault, and where that shows nothing a second one of the same name beside it.
+{note}{commits} That right designs are not refuted is on the page of [all audits](privacy_audits.md), and on
+those that `docs/evidence/coupled.py` and `docs/evidence/live_noise.py` make.
 
 {faults}
 

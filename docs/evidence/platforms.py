@@ -1,9 +1,9 @@
 """Files and schemas of public repositories, read: makes docs/evidence/platforms.md.
 
 FOLDER holds one git directory a repository, ``<owner>+<name>/repo`` or ``<owner>+<name>``; nothing of them is
-kept here. Of a file, the number of rounds, the total of the rewards and that of 1/propensity are held against
-a count that a few lines below make without the library. Of a schema, a table of all its columns is made and
-read. Data of R need Rscript.
+kept here. Of a file, the number of rounds, the total of the rewards and that of 1/propensity are compared
+with a count that a few lines below make without the library. Of a schema, a table of all its columns is made
+and read. Data of R need Rscript.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ PAGE = """\
 # Files and schemas of other platforms
 
 Command: `python docs/evidence/platforms.py FOLDER`, with the repositories below in FOLDER. No random numbers.
-Date: {stamp}. None of their files is shipped; the tests build small ones of the same form.
+Date: {stamp}. None of their files is shipped; the tests build small ones in the same format.
 
 | repository | commit | licence |
 | --- | --- | --- |
@@ -54,7 +54,7 @@ Date: {stamp}. None of their files is shipped; the tests build small ones of the
 
 ## Files
 
-Rounds, the total of the rewards and the total of 1/propensity are held against a count that the script makes
+Rounds, the total of the rewards and the total of 1/propensity are compared with a count that the script makes
 without the library: {agree} of {read} logs agree with it. {refused} files are refused, with the reason.
 
 | file | reader | what came out |
@@ -264,7 +264,7 @@ def placed(repositories: Repositories, case: Case, folder: Path) -> tuple[Path, 
 
 
 def outcome(place: Path, text: str, case: Case) -> tuple[str, bool | None]:
-    """What a reader makes of a file, and whether the count agrees; None where it refuses the file."""
+    """What a reader makes of a file, and whether the count agrees; None if it refuses the file."""
     try:
         log = getattr(ai.formats, case.reader)(place, **case.options)
     except AdaptinfError as error:
@@ -292,7 +292,7 @@ def listed(reader: str, options: dict[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Schema:
-    """Where a platform says what its columns are, how they are found in it, and what the two rows hold."""
+    """Where a platform says what its columns are, how they are found in it, and what the two rows contain."""
 
     repository: str
     path: str
@@ -466,7 +466,7 @@ def main() -> None:
     )
     evidence.publish(page, __file__, options)
     if any(agrees is False for _, agrees in results):
-        raise SystemExit("a log is not what its file holds")
+        raise SystemExit("a log is not what its file contains")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 """Audits of every private design and mechanism: makes docs/evidence/privacy_audits.md.
 
-Chosen before measuring: confidence 99.9%, the designs of `DESIGNS` with two arms where they have a choice,
-on the neighbouring trials that they supply themselves, the faults of `simulated_faults`; 1,000,000 runs on
-each side, 300,000 or more for a fault, 10,000,000 for the published LinPriv at epsilon = .1. With --quick
-40,000 runs, and the faults as in a full run. Every audit of a full run is kept in a folder as soon as it is
-done: a run that was stopped goes on. Ends with 1 where a bound exceeds what is promised, is less tight than
+Chosen before measuring: confidence 99.9%, the designs of `DESIGNS` with two arms where they have a choice, on
+the neighbouring trials that they supply themselves, the faults of `simulated_faults`; 1,000,000 runs on each
+side, 300,000 or more for a fault, 10,000,000 for the published LinPriv at epsilon = .1. With --quick 40,000
+runs, and the faults as in a full run. Every audit of a full run is kept in a folder as soon as it is done: a
+run that was stopped goes on. Ends with 1 if a bound exceeds what is promised, is less tight than
 `LEAST_TIGHT` asks (full runs), or a planted fault goes unnoticed.
 """
 
@@ -66,7 +66,7 @@ LEAKY: dict[str, Callable[[float], Any]] = {
     "Counter, binary": lambda epsilon: Counter(epsilon=epsilon, mechanism="binary", horizon=31),
 }
 RELEASE_RUNS = {"Laplace": 50_000, "Counter, binary": 5_000}
-"""Whose digits are looked at, and how often exact noise is drawn for them."""
+"""Whose digits are examined, and how often exact noise is drawn for them."""
 
 LEAST_TIGHT = {
     "PrivateUCB, binary counter": {0.1: 0.4, 1.0: 0.9, 4.0: 0.9},
@@ -303,8 +303,8 @@ Command: `python docs/evidence/privacy_audits.py`. Seed: {seed}. Date: {today}. 
 neighbouring data sets, confidence 99.9%; {minutes:.0f} minutes of processor time.
 
 A bound is a lower confidence limit of the epsilon that outputs have: [how](../theory/privacy_audits.md).
-"0.9855 of 1 (0.99)" is a bound of .9855 where 1 is promised. A bound above the promise would refute it; one
-below cannot prove it, and how close it comes says how much the audit would have noticed. Mechanisms and
+"0.9855 of 1 (0.99)" means a bound of .9855 where 1 is guaranteed. A bound above the guarantee would refute
+it; one below cannot prove it, and its closeness indicates what the audit would have detected. Mechanisms and
 counters have [a page of their own](privacy_mechanisms.md).
 
 {verdict}

@@ -34,7 +34,7 @@ noise, whose telling events are rare, and at epsilon = .1, where ratios are near
 
 ## Floats as they are
 
-The same simulated noise at epsilon = 1 when its digits are looked at, and when its scores are not rounded:
+The same simulated noise at epsilon = 1 when its digits are examined, and when its scores are not rounded:
 
 {leaks}
 """

@@ -1,6 +1,6 @@
 """One experiment from fourteen sources through four doors, in six types of outcome and four of labels.
 
-Makes docs/evidence/reading.md. What must come of each is worked out by plain Python from the rows, by a rule
+Makes docs/evidence/reading.md. What must come of each is computed by plain Python from the rows, by a rule
 that was written before the first run (`due`): the mean of every arm to 1e-12, or one refusal by its codes.
 """
 
@@ -80,7 +80,7 @@ def sums_of(rows: Rows, outcome: str) -> Rows:
 
 
 def due(source: str, door: str, outcome: str, rows: Rows) -> dict[str, float] | tuple[str, ...] | None:
-    """What must come: means of the arms by their text, codes of a refusal; None where there is no such door.
+    """What must come: means of the arms by their text, codes of a refusal; None if there is no such door.
 
     The rule: the command line takes files and standard input. Text is an outcome where the door can be told
     which one is a success, and is refused by `aggregate`, which cannot. Sums that are truth values are
@@ -102,7 +102,7 @@ def due(source: str, door: str, outcome: str, rows: Rows) -> dict[str, float] | 
 
 
 def typed(rows: Rows, outcome: str, labels: str) -> pa.Table:
-    """Rows as Arrow has them, in the types that are asked for."""
+    """Rows as Arrow has them, in the types that are requested."""
     kind = OUTCOMES[outcome][1]
     types = {"y": kind, "s": kind, "q": kind, "day": pa.int64(), "n": pa.int64(), "p": pa.float64()}
     columns = {}
@@ -301,9 +301,9 @@ Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
 {len(SOURCES)} sources, {len(DOORS)} doors (`read_log`, `Sums`, `aggregate`, `adaptinf analyze`),
 {len(OUTCOMES)} types of outcome ({", ".join(OUTCOMES)}) and {len(LABELS)} of labels ({", ".join(LABELS)}):
-{asked:,} uses that there are, of {ROUNDS} rounds each. What must come is worked out by plain Python from the
-rows, by a rule that was written before the first run: the mean of every arm to {LIMIT:.0e}, or a refusal by
-its codes and no other.
+{asked:,} possible uses, of {ROUNDS} rounds each. What must come is computed by plain Python from the rows, by
+a rule that was written before the first run: the mean of every arm to {LIMIT:.0e}, or a refusal by its codes
+and no other.
 
 Of {asked:,} uses {counts[SAME]:,} give the same means, {counts[REFUSED]:,} the refusal that is due,
 {counts[OTHER]:,} something else, and {counts[RAW]:,} an error that is not adaptinf's own.

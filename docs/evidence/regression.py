@@ -1,7 +1,7 @@
 """Type I errors and power of regression tests under adaptive designs: makes docs/evidence/regression.md.
 
-Pieces of 1,024 runs are kept in a folder, so that a run that was stopped goes on. Everything is computed from
-the arrays of the logs by the functions that `AdaptiveOLS` calls. With several threads BLAS spends most of its
+Pieces of 1,024 runs are kept in a folder, so a run that was stopped goes on. Everything is computed from the
+arrays of the logs by the functions that `AdaptiveOLS` calls. With several threads BLAS spends most of its
 time waiting, as the matrices are small: set OPENBLAS_NUM_THREADS=1.
 """
 
@@ -66,11 +66,11 @@ PAGE = """\
 Command: `OPENBLAS_NUM_THREADS=1 python docs/evidence/regression.py{flags}`. Seed: {seed}. Date: {today}.
 {runs:,} runs a cell; processor time {minutes:.0f} minutes.
 
-Type I error: how often the true value of a coefficient is rejected at .05. Power: how often 0 is, where
-there is an effect. Length: of the interval, without an effect, averaged over runs that have one. The test is
-of the difference of two arms in a regression on arm indicators; under LinUCB and LinPriv of the second
-coefficient of arm 0's rewards on its own context vectors. A run that a method refuses, or whose columns are
-not independent, counts as not rejected; the share of such runs stands beside (in the worse environment).
+Type I error: how often the true value of a coefficient is rejected at .05. Power: how often 0 is, where there
+is an effect. Length: of the interval, without an effect, averaged over runs that have one. The test is of the
+difference of two arms in a regression on arm indicators; under LinUCB and LinPriv of the second coefficient
+of arm 0's rewards on its own context vectors. A run that a method refuses, or whose columns are not
+independent, counts as not rejected; the share of such runs is shown next to it (in the worse environment).
 
 `p` is the one-sided binomial p-value of a size above .05, in the worse of the two environments. Tests that
 promise .05 and have p < 1e-4 are marked.
@@ -81,21 +81,19 @@ promise .05 and have p < 1e-4 are marked.
 
 {settings}
 
-Normal rewards have standard deviation 1 where nothing else is said, Bernoulli ones are taken to be
+Normal rewards have standard deviation 1 if nothing else is said, Bernoulli ones are taken to be
 1/2-sub-Gaussian. The simulated ridge is the 5% quantile of the smallest eigenvalue over 500 experiments with
 the effect, over log T; where that is 0, there is no such row. The batched tests refuse a run in which a batch
 lacks an arm: as a refusal never rejects, their size stays at most .05. Ellipsoid and anytime t hold at all
 rounds at once, and are conservative at the last one; max-information corrects the t-test at the design's
-epsilon = {epsilon}.
-{verdict}
+epsilon = {epsilon}. {verdict}
 
 The normal law of the batched statistic is an approximation for large batches; `AdaptiveOLS` takes the law of
 the mean of Student's t by default. Weighted least squares is normal where propensities settle or stay away
 from 0. Under Thompson sampling they fall to .004: the intervals are too short, as those of inverse weighting
 are there. `AdaptiveOLS(...).fit()` takes weights by itself only where no propensity is below .05, and a fit
-that is asked for notes smaller ones. Methods that hold for every design pay with length: W-decorrelation has
-little power under Thompson sampling, and the ellipsoid less.
-"""
+that is requested notes smaller ones. Methods that hold for every design pay with length: W-decorrelation has
+little power under Thompson sampling, and the ellipsoid less. """
 
 
 @dataclass(frozen=True)
@@ -149,7 +147,7 @@ def arms(kind: Callable[[list[float]], Environment], low: float, effect: float) 
 
 
 def linear(rewards: str, noise: float) -> dict[str, Environment]:
-    """Two arms whose contexts alone tell them apart: coefficient 2 of arm 0 is 0, or .3."""
+    """Two arms whose contexts alone distinguish them: coefficient 2 of arm 0 is 0, or .3."""
     return {
         name: LinearArms([[0.6, value], [0.3, 0.3]], noise, contexts="orthant", rewards=rewards)
         for name, value in ((NULL, 0.0), (EFFECT, 0.3))
@@ -227,7 +225,7 @@ class Outcome:
 
 
 def by_interval(low: float, high: float) -> Outcome | None:
-    """A test that rejects what its interval excludes; None where there is no interval."""
+    """A test that rejects what its interval excludes; None if there is no interval."""
     if math.isnan(low + high) and not math.isinf(high):
         return None
     return Outcome(lambda value: not low <= value <= high, high - low)
@@ -278,7 +276,7 @@ def batched_outcomes(
 def outcomes(
     cell: Cell, log: AdaptiveLog, ridge: float | None, level: float | None
 ) -> Iterator[tuple[str, Outcome | None]]:
-    """Every test that the design supports; None where it refuses the run."""
+    """Every test that the design supports; None if it refuses the run."""
     x, y = cell.data(log)[:2]
     row, fixed = cell.row, isinstance(cell.design, Uniform)
     singular = len(y) <= 2 or np.linalg.svd(x.T @ x, compute_uv=False)[-1] < 1e-9
@@ -346,7 +344,7 @@ def kept(
 
 
 def simulated_ridge(name: str) -> float | None:
-    """The ridge by simulation, for the environment with the effect; None where it would be 0."""
+    """The ridge by simulation, for the environment with the effect; None if it would be 0."""
     cell = cells()[name]
 
     def matrix(log: AdaptiveLog) -> np.ndarray:
@@ -391,7 +389,7 @@ def collect(
 
 
 def rows(found: dict[tuple[str, str], dict[str, np.ndarray]], names: list[str]) -> Iterator[dict[str, str]]:
-    """One row a design and test."""
+    """One row per design and test."""
     for name in names:
         null, effect = found[name, NULL], found[name, EFFECT]
         runs = null["(runs)"][0]

@@ -1,7 +1,7 @@
 """Coverage of regressions under a drift that all arms share: makes docs/evidence/regression_drift.md.
 
 Equal arms and a normal covariate by simulators in plain NumPy, all propensities told. The logs of a cell are
-gathered side by side.
+collected side by side.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ Command: `{command}`. Seed: {seed}. Date: {stamp}. {runs} logs of {rounds:,} rou
 How often 95% intervals cover, by coefficient, and in brackets their mean length over that of square roots of
 importance weights. The arms are equal and the covariate's slope is .5. The noise has standard deviation 1;
 the level of all arms rises by 1 over the log (linear), or goes up and down by 1 with the hour, as the shares
-do between .15 and .85. *h/e*: all coefficients by least squares with one weight a round over the chosen arm's
-propensity; *combined*: the default, in which those of arms are projections of score differences; *uniform*:
-the same with equal weights. With several arms their figures are means.
+do between .15 and .85. *h/e*: all coefficients by least squares with one weight per round over the chosen
+arm's propensity; *combined*: the default, in which those of arms are projections of score differences;
+*uniform*: the same with equal weights. With several arms their figures are means.
 
 {table}
 """

@@ -6,8 +6,8 @@
 *Changed*: the script, or a module of the evidence, the benchmarks, the tests or the case studies that it
 imports, directly or not, differs from the last commit, or was changed by a commit of the last --hours before
 the newest. *Rotation*: all scripts in the order of the alphabet are dealt into --groups; the number of
-commits, modulo the groups, says whose turn it is. Two scripts run at a time. Ends with 1 where a script
-fails, or a headline figure is off, and prints what it said. Nothing is written.
+commits, modulo the groups, says whose turn it is. Two scripts run at a time. Ends with 1 if a script fails,
+or a headline figure is off, and prints what it said. Nothing is written.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def chosen(hours: float, groups: int) -> tuple[list[str], list[str]]:
 
 
 def git(*words: str) -> str:
-    """What git says, or nothing where there is no repository."""
+    """What git says, or nothing if there is no repository."""
     done = subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True, check=False)
     return done.stdout.strip() if done.returncode == 0 else ""
 

@@ -1,9 +1,9 @@
 """Sessions against runs, and analyses of sessions whose outcomes come late: makes docs/evidence/sessions.md.
 
-Every design runs once on rewards and contexts that are fixed beforehand, and once in a session that is told
+Every design runs once on rewards and contexts that are fixed in advance, and once in a session that is told
 the same rewards, with the same seed. Then outcomes come late: by a law of delays that depends on the outcome,
-with some lost, private designs must release the same numbers; and the default analysis of logs is held
-against the truth where outcomes come some rounds late.
+with some lost, private designs must release the same numbers; and the default analysis of logs is compared
+with the truth where outcomes come some rounds late.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
 ## Equal to a run
 
-Each design runs on rewards and contexts that are fixed beforehand, and in a session that is told these, with
+Each design runs on rewards and contexts that are fixed in advance, and in a session that is told these, with
 the same seed. Compared are all entries of the log's frame and of its releases, bit for bit, and what the log
 promises; the last column is one `assign` and one `record`.
 
@@ -199,9 +199,9 @@ promises; the last column is one `assign` and one `record`.
 
 ## Early, late and lost outcomes of private designs
 
-Sessions of 400 rounds with `window={WINDOW}`, a tenth of the outcomes lost. Each is held against the one with
-the same seed whose outcomes come at once: they come as late as the window lets them, late where they are 0
-and at once where they are 1, or at random. Compared are releases and actions, to the last bit.
+Sessions of 400 rounds with `window={WINDOW}`, a tenth of the outcomes lost. Each is compared with the one
+with the same seed whose outcomes come at once: they come as late as the window lets them, late where they are
+0 and at once where they are 1, or at random. Compared are releases and actions, to the last bit.
 
 | design | sessions | different |
 | --- | ---: | ---: |

@@ -39,9 +39,9 @@ class Fault:
     epsilon : float
         What is promised.
     faulty, right : callable
-        Audits of both; `right` is None where the paper's own algorithm is the fault.
+        Audits of both; `right` is None if the paper's own algorithm is the fault.
     runs : int
-        On each side, enough to tell them apart.
+        On each side, enough to distinguish them.
     """
 
     what: str

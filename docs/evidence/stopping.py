@@ -208,8 +208,8 @@ Command: `{command}`. Seed: {seed}. Date: {today}.
 
 Samples lie in [-1, 1] (the bound is 1). NAS is the row without epsilon. *Wrong*: the run stopped with an
 estimate that is off by alpha |mean| or more, which is allowed in a share beta of the runs; ± is one binomial
-standard error, and where no run was wrong the upper end of a 99.9% interval stands in brackets. The bounds
-and their proofs: [theory](../theory/stopping.md).
+standard error, and where no run was wrong the upper end of a 99.9% interval is in brackets. The bounds and
+their proofs: [theory](../theory/stopping.md).
 
 {verdict}
 
@@ -236,7 +236,7 @@ Both lower bounds are for laws on two points.
 ## A mean of zero
 
 Samples are fair coins on -1 and 1, alpha = 0.9, exponential steps. Every estimate of a mean of 0 is wrong, so
-that the rule may stop in a share beta of the runs.
+the rule may stop in a share beta of the runs.
 
 {zero}
 """

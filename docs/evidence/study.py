@@ -103,7 +103,7 @@ def moment(folder: Path, n_cells: int) -> str:
 
 
 def strike(child: subprocess.Popen[bytes], mode: str, rng: np.random.Generator) -> str | None:
-    """SIGKILL; returns what was killed, None where the study had ended."""
+    """SIGKILL; returns what was killed, None if the study had ended."""
     if child.poll() is not None:
         return None
     if mode == "one worker":

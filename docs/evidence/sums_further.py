@@ -1,8 +1,8 @@
 """Ratios, covariates and groups from sums against those of the rows: makes docs/evidence/sums_further.md.
 
 The logs of sums_by_unit.py with a denominator, a covariate and a group are added up by the same engines.
-Every answer from the sums is held against that of the rows with `outcome="batch-mean"`; where one is refused,
-the other has to be refused in the same way.
+Every answer from the sums is compared with that of the rows with `outcome="batch-mean"`; where one is
+refused, the other has to be refused in the same way.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def numbers(answer: Callable[[Any], Any], data: Any) -> list[Any] | str:
 
 
 def gap(found: list[Any] | str, due: list[Any] | str) -> float:
-    """Largest relative difference; infinite where one alone is refused."""
+    """Largest relative difference; infinite if one alone is refused."""
     if isinstance(found, str) or isinstance(due, str):
         return np.nan if found == due else np.inf
     return max(sums_by_unit.apart(one, other) for one, other in zip(found, due, strict=True))
@@ -184,13 +184,13 @@ The first {len(few)} logs: {agreeing(few)} of {len(few)} agree.
 Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
 {logs:,} logs of plain NumPy, two to four arms, 200 to 600 rounds, propensities that vary from row to row.
-Rewards are of four kinds in turn ({"; ".join(sums_by_unit.KINDS)}); the last
-two grow with orders and with what was spent before. `aggregate(denominator=, covariate=)` and
-`aggregate(by=)` add them up. Estimates, standard errors and limits from the sums are held against those of
-the rows with `outcome="batch-mean"`; those of groups against the rows of the group alone, for effects without
-their limits, which have one law for all groups. In {agreeing(parts)} of {logs} logs all numbers agree to
-{LIMIT:.0e} relative (entries below a thousandth of the largest, to that), and what is refused for rows is
-refused for sums. *Answered* counts the logs that were not refused.
+Rewards are of four kinds in turn ({"; ".join(sums_by_unit.KINDS)}); the last two grow with orders and with
+what was spent before. `aggregate(denominator=, covariate=)` and `aggregate(by=)` add them up. Estimates,
+standard errors and limits from the sums are compared with those of the rows with `outcome="batch-mean"`;
+those of groups against the rows of the group alone, for effects without their limits, which have one law for
+all groups. In {agreeing(parts)} of {logs} logs all numbers agree to {LIMIT:.0e} relative (entries below a
+thousandth of the largest, to that), and what is refused for rows is refused for sums. *Answered* counts the
+logs that were not refused.
 
 {table_of(parts)}
 {others or ""}"""

@@ -21,7 +21,7 @@ from adaptinf.errors import InvalidForLog
 from adaptinf.inference.results import Results
 from adaptinf.inference.results.tables import format_number
 
-HEAD = """# What stands under a table
+HEAD = """# The lines under a table
 
 Command: `python docs/evidence/tables.py`. Seeds: 0 to 5. Date: {stamp}.
 

@@ -218,7 +218,7 @@ def integral(mean: np.ndarray, spread: np.ndarray, arm: int) -> float:
 
 
 def law(runs: int) -> tuple[str, float]:
-    """Pulls of the better of two arms: one draw an arm, rounds with frequencies, and the exact law."""
+    """Pulls of the better of two arms: one draw per arm, rounds with frequencies, and the exact law."""
     exact = ai.audit.exact(ai.designs.Thompson(), HORIZON)
     chance = np.array(
         [
@@ -234,16 +234,16 @@ def law(runs: int) -> tuple[str, float]:
     pvalue = stats.chi2.sf(np.sum((seen - expected) ** 2 / expected), kept.sum() - 1)
     error = pulls.std() / np.sqrt(runs)
     known = float(exact.expected_pulls(THETA[1], THETA[0])[0])
-    return f"| one draw an arm | {pulls.mean():.4f} ± {error:.4f} | {known:.4f} | {pvalue:.2f} |", pvalue
+    return f"| one draw per arm | {pulls.mean():.4f} ± {error:.4f} | {known:.4f} | {pvalue:.2f} |", pvalue
 
 
 def page(options: object, quick: bool) -> str:
     row, pvalue = law(QUICK_RUNS if quick else RUNS)
     if pvalue < 1e-4:
-        raise SystemExit(f"OFF: one draw an arm has another law, p = {pvalue:.1e}")
+        raise SystemExit(f"OFF: one draw per arm has another law, p = {pvalue:.1e}")
     draws = DRAWS // 50 if quick else DRAWS
     newline = "\n"
-    return f"""# Thompson sampling: one draw an arm, and exact propensities
+    return f"""# Thompson sampling: one draw per arm, and exact propensities
 
 Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
@@ -297,7 +297,7 @@ def main() -> None:
     made = page(options, options.quick)
     evidence.publish(made, __file__, options)
     if options.quick:
-        evidence.hold_cell(made, __file__, "one draw an arm", "mean pulls")
+        evidence.hold_cell(made, __file__, "one draw per arm", "mean pulls")
 
 
 if __name__ == "__main__":

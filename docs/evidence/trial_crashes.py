@@ -1,6 +1,6 @@
 """Trials whose processes are killed, whose files are damaged, and that many write to: makes a page.
 
-The harness is imported from tests/, so that the figures are those of the very code that the tests run.
+The harness is imported from tests/, so the figures are those of the very code that the tests run.
 """
 
 from __future__ import annotations
@@ -237,20 +237,19 @@ Seed: {SEED}, of kills and damages; coins of trials are fresh. Date: {evidence.s
 ## Kills
 
 {counts.total():,} `kill -9` of forked processes in the middle of requests to {trials:,} trials of
-{PARTICIPANTS} participants, with {", ".join(DESIGNS)} in turn. Outcomes come two participants late,
-one of three arms is removed half-way, half of the outcomes are amended, and {len(erased)} participants are
-erased, one of them while the outcome is pending; the last two designs go by contexts. The last one is
-private, with a window: no arm is removed, participants are erased when their window has ended, and the noise
-of a node is made of its name here, so that two runs can be compared; each node has one row. Each
-process opens the trial, sends what has no answer yet and, three times in ten before a request, one again
-that had its answer. A kill strikes before or after a named step, or at one of the calls that SQLite makes
-of the system, inside a commit or a recovery; half of a write may then be there. Snapshots are written
-every {EVERY} rows, and processes open the trial from them. After every kill, answers that came before have
-to come again; at the end, answers, rows and log have to be those of a copy of the file that ran undisturbed
-on the same coins, `verify` has to pass, and the files must not hold the names and keys of those who were
-erased. The script ends with an error where anything differs. Files are
-in memory: kills do not test power loss, for which a test traces that the disk has each row before its
-answer is given.
+{PARTICIPANTS} participants, with {", ".join(DESIGNS)} in turn. Outcomes come two participants late, one of
+three arms is removed half-way, half of the outcomes are amended, and {len(erased)} participants are erased,
+one of them while the outcome is pending; the last two designs go by contexts. The last one is private, with a
+window: no arm is removed, participants are erased when their window has ended, and the noise of a node is
+made of its name here, so two runs can be compared; each node has one row. Each process opens the trial, sends
+what has no answer yet and, three times in ten before a request, one again that had its answer. A kill strikes
+before or after a named step, or at one of the calls that SQLite makes of the system, inside a commit or a
+recovery; half of a write may then be there. Snapshots are written every {EVERY} rows, and processes open the
+trial from them. After every kill, answers that came before have to come again; at the end, answers, rows and
+log have to be those of a copy of the file that ran undisturbed on the same coins, `verify` has to pass, and
+the files must not hold the names and keys of those who were erased. The script ends with an error where
+anything differs. Files are in memory: kills do not test power loss, for which a test traces that the disk has
+each row before its answer is given.
 
 | where | kills |
 | --- | ---: |
@@ -260,9 +259,8 @@ answer is given.
 
 Single bits of a finished trial's file of {size:,} bytes, its snapshot among them, are changed, drawn at
 random; an arm was removed and two participants erased in it. Either `open` or `verify` says so, or all rows
-read back identical (the bit is in no use, or the snapshot was made anew from the rows). Bits of the
-write-ahead log of an open trial are changed too; a row that is lost so is seen against the head of the
-trial.
+read back identical (the bit is in no use, or the snapshot was made again from the rows). Bits of the
+write-ahead log of an open trial are changed too; a row that is lost so is seen against the head of the trial.
 
 | file | bits | detected | identical | unnoticed |
 | --- | ---: | ---: | ---: | ---: |
@@ -273,8 +271,8 @@ trial.
 
 Four processes assigned {sizes["people"]:,} participants and recorded their outcomes, {each_second:,.0f}
 requests a second in all beside what else this script does: rounds 1 to {sizes["people"]:,} without a gap,
-{rows:,} rows, and every decision made again from them. {sizes["starts"]} processes that start at once on
-one trial all work. Whoever has waited a minute for the others sends the request again with its key.
+{rows:,} rows, and every decision made again from them. {sizes["starts"]} processes that start at once on one
+trial all work. Anyone who has waited a minute for the others sends the request again with its key.
 
 ## Speed
 

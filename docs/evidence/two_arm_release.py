@@ -79,7 +79,7 @@ def _log(design: Design, arms: Environment, horizon: int, run: Run) -> AdaptiveL
 
 
 def elimination_coverage(trial: Elimination, runs: int, index: int) -> Coverage:
-    """Of the first two arms, a pair named beforehand."""
+    """Of the first two arms, a pair named in advance."""
     means = np.array(trial.means)
     arms = BernoulliArms(means)
     design: Design = _ByEpochs(epsilon=trial.epsilon)
@@ -152,7 +152,7 @@ def page(runs: int, quick: bool) -> tuple[str, list[float]]:
         "",
         "## Private successive elimination",
         "",
-        'A pair named beforehand, the first two arms. "Fixed shares" is `Contrast(...).fit("released")`,',
+        'A pair named in advance, the first two arms. "Fixed shares" is `Contrast(...).fit("released")`,',
         'whose level was fixed before the last common epoch began; "plain" is the same interval at the full',
         "level, as if the epoch had been chosen in advance. The last column: shares of runs by the last",
         "epoch that both arms reached. Rewards are 0/1, or uniform on means ± .4. In the third row an arm is",

@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 SEED, FULL, QUICK, BLOCK = 20261126, 4_000, 40, 100
 COMMAND = "python docs/evidence/units.py"
-COIN, ONCE, THOMPSON = "a coin a round", "one arm a unit", "pooled Thompson, floor .05"
+COIN, ONCE, THOMPSON = "a coin a round", "one arm per unit", "pooled Thompson, floor .05"
 SPREAD, EFFECTS = 0.5, 0.25
 """Standard deviations of units' means and effects, rewards have 1; of 0/1 rewards the means are Beta."""
 FLOOR = 0.05

@@ -2,8 +2,8 @@
 
     python docs/evidence/versions.py OLD NEW [--rounds 5]
 
-OLD and NEW are source trees. Only public names are used, so that older versions run the same tasks. With
---quick every task runs once, in this tree alone. Nothing is ever written.
+OLD and NEW are source trees. Only public names are used, so older versions run the same tasks. With --quick
+every task runs once, in this tree alone. Nothing is ever written.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class Named(Tally):
     caught: int = 0
     """Logs in which it is said, or that are refused."""
     possible: int = 0
-    """Logs in which a test for the very violation rejects at the level of a check, where there is one."""
+    """Logs in which a test for the very violation rejects at the level of a check, if there is one."""
 
 
 @dataclass(frozen=True)

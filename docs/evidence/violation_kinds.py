@@ -1,8 +1,8 @@
 """The list of planted violations, and of clean designs: `violation_kinds.csv`, fixed before the first run.
 
 A row says what is planted, on what design and at what size, what is fitted, what the log is told, and which
-claim has to name it. Classes: *seen*, where the log holds evidence against what is assumed; *stated*, where
-the log itself says so; *handled*, where it says so and intervals allow for it; *cannot be seen*, where
+claim has to name it. Classes: *seen*, where the log contains evidence against what is assumed; *stated*,
+where the log itself says so; *handled*, where it says so and intervals allow for it; *cannot be seen*, where
 nothing in the log differs from a log without; *clean*.
 """
 

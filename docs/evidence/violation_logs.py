@@ -330,7 +330,7 @@ def before_the_floor(
 
 
 def chosen_alone(frame: pd.DataFrame, kind: Kind, free: Array, rng: object, planted: bool) -> pd.DataFrame:
-    """Columns of all arms are left out of the file."""
+    """Columns of all arms are omitted of the file."""
     return frame.drop(columns=names_of(kind)) if planted else frame
 
 

@@ -42,12 +42,12 @@ class Table:
 
     @property
     def lost(self) -> float:
-        """Coverage that is lost; NaN where nothing was answered."""
+        """Coverage that is lost; NaN if nothing was answered."""
         return covered(self.twin) - covered(self.planted)
 
     @property
     def possible(self) -> str:
-        """Power of a test for the very violation, where there is one; a twin's is its level."""
+        """Power of a test for the very violation, if there is one; a twin's is its level."""
         planted = self.planted
         return shown(share(planted.possible, planted.logs)) if self.kind.violation == "lost rows" else "-"
 
@@ -213,17 +213,17 @@ Kinds of violation, each with its design, its size, the fit and the claim that h
 written without a look at the cautions of the library, and sizes were set by the coverage that is lost alone.
 The map from a kind to the claim that has to name it was filled in afterwards, before the first run; the check
 of neighbouring rows, `logs.rows.ALIKE` of kind 29, came after it, and its level and windows were set before
-kind 29 was looked at again.
+kind 29 was examined again.
 
 {verdicts(entries)}
 
 *Coverage* is that of the nominal 95% intervals of the fit in planted logs. *Lost* is how much more it is in
 as many clean twins, which are the same without what is planted. *Named* is the share of planted logs in which
 the claim of the list is said, in a caution or a refusal; *named in the twin* is the same of the twins.
-*Seen*: the log holds evidence against what is assumed. *Stated*: the log says so itself. *Handled*: it says
-so, and intervals allow for it. *Cannot be seen*: nothing in the log differs from one without. *Possible* is
-the power of the score test for the very violation, lost rows of a known arm, at a level of {EACH_OF_1000} in
-1,000: about as much as any check can see.
+*Seen*: the log contains evidence against what is assumed. *Stated*: the log says so itself. *Handled*: it
+says so, and intervals allow for it. *Cannot be seen*: nothing in the log differs from one without. *Possible*
+is the power of the score test for the very violation, lost rows of a known arm, at a level of {EACH_OF_1000}
+in 1,000: about as much as any check can see.
 
 Sizes are in standard deviations of normal rewards, and in halves of one, .25, of rewards of 0 and 1, where
 they are those of a drift, a step, an effect that turns, or a covariate; those of *lag* are rounds; of lost,

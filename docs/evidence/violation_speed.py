@@ -110,8 +110,8 @@ def timed(kinds: Collection[Kind], rounds: int) -> list[Timed]:
 def by_turns(data: LogArrays, model: str, check: str, names: Collection[str], rounds: int) -> Timed:
     """Fits with and without checks, one after the other.
 
-    Memory that one fit frees may serve the next, so that large fits are slow and quick by turns: each comes
-    first in every other pair, and the number of pairs is even.
+    Memory that one fit frees may serve the next, so large fits are slow and quick by turns: each comes first
+    in every other pair, and the number of pairs is even.
     """
     taken: dict[bool, list[float]] = {True: [], False: []}
     began = time.monotonic()

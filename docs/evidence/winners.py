@@ -55,7 +55,7 @@ CELLS = tuple(
 
 
 def block(job: tuple[int, int, int]) -> Array:
-    """Some runs of a cell; shape (runs, 8), NaN where there is no interval.
+    """Some runs of a cell; shape (runs, 8), NaN if there is no interval.
 
     Whether the three methods and the usual interval cover, the width over the usual one's, whether the
     median-unbiased estimate is above the truth, whether there is a caution, whether the hybrid from sums
@@ -138,9 +138,9 @@ Normal rewards of variance 1 about 0, one arm {BETTER} better or none; {runs:,} 
 the default of `ArmMeans`, and 95% intervals for the mean of the arm with the highest estimate: *hybrid*, from
 rows; *sums*, the same from sums by batch; *usual* takes no notice of the choice. *Width* is the hybrid's over
 the usual one's, *above* the share of logs whose median-unbiased estimate is above the truth, *cautioned* that
-of logs whose table carries a caution, *refused* that of logs in which an arm has no estimate, so that there
-is no interval: they are left out of the other columns. At 20 arms a floor of .05 leaves uniform assignment.
-The Monte-Carlo error of a share of .95 is {math.sqrt(0.05 * 0.95 / runs):.4f}.
+of logs whose table carries a caution, *refused* that of logs in which an arm has no estimate, so there is no
+interval: they are omitted of the other columns. At 20 arms a floor of .05 leaves uniform assignment. The
+Monte-Carlo error of a share of .95 is {math.sqrt(0.05 * 0.95 / runs):.4f}.
 
 {verdict(counted, runs)}
 

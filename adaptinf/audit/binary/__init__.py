@@ -1,1 +1,1 @@
-"""The exact law of two-arm trials with 0/1 rewards, and the tests that it gives."""
+"""The exact distribution of two-arm trials with 0/1 rewards, and tests based on it."""

@@ -1,4 +1,4 @@
-"""Law of the final counts of a two-arm binary trial at every theta, and what tests make of it.
+"""Distribution of the final counts of a two-arm binary trial at every theta, and tests based on it.
 
 References
 ----------
@@ -45,7 +45,7 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class CountLaw:
-    """Law of the final counts of a two-arm trial, before any test; weights (states,)."""
+    """Distribution of the final counts of a two-arm trial, before any test; weights (states,)."""
 
     name: str
     rule: Any
@@ -56,7 +56,7 @@ class CountLaw:
         return f"<ExactLaw: {self.name}, {self.horizon:,} rounds, {self.weights.size:,} states>"
 
     def states(self) -> Iterator[tuple[slice, IntArray, IntArray, IntArray, IntArray]]:
-        """Blocks of states: where they stand in `weights`, and the counts n1, s1, n0 and s0 of each."""
+        """Blocks of states: their positions in `weights`, and the counts n1, s1, n0 and s0 of each."""
         return all_states(self.horizon)
 
     def probability(self, n1: int, s1: int, n0: int, s0: int, theta1: float, theta0: float) -> float:
@@ -144,7 +144,7 @@ class CountLaw:
         Returns
         -------
         ExactBias
-            NaN where an arm is never pulled.
+            NaN if an arm is never pulled.
 
         Raises
         ------
@@ -222,7 +222,7 @@ def conditional_pvalue(
     problems = OneOf(*ALTERNATIVES)("alternative", side) + statistic_problems(statistic)
     problems += BOOLEAN("mid_p", mid_p)
     if law.weights[place] == 0.0:
-        problems.append(f"{law.name} cannot come to n1={n1}, s1={s1}, n0={n0}, s0={s0}")
+        problems.append(f"{law.name} cannot reach n1={n1}, s1={s1}, n0={n0}, s0={s0}")
     refuse(subject, problems)
     ordering = read_statistic(subject, statistic)
     places, counts, weights = outcomes_given(law.weights, law.horizon, s1 + s0)
@@ -245,7 +245,7 @@ def unconditional_pvalue(
 def _at_worst(
     law: CountLaw, subject: str, outcome: tuple[int, int, int, int], ordering: Statistic, turn: float
 ) -> float:
-    """Largest probability of a statistic as large, times 1 or -1, or in absolute value where `turn` is 0."""
+    """Largest probability of a statistic as large, times 1 or -1, or in absolute value if `turn` is 0."""
 
     def size(values: FloatArray) -> FloatArray:
         return np.asarray(turn * values if turn else np.abs(values))

@@ -1,12 +1,11 @@
 """Forward recursion over the counts of a two-arm binary design, by rounds and by batches.
 
 A state is (n1, s1, n0, s0): pulls and successes of either arm. The weight q of a state is the probability
-that the design gives arm 1 exactly n1 of the t rounds when a random s1 of arm 1's first n1 rewards, and a
-random s0 of arm 0's first n0, are successes. It lies in [0, 1], and P(state) = q Bin(s1; n1, theta1)
-Bin(s0; n0, theta0).
-Every step is a sum of positive products, so that rounding adds up and never cancels.
+that the design assigns arm 1 to exactly n1 of the t rounds if a random s1 of arm 1's first n1 rewards, and a
+random s0 of arm 0's first n0, are successes. It lies in [0, 1], and P(state) = q Bin(s1; n1, theta1) Bin(s0;
+n0, theta0). Every step is a sum of positive products, so rounding errors accumulate but never cancel.
 
-Layer t holds its states in blocks n1 = 0, ..., t; a block has a row for each s1 and a column for each s0.
+Layer t contains its states in blocks n1 = 0, ..., t; a block has a row for each s1 and a column for each s0.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ UNIFORM, GREEDY, UCB, POSTERIOR, NORMAL, URN, CUSTOM = range(7)
 
 # Smaller weights count as 0, long before arithmetic slows down at the end of the floats.
 TINY = 1e-290
-# Smaller terms of a sum of binomial terms are left out.
+# Smaller terms of a sum of binomial terms are omitted.
 NEGLIGIBLE = 1e-20
 
 
 class RuleTables(NamedTuple):
-    """A rule: what it is, and what it needs to know."""
+    """A rule and its parameters."""
 
     # Shapes: floor, share (T,), log_gamma (6, T + 2), corner (T + 1, T + 1), custom (states,) or (0,).
 
@@ -71,7 +70,7 @@ def _overlap(tables: RuleTables, a: int, b: int, c: int, d: int) -> float:
 
 @kernel
 def _posterior_block(tables: RuleTables, n1: int, n0: int, work: Work) -> None:
-    """P(theta1 > theta0) and P(theta0 > theta1): sums of positive terms from the corner of either."""
+    """P(theta1 > theta0) and P(theta0 > theta1), each summed over positive terms from its corner."""
     first, second = tables.first, tables.second
     up, down, column = work.up, work.down, n0 + 1
     increment, above = work.rows[0], work.rows[1]
@@ -131,7 +130,7 @@ def _highest_bound(tables: RuleTables, n1: int, s1: int, n0: int, s0: int) -> fl
 
 @kernel
 def _below(p: float, q: float, draws: int, floor: float, log_count: float) -> float:
-    """E[max(floor - K / draws, 0)] for K binomial with success p = 1 - q, by the smaller of its tails."""
+    """E[max(floor - K / draws, 0)] for K binomial with success p = 1 - q, summed over the smaller tail."""
     k = math.ceil(floor * draws) - 1
     if p <= 0.0:
         return floor
@@ -175,7 +174,7 @@ def clipped_frequency(p: float, q: float, draws: int, floor: float) -> float:
 
 @kernel
 def fill(tables: RuleTables, n1: int, n0: int, start: int, work: Work) -> None:
-    """Probabilities that the rule itself gives arm 1 and arm 0, before floors and uniform draws."""
+    """Probabilities of arm 1 and arm 0 under the rule itself, before floors and uniform draws."""
     if tables.kind == POSTERIOR:
         _posterior_block(tables, n1, n0, work)
         return
@@ -237,7 +236,7 @@ def _probabilities(tables: RuleTables, n1: int, n0: int, start: int, work: Work)
 
 @compiled
 def rule_block(tables: RuleTables, n1: int, n0: int, work: Work) -> None:
-    """Leave probabilities of arm 1 and arm 0 in ``work.up`` and ``work.down``, rows s1; n1 + n0 < T."""
+    """Write probabilities of arm 1 and arm 0 to ``work.up`` and ``work.down``, rows s1; n1 + n0 < T."""
     _probabilities(tables, n1, n0, 0, work)
 
 
@@ -245,7 +244,7 @@ def rule_block(tables: RuleTables, n1: int, n0: int, work: Work) -> None:
 def _gather_row(
     row: FloatArray, above: FloatArray, here: FloatArray, kept: FloatArray, won: float, lost: float
 ) -> None:
-    """One row of a new block: arm 1 won or lost the last of its rounds, or arm 0 did."""
+    """One row of a new block: the last round was a success or failure of arm 1, or was given to arm 0."""
     n0 = kept.shape[0]
     for s0 in range(n0 + 1):
         row[s0] = won * above[s0] + lost * here[s0]
@@ -314,7 +313,7 @@ def sum_by_total(
 
 @kernel
 def _pulls_of_arm_one(chances: FloatArray, base: float, share: FloatArray, first: int, rounds: int) -> None:
-    """Law of arm 1's pulls among some rounds, with probability `base` before uniform draws."""
+    """Distribution of arm 1's pulls in some rounds, with probability `base` before uniform draws."""
     chances[0] = 1.0
     for j in range(rounds):
         up = 0.5 * share[first + j] + (1.0 - share[first + j]) * base
@@ -328,7 +327,7 @@ def _pulls_of_arm_one(chances: FloatArray, base: float, share: FloatArray, first
 def _batch_law(
     tables: RuleTables, p: float, q: float, step: int, rounds: int, by_count: FloatArray, chances: FloatArray
 ) -> None:
-    """Law of arm 1's pulls in a batch whose probability is fixed at its start."""
+    """Distribution of arm 1's pulls in a batch whose probability is fixed at its start."""
     if tables.draws == 0:
         base = p if tables.floor[step] <= 0.0 else min(max(p, tables.floor[step]), 1.0 - tables.floor[step])
         _pulls_of_arm_one(chances, base, tables.share, step, rounds)
@@ -360,7 +359,7 @@ def _batch_law(
 
 @kernel
 def _pull(block: FloatArray, n1: int, n0: int, m1: int, m0: int) -> None:
-    """Let a block go through m1 pulls of arm 1 and m0 of arm 0; its rows have n0 + m0 + 1 columns."""
+    """Apply m1 pulls of arm 1 and m0 of arm 0 to a block; its rows have n0 + m0 + 1 columns."""
     column = n0 + m0 + 1
     for n in range(n1 + 1, n1 + m1 + 1):
         for s0 in range(n0 + 1):

@@ -1,4 +1,4 @@
-"""What a two-arm design does with the counts: the rules that the exact recursion can follow."""
+"""Two-arm designs as functions of the counts: the rules that the exact recursion supports."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PROBABILITY_ARGUMENTS = ("n1", "s1", "n0", "s0", "t")
 
 @dataclass(frozen=True, eq=False)
 class Allocation:
-    """A rule as the recursion takes it."""
+    """A rule in the form used by the recursion."""
 
     name: str
     tables: RuleTables
@@ -73,11 +73,11 @@ def allocation(rule: Any, horizon: int) -> Allocation:
         return Allocation("PlayTheWinner", tables, every)
     if isinstance(rule, Design):
         name = type(rule).__name__
-        reason = f"what {name} does is not a function of the counts of two arms alone"
-        raise ParameterError("exact", [f"{reason}: give {FOLLOWED}; randomization_test re-runs any design"])
+        reason = f"the choices of {name} do not depend only on the counts of two arms"
+        raise ParameterError("exact", [f"{reason}: use {FOLLOWED}; randomization_test re-runs any design"])
     if isinstance(rule, type):
         name = rule.__name__
-        problem = f"design must be an instance, got the class {name}: give an instance: {name}()"
+        problem = f"design must be an instance, got the class {name}: pass an instance, {name}()"
         raise ParameterError("exact", [problem])
     if callable(rule):
         name = getattr(rule, "__name__", type(rule).__name__)
@@ -87,7 +87,7 @@ def allocation(rule: Any, horizon: int) -> Allocation:
 
 
 def _refreshed(edges: tuple[int, ...], share: FloatArray) -> tuple[int, ...]:
-    """The edges of batches; where every round is uniform there is nothing to renew."""
+    """The edges of batches; there is nothing to update if every round is uniform."""
     return tuple(range(len(share) + 1)) if np.all(share == 1.0) else edges
 
 
@@ -121,7 +121,10 @@ def _thompson(rule: Thompson, horizon: int) -> Allocation:
         problem = f"a Beta prior must have parameters of at least {_SMALLEST_PRIOR:g}, got {(first, second)}"
         raise ParameterError("exact", [problem])
     if not beta and rule.noise_scale is None:
-        problem = "noise_scale=None makes decisions on reward variances: give a number, or the Beta prior"
+        problem = (
+            "noise_scale=None makes decisions depend on reward variances: give a number, or use the "
+            "Beta prior"
+        )
         raise ParameterError("exact", [problem])
     scale, decay = rule.floor_parts()
     if scale > 0.5:
@@ -178,7 +181,7 @@ def _last_corner(first: float, second: float, horizon: int) -> FloatArray:
 
 
 def path_probabilities(plan: Allocation, action: IntArray, reward: FloatArray) -> FloatArray:
-    """Probability of arm 1 in each round of a trial, given its past; action, reward (T,); returns (T,)."""
+    """Probability of arm 1 in each round of a trial, given the past; action, reward (T,); returns (T,)."""
     horizon = len(action)
     one = action == 1
     counts = np.zeros((4, horizon + 1), dtype=np.int64)
@@ -247,7 +250,7 @@ def _refuse_cost(plan: Allocation, horizon: int, longest: int) -> None:
 
 
 def _layer(plan: Allocation, step: int) -> FloatArray:
-    """A user's probabilities over the states after `step` rounds, block by block."""
+    """A user-defined function's probabilities over the states after `step` rounds, block by block."""
     assert plan.function is not None
     found = np.empty(_states(step))
     start = 0
@@ -258,7 +261,7 @@ def _layer(plan: Allocation, step: int) -> FloatArray:
         counts = np.full(size, n1), s1, np.full(size, n0), s0
         array = values_of("exact", plan.function, PROBABILITY_ARGUMENTS, *counts, step + 1)
         if array.shape not in ((), (size,)) or not np.all((array >= 0.0) & (array <= 1.0)):
-            problem = f"{plan.name} must give probabilities in [0, 1], one for each of {size} states"
+            problem = f"{plan.name} must return probabilities in [0, 1], one for each of {size} states"
             raise ParameterError("exact", [f"{problem}; at t = {step + 1} and n1 = {n1} it did not"])
         found[start : start + size] = array
         start += size

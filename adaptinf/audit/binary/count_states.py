@@ -1,4 +1,4 @@
-"""Final states of a two-arm binary trial, their law given the total of successes, and statistics of them."""
+"""Final states of a two-arm binary trial, their distribution given total successes, and statistics."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ Statistic: TypeAlias = Callable[[Any, Any, Any, Any], Any]
 
 
 def difference(n1: Any, s1: Any, n0: Any, s0: Any) -> FloatArray:
-    """Difference of the sample proportions, arm 1 minus arm 0; 0 where an arm has no pulls."""
+    """Difference of the sample proportions, arm 1 minus arm 0; 0 if an arm has no pulls."""
     one, zero = _counts(n1, s1, n0, s0)
     with np.errstate(invalid="ignore", divide="ignore"):
         gap = one[1] / one[0] - zero[1] / zero[0]
@@ -66,12 +66,12 @@ def difference(n1: Any, s1: Any, n0: Any, s0: Any) -> FloatArray:
 
 
 def unpooled_wald(n1: Any, s1: Any, n0: Any, s0: Any) -> FloatArray:
-    """Difference over its unpooled standard error."""
-    # Where an arm has no pulls the statistic is 0. Where the standard error is 0 it is infinite with the sign
-    # of the difference, or 0 where the proportions are equal.
+    """Difference divided by its unpooled standard error."""
+    # Where an arm has no pulls the statistic is 0. If the standard error is 0 it is infinite with the sign of
+    # the difference, or 0 if the proportions are equal.
     one, zero = _counts(n1, s1, n0, s0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        # Successes times failures are whole numbers, so that a standard error of 0 is exactly 0.
+        # Successes times failures are whole numbers, so a standard error of 0 is exactly 0.
         error = np.sqrt(
             one[1] * (one[0] - one[1]) / one[0] ** 3 + zero[1] * (zero[0] - zero[1]) / zero[0] ** 3
         )
@@ -79,7 +79,7 @@ def unpooled_wald(n1: Any, s1: Any, n0: Any, s0: Any) -> FloatArray:
 
 
 def pooled_score(n1: Any, s1: Any, n0: Any, s0: Any) -> FloatArray:
-    """Difference over its standard error under equal proportions; 0 where an arm has no pulls."""
+    """Difference divided by its standard error under equal proportions; 0 if an arm has no pulls."""
     one, zero = _counts(n1, s1, n0, s0)
     pulls, successes = one[0] + zero[0], one[1] + zero[1]
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -88,7 +88,7 @@ def pooled_score(n1: Any, s1: Any, n0: Any, s0: Any) -> FloatArray:
 
 
 def fisher_pvalue(n1: Any, s1: Any, n0: Any, s0: Any) -> FloatArray:
-    """Fisher's two-sided p-value of the final table, which takes the pulls of both arms for fixed."""
+    """Fisher's two-sided p-value of the final table, which treats the pulls of both arms as fixed."""
     one, zero = _counts(n1, s1, n0, s0)
     shape = one[0].shape
     keys, inverse = np.unique(
@@ -117,19 +117,19 @@ STATISTICS: dict[str, Statistic] = {"wald": unpooled_wald, "score": pooled_score
 
 
 def normal_pvalue(statistic: FloatArray) -> FloatArray:
-    """Two-sided p-value of a statistic that is taken for standard normal."""
+    """Two-sided p-value of a statistic that is treated as standard normal."""
     return np.asarray(special.erfc(np.abs(statistic) / math.sqrt(2.0)), dtype=np.float64)
 
 
 def read_statistic(subject: str, statistic: Any) -> Statistic:
-    """A statistic by name, or a function of the user's."""
+    """A statistic by name, or a user-defined function."""
     refuse(subject, statistic_problems(statistic))
     found: Statistic = STATISTICS[statistic] if isinstance(statistic, str) else statistic
     return found
 
 
 def statistic_problems(statistic: Any) -> list[str]:
-    """What is wrong with a statistic's name, or with a user's function."""
+    """Problems with a statistic's name, or with a user-defined function."""
     if isinstance(statistic, str) and statistic in STATISTICS:
         return []
     if callable(statistic):
@@ -145,8 +145,8 @@ def evidence(
     values = values_of(subject, statistic, COUNTS, n1, s1, n0, s0)
     name = getattr(statistic, "__name__", type(statistic).__name__)
     if values.shape != n1.shape:
-        problem = f"{name} must give one number for each of {n1.size} states, shape {n1.shape}"
-        raise ParameterError(subject, [f"{problem}; it gave shape {values.shape}"])
+        problem = f"{name} must return one number for each of {n1.size} states, shape {n1.shape}"
+        raise ParameterError(subject, [f"{problem}; it returned shape {values.shape}"])
     missing = np.isnan(values)
     if missing.any():
         first = int(np.argmax(missing))
@@ -160,22 +160,22 @@ def evidence(
 def values_of(
     subject: str, function: Callable[..., Any], names: tuple[str, ...], *arguments: Any
 ) -> FloatArray:
-    """What a user's function gives for arrays of states."""
+    """Values of a user-defined function for arrays of states."""
     name = getattr(function, "__name__", type(function).__name__)
     refuse(subject, Callee(*names)(name, function))
     try:
         return np.asarray(function(*arguments), dtype=np.float64)
     except Exception as error:
-        called = f"{name}({', '.join(names)}) is called with int arrays of many states at once"
+        called = f"{name}({', '.join(names)}) is called with integer arrays that hold many states"
         reason = f"{type(error).__name__}: {error}"
-        advice = "use np.where instead of if, and np.exp and the like instead of math"
+        advice = "use np.where instead of if, and NumPy functions such as np.exp instead of math"
         raise ParameterError(
             subject, [f"{called}, shape {np.shape(arguments[0])}, and raised {reason:.200}: {advice}"]
         ) from error
 
 
 def tail_weights(values: FloatArray, weights: FloatArray, alternative: str, mid_p: bool) -> FloatArray:
-    """P-value of every outcome of a discrete law; values (k,), weights (k,); returns (k,)."""
+    """P-value of every outcome of a discrete distribution; values (k,), weights (k,); returns (k,)."""
     if alternative == "two-sided":
         return _at_least(np.abs(values), weights, mid_p)
     if alternative == "greater":
@@ -237,7 +237,7 @@ class ExactBias:
 
 
 def all_states(horizon: int) -> Iterator[tuple[slice, IntArray, IntArray, IntArray, IntArray]]:
-    """Blocks of states after T rounds: their place, and the counts n1, s1, n0 and s0 of each."""
+    """Blocks of states after T rounds: their positions, and the counts n1, s1, n0 and s0 of each."""
     start = 0
     for pulls in range(horizon + 1):
         others = horizon - pulls
@@ -249,7 +249,7 @@ def all_states(horizon: int) -> Iterator[tuple[slice, IntArray, IntArray, IntArr
 
 def bias_moments(horizon: int) -> Iterator[tuple[slice, FloatArray]]:
     """Blocks of moments: whether arm 1, arm 0 and both were pulled, the means and their difference."""
-    # A mean is 0 where its arm was not pulled.
+    # A mean is 0 if its arm was not pulled.
     for place, n1, s1, n0, s0 in all_states(horizon):
         one, zero = n1 > 0, n0 > 0
         mean1, mean0 = s1 / np.maximum(n1, 1), s0 / np.maximum(n0, 1)
@@ -258,7 +258,7 @@ def bias_moments(horizon: int) -> Iterator[tuple[slice, FloatArray]]:
 
 
 def block_starts(horizon: int) -> IntArray:
-    """Where the blocks begin, shape (T + 1,)."""
+    """Start positions of the blocks, shape (T + 1,)."""
     pulls = np.arange(horizon + 1)
     sizes = (pulls + 1) * (horizon - pulls + 1)
     return np.asarray(np.cumsum(sizes) - sizes)
@@ -270,12 +270,12 @@ def log_factorials(horizon: int) -> FloatArray:
 
 
 def outcome_place(subject: str, horizon: int, n1: Any, s1: Any, n0: Any, s0: Any) -> int:
-    """Where an outcome stands among the states; errors are headed by `subject`."""
+    """Position of an outcome among the states; errors are headed by `subject`."""
     problems = []
     for name, value in {"n1": n1, "s1": s1, "n0": n0, "s0": s0}.items():
         problems += Count(0)(name, value)
     if not problems and n1 + n0 != horizon:
-        problems.append(f"n1 + n0 must be the {horizon} rounds of the trial, got {n1} + {n0}")
+        problems.append(f"n1 + n0 must equal the {horizon} rounds of the trial, got {n1} + {n0}")
     if not problems and (s1 > n1 or s0 > n0):
         problems.append(f"an arm cannot have more successes than pulls, got {s1} of {n1} and {s0} of {n0}")
     if problems:
@@ -286,7 +286,7 @@ def outcome_place(subject: str, horizon: int, n1: Any, s1: Any, n0: Any, s0: Any
 def outcomes_given(
     weights: FloatArray, horizon: int, successes: int
 ) -> tuple[IntArray, list[IntArray], FloatArray]:
-    """Law of the outcome of a trial with equal arms, given the total number of successes."""
+    """Distribution of the outcome of a trial with equal arms, given the total number of successes."""
     # Shapes: weights (states,); returns places (k,), counts (k,), probabilities (k,).
     pulls = np.arange(horizon + 1)
     least = np.maximum(0, successes - (horizon - pulls))
@@ -332,7 +332,7 @@ def unconditional_region(
 
 
 def pvalue_of(subject: str, test: Any) -> Callable[..., Any]:
-    """P-value of a test that does not know of the design, as a function of the counts."""
+    """P-value of a test that ignores the design, as a function of the counts."""
     if isinstance(test, str) and test == "fisher":
         return fisher_pvalue
     if isinstance(test, str) and test in ("wald", "score"):
@@ -357,7 +357,9 @@ def checked_thetas(subject: str, *thetas: Any) -> list[FloatArray]:
         try:
             np.broadcast_shapes(*(np.shape(theta) for theta in thetas))
         except ValueError:
-            problems.append(f"the thetas must have one shape, got {[np.shape(theta) for theta in thetas]}")
+            problems.append(
+                f"all thetas must have the same shape, got {[np.shape(theta) for theta in thetas]}"
+            )
     refuse(subject, problems)
     return found
 

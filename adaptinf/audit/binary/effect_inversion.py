@@ -35,7 +35,7 @@ Rates: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 @dataclass(frozen=True)
 class Scale:
-    """A way to compare two rates, theta1 to theta0, by one number: 0 where they are equal."""
+    """A comparison of two rates, theta1 with theta0, by a number that is 0 if they are equal."""
 
     # `start` gives an estimate of it and a step; `statistic` says how far rates are from an effect, in
     # standard errors; `rates` gives theta1 and theta0 at an effect for nuisance positions in [0, 1], of which
@@ -54,13 +54,13 @@ class Scale:
 
 
 def interval_problems(scale: Any, alternative: Any, alpha: Any) -> list[str]:
-    """What is wrong with the options of an interval."""
+    """Problems with the options of an interval."""
     named = problems_of(scale=(scale, OneOf(*SCALES)), alternative=(alternative, OneOf(*SIDES)))
     return named + alpha_problems(alpha)
 
 
 def smoothed(n1: Any, s1: Any, n0: Any, s0: Any) -> Rates:
-    """Rates with half a success and half a failure more, and their variances."""
+    """Rates after adding half a success and half a failure, and their variances."""
     one, zero = (s1 + 0.5) / (n1 + 1.0), (s0 + 0.5) / (n0 + 1.0)
     return one, one * (1.0 - one) / (n1 + 1.0), zero, zero * (1.0 - zero) / (n0 + 1.0)
 
@@ -107,7 +107,7 @@ def _odds(effect: float, one: Any, first: Any, zero: Any, second: Any) -> FloatA
 
 
 def _odds_rates(effect: float, position: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The larger rate goes up from 0 to where the two mirror each other, then the smaller one to 1."""
+    """The larger rate rises from 0 to the point of symmetry, then the smaller one rises to 1."""
     rising = position <= 0.5
     top = special.expit(0.5 * abs(effect))
     near = top * np.sin(math.pi * np.where(rising, position, 1.0 - position)) ** 2
@@ -131,7 +131,7 @@ SCALES = {
 
 
 class Inversion:
-    """Tests of one effect after another, for one outcome of a trial; `turn` is 0 for the two-sided test."""
+    """Tests of successive effects, for one outcome of a trial; `turn` is 0 for the two-sided test."""
 
     def __init__(self, law: CountLaw, scale: Scale, outcome: tuple[int, int, int, int], turn: float) -> None:
         self.scale, self.horizon, self.turn = scale, law.horizon, turn
@@ -157,7 +157,7 @@ class Inversion:
         return side * (start if found is None else found)
 
     def _outermost(self, inner: float, outer: float, side: float, alpha: float) -> float | None:
-        """Outer end of the outermost step in which an effect may be kept; None where all are rejected."""
+        """Outer end of the outermost step that may contain an accepted effect; None if all are rejected."""
         if not self._may_be_kept(side * inner, side * outer, alpha):
             return None
         if outer - inner <= _LEAF * self.error:
@@ -167,7 +167,7 @@ class Inversion:
         return self._outermost(inner, middle, side, alpha) if found is None else found
 
     def _may_be_kept(self, inner: float, outer: float, alpha: float) -> bool:
-        """Whether an effect between two may be kept, by all outcomes that are as far off at any of them."""
+        """Whether an effect between two others may be accepted, by all outcomes as extreme at any of them."""
         terms = self._as_far(inner, outer)
         return self._worst(terms, inner, alpha) > alpha or self._worst(terms, outer, alpha) > alpha
 
@@ -182,7 +182,7 @@ class Inversion:
         return np.where(sizes >= seen - TIE * max(abs(seen), TIE), self.ways, 0.0)
 
     def _worst(self, terms: FloatArray, effect: float, enough: float = math.inf) -> float:
-        """Largest probability of a set of states over the nuisance rate, or one that is more than enough."""
+        """Largest probability of a set of states over the nuisance rate, or any value above the limit."""
         # Between the points where it is computed it is read off its expansion in Chebyshev polynomials. On
         # the scales of one piece it is a polynomial of as many degrees as there are rounds.
         steps = _NODES
@@ -226,7 +226,7 @@ class Inversion:
 def interval_limits(
     law: CountLaw, scale: Scale, outcome: tuple[int, int, int, int], alternative: str, alpha: float
 ) -> tuple[float, float]:
-    """Limits of the effect, as printed; one-sided ones leave the other end open."""
+    """Limits of the effect, as printed; one-sided intervals have an open end."""
     inversion = Inversion(law, scale, outcome, SIDES[alternative])
     low, high = scale.bounds
     if alternative != "less":

@@ -1,4 +1,4 @@
-"""Exact law of a two-arm binary trial: its size, power and tests, and the tests of a log.
+"""Exact distribution of a two-arm binary trial: its size, power and tests, and tests of a log.
 
 References
 ----------
@@ -53,7 +53,7 @@ from adaptinf.typing import BoolArray, FloatArray
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExactLaw(CountLaw):
-    """Law of the final counts (n1, s1, n0, s0) of a two-arm trial with rewards 0 and 1, at every theta.
+    """Distribution of the final counts (n1, s1, n0, s0) of a two-arm trial with 0/1 rewards, at every theta.
 
     Attributes
     ----------
@@ -69,10 +69,10 @@ class ExactLaw(CountLaw):
 
     Notes
     -----
-    P(state) = q(state) Bin(s1; n1, theta1) Bin(s0; n0, theta0). This holds where rewards are independent with
-    probabilities theta1 and theta0 that do not move in time, the trial has T rounds fixed in advance, and the
-    arms were drawn by the very design given. **Drift breaks it**: where success rates change over time, even
-    together, none of these numbers is right, and a randomisation test is the way out.
+    P(state) = q(state) Bin(s1; n1, theta1) Bin(s0; n0, theta0). This is valid if rewards are independent with
+    constant success probabilities theta1 and theta0, the trial has T rounds fixed in advance, and the arms
+    were assigned by exactly this design. **Drift invalidates it**: if success rates change over time, even
+    together, none of these numbers is correct; use a randomisation test instead.
 
     Arm 1 is the second arm of a log or environment, arm 0 its first.
 
@@ -93,7 +93,7 @@ class ExactLaw(CountLaw):
         ----------
         test : {"wald", "score", "fisher", "conditional", "unconditional"} or callable
             The unpooled Wald and the pooled score test with normal cut-offs, Fisher's test of the final table
-            (none of which knows of the design), the conditional and the unconditional exact Wald test; or
+            (all of which ignore the design), the conditional and the unconditional exact Wald test; or
             ``test(n1, s1, n0, s0)``, a p-value for int arrays of one shape.
         alpha : float
             Reject where the p-value is at most alpha, in (0, 0.5).
@@ -110,7 +110,7 @@ class ExactLaw(CountLaw):
         return rejection_region(self, "ExactLaw.region", test, alpha)
 
     def size(self, test: str | Callable[..., Any], theta: Any, alpha: float = 0.05) -> FloatArray:
-        """Probability that a test rejects where both arms succeed with probability theta.
+        """Probability that a test rejects if both arms succeed with probability theta.
 
         Parameters
         ----------
@@ -199,7 +199,7 @@ class ExactLaw(CountLaw):
         alternative: str = "two-sided",
         mid_p: bool = False,
     ) -> float:
-        """P-value of the test given the total number of successes, which needs no theta.
+        """P-value of the test given the total number of successes, which does not depend on theta.
 
         Parameters
         ----------
@@ -226,9 +226,9 @@ class ExactLaw(CountLaw):
 
         Notes
         -----
-        With equal arms every sequence of S successes and T - S failures is as likely as any other, whatever
-        theta is. So the law of the outcome given S is known, and P(p <= alpha) <= alpha at every theta.
-        Statistics that differ by rounding (a share of 1e-9) are ties.
+        With equal arms, every sequence of S successes and T - S failures is equally likely, whatever theta
+        is. The distribution of the outcome given S is therefore known, and P(p <= alpha) <= alpha at every
+        theta. Statistics that differ only by rounding error (a relative difference of 1e-9) count as ties.
 
         Examples
         --------
@@ -251,7 +251,7 @@ class ExactLaw(CountLaw):
         *,
         alternative: str = "two-sided",
     ) -> float:
-        """P-value of the test by a statistic at the theta that is worst for it.
+        """P-value of the test by a statistic at its least favourable theta.
 
         Parameters
         ----------
@@ -259,7 +259,7 @@ class ExactLaw(CountLaw):
             Pulls and successes of arm 1 and arm 0.
         statistic : {"wald", "score", "difference"} or callable
             As in `conditional_pvalue`. With minus Fisher's one-sided p-value as the statistic and the
-            alternative ``"greater"`` the test is Boschloo's, and with ``"score"`` it is Barnard's.
+            alternative ``"greater"``, the test is Boschloo's; with ``"score"``, it is Barnard's.
         alternative : {"two-sided", "central", "greater", "less"}
             As in `conditional_pvalue`.
 
@@ -328,7 +328,7 @@ class ExactLaw(CountLaw):
         if self.horizon > LONGEST_INTERVAL:
             problems.append(f"the trial must have at most {LONGEST_INTERVAL} rounds, got {self.horizon:,}")
         if self.weights[place] == 0.0:
-            problems.append(f"{self.name} cannot come to n1={n1}, s1={s1}, n0={n0}, s0={s0}")
+            problems.append(f"{self.name} cannot reach n1={n1}, s1={s1}, n0={n0}, s0={s0}")
         refuse("ExactLaw.interval", problems)
         return interval_limits(self, SCALES[scale], outcome, alternative, float(alpha))
 
@@ -340,7 +340,7 @@ class ExactLaw(CountLaw):
         alternative: str = "two-sided",
         mid_p: bool = False,
     ) -> ExactTest:
-        """Test the log of a trial under this law.
+        """Test the log of a trial under this distribution.
 
         Parameters
         ----------
@@ -358,7 +358,7 @@ class ExactLaw(CountLaw):
         InvalidForLog
             Where the log is not one that this law can describe.
         ParameterError
-            If what is given is no log, or an option is out of range.
+            If what is given is not a log, or an option is out of range.
         """
         return exact_result(self, log, statistic, alternative, mid_p)
 
@@ -370,13 +370,13 @@ _LOCK = threading.Lock()
 
 
 def exact(design: Rule, horizon: int) -> ExactLaw:
-    """Law of the final counts of a two-arm trial with rewards 0 and 1, by recursion over all states.
+    """Distribution of the final counts of a two-arm trial with 0/1 rewards, by recursion over all states.
 
     Parameters
     ----------
     design : Thompson, EpsilonGreedy, UCB, Uniform, Mixture of one of these, PlayTheWinner, or callable
-        The rule. A function ``probability(n1, s1, n0, s0, t)`` gives the probability of arm 1 in round t
-        (from 1) after these counts, for int arrays of one shape: with ``np.where`` instead of ``if``.
+        The rule. A function ``probability(n1, s1, n0, s0, t)`` returns the probability of arm 1 in round t
+        (from 1) after these counts, for integer arrays of one shape, so use ``np.where`` instead of ``if``.
     horizon : int
         Rounds T, fixed in advance; at most 1,000.
 
@@ -393,21 +393,21 @@ def exact(design: Rule, horizon: int) -> ExactLaw:
 
     Notes
     -----
-    Rewards are independent, with one probability of success an arm that does not move in time. **Drift
-    breaks every number that follows**, even drift that both arms share; so does a design other than the one
-    given, or a trial that ended when its data said so.
+    Rewards are independent, with a constant probability of success for each arm. **Drift invalidates all
+    these numbers**, even if both arms share it; so does a design other than the one given, or a trial whose
+    length depended on its data.
 
-    Thompson with a Beta prior draws its arm from the frequencies of `draws` posterior draws. Its probability
-    given the counts is then the posterior probability itself; a floor and a batch act on the frequency, and
-    the mean over it is taken exactly. Ties are broken as the design breaks them: UCB and the greedy arm
-    towards the first arm, arm 0.
+    Thompson with a Beta prior chooses its arm from the frequencies of `draws` posterior draws. Its
+    probability given the counts is then the posterior probability itself; floors and batches act on the
+    frequency, whose mean is computed exactly. Ties are broken as the design breaks them: UCB and the greedy
+    arm towards the first arm, arm 0.
 
     T rounds take T^4 / 24 steps, and memory for two layers of T^3 / 6 numbers: at T = 1,000, 2.7 GB. In
-    batches of m rounds a step costs about m^2 as much.
+    batches of m rounds, a step takes about m^2 times as long.
 
-    The law of a design is worked out once per design, parameters and horizon, and kept for the next call, up
-    to 134 MB of laws. That of a function is not kept, as what it reads may change: keep the `ExactLaw` and
-    call its methods.
+    The distribution for a design is computed once per design, parameters and horizon, and cached, up to 134
+    MB in total. That of a function is not cached, because data used by the function may change: keep the
+    `ExactLaw` and call its methods.
 
     References
     ----------
@@ -437,7 +437,7 @@ def exact(design: Rule, horizon: int) -> ExactLaw:
 
 
 def _key(design: Any, horizon: int) -> tuple[Design, int] | None:
-    """Under what a law is kept; None where its rule can change, or has no hash."""
+    """Cache key of a distribution; None if its rule can change or is not hashable."""
     if not isinstance(design, Design):
         return None
     try:
@@ -448,7 +448,7 @@ def _key(design: Any, horizon: int) -> tuple[Design, int] | None:
 
 
 def _kept(design: Any, horizon: int) -> ExactLaw | None:
-    """The law of a design that was worked out before."""
+    """The cached distribution of a design."""
     key = _key(design, horizon)
     with _LOCK:
         if key is None or key not in _KEPT:
@@ -458,7 +458,7 @@ def _kept(design: Any, horizon: int) -> ExactLaw | None:
 
 
 def _keep(law: ExactLaw) -> ExactLaw:
-    """Keep a law, and let go of those that were not asked for in the longest time."""
+    """Cache a distribution, and discard the least recently used ones."""
     key = _key(law.rule, law.horizon)
     if key is None or law.weights.size > _MOST_KEPT:
         return law

@@ -1,4 +1,4 @@
-"""Exact tests of a log, and what they found."""
+"""Exact tests of a log, and their results."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 LONGEST = 1000
 _METHOD = "exact_test"
 _SIDES = {
-    "two-sided": "outcomes with a statistic as large in absolute value count",
+    "two-sided": "outcomes whose statistic is at least as large in absolute value count",
     "central": "twice the smaller one-sided p-value",
     "greater": "outcomes at least as much in favour of {one} count",
     "less": "outcomes at least as much in favour of {zero} count",
@@ -47,7 +47,7 @@ _SIDES = {
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _OfCounts:
-    """What exact results share: the rule, the arms and their counts, arm 1 first, and how they are shown."""
+    """Common part of exact results: the rule, the arms and their counts, arm 1 first, and how they print."""
 
     design: str
     arms: tuple[Any, Any]
@@ -55,7 +55,7 @@ class _OfCounts:
     successes: tuple[int, int]
 
     def _tables(self, title: str, blocks: list[tuple[list[str], list[list[str]]]]) -> ResultSummary:
-        """A summary of the counts and of further blocks of a head and rows, all as wide."""
+        """A summary of the counts and of further blocks with a head and rows, all of equal width."""
         # statsmodels takes a while to load
         from adaptinf.inference.results.summary import ResultSummary
         from adaptinf.inference.results.tables import cell_widths, format_number, text_table, total_width
@@ -78,11 +78,11 @@ class _OfCounts:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What has to be known to read the result."""
+        """What is needed to interpret the result."""
         raise NotImplementedError
 
     def summary(self) -> ResultSummary:
-        """Counts, what was found and its assumptions as tables."""
+        """Counts, results and assumptions as tables."""
         raise NotImplementedError
 
     def __str__(self) -> str:
@@ -115,7 +115,7 @@ class ExactTest(_OfCounts):
     unconditional_pvalue : float
         For the same alternative, at the theta that is worst for the statistic.
     naive_pvalue : float
-        With the statistic taken for standard normal, two-sided; NaN where it is not one that could be.
+        With the statistic taken for standard normal, two-sided; NaN if it is not one that could be.
     mid_p : bool
         Whether `pvalue` itself is the mid-p-value, without the guarantee.
     cautions : tuple of str
@@ -123,8 +123,8 @@ class ExactTest(_OfCounts):
 
     Notes
     -----
-    Exact where success rates do not drift, the number of rounds was fixed in advance, and the arms were drawn
-    by the very design named.
+    Exact if success rates do not drift, the number of rounds was fixed in advance, and the arms were assigned
+    by exactly the design named.
 
     Examples
     --------
@@ -153,22 +153,23 @@ class ExactTest(_OfCounts):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What speaks against the p-values, what they mean, and what they assume."""
+        """Evidence against the p-values, their interpretation, and their assumptions."""
         one, zero = self.arms
         side = _SIDES[self.alternative].format(one=one, zero=zero)
-        ties = "ties count by half" if self.mid_p else "ties count in full"
+        ties = "ties count half" if self.mid_p else "ties count in full"
         guarantee = (
-            ", so that the size may exceed alpha (take mid_p=False for a test that keeps it)"
+            ", so the size may exceed alpha (mid_p=False gives a test whose size does not)"
             if self.mid_p
-            else ": its size is at most alpha whatever the success rates are"
+            else ": its size is at most alpha for all success rates"
         )
         return (
             *(CAUTION(caution=one) for one in self.cautions),
-            f"Given {sum(self.successes)} successes in all, by the {self.statistic_name} statistic: {side}; "
-            f"{ties}{guarantee}.",
-            "Assumes success rates that do not drift over the trial, not even together: drift breaks every "
-            "exact p-value here, and a randomisation test is the way out.",
-            f"Assumes that {self.design} drew every arm, and a number of rounds fixed in advance.",
+            f"Given {sum(self.successes)} successes in total, by the {self.statistic_name} statistic: "
+            f"{side}; {ties}{guarantee}.",
+            "Assumes that success rates do not drift during the trial, not even together: drift invalidates "
+            "every exact p-value here; use a randomisation test instead.",
+            f"Assumes that {self.design} assigned every arm, and that the number of rounds was fixed in "
+            "advance.",
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -194,11 +195,11 @@ class ExactTest(_OfCounts):
 
     def _rows(self) -> list[tuple[str, float]]:
         head = "mid-p" if self.mid_p else "exact"
-        rows = [(f"{head}, given all successes", self.pvalue)]
+        rows = [(f"{head}, given the total number of successes", self.pvalue)]
         if not self.mid_p:
-            rows.append(("mid-p, given all successes", self.mid_pvalue))
-        rows.append(("exact, at the worst success rate", self.unconditional_pvalue))
-        return [*rows, ("normal, as if not adaptive (two-sided)", self.naive_pvalue)]
+            rows.append(("mid-p, given the total number of successes", self.mid_pvalue))
+        rows.append(("exact, maximised over the common success rate", self.unconditional_pvalue))
+        return [*rows, ("normal approximation that ignores adaptivity (two-sided)", self.naive_pvalue)]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -216,7 +217,7 @@ class ExactInterval(_OfCounts):
     limits : dict of (float, float) by scale
         Lower and upper limits.
     estimates : dict of float by scale
-        From the sample proportions, not corrected for adaptive collection; NaN where there is none.
+        From the sample proportions, not corrected for adaptive collection; NaN if there is none.
     pvalue : float
         Of equal arms, by the test that the intervals invert.
     alternative : str
@@ -245,23 +246,25 @@ class ExactInterval(_OfCounts):
 
     @property
     def validity(self) -> str:
-        """What the level is worth: it holds at this number of rounds, fixed in advance."""
+        """The condition on the level: it holds for this number of rounds, fixed in advance."""
         return "exact"
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What speaks against the intervals, what they are, and what they assume."""
+        """Evidence against the intervals, their interpretation, and their assumptions."""
         one, zero = self.arms
         lines = [
             *(CAUTION(caution=one) for one in self.cautions),
-            f"Exact at {self.pulls[0] + self.pulls[1]} rounds: the effects of {one} against {zero} that the "
-            "exact unconditional test does not reject.",
-            "Assumes success rates that do not drift over the trial, not even together.",
-            f"Assumes that {self.design} drew every arm, and a number of rounds fixed in advance; it is not "
-            "valid at rounds that the data chose.",
+            f"Exact at {self.pulls[0] + self.pulls[1]} rounds: the interval contains the effects of {one} "
+            f"against {zero} that the exact unconditional test does not reject.",
+            "Assumes that success rates do not drift during the trial, not even together.",
+            f"Assumes that {self.design} assigned every arm, and that the number of rounds was fixed in "
+            "advance; the interval is invalid if the data determined the number of rounds.",
         ]
         if 0 in self.pulls:
-            lines.append(f"{self.arms[self.pulls.index(0)]} was never pulled: only the design speaks for it.")
+            lines.append(
+                f"{self.arms[self.pulls.index(0)]} was never pulled: the interval reflects only the design."
+            )
         return tuple(lines)
 
     def to_frame(self) -> pd.DataFrame:
@@ -292,16 +295,16 @@ class ExactInterval(_OfCounts):
 
 
 def rule_of(log: AdaptiveLog, design: Rule | None, *, method: str = _METHOD, longest: int = LONGEST) -> Any:
-    """The rule under which a log is to be tested."""
+    """The rule under which a log is tested."""
     reasons = _unfit(log)
     if log.n_rounds > longest:
         reasons.append(f"it has {log.n_rounds:,} rounds, more than {longest:,}")
     if design is None and log.design is None:
-        reasons.append("it does not name its design (give design=)")
+        reasons.append("it does not name its design (pass design=)")
     elif design is None and log.design is not None:
         design = rebuilt(log.design)
         if design is None:
-            reasons.append(f"{log.design.name} cannot be made from the log's record (give design=)")
+            reasons.append(f"{log.design.name} cannot be reconstructed from the log's record (pass design=)")
     if design is not None and log.n_rounds <= LONGEST:
         try:
             allocation(design, log.n_rounds)
@@ -313,7 +316,7 @@ def rule_of(log: AdaptiveLog, design: Rule | None, *, method: str = _METHOD, lon
 
 
 def option_problems(log: Any, statistic: Any, alternative: Any, mid_p: Any) -> list[str]:
-    """What is wrong with the arguments of a test."""
+    """Problems with the arguments of a test."""
     return statistic_problems(statistic) + problems_of(
         alternative=(alternative, OneOf(*ALTERNATIVES)),
         mid_p=(mid_p, BOOLEAN),
@@ -329,7 +332,7 @@ def exact_result(
     mid_p: Any = False,
     subject: str = "ExactLaw.test",
 ) -> ExactTest:
-    """Test a log under a law; see `ExactLaw.test`, and `exact_test`, which is another subject of errors."""
+    """Test a log under a distribution; errors of `ExactLaw.test` and `exact_test` differ in `subject`."""
     refuse(subject, option_problems(log, statistic, alternative, mid_p))
     ordering = read_statistic(subject, statistic)
     counts = counts_of(law, log, _METHOD)
@@ -356,10 +359,10 @@ def exact_result(
 
 
 def counts_of(law: CountLaw, log: AdaptiveLog, method: str) -> tuple[int, int, int, int]:
-    """Pulls and successes of arm 1 and arm 0 of a log that the law describes; others are refused."""
+    """Pulls and successes of arm 1 and arm 0 of a log to which the distribution applies; refuse others."""
     reasons = _unfit(log)
     if log.n_rounds != law.horizon:
-        reasons.append(f"it has {log.n_rounds} rounds, the law {law.horizon}")
+        reasons.append(f"it has {log.n_rounds} rounds, but the law has {law.horizon}")
     if not reasons:
         reasons = _impossible(law, log)
     if reasons:
@@ -372,7 +375,7 @@ def counts_of(law: CountLaw, log: AdaptiveLog, method: str) -> tuple[int, int, i
 
 
 def _unfit(log: AdaptiveLog) -> list[str]:
-    """Why the outcome of a log is not the counts of two arms."""
+    """Reasons why the outcome of a log is not given by the counts of two arms."""
     reasons = []
     if log.n_arms != 2:
         reasons.append(f"it has {log.n_arms} arms, not 2")
@@ -380,12 +383,12 @@ def _unfit(log: AdaptiveLog) -> list[str]:
     if not is_binary(log.arrays.reward):
         reasons.append("its rewards are not all 0 or 1")
     if log.context:
-        reasons.append(f"it has contexts ({', '.join(log.context)}), on which success may depend")
+        reasons.append(f"it has contexts ({', '.join(log.context)}), and success may depend on them")
     return reasons
 
 
 def _impossible(law: CountLaw, log: AdaptiveLog) -> list[str]:
-    """Why a log cannot have been gathered by a rule."""
+    """Reasons why a log cannot have been collected under a rule."""
     action, reward = log.arrays.action, log.arrays.reward
     plan = allocation(law.rule, law.horizon)
     chance = path_probabilities(plan, action, reward)
@@ -396,14 +399,14 @@ def _impossible(law: CountLaw, log: AdaptiveLog) -> list[str]:
         return [f"{law.name} could not have chosen {arm!r} in row {row} (rows are counted from 0)"]
     if plan.tables.draws or len(plan.edges) <= law.horizon:
         return []
-    return [f"{text}: it was gathered by another design" for text in contradiction(log, chosen, law.name)]
+    return [f"{text}: it was collected under another design" for text in contradiction(log, chosen, law.name)]
 
 
 def _alternatives(log: AdaptiveLog) -> tuple[str, ...]:
     ways = ["randomization_test, which re-runs any design"]
     if log.n_arms >= 2 and log.arrays.propensity is not None:
         ways.append("ArmMeans with inverse weights")
-    return (*ways, f"exact tests follow {FOLLOWED}")
+    return (*ways, f"exact tests are available for {FOLLOWED}")
 
 
 def _value(statistic: float) -> str:

@@ -61,12 +61,12 @@ def exact_test(
     InvalidForLog
         With the reason, and what is possible instead.
     ParameterError
-        If what is given is no log, or an option is out of range.
+        If what is given is not a log, or an option is out of range.
 
     Notes
     -----
-    Assumes success rates that do not drift, a number of rounds fixed in advance, and that the log was
-    gathered by the very design given.
+    Assumes that success rates do not drift, that the number of rounds was fixed in advance, and that the log
+    was collected by exactly the design given.
 
     Examples
     --------
@@ -113,23 +113,23 @@ def exact_interval(
     InvalidForLog
         With the reason, and what is possible instead.
     ParameterError
-        If what is given is no log, or an option is out of range.
+        If what is given is not a log, or an option is out of range.
 
     Notes
     -----
-    For every effect the exact unconditional test is made: final counts are ordered by the distance of their
+    The exact unconditional test is applied to every effect: final counts are ordered by the distance of their
     rates, (s + 1/2) / (n + 1), from the effect in standard errors, and the p-value is the probability of
-    counts as far off at the nuisance rate that is worst. At equal arms the three scales are one test. The
-    p-value at every nuisance rate is read off an expansion in Chebyshev polynomials; p-values are right to
-    about 1e-6.
+    counts at least as far off at the least favourable nuisance rate. For equal arms, the three scales give
+    the same test. The p-value at every nuisance rate is computed from an expansion in Chebyshev polynomials;
+    p-values are accurate to about 1e-6.
 
-    An interval spans the effects that are not rejected. They need not be without gaps: from the end of the
-    scale inwards, an interval of effects is passed over only where the outcomes that are as far off at any of
-    them have no more than alpha at either end, and is halved otherwise, down to 1/1024 of a standard error.
+    An interval spans the effects that are not rejected. These effects may have gaps. From the end of the
+    scale inwards, an interval of effects is skipped only if the outcomes as far off at any of them have
+    probability at most alpha at either end; otherwise it is halved, down to 1/1024 of a standard error.
 
-    Success rates must not drift, the number of rounds is fixed in advance, and the design given must have
-    drawn every arm. At 100 rounds an interval takes up to about a second once the law is there, which is
-    kept; at 300 about half a minute.
+    Success rates must not drift, the number of rounds must be fixed in advance, and every arm must have been
+    assigned by exactly the design given. At 100 rounds, an interval takes up to about a second once the
+    distribution has been computed and cached; at 300, about half a minute.
 
     References
     ----------

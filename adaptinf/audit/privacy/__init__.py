@@ -1,1 +1,1 @@
-"""Lower bounds of epsilon from what designs, mechanisms and counters give out."""
+"""Lower bounds on epsilon from the outputs of designs, mechanisms and counters."""

@@ -1,10 +1,11 @@
-"""Runs of mechanisms and counters on two neighbouring inputs, and the exact ratio of what they release.
+"""Runs of mechanisms and counters on two neighbouring inputs, and the exact likelihood ratio of releases.
 
-Runs are arrays: one call of a mechanism's own `release` draws thousands of them. Where a mechanism fits its
-noise to the size of the array that it is given, or stops early, its release backend is called once a run.
+Runs are arrays: one call of a mechanism's own `release` draws thousands of them. If a mechanism adapts its
+noise to the size of its input, or stops early, its release backend is called once per run.
 
-The noisy sums determine the noisy node sums: the value at n less the value at the count where n's fresh node
-begins. The nodes have independent noise, and only those that hold the changed item tell the streams apart.
+The noisy sums determine the noisy node sums: the value at n minus the value at the count where n's new node
+begins. The nodes have independent noise, and only those that contain the changed item distinguish the
+streams.
 """
 
 from __future__ import annotations
@@ -61,14 +62,16 @@ def _sparse_inputs(mechanism: SparseVector) -> Pair:
 
 
 def pair_problems(mechanism: Mechanism, first: FloatArray, second: FloatArray) -> list[str]:
-    """Say what is wrong with two inputs that a mechanism's guarantee is to hold for."""
+    """List problems with two inputs to which a mechanism's guarantee should apply."""
     if first.ndim != 1 or first.shape != second.shape or first.size == 0:
-        return [f"neighbours must be two sequences of one length, got shapes {first.shape}, {second.shape}"]
+        return [
+            f"neighbours must be two sequences of the same length, got shapes {first.shape}, {second.shape}"
+        ]
     if not np.isfinite([first, second]).all():
         return ["neighbours must be finite"]
     whole = isinstance(mechanism, (DiscreteLaplace, TruncatedLaplace))
     if whole and np.any(np.concatenate([first, second]) % 1.0):
-        return [f"neighbours must be whole numbers, which {type(mechanism).__name__} is for"]
+        return [f"neighbours must be whole numbers, as {type(mechanism).__name__} requires"]
     moved: float
     change = np.abs(second - first)
     if isinstance(mechanism, Gaussian):
@@ -87,7 +90,7 @@ def pair_problems(mechanism: Mechanism, first: FloatArray, second: FloatArray) -
 def sample(
     mechanism: Any, values: FloatArray, runs: int, rng: np.random.Generator | None, backend: str
 ) -> FloatArray:
-    """What so many independent releases of the same statistics give; values (d,); returns (runs, d)."""
+    """Several independent releases of the same statistics; values (d,); returns (runs, d)."""
     return np.asarray(mechanism.release(np.tile(values, (runs, 1)), rng, backend), dtype=np.float64)
 
 
@@ -178,10 +181,10 @@ class MechanismSource:
         return log_ratio(self.mechanism, released, *self.pair)
 
     def event(self, found: Found, learned: LearnedScore | None) -> str:
-        """The event in words."""
+        """Description of the event."""
         if learned is not None:
             return digits_event(found, learned, "the release")
-        subject = "number of statistics called below"
+        subject = "number of statistics below the threshold"
         what = subject if isinstance(self.mechanism, SparseVector) else "release"
         side = "least" if found.upper else "most"
         return f"the log-likelihood ratio of the {what} is at {side} {found.cut:.9g}"
@@ -219,7 +222,7 @@ def counter_nodes(counter: Counter, rounds: int) -> list[Node]:
 
 
 def node_noise(counter: Counter, rounds: int, runs: int, rng: np.random.Generator) -> NodeNoise:
-    """Noise of every node that so many releases reveal, with items from all over the range."""
+    """Noise of every node revealed by this number of releases, with items from the whole range."""
     d = counter.dimension
     wide = counter._abreast(runs, rng)
     total, noise = np.zeros(d), np.zeros((runs, rounds + 1, d))
@@ -245,7 +248,7 @@ def node_noise(counter: Counter, rounds: int, runs: int, rng: np.random.Generato
 
 
 def worst_streams(counter: Counter, rounds: int | None = None) -> tuple[FloatArray, FloatArray]:
-    """Two streams that differ in one item as much as they may, at the item that reveals most."""
+    """Two streams that differ as much as possible in one item, the one that reveals most."""
     # Returns shape first, second (items, dimension).
     if counter.mechanism == "binary":
         # the first item alone lies in a node of every level
@@ -266,7 +269,7 @@ def worst_streams(counter: Counter, rounds: int | None = None) -> tuple[FloatArr
 
 
 def _largest_change(counter: Counter) -> FloatArray:
-    """What an item moves by: in as few coordinates as possible in L1, in all of them alike in L2."""
+    """How an item changes: in as few coordinates as possible in L1, equally in all of them in L2."""
     width, d = counter.high - counter.low, counter.dimension
     if counter.noise == "gaussian":
         return np.full(d, min(width, counter.sensitivity / np.sqrt(d)))
@@ -275,7 +278,7 @@ def _largest_change(counter: Counter) -> FloatArray:
 
 
 def stream_problems(counter: Counter, first: FloatArray, second: FloatArray) -> list[str]:
-    """Say what is wrong with two streams that a counter's guarantee is to hold for."""
+    """List problems with two streams to which a counter's guarantee should apply."""
     shape = f"(items, {counter.dimension})" + (" or (items,)" if counter.dimension == 1 else "")
     if (
         first.shape != second.shape
@@ -333,7 +336,7 @@ class CounterSource:
         )
 
     def _limit(self) -> str:
-        """What streams show at most, in words, where it is less than all of epsilon."""
+        """Description of the most that streams can reveal, if it is less than epsilon."""
         if self.counter.noise != "laplace":
             return ""
         shift = float(np.abs(self.pair[1] - self.pair[0]).sum())
@@ -341,7 +344,7 @@ class CounterSource:
         if loss >= self.counter.epsilon * (1.0 - 1e-6):
             return ""
         return (
-            f" and shows at most {loss / self.counter.epsilon:.2g} of epsilon: "
+            f" and reveals at most {loss / self.counter.epsilon:.2g} of epsilon: "
             "neighbouring_inputs(target, rounds=) gives longer streams"
         )
 
@@ -389,7 +392,7 @@ class CounterSource:
         return sums
 
     def event(self, found: Found, learned: LearnedScore | None) -> str:
-        """The event in words."""
+        """Description of the event."""
         nodes = self._telling()
         if learned is not None:
             return digits_event(found, learned, _sums_at({node.end for node in nodes}))
@@ -401,7 +404,7 @@ class CounterSource:
 
 
 def _nodes_of_item(item: int, rounds: int, scale: float) -> list[Node]:
-    """Nodes of the binary mechanism that hold an item, counted from 0, in the order of their ends."""
+    """Nodes of the binary mechanism that contain an item, counted from 0, in the order of their ends."""
     nodes = []
     for level in range(rounds.bit_length()):
         start = item >> level << level
@@ -412,5 +415,5 @@ def _nodes_of_item(item: int, rounds: int, scale: float) -> list[Node]:
 
 
 def _sums_at(counts: set[int]) -> str:
-    """The noisy sums in words."""
+    """Description of the noisy sums."""
     return f"the noisy sum{'s' if len(counts) > 1 else ''} at {', '.join(map(str, sorted(counts)))}"

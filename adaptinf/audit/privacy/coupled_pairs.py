@@ -1,8 +1,8 @@
-"""Neighbouring trials of a design on its terms: which pairs, what they cost, and whether they agree.
+"""Neighbouring trials of a design under its terms: which pairs, their cost, and whether they agree.
 
-A shift is the difference of the exact sums that two runs hold at a node. It is found from the two releases of
-the node, all earlier ones being equal, and must then be the same for other noise of the node: a function of
-data and of what was released before, and never of the noise itself.
+A shift is the difference between the exact sums of two runs at a node. It is computed from the two releases
+of the node, given that all earlier ones are equal, and must then be the same for other noise of the node: it
+is a function of the data and of earlier releases, and never of the noise itself.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ if TYPE_CHECKING:
 
 _ROUNDING = 1e-12
 CAVEAT = (
-    "Equal outputs show an alignment for these pairs, coins and noise, and no more. The noise is given, so "
-    "that a design passes with its real noise removed: only where law, scale as drawn, independence, support "
-    "and lattice of the noise are tested too is it evidence."
+    "Equal outputs demonstrate an alignment for these pairs, coins and noise only. The noise is supplied, "
+    "so a design whose real noise was removed would still pass: this is evidence of privacy only if the "
+    "distribution, drawn scale, independence, support and lattice of the noise are tested too."
 )
 
 
@@ -86,7 +86,7 @@ class CoupledPair:
     files : bool
         Whether the trials were run in files too, and not as sessions alone.
     disagreement : str
-        The first output that differs, or why noise cannot be shifted, in words; empty where all agree.
+        The first output that differs, or why noise cannot be shifted, in words; empty if all agree.
 
     Examples
     --------
@@ -113,18 +113,18 @@ class CoupledPair:
 
     @property
     def refuted(self) -> bool:
-        """Whether an output differs, or the cost exceeds the promise."""
+        """Whether an output differs, or the cost exceeds the guarantee."""
         return not self.agrees or self.dear
 
     @property
     def dear(self) -> bool:
-        """Whether the cost exceeds the promise."""
+        """Whether the cost exceeds the guarantee."""
         return self.cost > self.promised.epsilon * (1.0 + _ROUNDING)
 
 
 @dataclass(frozen=True, slots=True)
 class Coupled:
-    """Neighbouring runs with equal coins, the noise of one shifted until its releases are the other's.
+    """Neighbouring runs with equal coins; the noise of one is shifted until its releases equal the other's.
 
     Attributes
     ----------
@@ -146,7 +146,7 @@ class Coupled:
 
     @property
     def refuted(self) -> bool:
-        """Whether an output of some pair differs, or a cost exceeds its promise."""
+        """Whether an output of some pair differs, or a cost exceeds its guarantee."""
         return any(pair.refuted for pair in self.pairs)
 
     @property
@@ -156,12 +156,12 @@ class Coupled:
 
     @property
     def share(self) -> float:
-        """The largest cost as a share of what is promised for its pair."""
+        """The largest cost as a share of the guarantee for its pair."""
         return max(_share(pair) for pair in self.pairs)
 
     @property
     def disagreement(self) -> str:
-        """The first output that differs, in words; empty where all agree."""
+        """Description of the first output that differs; empty if all agree."""
         return next((f"{pair.differs}: {pair.disagreement}" for pair in self.pairs if not pair.agrees), "")
 
     def to_frame(self) -> pd.DataFrame:
@@ -195,7 +195,7 @@ class Coupled:
         return pd.DataFrame(rows)
 
     def summary(self) -> ResultSummary:
-        """Kinds of pairs with their largest cost beside the promise: text, Markdown, LaTeX, HTML or CSV."""
+        """Kinds of pairs with their largest cost and the guarantee: text, Markdown, LaTeX, HTML or CSV."""
         from adaptinf.inference.results.summary import ResultSummary
         from adaptinf.inference.results.tables import format_number, plain_table
 
@@ -222,7 +222,9 @@ class Coupled:
         notes = [f"Run: {self.target}.", *self._findings()]
         filed = sum(pair.files for pair in self.pairs)
         if filed:
-            notes.append(f"{filed} pairs were run as trials in files too, the others as sessions.")
+            notes.append(
+                f"{filed} pairs were also run as trials stored in files, and the others as sessions."
+            )
         notes.append(CAVEAT)
         return ResultSummary("Coupled Neighbouring Trials", tables, notes)
 
@@ -231,7 +233,7 @@ class Coupled:
         if dear := [pair for pair in self.pairs if pair.dear]:
             worst = max(dear, key=_share)
             found.append(
-                f"Cost above the promise: {worst.cost:.6g} of {worst.promised.epsilon:.6g}, where "
+                f"Cost above the guarantee: {worst.cost:.6g} of {worst.promised.epsilon:.6g}, where "
                 f"{worst.differs}."
             )
         return found
@@ -244,7 +246,7 @@ class Coupled:
 
 
 def _share(pair: CoupledPair) -> float:
-    """Cost over promise; infinite where something is paid of nothing."""
+    """Cost divided by guarantee; infinite if there is a cost and no budget."""
     if pair.promised.epsilon > 0.0:
         return pair.cost / pair.promised.epsilon
     return math.inf if pair.cost > 0.0 else 0.0
@@ -255,10 +257,10 @@ _SHOWN, _BEFORE = 120, 40
 
 
 def covered(shown: Shown, kind: str, step: int, propensities: bool) -> list[Output]:
-    """What the guarantee that neighbours of a kind are held against covers, in order."""
-    # Answers about the participant who differs are told to nobody else. Where contexts differ that holds for
-    # the participant's arm, and for what a trial tells of an arm's probability by round; where outcomes come
-    # at other times, so does what a status tells of them.
+    """Guarantees that apply to neighbours of a kind, in order."""
+    # Answers about the participant who differs are told to no one else. If contexts differ that holds for the
+    # participant's arm, and for what a trial tells of an arm's probability by round; where outcomes come at
+    # other times, so does what a status tells of them.
     record = kind == "context"
     counted = kind in ("value", "context")
     return [
@@ -271,7 +273,7 @@ def covered(shown: Shown, kind: str, step: int, propensities: bool) -> list[Outp
 
 
 def first_difference(one: list[Output], other: list[Output]) -> tuple[Output, str] | None:
-    """The first output in which two runs differ, and in words how."""
+    """The first output in which two runs differ, with a description."""
     for mine, theirs in zip_longest(one, other, fillvalue=_NOTHING):
         if mine.words != theirs.words:
             told = f"{mine.words} in one of the runs, {theirs.words} in the other"
@@ -282,7 +284,7 @@ def first_difference(one: list[Output], other: list[Output]) -> tuple[Output, st
 
 
 def _apart(one: str, other: str) -> tuple[str, str]:
-    """Two texts from shortly before the place where they part."""
+    """Two texts from shortly before the position at which they diverge."""
     shorter = min(len(one), len(other))
     place = next((at for at, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), shorter)
     begin = max(place - _BEFORE, 0) if max(len(one), len(other)) > _SHOWN else 0
@@ -300,7 +302,7 @@ Run = Callable[[Mapping[str, int], frozenset[str], str], Released]
 
 @dataclass(frozen=True)
 class Alignment:
-    """Shifts by node, their cost in scales as they were drawn, and why they do not do, from which round."""
+    """Shifts by node, their cost in drawn scales, and why and from which round they are insufficient."""
 
     shifts: dict[str, int]
     cost: Fraction
@@ -333,14 +335,14 @@ def _first_difference(one: list[Release], other: list[Release]) -> int | None:
 
 
 def _shift(one: Released, other: Released, place: int, shifts: dict[str, int], second: Run) -> str:
-    """Shift the node of a release; or say why that cannot make it equal."""
+    """Shift the node of a release; or explain why that cannot make it equal."""
     mine, theirs = one.releases[place], other.releases[place]
     told = f"release {place + 1}, {mine.name} of {mine.group!r} in round {mine.round},"
     if repr(mine._replace(value=0.0)) != repr(theirs._replace(value=0.0)):
         return f"{told} is {theirs.name} of {theirs.group!r} in round {theirs.round}, scale {theirs.scale!r}"
     node = node_of(one, place)
     if node is None or node_of(other, place) != node:
-        return f"{told} has no noise of its own to be shifted"
+        return f"{told} has no noise of its own to shift"
     if one.nodes[node] != other.nodes[node]:
         return f"{told} has noise of scale {other.nodes[node]!r} in place of {one.nodes[node]!r}"
     probe = round(other.nodes[node]) + 1
@@ -348,10 +350,10 @@ def _shift(one: Released, other: Released, place: int, shifts: dict[str, int], s
     unit = (probed.releases[place].value - theirs.value) / probe
     shift = round((mine.value - theirs.value) / unit) if unit else 0
     if node in shifts or shift == 0:
-        return f"{told} cannot be made equal by a shift of its noise in whole units"
+        return f"shifting its noise by whole units cannot make {told} equal"
     if abs(abs(unit) * other.nodes[node] / mine.scale - 1.0) > _NEAR:
         scale = abs(unit) * other.nodes[node]
-        return f"{told} says that its noise has scale {mine.scale:.9g}, and it was drawn with {scale:.9g}"
+        return f"{told} reports noise of scale {mine.scale:.9g}, but it was drawn with scale {scale:.9g}"
     if len(shifts) == MOST:
         return f"more than {MOST} releases differ"
     shifts[node] = shift
@@ -367,7 +369,7 @@ def node_of(run: Released, place: int) -> str | None:
 
 
 def _follows_noise(shifts: Mapping[str, int], first: Run, second: Run) -> str:
-    """Say where a shift would be another one at other noise of its node; nothing else differs up to there."""
+    """Detect shifts that depend on the noise of their node; nothing else differs up to that point."""
     for node in shifts:
         stretched = frozenset([node])
         one, other = first({}, stretched, node), second(shifts, stretched, node)
@@ -376,7 +378,7 @@ def _follows_noise(shifts: Mapping[str, int], first: Run, second: Run) -> str:
             release = one.releases[place]
             return (
                 f"the shift of {node} depends on its noise: {release.name} of {release.group!r} in round "
-                f"{release.round} agrees for one draw and not for another"
+                f"{release.round} agrees for one draw but not for another"
             )
     return ""
 
@@ -390,7 +392,7 @@ _MOVES = (ENDS, OUTSIDE, INSIDE, OUTSIDE)
 
 @dataclass(frozen=True)
 class _Coins:
-    """The terms of a pair, and where its coins and its noise come from."""
+    """The terms of a pair, and the sources of its coins and noise."""
 
     terms: Terms
     seed: bytes
@@ -399,7 +401,7 @@ class _Coins:
 
 @dataclass(frozen=True)
 class PairAudit:
-    """A design in its terms, with what it promises for outcomes and for whole records."""
+    """A design under its terms, with its guarantees for outcomes and for whole records."""
 
     design: Design
     terms: Terms
@@ -409,7 +411,7 @@ class PairAudit:
 
     @classmethod
     def of(cls, design: Design, terms: Terms) -> PairAudit:
-        """Refused where there is nothing to couple."""
+        """Refused if there is nothing to couple."""
         participants = Participants(*terms.declared, design.domain)
         if design.nodes is not None:  # of others it is said below why they cannot be coupled
             refuse(SUBJECT, design._environment_problems(participants, terms.horizon))
@@ -432,18 +434,18 @@ class PairAudit:
         return f"{self.design!r}, {len(terms.arms)} arms, {terms.rounds:,}{came} participants{window}"
 
     def fitting(self, kinds: Sequence[str]) -> tuple[str, ...]:
-        """Those of the kinds that apply."""
+        """The kinds that apply."""
         return tuple(kind for kind in dict.fromkeys(kinds) if not self.unfit(kind))
 
     def unfit(self, kind: str) -> str:
-        """Why a kind does not apply; empty where it does."""
+        """Why a kind does not apply; empty if it does."""
         terms, name = self.terms, type(self.design).__name__
         if kind == "context" and (self.whole.unit != "record" or len(terms.features or ()) < 2):
-            return f"context does not apply to {name}: its guarantee is for rewards, contexts being public"
+            return f"context does not apply to {name}: its guarantee covers rewards, and contexts are public"
         if kind == "early" and terms.punctual == 0:
-            return f"early does not apply to {name} with window {terms.window}: outcomes come at once"
+            return f"early does not apply to {name} with window {terms.window}: outcomes arrive immediately"
         if kind in ("late", "erased") and terms.window is None:
-            return f"{kind} does not apply to {name}: it waits for each outcome, and has no live trial"
+            return f"{kind} does not apply to {name}: it waits for each outcome and has no live trial"
         if kind == "never" and self.design.lost is None:
             return f"never does not apply to {name}, which needs every outcome"
         return ""
@@ -456,7 +458,7 @@ class PairAudit:
         more: int = 0,
         step: int | None = None,
     ) -> list[CoupledPair]:
-        """One pair of each kind, against one base, in which a participant differs whom `step` can name."""
+        """One pair of each kind, against one base; the pairs differ in a participant identified by `step`."""
         # Of values and contexts so many more, as sessions alone.
         terms, moved = self.terms, _MOVES[number % len(_MOVES)]
         if moved == OUTSIDE:
@@ -481,7 +483,7 @@ class PairAudit:
     def _pair(
         self, coins: _Coins, base: History, other: NeighbouringHistory, one: Shown, filed: Shown | None
     ) -> CoupledPair:
-        """Align a neighbour with its base, and compare what both show."""
+        """Align a neighbour with its base, and compare the outputs of both."""
 
         def run(history: History) -> Run:
             return lambda *how: self._released(coins, history, *how)
@@ -535,27 +537,27 @@ class PairAudit:
 
 
 def _named(found: Alignment, problems: list[tuple[Output, str]]) -> str:
-    """What disagrees first: an arm before the release that cannot be made equal, that, or what is left."""
+    """The first disagreement: an arm before the release that cannot be equal, that release, or others."""
     if found.problem and not (problems and problems[0][0].part == ARM and problems[0][0].step < found.round):
         return found.problem
     return problems[0][1] if problems else ""
 
 
 def noise_problems(design: Design) -> list[str]:
-    """Why a design has no noise that could be shifted, and what can be done instead."""
+    """Why a design has no noise that could be shifted, and what can be used instead."""
     name = type(design).__name__
     if not _promises(design):
-        return [f"{name} promises no privacy, so that there is nothing to hold it to"]
+        return [f"{name} has no privacy guarantee to check"]
     if design.nodes is not None:
         return []
     return [
-        f"{name} has no whole-number noise that could be shifted ({design.inexact}): take "
-        "audit.epsilon_lower_bound(design), which bounds its epsilon from below, from many runs"
+        f"{name} has no whole-number noise that could be shifted ({design.inexact}): use "
+        "audit.epsilon_lower_bound(design), which computes a lower bound of its epsilon from many runs"
     ]
 
 
 def _promises(design: Design) -> bool:
-    """Whether a design promises privacy; one whose promise depends on its contexts does."""
+    """Whether a design has a privacy guarantee, including one that depends on its contexts."""
     try:
         return design.guarantee(max(design.needs.min_horizon, 2), max(design.needs.min_arms, 2)) is not None
     except ParameterError:

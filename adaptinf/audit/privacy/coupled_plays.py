@@ -1,4 +1,4 @@
-"""A history that happens to a session or to a trial in a file, and everything that it shows on the way."""
+"""A history applied to a session or to a trial in a file, and every output along the way."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# Of the noise that takes the place of a node's, so that a shift is tried at two places of its law.
+# Of the noise that takes the place of a node's, so a shift is tried at two places of its law.
 _STRETCH = 3
 
 
 @dataclass(eq=False)
 class GivenNoise:
-    """A whole number for each node, of about its scale, that follows from seed and name alone."""
+    """A whole number for each node, of about its scale, determined by the seed and the name."""
 
     # `shifts` are added to those of the named nodes; `stretched` are nodes whose noise is another one.
-    # `asked` has the nodes with their scales, in order; one that is asked for again has a name of its own
+    # `asked` has the nodes with their scales, in order; one that is requested again has a name of its own
     # there.
 
     seed: bytes
@@ -49,7 +49,7 @@ class GivenNoise:
         return drawn + self.shifts.get(name, 0)
 
     def _standard(self, name: str) -> float:
-        """A number of the Laplace law with scale 1, by inversion."""
+        """A Laplace number of scale 1, by inversion."""
         digest = hashlib.sha256(self.seed + name.encode()).digest()
         place = (int.from_bytes(digest[:8], "big") + 0.5) / 2.0**63 - 1.0
         return math.copysign(-math.log1p(-abs(place)), place)
@@ -74,7 +74,7 @@ _LOG_ALPHA = -3.0
 
 
 class Output(NamedTuple):
-    """Something that was shown: what in words, as text to the last bit, its part and whose it is."""
+    """An output: its description, its text to the last bit, its part and its participant."""
 
     words: str
     text: str
@@ -102,14 +102,14 @@ class Released(NamedTuple):
 
 @dataclass(frozen=True)
 class Shown:
-    """Everything that a run showed, in order."""
+    """All outputs of a run, in order."""
 
     outputs: list[Output]
     released: Released
 
 
 class Stage(Protocol):
-    """What a history can happen to."""
+    """A session or trial to which a history can be applied."""
 
     def assign(self, steps: Sequence[int], contexts: Sequence[Any]) -> list[Decision]:
         """Assign arms."""
@@ -130,11 +130,11 @@ class Stage(Protocol):
         """End the trial, whose horizon is used up."""
 
     def shown(self) -> list[Output]:
-        """What is shown beside answers and logs."""
+        """Outputs other than responses and logs."""
 
 
 class SessionStage:
-    """A session, with coins of each event's own as trials have them."""
+    """A session with separate coins for each event, as in trials."""
 
     def __init__(self, design: Design, terms: Terms, seed: bytes, noise: GivenNoise) -> None:
         from adaptinf.trial.trial_setup import Coins
@@ -172,7 +172,7 @@ class SessionStage:
         return logged(self._session, "drop", True, "keep")
 
     def finish(self) -> None:
-        """Let the last outcomes enter."""
+        """Let the last outcomes be used."""
         self._session.end_windows()
 
     def shown(self) -> list[Output]:
@@ -181,7 +181,7 @@ class SessionStage:
 
 
 class TrialStage:
-    """A trial in a file of its own."""
+    """A trial in its own file."""
 
     def __init__(self, design: Design, terms: Terms, seed: bytes, noise: GivenNoise, folder: Path) -> None:
         from adaptinf.trial.live_trial import Trial
@@ -217,10 +217,10 @@ class TrialStage:
 
     def finish(self) -> None:
         """End the trial."""
-        self._trial.finish("the horizon is used up")
+        self._trial.finish("the horizon has been reached")
 
     def shown(self) -> list[Output]:
-        """Its status, and the files of what is public, byte for byte."""
+        """Its status, and the files of the public part, byte for byte."""
         return [*self._status(), *self._files()]
 
     def _status(self) -> list[Output]:
@@ -242,16 +242,16 @@ class TrialStage:
 
         files, problem = _answered(written)
         if files is None:
-            return [Output("the files of what is public", problem, PUBLIC)]
+            return [Output("the files of the public part", problem, PUBLIC)]
         return [Output(f"the file {name}", repr(content), PUBLIC) for name, content in files]
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._trial.close()
 
 
 class _Play:
-    """One run: its stage, its history and what it showed so far."""
+    """One run: its stage, its history and its outputs so far."""
 
     def __init__(self, stage: Stage, terms: Terms, history: History) -> None:
         self._stage, self._terms, self._history = stage, terms, history
@@ -259,7 +259,7 @@ class _Play:
         self.outputs: list[Output] = []
 
     def happen(self, kind: str, steps: list[int]) -> None:
-        """An event, for several participants at a time; those who were refused an arm have none."""
+        """An event, for several participants together; those who were refused an arm have none."""
         if kind == ASSIGN:
             self._assign(steps)
             return
@@ -288,7 +288,7 @@ class _Play:
         return contexts[step] if features is None else features[int(contexts[step])]
 
     def _outcome(self, step: int) -> float:
-        """The outcome of the arm that a participant got."""
+        """The outcome for the arm that a participant received."""
         return float(self._history.rewards[step, self._terms.arms.index(self._decisions[step].arm)])
 
     def _act(self, kind: str, step: int) -> None:
@@ -304,7 +304,7 @@ class _Play:
         for place, step in enumerate(steps):
             text = problem if answers is None else repr(answers[place])
             self.outputs.append(
-                Output(f"the answer to {kind} for participant {step + 1}", text, ANSWER, step)
+                Output(f"the response to {kind} for participant {step + 1}", text, ANSWER, step)
             )
 
     def end(self) -> None:
@@ -312,10 +312,10 @@ class _Play:
         if self._terms.rounds == self._terms.horizon:
             _, problem = _answered(self._stage.finish)
             if problem:
-                self.outputs.append(Output("the answer to finish", problem, ANSWER))
+                self.outputs.append(Output("the response to finish", problem, ANSWER))
 
     def log(self) -> AdaptiveLog | None:
-        """The log as it stands; why there is none is an output."""
+        """The current log; if there is none, the reason is an output."""
         log, problem = _answered(self._stage.log)
         if log is None:
             self.outputs.append(Output("the log", problem, PUBLIC))
@@ -338,7 +338,7 @@ class _Play:
         self.outputs += [Output(f"public().{name} {when}", text, PUBLIC) for name, text in parts.items()]
 
     def tables(self, log: AdaptiveLog) -> None:
-        """What the log's releases are said to tell of arms and groups, with intervals and p-values."""
+        """Statements of the log's releases about arms and groups, with intervals and p-values."""
         from adaptinf.inference.arms import ArmMeans, Contrast
 
         control, treatment = self._terms.arms[0], self._terms.arms[-1]
@@ -354,7 +354,7 @@ class _Play:
             self.outputs.append(Output(f"{name} from the releases", found or problem, RECORDS))
 
     def propensities(self, log: AdaptiveLog) -> None:
-        """The propensities of every participant, where the design has any."""
+        """The propensities of every participant, if the design has any."""
         if log.arrays.propensities is not None:
             self.outputs += [
                 Output(f"the propensities of participant {step + 1}", repr(row), PROPENSITIES, step)
@@ -363,7 +363,7 @@ class _Play:
 
 
 def released(stage: Stage, terms: Terms, history: History, noise: GivenNoise, until: str = "") -> Released:
-    """Releases and nodes alone of a history, as `played`; with `until` no further than that node's draw."""
+    """Only the releases and nodes of a history, as in `played`; with `until`, only up to that node's draw."""
     play = _Play(stage, terms, history)
     for kind, steps in history.events(terms):
         play.happen(kind, steps)
@@ -375,8 +375,8 @@ def released(stage: Stage, terms: Terms, history: History, noise: GivenNoise, un
 
 
 def played(stage: Stage, terms: Terms, history: History, noise: GivenNoise) -> Shown:
-    """Let a history happen to a stage that draws this noise."""
-    # What is public is looked at half-way and at the end.
+    """Apply a history to a stage that draws this noise."""
+    # What is public is examined half-way and at the end.
     play, half = _Play(stage, terms, history), terms.rounds // 2
     for kind, steps in history.events(terms):
         if kind == ASSIGN and 0 < half <= steps[0]:
@@ -401,7 +401,7 @@ def played(stage: Stage, terms: Terms, history: History, noise: GivenNoise) -> S
 
 
 def _answered(act: Callable[[], _Answer]) -> tuple[_Answer | None, str]:
-    """An answer, or in words why it was refused."""
+    """A response, or the reason for its refusal."""
     try:
         return act(), ""
     except AdaptinfError as error:
@@ -416,7 +416,7 @@ def _releases(log: AdaptiveLog | None) -> list[Release]:
 
 
 def _table(frame: pd.DataFrame) -> str:
-    """A table as text that has every bit of its numbers."""
+    """A table as text that preserves every bit of its numbers."""
     return repr({name: frame[name].tolist() for name in frame.columns})
 
 

@@ -1,18 +1,18 @@
-"""The call that couples neighbouring trials, and the alignment of a private stopping rule.
+"""Coupling of neighbouring trials, and the alignment of a private stopping rule.
 
 Let S_j be the sums at the looks, B the noise of the threshold, A_j that of look j, L that of the estimate.
-The rule halts at the first look with abs(S_j) - B - A_j >= T_j. A neighbour's sums differ by at most Delta.
+The rule stops at the first look with abs(S_j) - B - A_j >= T_j. A neighbour's sums differ by at most Delta.
 Let run one halt at look k. With B' = B + Delta and A'_j = A_j for j < k,
 
     abs(S'_j) - B' - A'_j <= abs(S_j) + Delta - B - Delta - A_j < T_j,
 
-so that the neighbour does not halt before k; with A'_k = A_k - 2 Delta it halts at k, as
+so the neighbour does not stop before k; with A'_k = A_k - 2 Delta it stops at k, because
 
     abs(S'_k) - B' - A'_k >= abs(S_k) - Delta - B - Delta - A_k + 2 Delta >= T_k;
 
 and with L' = L + S_k - S'_k the estimates are equal. The noise has scales 6, 6 and 2 times Delta / epsilon:
-the shifts cost epsilon / 6, epsilon / 3 and at most epsilon / 2. A run that does not halt shifts that of the
-threshold alone. Which look is shifted follows from where run one halts, which is an output.
+the shifts cost epsilon / 6, epsilon / 3 and at most epsilon / 2. A run that does not stop shifts only the
+noise of the threshold. Which look is shifted depends on where run one stops, which is an output.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _RUNS = 4
 
 
 class GivenStops(ReleaseNoise):
-    """Noise of a stopping rule that is given: by the names of its draws, and shifted."""
+    """Noise given to a stopping rule: by the names of its draws, and shifted."""
 
     def __init__(self, given: GivenNoise) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ class GivenStops(ReleaseNoise):
         return _buffer([self.given(_THRESHOLD, scale)])
 
     def looks(self, scale: float, count: int) -> Buffer:
-        """That of the next looks; what was not used is kept."""
+        """The noise of the next looks; unused noise is kept."""
         unused = self._queue.noises[self._queue.positions[1] :].tolist()
         fresh = max(count - len(unused), 0)
         names = [f"{_LOOK} {self._made + number}" for number in range(1, fresh + 1)]
@@ -79,7 +79,7 @@ class GivenStops(ReleaseNoise):
         return self._queue
 
     def release(self, scale: float) -> Buffer:
-        """That of the final sum."""
+        """The noise of the final sum."""
         return _buffer([self.given(_ESTIMATE, scale)])
 
     @property
@@ -91,7 +91,7 @@ class GivenStops(ReleaseNoise):
 
 @dataclass(frozen=True)
 class _Stopped:
-    """What a run showed, the samples that it read, where it halted, and the scales of its noise."""
+    """The outputs of a run, the samples that it read, where it stopped, and the scales of its noise."""
 
     outputs: list[Output]
     read: int
@@ -107,7 +107,8 @@ def coupled_stopping(
     refuse(
         "audit.coupled",
         [
-            f"{kind} does not apply to {type(rule).__name__}: a stream has samples that differ or miss"
+            f"{kind} does not apply to {type(rule).__name__}: a stream only has samples that differ or are "
+            "missing"
             for kind in wrong
         ],
     )
@@ -123,7 +124,7 @@ def coupled_stopping(
 def stream_pair(
     rule: DPNAS, stream: FloatArray, kind: str, number: int, root: np.random.Generator
 ) -> CoupledPair:
-    """Two streams, and several draws of noise; the largest cost and the first disagreement of these."""
+    """Two streams and several draws of noise; their largest cost and first disagreement."""
     bound = float(rule.bound)
     place = 0 if number == 0 else int(root.integers(0, max(stream.size // 64, 2)))
     first: list[Any] = stream.tolist()
@@ -142,7 +143,7 @@ def stream_pair(
         difference = first_difference(one.outputs, two.outputs)
         drawn = {name: shift for name, shift in shifts.items() if name in one.scales}
         if bare := sorted(shifts.keys() - drawn.keys()):
-            problem = problem or f"no noise is drawn for the {bare[0]}, which the sample moves"
+            problem = problem or f"no noise is drawn for the {bare[0]}, which the sample changes"
         problem = problem or (difference[1] if difference else "")
         compared += len(one.outputs)
         paid = sum(
@@ -154,7 +155,7 @@ def stream_pair(
 
 
 def _run(rule: DPNAS, samples: list[Any], given: GivenNoise) -> _Stopped:
-    """The rule on an iterable of samples, whose release noise is given."""
+    """The rule on an iterable of samples, with given release noise."""
     noise = GivenStops(given)
     result = rule._run(iter(samples), None, None, noise)
     told = {name: repr(getattr(result, name)) for name in result.__slots__}
@@ -167,7 +168,7 @@ def _run(rule: DPNAS, samples: list[Any], given: GivenNoise) -> _Stopped:
 
 
 def _shifts(rule: DPNAS, one: _Stopped, first: list[Any], second: list[Any]) -> dict[str, int]:
-    """The shifts of the second run's noise, by what the first run showed."""
+    """The shifts of the second run's noise, determined by the outputs of the first run."""
     units = ReleaseNoise()
     bound = float(rule.bound)
     sensitivity = round(2.0 * bound / units.unit(bound))
@@ -180,7 +181,7 @@ def _shifts(rule: DPNAS, one: _Stopped, first: list[Any], second: list[Any]) -> 
 
 
 def _sum(units: ReleaseNoise, samples: list[Any], bound: float) -> int:
-    """The exact sum of samples as a rule takes them: 0 for a missing one, clipped, in units."""
+    """The exact sum of samples as used by a rule: 0 for a missing one, clipped, in units."""
     values = np.array([0.0 if value is None else value for value in samples], dtype=np.float64)
     return int(units.to_units(values, bound).sum())
 
@@ -207,26 +208,26 @@ def coupled(
 ) -> Coupled:
     """Run neighbouring live trials whose covered outputs must agree to the last bit, and add up the cost.
 
-    Two trials have equal coins and differ in one participant. Their noise is given, in whole numbers; that of
-    the second trial is shifted, draw by draw, by what the sums differ that it hides, until both release the
-    same. Then every covered output must be the same, and the sum of abs(shift) / scale over all draws, with
-    scales as they are drawn, at most the promised epsilon.
+    Two trials have equal coins and differ in one participant. Their noise is supplied, in whole numbers. The
+    noise of the second trial is shifted, draw by draw, by the difference between the sums that it hides,
+    until both release the same values. Every covered output must then be the same, and the sum of abs(shift)
+    / scale over all draws, with scales as drawn, must be at most the guaranteed epsilon.
 
     Parameters
     ----------
     target : Design, DPNAS or Trial
         A private design whose noise is whole numbers: `PrivateUCB`, `PrivateSuccessiveElimination`,
-        `DPConSE`, `LinPriv` with delta 0, `DPBAI`, a `Mixture` of one of them, a design of your own with
-        named nodes; or `DPNAS`. Of a trial its declaration alone is read: trials of the same terms are run
-        beside it, with at most 64 participants.
+        `DPConSE`, `LinPriv` with delta 0, `DPBAI`, a `Mixture` of one of them, a user-defined design with
+        named nodes; or `DPNAS`. For a trial, only its declaration is read: separate trials with the same
+        terms are run, with at most 64 participants.
     neighbours : str or sequence of str, optional
         Kinds of pairs, by default all that apply: an outcome is another one (``"value"``), or a whole record
         (``"context"``); it comes ``"early"``, ``"late"`` (after the window) or ``"never"``; it is
         ``"amended"``; or the participant is ``"erased"``.
     pairs : int, optional
-        Pairs of each kind, by default 4. With each come 3 more of other values and contexts, as what they
-        cost depends on the participant; where a trial has more than 200 participants none do, and there is
-        by default 1 pair of each other kind, and 2 with an amendment.
+        Pairs of each kind, by default 4. Each pair is accompanied by 3 with other values and contexts,
+        because the cost depends on the participant. In trials with more than 200 participants there are none,
+        and by default there is 1 pair of each other kind, and 2 with an amendment.
     horizon : int, optional
         Of a design, the length of the trials; by default long enough for it to release something.
     rng : int, SeedSequence, Generator or None
@@ -241,26 +242,26 @@ def coupled(
     Raises
     ------
     ParameterError
-        Listing all that is found wrong; or why the design cannot be coupled, and what can be audited instead.
+        Listing all problems; or why the design cannot be coupled, and what can be audited instead.
     MissingDependencyError
         If SQLAlchemy or OpenDP are missing, which trials in files need.
 
     Notes
     -----
-    A pair holds the design to the proof of its promise. Coins, arms, propensities where covered, names and
-    scales of all draws, releases, `public` in full, with its files, half-way and at the end, and the status
-    of a trial are compared. Left out are what the participant who differs is told, and, where contexts
-    differ, the participant's own arm; what a status tells of the number of outcomes that are in, where the
-    neighbours differ in that; and the head.
+    A pair checks the design against the proof of its guarantee. The comparison covers coins, arms,
+    propensities if covered, names and scales of all draws, releases, `public` in full, with its files,
+    halfway and at the end, and the status of a trial. It excludes the responses to the participant who
+    differs; that participant's own arm, if contexts differ; the number of outcomes received in a status, if
+    the neighbours differ in that; and the head.
 
-    Shifts are found from the releases of the two runs, and have to be the same for other noise of the node:
-    they follow data and what was released before, never the noise. `DPNAS` does not release its looks; its
-    alignment is that of the proof: the threshold's noise is shifted by the sensitivity Delta, that of the
-    look at which it halts by 2 Delta, and that of the estimate by what the sums differ.
+    Shifts are computed from the releases of the two runs, and must be the same for other noise of the node:
+    they depend on the data and on earlier releases, never on the noise. `DPNAS` does not release its looks;
+    its alignment follows the proof: the threshold's noise is shifted by the sensitivity Delta, that of the
+    look at which it stops by 2 Delta, and that of the estimate by the difference between the sums.
 
-    Equal outputs show an alignment for these pairs, coins and noise, and no more. As the noise is given, a
-    design passes with its real noise removed. Only where law, scale as drawn, independence, support and
-    lattice of the noise are tested too is it evidence: see `epsilon_lower_bound`.
+    Equal outputs demonstrate an alignment for these pairs, coins and noise only. The noise is supplied, so a
+    design whose real noise was removed would pass. This is evidence of privacy only if the distribution,
+    drawn scale, independence, support and lattice of the noise are tested too: see `epsilon_lower_bound`.
 
     References
     ----------
@@ -312,7 +313,7 @@ def coupled(
 
 
 def _call_problems(target: Any, neighbours: Any, pairs: Any, horizon: Any, rng: Any) -> list[str]:
-    """What is wrong with a call."""
+    """Problems with the arguments of a call."""
     from adaptinf.trial import Trial
 
     problems = problems_of(pairs=(pairs, OrNone(COUNT)), horizon=(horizon, OrNone(COUNT)), rng=(rng, SEED))
@@ -324,7 +325,5 @@ def _call_problems(target: Any, neighbours: Any, pairs: Any, horizon: Any, rng: 
     if not isinstance(target, (Design, DPNAS, Trial)):
         problems.append(f"target must be a private design, a DPNAS or a trial, got {shown(target)}")
     if horizon is not None and not isinstance(target, Design):
-        problems.append(
-            "horizon must be left out where target is no design: it is declared, or that of a stream"
-        )
+        problems.append("horizon must be omitted if target is not a design: a stream or trial has its own")
     return problems

@@ -1,4 +1,4 @@
-"""Lower bounds of the epsilon that a design's or a mechanism's outputs really have, by simulation."""
+"""Lower bounds on the actual epsilon of the outputs of a design or mechanism, by simulation."""
 
 from __future__ import annotations
 
@@ -79,10 +79,10 @@ class Settings:
     n_jobs: Any
 
     def problems(self, target: Any, neighbours: Any) -> list[str]:
-        """All that is found wrong with them, the target and its neighbours."""
+        """All problems with the target and its neighbours."""
         fewest = _FEWEST_LIVE if self.live(target) else _FEWEST_RUNS
         problems = OrNone(Count(fewest))("runs", self.runs) + OneOf(*_VIEWS)("view", self.view)
-        problems += OrNone(Count(0))("decimals, where it is not None,", self.decimals)
+        problems += OrNone(Count(0))("decimals, if not None,", self.decimals)
         problems += JOBS("n_jobs", self.n_jobs)
         return problems + self._backend_problems(target) + _target_problems(target, neighbours, self.view)
 
@@ -91,23 +91,24 @@ class Settings:
             problems = OneOf(*BACKENDS)("backend", self.backend)
             if not problems and isinstance(target, Counter) and target.backend != self.backend:
                 return [
-                    f"the counter's noise is of the {target.backend} backend: make it with backend= instead"
+                    f"the counter's noise uses the {target.backend} backend: construct the counter with "
+                    "backend= instead"
                 ]
             known = (Design, DPNAS, Mechanism, Counter)
             if not problems and self.backend == "release" and not isinstance(target, known):
-                return ["backend must be simulation where target is a callable"]
+                return ["backend must be simulation if target is a callable"]
             if problems:
                 return problems
         if self.drawn_by(target) == "release" and not self.live(target) and self.rng is not None:
-            return ["rng must be left out: noise of the release backend is never seeded"]
+            return ["rng must be omitted: noise from the release backend is never seeded"]
         return SEED("rng", self.rng)
 
     def live(self, target: Any) -> bool:
-        """Whether all runs are of the live path: sessions, trials in files, a rule on data."""
+        """Whether all runs use the live path: sessions, trials in files, a rule on data."""
         return self.backend == "release" and isinstance(target, (Design, DPNAS))
 
     def live_share(self, target: Any) -> float:
-        """How much of what there is of the live path is looked at: less where simulated runs are fewer."""
+        """Share of the live path that is checked: smaller if there are fewer simulated runs."""
         if self.backend == "simulation":
             return 0.0
         return 1.0 if self.live(target) or self.runs is None else min(1.0, int(self.runs) / DEFAULT_RUNS)
@@ -120,19 +121,19 @@ class Settings:
 
 
 def inputs_problems(target: Any, rounds: Any) -> list[str]:
-    """Say what is wrong with a target of which inputs are asked for, or with their length."""
+    """List problems with a target for which inputs are requested, or with their length."""
     problems = []
     if not isinstance(target, Counter) and not (isinstance(target, Mechanism) and _audited(target)):
         problems.append(f"target must be a mechanism or a counter of adaptinf.privacy, got {target!r:.60}")
     if rounds is not None:
-        problems += COUNT("rounds, where it is not None,", rounds)
+        problems += COUNT("rounds, if not None,", rounds)
         if not isinstance(target, Counter):
-            problems.append("rounds must be left out where target is no counter")
+            problems.append("rounds must be omitted if target is not a counter")
     return problems
 
 
 def level_problems(confidence: Any, delta: Any, promised: Any) -> list[str]:
-    """Say what is wrong with the confidence, with delta or with a claim."""
+    """List problems with the confidence, with delta or with a claim."""
     return problems_of(
         confidence=(confidence, CONFIDENCE),
         delta=(delta, OrNone(UNIT)),
@@ -141,24 +142,24 @@ def level_problems(confidence: Any, delta: Any, promised: Any) -> list[str]:
 
 
 def claim_problems(own: PrivacyGuarantee | None, claim: PrivacyGuarantee | None) -> list[str]:
-    """Refuse a claim about other neighbours than those that are audited."""
+    """Refuse a claim about neighbours other than those audited."""
     if own is None or claim is None or claim.unit == own.unit:
         return []
     if claim.unit == "record" and claim.notion == "standard":
         return []
-    return [f"promised is per {claim.unit}, and the neighbours differ in a {own.unit}"]
+    return [f"promised is per {claim.unit}, but the neighbours differ in a {own.unit}"]
 
 
 def _target_problems(target: Any, neighbours: Any, view: Any) -> list[str]:
     if isinstance(target, (Design, DPNAS)):
         problems = OrNone(Is(Neighbours, "Neighbours"))("neighbours", neighbours)
         if view == "digits" and isinstance(target, DPNAS):
-            problems.append("view must be all, releases or actions where target is a stopping rule")
+            problems.append("view must be all, releases or actions if target is a stopping rule")
         return problems
-    problems = ["view='actions' is for designs alone"] if view == "actions" else []
+    problems = ["view='actions' applies only to designs"] if view == "actions" else []
     if isinstance(target, (Mechanism, Counter)):
         if isinstance(target, Mechanism) and not _audited(target):
-            problems.append(f"no score is known for {type(target).__name__}: give a callable that samples it")
+            problems.append(f"no score is known for {type(target).__name__}: pass a callable that samples it")
         elif neighbours is not None:
             problems += _input_problems(target, neighbours)
     elif not callable(target):
@@ -166,7 +167,7 @@ def _target_problems(target: Any, neighbours: Any, view: Any) -> list[str]:
             f"target must be a design, a mechanism, a counter or sample(side, runs, rng), got {target!r:.60}"
         )
     elif neighbours is not None:
-        problems.append("neighbours must be left out where target is a callable: it is both sides")
+        problems.append("neighbours must be omitted if target is a callable: it samples both sides")
     return problems
 
 
@@ -209,7 +210,7 @@ def epsilon_lower_bound(
     rng: RandomSource | None = None,
     n_jobs: int = 1,
 ) -> EpsilonLowerBound:
-    """Lower confidence bound of the epsilon that a design's or a mechanism's outputs really have.
+    """Lower confidence bound on the actual epsilon of the outputs of a design or mechanism.
 
     Parameters
     ----------
@@ -224,32 +225,33 @@ def epsilon_lower_bound(
         What the onlooker sees: all releases as numbers (of a design, with the actions: white box); the
         actions of a design alone, or the stopping time of a rule (black box), which reveal less; or the sign,
         the power of two below and the lowest set bit of every released float, which give away what
-        floating-point noise hides badly. ``"all"``: releases and actions, where there are any, each at half
-        of the error; and for designs, stopping rules and counters findings of another kind, see the notes.
+        floating-point noise hides badly. ``"all"``: releases and actions, if there are any, each with half of
+        the error probability; and, for designs, stopping rules and counters, findings of another kind (see
+        Notes).
     backend : {"simulation", "release"}, optional
         Where noise comes from, by default a simulation. A counter has its own, and callables simulate. With
-        ``"release"`` a design is run as users run it, in sessions and in trials in files, with exact noise
-        of OpenDP, and a stopping rule on data. By default the bound of a design is from a simulation, and
-        the live path is looked at beside it; with ``"simulation"`` it is not. Exact noise is slow: in ten
-        seconds about 100,000 runs of `Laplace`, 3,000 of a counter or of a short session, where a simulation
-        makes millions.
+        ``"release"``, a design is run as users run it, in sessions and in trials in files, with exact OpenDP
+        noise, and a stopping rule is run on data. By default, the bound for a design comes from simulation,
+        and the live path is checked as well; with ``"simulation"`` it is not. Exact noise is slow: ten
+        seconds suffice for about 100,000 runs of `Laplace` or 3,000 of a counter or a short session, but for
+        millions in simulation.
     runs : int, optional
-        Runs on each of the two data sets, in each view: by default a million, or as many as take 2^28
-        rounds, but 100,000 at least; of the live path as many as take 80,000 rounds, from 100 to 1,000.
-        Where it is less than a million, the live path gets as much less beside a simulation.
+        Runs on each of the two data sets, in each view: by default a million, or as many as take 2^28 rounds,
+        but 100,000 at least; of the live path as many as take 80,000 rounds, from 100 to 1,000. If it is less
+        than a million, the runs of the live path are reduced in proportion.
     confidence : float
         Of the bound: it exceeds a true epsilon in a share of at most 1 - `confidence` of audits.
     delta : float, optional
-        At least that of the promise, which is the default; 0 where nothing is promised.
+        At least that of the promise, which is the default; 0 if nothing is promised.
     promised : PrivacyGuarantee, optional
-        What the bound is held against; by default the target's own guarantee, for the unit of `neighbours`.
-        Replays and tests of noise hold the target to its own guarantee: what they find refutes no other.
+        What the bound is compared with; by default the target's own guarantee, for the unit of `neighbours`.
+        Replays and noise tests check the target against its own guarantee: their findings refute no other.
     decimals : int or None
-        Scores are rounded to so many decimals; None keeps every digit, so that rounding errors tell the data
-        sets apart as they would to someone who sees them.
+        Scores are rounded to so many decimals; None keeps every digit, so rounding errors tell the data sets
+        apart as they would to someone who sees them.
     rng : int, SeedSequence, Generator or None
-        Source of randomness; must be left out for mechanisms and counters with the release backend. Piece r
-        of the runs depends on (rng, r) alone. Exact noise is never seeded.
+        Source of randomness; must be omitted for mechanisms and counters with the release backend. Piece r of
+        the runs depends on (rng, r) alone. Exact noise is never seeded.
     n_jobs : int
         Worker processes; the bound is the same for any.
 
@@ -261,27 +263,28 @@ def epsilon_lower_bound(
     Raises
     ------
     ParameterError
-        Listing all that is found wrong, before anything is drawn.
+        Listing all problems, before anything is drawn.
     MissingDependencyError
-        If release noise is asked for and OpenDP is missing.
+        If release noise is requested and OpenDP is missing.
 
     Notes
     -----
-    The bound is one-sided: a bound above the promise refutes it, a bound below proves nothing. It can be no
-    better than the event. The score of a white-box audit is the exact log-likelihood ratio of what is
-    released; where there is none, a ratio is learned from a quarter of the runs. An event is chosen on one
-    half of the runs and bounded on the other by Clopper-Pearson limits, in both directions.
+    The bound is one-sided: a bound above the guarantee refutes it, a bound below proves nothing. It cannot be
+    better than the event. The score of a white-box audit is the exact log-likelihood ratio of the releases;
+    if there is none, a ratio is learned from a quarter of the runs. An event is chosen on one half of the
+    runs and bounded on the other by Clopper-Pearson limits, in both directions.
 
-    The bound knows one pair of short trials. With ``view="all"`` a design is also run 512 times on each of
-    its `audit_trials`: longer ones, with rewards beyond [0, 1], unequal contexts, epochs that end, or rewards
-    by fair coins. There its decisions are recomputed, bit for bit, from the releases and the actions before
-    them (`DPNAS` does not release the noise of its looks: not there), and the noise of every release has to
-    have the law that the promise needs, and to be independent of all other noise and of the rewards. So are
-    sessions and trials in files with exact noise, some of them opened again, restored from a backup, or with
-    outcomes that never come; there the noise is also held against its exact law as it was drawn, and for
-    tails that are cut, numbers that are 0 or come again too often, and lattices. All tests of noise together
-    raise a false alarm with probability 1e-6 at most. A finding refutes the promise as a bound above it does:
-    the proof does not hold for such a program. Files are temporary.
+    The bound covers only one pair of short trials. With ``view="all"``, a design is also run 512 times on
+    each of its `audit_trials`: longer trials, with rewards beyond [0, 1], unequal contexts, epochs that end,
+    or rewards drawn by coins. In these, its decisions are recomputed, bit for bit, from the releases and the
+    actions before them (except for `DPNAS`, which does not release the noise of its looks), and the noise of
+    every release must have the distribution that the guarantee requires, and be independent of all other
+    noise and of the rewards. The same is done for sessions and trials in files with exact noise, some of them
+    reopened, restored from a backup, or with outcomes that never arrive; their noise is also compared with
+    its exact distribution as drawn, and tested for truncated tails, numbers that are 0 or repeat too often,
+    and lattices. All noise tests together raise a false alarm with probability at most 1e-6. A finding
+    refutes the guarantee just as a bound above it does: the proof does not apply to such a program. Files are
+    temporary.
 
     References
     ----------
@@ -322,11 +325,12 @@ def epsilon_lower_bound(
     promised = own_promise if promised is None else promised
     if promised is not None and delta is not None and delta < promised.delta:
         problems.append(
-            f"delta must be at least that of the promise, {promised.delta:g}: below it nothing is promised"
+            f"delta must be at least that of the guarantee, {promised.delta:g}: nothing is guaranteed below "
+            "it"
         )
     refuse("epsilon_lower_bound", problems)
     given_away = (0.0 if promised is None else promised.delta) if delta is None else float(delta)
-    # The largest of the views' bounds is taken, so that all of them have to hold (Bonferroni).
+    # The largest of the views' bounds is taken, so all of them have to hold (Bonferroni).
     level = 1.0 - (1.0 - confidence) / len(sources)
     bounds = []
     for source in sources:
@@ -364,7 +368,7 @@ def privacy_scores(
     rng: RandomSource | None = None,
     n_jobs: int = 1,
 ) -> tuple[FloatArray, FloatArray]:
-    """Scores that `epsilon_lower_bound` bounds epsilon from, for a second opinion or a picture.
+    """Scores from which `epsilon_lower_bound` computes its bound, for other analyses or plots.
 
     Parameters
     ----------
@@ -374,13 +378,13 @@ def privacy_scores(
     Returns
     -------
     first, second : ndarray of shape (runs,)
-        One score a run, large where the second data set is the likelier one; three quarters of the runs where
-        the score had to be learned from the others.
+        One score per run, large where the second data set is the likelier one; three quarters of the runs
+        where the score had to be learned from the others.
 
     Raises
     ------
     ParameterError
-        Listing all that is found wrong.
+        Listing all problems.
 
     Examples
     --------
@@ -438,7 +442,7 @@ def neighbouring_inputs(
 def _sources(
     target: Any, neighbours: Any, settings: Settings
 ) -> tuple[list[Source], PrivacyGuarantee | None]:
-    """Where outputs come from, one source a view, and what the target promises of them."""
+    """Sources of outputs, one per view, and the guarantee of the target for them."""
     root = seed_sequence(settings.rng)
     view = "releases" if settings.view == "all" else settings.view
     if isinstance(target, Counter):
@@ -470,7 +474,7 @@ def _design_sources(
     root: np.random.SeedSequence,
     live: bool = False,
 ) -> tuple[list[Source], PrivacyGuarantee | None]:
-    """Both views of a design, or one: on the pairs on which they show most, or on the given one."""
+    """Both views of a design, or one: on the pairs that reveal most, or on the given pair."""
     # Live runs are few: both views of them would halve what is seen of releases, which show more.
     sources: list[Source] = []
     promise = None
@@ -487,7 +491,7 @@ def _design_sources(
             raise ParameterError(
                 "epsilon_lower_bound",
                 [
-                    f"neighbours are those of another design: they run {run!r:.200}; take those of "
+                    f"neighbours belong to another design: they run {run!r:.200}; use those of "
                     "neighbouring_trials(target)"
                 ],
             )
@@ -496,7 +500,7 @@ def _design_sources(
 
 
 def _checks(target: Any, neighbours: Any, settings: Settings, share: float) -> Checked:
-    """What else is looked at: also a share of what there is of the live path."""
+    """Further checks, including a share of the live path."""
     root, live = seed_sequence(settings.rng), settings.live(target)
     if isinstance(target, Design):
         return design_checks(target, root, share, simulated=not live, needed=live)
@@ -508,14 +512,14 @@ def _checks(target: Any, neighbours: Any, settings: Settings, share: float) -> C
 
 
 def _worst(design: Design, view: str) -> Neighbours:
-    """The pair on which a view shows most, of those that the design supplies."""
+    """The pair on which a view reveals most, among those that the design supplies."""
     pairs = neighbouring_trials(design)
     best = [pair for pair in pairs if pair.for_actions] if view == "actions" else []
     return (best or list(pairs))[0]
 
 
 def _promise(design: Design, pair: Neighbours) -> PrivacyGuarantee | None:
-    """The design's own guarantee for what the neighbours differ in."""
+    """The design's own guarantee for the difference between the neighbours."""
     placed = design._placed(pair.first)
     guarantee = placed.guarantee(pair.horizon, pair.first.n_arms)
     if guarantee is None or guarantee.unit == pair.unit:
@@ -525,7 +529,7 @@ def _promise(design: Design, pair: Neighbours) -> PrivacyGuarantee | None:
 
 @dataclass(frozen=True, eq=False)
 class _Scored:
-    """Scores on both data sets, how many of the first of them choose the event, and what was learned."""
+    """Scores on both data sets, how many of the first are used to choose the event, and what was learned."""
 
     sides: list[FloatArray]
     n_chosen: int

@@ -1,4 +1,4 @@
-"""What happens in a live trial, participant by participant, and what one of them can have had otherwise."""
+"""Events in a live trial, participant by participant, and how one of them can differ."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ENDS, OUTSIDE, INSIDE = range(3)
 
 @dataclass(frozen=True)
 class Terms:
-    """What a trial is declared to be, and how many participants come; its guarantee is for the horizon."""
+    """The declaration of a trial, and the number of participants; its guarantee is for the horizon."""
 
     # Participants arrive in blocks, and outcomes are recorded when a block is complete. Without a window each
     # is recorded at once.
@@ -43,37 +43,37 @@ class Terms:
     per_arm: bool = False
     reward_range: tuple[float, float] = (0.0, 1.0)
     fewest: int | None = None
-    """The fewest arms that the design takes; None where the arms are those that somebody declared."""
+    """The minimum number of arms of the design; None if the arms were declared."""
 
     @property
     def declared(self) -> tuple[Any, Any, Any, Any, Any]:
-        """What participants are declared to be."""
+        """The declaration of the participants."""
         return self.arms, self.features, self.dimension, self.per_arm, self.reward_range
 
     @property
     def block(self) -> int:
-        """Participants in a block; outcomes that come one block later are still in time."""
+        """Participants in a block; outcomes that arrive one block later are still in time."""
         return 1 if self.window is None else min(max((self.window + 1) // 2, 1), 16)
 
     @property
     def punctual(self) -> int:
-        """The most blocks that an outcome may be late and still be in time."""
+        """The maximum number of blocks by which an outcome may be late and still be in time."""
         return 0 if self.window is None or self.window < 2 * self.block - 1 else 1
 
     @property
     def overdue(self) -> int:
-        """Blocks after which an outcome is late for certain."""
+        """Blocks after which an outcome is certain to be late."""
         return 0 if self.window is None else self.window // self.block + 1
 
     @property
     def latest(self) -> int:
-        """Participants whose windows end before the last participant comes."""
+        """Participants whose windows end before the last participant arrives."""
         return max(self.rounds - (self.overdue + 2) * self.block, 1)
 
 
 @dataclass(frozen=True)
 class History:
-    """Potential outcomes and contexts, and when what is told; by step, counted from 0."""
+    """Potential outcomes and contexts, and the times of their release; by step, counted from 0."""
 
     # Shapes: rewards (rounds, arms), contexts (rounds,) codes or (rounds, arms, dimension). Delays are in
     # blocks; amended holds the new outcome and the blocks after the assignment, erased the blocks.
@@ -85,7 +85,7 @@ class History:
     erased: Mapping[int, int] = field(default_factory=dict)
 
     def events(self, terms: Terms) -> Iterator[tuple[str, list[int]]]:
-        """What happens, in order: a kind and the participants whom it happens to at a time."""
+        """Events in order: a kind and the participants concerned together."""
         rounds, block = len(self.delays), terms.block
         last = (rounds - 1) // block
         waiting: dict[int, list[tuple[str, int]]] = {}
@@ -114,7 +114,7 @@ class History:
 
 @dataclass(frozen=True)
 class NeighbouringHistory:
-    """A history that differs in one participant, what in, and how in words."""
+    """A history that differs in one participant, with a description of the difference."""
 
     kind: str
     history: History
@@ -123,7 +123,7 @@ class NeighbouringHistory:
 
 
 def base_history(terms: Terms, step: int, moved: int, rng: np.random.Generator) -> History:
-    """A history in which a participant has an outcome of at least 1, in time, that an audit will change."""
+    """A history in which a participant has a timely outcome of at least 1, which an audit will change."""
     # Others have outcomes of 0 and 1, all in time: what tells that something is late or amended at all must
     # not hide behind them. Or they have such as are clipped, or any in [0, 1], and a few come late, never, or
     # are corrected, for `moved` of another kind. Where some are clipped the participant alone has another
@@ -154,7 +154,7 @@ def base_history(terms: Terms, step: int, moved: int, rng: np.random.Generator) 
 
 
 def _contexts(terms: Terms, rng: np.random.Generator) -> Any:
-    """Contexts as they are told: codes of labels, vectors in the unit ball, or None."""
+    """Contexts as recorded: codes of labels, vectors in the unit ball, or None."""
     if terms.features is not None:
         return rng.integers(0, len(terms.features), terms.rounds)
     if terms.dimension is None:
@@ -167,7 +167,7 @@ def _contexts(terms: Terms, rng: np.random.Generator) -> Any:
 def neighbour(
     base: History, terms: Terms, kind: str, step: int, moved: int, rng: np.random.Generator
 ) -> NeighbouringHistory:
-    """The history that differs in one participant, in a way that is called a kind of `KINDS`."""
+    """The history that differs in one participant, in the way given by a kind in `KINDS`."""
     who = f"participant {step + 1}"
     if kind in ("value", "context"):
         rewards, words = _other_rewards(base.rewards, step, moved, rng)
@@ -183,11 +183,13 @@ def neighbour(
         return _erased(base, terms, step, moved)
     blocks, when = _OTHER_TIMES[kind](terms)
     delays = (*base.delays[:step], blocks, *base.delays[step + 1 :])
-    return NeighbouringHistory(kind, replace(base, delays=delays), step, f"the outcome of {who} comes {when}")
+    return NeighbouringHistory(
+        kind, replace(base, delays=delays), step, f"the outcome of {who} arrives {when}"
+    )
 
 
 def _amended(base: History, terms: Terms, step: int, moved: int) -> NeighbouringHistory:
-    """An outcome that is amended: from what it was, or to that from what was recorded wrongly at first."""
+    """An amended outcome: changed from its value, or from a wrong first record to its value."""
     right = float(base.rewards[step, 0])
     blocks = base.delays[step] + (terms.overdue if moved == OUTSIDE else 0)
     first, last = (right, 0.0) if moved == ENDS else ({OUTSIDE: -3.0, INSIDE: 0.0}[moved], right)
@@ -200,11 +202,11 @@ def _amended(base: History, terms: Terms, step: int, moved: int) -> Neighbouring
 
 
 def _erased(base: History, terms: Terms, step: int, moved: int) -> NeighbouringHistory:
-    """A participant who is erased; in the second case before the outcome is in, in the third with another."""
+    """A participant who is erased: before the outcome is recorded (second case), or who differs (third)."""
     # A design that goes by contexts keeps a context until its window has ended.
     by_context = terms.features is not None or terms.dimension is not None
     if moved == OUTSIDE and not by_context:
-        blocks, when = base.delays[step], "before the outcome is in"
+        blocks, when = base.delays[step], "before the outcome is recorded"
     else:
         blocks, when = terms.overdue + 1, "after the window"
     rewards = base.rewards
@@ -232,17 +234,17 @@ _OTHER_TIMES: dict[str, Callable[[Terms], tuple[int, str]]] = {
 def _other_rewards(
     rewards: FloatArray, step: int, moved: int, rng: np.random.Generator
 ) -> tuple[FloatArray, str]:
-    """Rewards (rounds, arms) with one row at the other end of what it can be, and in words."""
+    """Rewards (rounds, arms) with one row at the other end of its range, with a description."""
     low, high = {ENDS: (0.0, 1.0), OUTSIDE: (-3.0, 4.0)}.get(
         moved, (0.5 * rng.random(), 0.5 + 0.5 * rng.random())
     )
     others = rewards.copy()
     others[step] = np.where(rewards[step] < 0.5, high, low)
     told = [" or ".join(f"{value:.3g}" for value in np.unique(table[step])) for table in (others, rewards)]
-    return others, f"the outcome {told[0]} in place of {told[1]}"
+    return others, f"the outcome {told[0]} instead of {told[1]}"
 
 
-# Participants of a design's trial at the least, and of a trial's own terms at the most.
+# Participants of a design's trial at least, and of a trial's own terms at most.
 _LEAST, _MOST = 48, 64
 _LONG, _SHORT_WINDOW, _LONG_WINDOW = 200, 9, 33
 # Times the rounds of the design's own neighbours: some outcomes enter nothing while others are awaited.
@@ -250,7 +252,7 @@ _SPARE = 1.1
 
 
 def declared_terms(trial: Any) -> tuple[Design, Terms]:
-    """The design of a trial and its terms; nothing else of it is read."""
+    """The design of a trial and its terms; nothing else of the trial is read."""
     replay = trial._requests.read(lambda replay: replay)
     entry = replay.declared
     features = entry["features"]
@@ -268,7 +270,7 @@ def declared_terms(trial: Any) -> tuple[Design, Terms]:
 
 
 def design_terms(design: Design, horizon: int | None) -> tuple[Design, Terms]:
-    """Arms and contexts of the design's own neighbouring trials, and a window where it takes one."""
+    """Arms and contexts of the design's own neighbouring trials, and a window if it uses one."""
     # The design is the one that these run: it may plan for fewer rounds, where some enter nothing.
     try:
         pair = neighbouring_trials(design)[0]

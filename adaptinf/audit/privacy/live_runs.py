@@ -1,4 +1,4 @@
-"""Runs of a design as users have it: sessions and trials with exact noise, and what they show."""
+"""Runs of a design as users run it: sessions and trials with exact noise, and their outputs."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class People:
-    """Potential outcomes, and contexts where there are any."""
+    """Potential outcomes, and contexts if there are any."""
 
-    # Shapes: rewards (rounds, arms), NaN where an outcome never comes; features (rounds,), codes below
+    # Shapes: rewards (rounds, arms), NaN if an outcome never comes; features (rounds,), codes below
     # `n_features`; vectors (rounds, arms, dimension).
 
     rewards: FloatArray
@@ -45,7 +45,7 @@ class People:
         return len(self.rewards)
 
     def declared(self) -> dict[str, Any]:
-        """What a session or a trial is told of them beforehand."""
+        """Information given to a session or trial in advance."""
         told: dict[str, Any] = {"arms": self.rewards.shape[1]}
         if self.vectors is not None:
             told |= {"dimension": self.vectors.shape[2], "per_arm": True}
@@ -54,19 +54,19 @@ class People:
         return told
 
     def context(self, step: int) -> Any:
-        """What is known of one."""
+        """What is known about one."""
         if self.vectors is not None:
             return self.vectors[step]
         return None if self.features is None else int(self.features[step])
 
 
 def people_of(env: Tableau, horizon: int) -> People:
-    """Those whose potential outcomes are given."""
+    """Environments with given potential outcomes."""
     return People(env.tables(horizon).tableau[:horizon], *_contexts(env, horizon))
 
 
 def with_coins(env: Environment, horizon: int, rounds: int, lost: float, rng: np.random.Generator) -> People:
-    """The first of an environment, with outcomes 0 and 1 by fair coins; a share of them never comes."""
+    """The start of an environment, with outcomes 0 and 1 by fair coins; some of them never arrive."""
     rewards = np.asarray(rng.random((rounds, env.n_arms)) < FAIR, dtype=np.float64)
     rewards[rng.random(rounds) < lost] = np.nan
     features, n_features, vectors = _contexts(env, horizon)
@@ -96,12 +96,12 @@ _BY = "adaptinf"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shown:
-    """What one run showed, and what is wrong with how it did."""
+    """The outputs of one run, and problems with how they arose."""
 
     # Shapes: actions, statuses, rewards (rounds,), NaN for an outcome that never came; outcome (outcomes,);
-    # releases (releases, 5), by the public part of the run's log where it has one.
-    # `room` is how many releases there can be, `lost` what enters for an outcome that never came, and rounds
-    # before `since` are those of another run. `drawn` (nodes,) is the noise that stands in a trial's journal.
+    # releases (releases, 5), by the public part of the run's log where it has one. `room` is how many
+    # releases there can be, `lost` what enters for an outcome that never came, and rounds before `since` are
+    # those of another run. `drawn` (nodes,) is the noise that is in a trial's journal.
 
     actions: IntArray
     statuses: IntArray
@@ -116,7 +116,7 @@ class Shown:
 
 
 def session_run(design: Design, horizon: int, people: People, coins: np.random.SeedSequence) -> Shown:
-    """A session in which each outcome is told at once, and its public part."""
+    """A session in which each outcome is recorded immediately, and its public part."""
     session = design.session(horizon=horizon, rng=coins, noise="release", **people.declared())
     for step in range(people.rounds):
         decision = session.assign(context=people.context(step))
@@ -127,9 +127,9 @@ def session_run(design: Design, horizon: int, people: People, coins: np.random.S
 def session_transcripts(
     design: Design, env: Environment, horizon: int, seeds: Sequence[np.random.SeedSequence]
 ) -> Iterator[Transcripts]:
-    """What sessions on given outcomes show, some at a time, each with coins of a seed."""
+    """Outputs of sessions on given outcomes, in groups, each with coins from a seed."""
     if not isinstance(env, Tableau):
-        raise ParameterError("epsilon_lower_bound", ["neighbours must be Tableau where backend is release"])
+        raise ParameterError("epsilon_lower_bound", ["neighbours must be Tableau if backend is release"])
     people = people_of(env, horizon)
     for start in range(0, len(seeds), _AT_ONCE):
         some = seeds[start : start + _AT_ONCE]
@@ -137,7 +137,7 @@ def session_transcripts(
 
 
 def shown(session: Session, log: AdaptiveLog | None, since: int = 0) -> Shown:
-    """What a session shows: releases as the public part of its log has them, where one is given."""
+    """Outputs of a session: releases as in the public part of its log, if one is given."""
     record, stepper, done = session._rounds.record, session._stepper, session.rounds
     released, problems = stepper.released().copy(), []
     if log is not None and log.guarantee is not None:
@@ -145,9 +145,9 @@ def shown(session: Session, log: AdaptiveLog | None, since: int = 0) -> Shown:
         told = np.column_stack([public["round"], public["value"]]).astype(np.float64)
         places = [_END, _VALUE]
         if len(told) != len(released):
-            problems = [f"the public part of a log has {len(told)} releases, and {len(released)} were made"]
+            problems = [f"the public part of a log has {len(told)} releases, but {len(released)} were made"]
         elif not np.array_equal(told, released[:, places]):
-            problems = ["the public part of a log has other releases than were made"]
+            problems = ["the releases in the public part of a log differ from those that were made"]
             released[:, places] = told
     return Shown(
         record.action[:done].copy(),
@@ -163,7 +163,7 @@ def shown(session: Session, log: AdaptiveLog | None, since: int = 0) -> Shown:
 
 
 def trial_runs(design: Design, horizon: int, people: People, folder: Path) -> Iterator[Shown]:
-    """A trial in a file that is opened again halfway and at its end; with a full horizon it is finished."""
+    """A trial in a file that is reopened halfway and at its end; with a full horizon it is finished."""
     with _created(design, horizon, people, folder / "trial.db") as trial:
         _fill(trial, people, 0, people.rounds // 2)
     with _opened(design, folder / "trial.db") as trial:
@@ -172,12 +172,12 @@ def trial_runs(design: Design, horizon: int, people: People, folder: Path) -> It
     with _opened(design, folder / "trial.db") as trial:
         after = _seen(trial)
     same = np.array_equal(before.releases, after.releases)
-    told = () if same else ("a trial that was opened again has other releases than before",)
+    told = () if same else ("a trial that was reopened has different releases than before",)
     yield dataclasses.replace(after, problems=(*after.problems, *told))
 
 
 def restored_runs(design: Design, horizon: int, people: People, folder: Path) -> Iterator[Shown]:
-    """A trial that goes on after a backup, and the copy of it that takes its place."""
+    """A trial that continues after a backup, and the copy of it that replaces it."""
     half = people.rounds // 2
     with _created(design, horizon, people, folder / "trial.db") as trial:
         _fill(trial, people, 0, half)
@@ -205,7 +205,7 @@ def _opened(design: Design, path: Path) -> Trial:
 
 
 def _fill(trial: Trial, people: People, start: int, stop: int) -> None:
-    """Assign and record, one after the other, with one wait for the disk."""
+    """Assign and record, alternately, with one wait for the disk."""
 
     def acts(replay: Replay) -> Iterator[tuple[Any, Entry | None]]:
         for step in range(start, stop):
@@ -234,7 +234,7 @@ def _seen(trial: Trial, since: int = 0) -> Shown:
 
 
 def transcripts(runs: list[Shown]) -> Transcripts:
-    """What runs showed, with what enters for outcomes that never came."""
+    """Outputs of runs, with the values used for outcomes that never arrived."""
     releases = np.full((len(runs), max(run.room for run in runs), 5), np.nan)
     for place, run in enumerate(runs):
         releases[place, : len(run.releases)] = run.releases
@@ -249,5 +249,5 @@ def transcripts(runs: list[Shown]) -> Transcripts:
 
 
 def outcomes(runs: list[Shown]) -> FloatArray:
-    """Outcomes as they were recorded, NaN where they never came, shape (runs, rounds)."""
+    """Outcomes as they were recorded, NaN if they never arrived, shape (runs, rounds)."""
     return np.array([run.rewards for run in runs])

@@ -1,4 +1,4 @@
-"""Bounds of epsilon from scores of runs on two data sets, the digits of released floats, and the result."""
+"""Bounds on epsilon from scores of runs on two data sets, digits of released floats, and the result."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CUTS = 2_048
 
 
 class Found(NamedTuple):
-    """The event that was chosen, and the bound that it gives."""
+    """The chosen event, and its bound."""
 
     epsilon: float
     cut: float
@@ -72,7 +72,9 @@ def bound_from_scores(
         first, second = np.round(first, decimals), np.round(second, decimals)
     half = first.size // 2 if n_chosen is None else n_chosen
     if first.shape != second.shape or first.ndim != 1 or not 0 < half < first.size:
-        raise ParameterError("bound_from_scores", ["first and second must hold one score for each of n runs"])
+        raise ParameterError(
+            "bound_from_scores", ["first and second must each contain one score for each of n runs"]
+        )
     if np.isnan(first).any() or np.isnan(second).any():
         raise ParameterError("bound_from_scores", ["scores must not be NaN"])
     chosen = [np.sort(first[:half]), np.sort(second[:half])]
@@ -101,7 +103,7 @@ def _one_direction(
 
 
 def _cuts(scores: FloatArray) -> FloatArray:
-    """Thresholds to try: every value where they are few, else quantiles that are dense in both tails."""
+    """Candidate thresholds: every value if there are few, otherwise quantiles dense in both tails."""
     values = np.unique(scores)
     if values.size <= _CUTS:
         return values
@@ -131,14 +133,14 @@ class LearnedScore:
         return total
 
     def members(self, found: Found) -> Any:
-        """Values of the one coordinate that make the event, the most telling first."""
+        """Values of the single coordinate that form the event, the most informative first."""
         ratios = np.round(self.ratios[0][:-1], 9)
         inside = ratios >= found.cut if found.upper else ratios <= found.cut
         order = np.argsort(-ratios if found.upper else ratios, kind="stable")
         return self.values[0][order[inside[order]]]
 
     def event(self, found: Found, subject: str) -> str:
-        """The event in words."""
+        """Description of the event."""
         return (
             f"the log-ratio of {subject}, learned from the first quarter of the runs, is at "
             f"{'least' if found.upper else 'most'} {found.cut:.6g}"
@@ -183,8 +185,8 @@ def lowest_bit(values: Any) -> FloatArray:
     """Exponent of the lowest set bit of each float: the value is an odd multiple of two to this power."""
     # A sum of a float and noise is rounded to the spacing of floats near the larger of the two. Noise added
     # to 1 that ends near 0 is a multiple of 2^-53, noise added to 0 that ends there almost never is: an
-    # onlooker who sees all digits tells the two apart without error.
-    # Mironov, I. (2012). On significance of the least significant bits for differential privacy. CCS.
+    # onlooker who sees all digits distinguishes the two without error. Mironov, I. (2012). On significance of
+    # the least significant bits for differential privacy. CCS.
     mantissa, exponent = np.frexp(np.asarray(values, dtype=np.float64))
     whole = np.ldexp(mantissa, 53).astype(np.int64)
     _, place = np.frexp((whole & -whole).astype(np.float64))
@@ -192,7 +194,7 @@ def lowest_bit(values: Any) -> FloatArray:
 
 
 def bit_codes(values: Any) -> FloatArray:
-    """Sign, power of two below, and lowest set bit of each float of a run, as one number."""
+    """Sign, power of two below, and lowest set bit of each float of a run, combined into one number."""
     # Shapes: values (runs, ...); returns (runs, floats).
     rows = np.asarray(values, dtype=np.float64).reshape(len(values), -1)
     known = np.where(np.isfinite(rows), rows, 0.0)
@@ -203,7 +205,7 @@ def bit_codes(values: Any) -> FloatArray:
 
 
 def digits_event(found: Found, learned: LearnedScore, subject: str) -> str:
-    """The event in words, of one released number or of several."""
+    """Description of the event, for one or several released numbers."""
     if len(learned.values) > 1:
         return learned.event(found, f"the sizes and lowest set bits of {subject}")
     codes = learned.members(found)
@@ -212,7 +214,7 @@ def digits_event(found: Found, learned: LearnedScore, subject: str) -> str:
 
 
 def _kind(code: float) -> str:
-    """What is known of a float with this code."""
+    """What is known about a float with this code."""
     if code in (0.0, _MISSING):
         return "zero" if code == 0.0 else "missing"
     if abs(code) == _INFINITE:
@@ -227,7 +229,7 @@ def _kind(code: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that keeps a design's promise from being proved, whatever the bound is.
+    """Evidence that a design's guarantee does not hold, whatever the bound is.
 
     Attributes
     ----------
@@ -251,12 +253,12 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class EpsilonLowerBound:
-    """A lower confidence bound of epsilon, and the event that gives it.
+    """A lower confidence bound on epsilon, and the event that gives it.
 
     Attributes
     ----------
     epsilon : float
-        The bound; 0 where nothing was found.
+        The bound; 0 if nothing was found.
     confidence : float
         With which the true epsilon is at least that large.
     delta : float
@@ -270,14 +272,14 @@ class EpsilonLowerBound:
     target : str
         What was audited, and on which neighbours.
     promised : PrivacyGuarantee or None
-        What the bound is held against.
+        What the bound is compared with.
     findings : tuple of Finding
         What was found beside the bound.
     looked : tuple of str
         What was recomputed and tested beside the bound, in words, or why nothing was.
     own_promise : bool
-        Whether the promise is the target's own. What is found speaks of that one: it does not refute a weaker
-        promise that was given in its place.
+        Whether the promise is the target's own. Findings concern that guarantee: they do not refute a weaker
+        one that was specified instead.
 
     Examples
     --------
@@ -302,14 +304,14 @@ class EpsilonLowerBound:
 
     @property
     def refuted(self) -> bool:
-        """Whether the bound exceeds the promise, or something was found against one of the target's own."""
+        """Whether the bound exceeds the guarantee, or a finding contradicts one of the target's own."""
         if self.promised is None:
             return False
         return self.epsilon > self.promised.epsilon or (self.own_promise and bool(self.findings))
 
     @property
     def tightness(self) -> float:
-        """The bound as a share of the promised epsilon; NaN where none was promised, or an epsilon of 0."""
+        """The bound as a share of the guaranteed epsilon; NaN without a guarantee or for an epsilon of 0."""
         if self.promised is None or self.promised.epsilon == 0.0:
             return float("nan")
         return self.epsilon / self.promised.epsilon
@@ -321,7 +323,7 @@ class EpsilonLowerBound:
         -------
         DataFrame
             Columns target, event, epsilon (the bound), confidence, delta, runs, tested, hits_first,
-            hits_second, promised (NaN where nothing was), tightness, findings (their number) and refuted.
+            hits_second, promised (NaN if nothing was), tightness, findings (their number) and refuted.
         """
         import pandas as pd
 
@@ -343,7 +345,7 @@ class EpsilonLowerBound:
         return pd.DataFrame([row])
 
     def summary(self) -> ResultSummary:
-        """The bound, its event and the promise, as text, Markdown, LaTeX, HTML or CSV."""
+        """The bound, its event and the guarantee, as text, Markdown, LaTeX, HTML or CSV."""
         from adaptinf.inference.results.summary import ResultSummary
         from adaptinf.inference.results.tables import format_number, plain_table
 
@@ -374,7 +376,7 @@ class EpsilonLowerBound:
         if self.promised is not None:
             notes.append(f"Promised: {self.promised}.")
         if not self.refuted:
-            notes.append("A bound below the promise proves nothing: another event may reveal more.")
+            notes.append("A bound below the guarantee proves nothing: another event may reveal more.")
         return ResultSummary("Lower Bound of Epsilon", tables, notes)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Where the outputs that an audit of privacy looks at come from: callables and designs."""
+"""Sources of the outputs that a privacy audit examines: callables and designs."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ OutputSampler = Callable[[int, int, np.random.Generator], Any]
 
 
 class Source(Protocol):
-    """Where outputs come from, in pieces that do not depend on one another."""
+    """A source of outputs, in pieces that do not depend on one another."""
 
     @property
     def name(self) -> str:
-        """What is audited, in words."""
+        """Description of the target."""
 
     @property
     def default_runs(self) -> int:
-        """Runs on each data set where their number is not given."""
+        """Default number of runs on each data set."""
 
     def outputs(self, side: int, start: int, stop: int) -> Any:
-        """Scores of shape (runs,), or outputs of shape (runs, numbers) whose score has to be learned."""
+        """Scores of shape (runs,), or outputs of shape (runs, numbers) whose score must be learned."""
 
     def event(self, found: Found, learned: LearnedScore | None) -> str:
-        """The event in words."""
+        """Description of the event."""
 
 
 def child(root: np.random.SeedSequence, *key: int) -> np.random.SeedSequence:
@@ -97,7 +97,7 @@ class CalledSource:
 def design_source(
     design: Design, pair: Neighbours, view: str, root: np.random.SeedSequence, live: bool = False
 ) -> Source:
-    """Outputs of a design on two neighbouring trials, simulated or of sessions with exact noise."""
+    """Outputs of a design on two neighbouring trials, simulated or from sessions with exact noise."""
     for env in (pair.first, pair.second):
         design._check(env, pair.horizon, 1, None, 0)
     if view == "digits":
@@ -106,16 +106,17 @@ def design_source(
         refuse("epsilon_lower_bound", actions_problem(pair))
         return _Actions(design, pair, root, live)
     if pair.score is None:
-        raise ParameterError("epsilon_lower_bound", ["neighbours must have a score where view is 'releases'"])
+        raise ParameterError("epsilon_lower_bound", ["neighbours must have a score if view is 'releases'"])
     return _Releases(design, pair, root, live)
 
 
 def actions_problem(pair: Neighbours) -> list[str]:
-    """What keeps the actions of two neighbouring trials from being looked at."""
+    """Reasons why the actions of two neighbouring trials cannot be examined."""
     shown = pair.horizon - len(set(pair.hidden))
     if shown == 0:
         return [
-            "view='actions' has nothing to look at: all actions of these neighbours are the participant's own"
+            "view='actions' leaves nothing to examine: all actions of these neighbours are the "
+            "participant's own"
         ]
     if shown * math.log(pair.first.n_arms) > math.log(_MOST_SEQUENCES):
         return [f"view='actions' needs a shorter horizon: {shown} rounds have too many action sequences"]
@@ -152,7 +153,7 @@ class _Designed:
 
 @dataclass(frozen=True, eq=False)
 class _Releases(_Designed):
-    """Scores of all that is released, white box."""
+    """Scores of all releases, white box."""
 
     def outputs(self, side: int, start: int, stop: int) -> FloatArray:
         return np.concatenate([self._scores(piece) for piece in self.transcripts(side, start, stop)])
@@ -194,7 +195,7 @@ class _Digits(_Designed):
 
 @dataclass(frozen=True, eq=False)
 class _Actions(_Designed):
-    """Sequences of actions, black box: each as one number."""
+    """Sequences of actions, black box: each coded as one number."""
 
     def outputs(self, side: int, start: int, stop: int) -> FloatArray:
         return np.concatenate([self._codes(piece) for piece in self.transcripts(side, start, stop)])

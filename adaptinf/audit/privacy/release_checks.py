@@ -1,7 +1,7 @@
-"""Whether runs did what their releases say, and whether noise has its law and is independent of the rest.
+"""Whether runs followed their releases, and whether noise has its distribution and is independent.
 
-Every test has a bound of its false-alarm probability that holds for any number of runs. Sums over runs are
-of products of two entries, of which the later one is centred given all that came before.
+Every test has a bound on its false-alarm probability that holds for any number of runs. Sums over runs are of
+products of two entries, the later of which is centred given all earlier ones.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from adaptinf.typing import FloatArray, IntArray
 
 
 def difference(part: Replayed) -> str:
-    """Where runs are not as their releases say, in words; empty where all of them are."""
+    """Descriptions of runs that do not follow their releases; empty if all do."""
     seen, recomputed = (np.asarray(side, dtype=np.float64) for side in (part.seen, part.recomputed))
     apart = (seen != recomputed) & ~(np.isnan(seen) & np.isnan(recomputed))
     if not apart.any():
@@ -30,9 +30,9 @@ def difference(part: Replayed) -> str:
     number = int(apart.any(axis=1).sum())
     is_, should_be = _shown(seen[run, place]), _shown(recomputed[run, place])
     return (
-        f"{part.what} is not what releases and earlier actions give, in {number} of {len(apart)} runs: in "
-        f"{part.place} {place + 1} of run {run + 1} it is {is_}, not {should_be}: a decision read something "
-        "that was not released"
+        f"{part.what} does not follow from the releases and earlier actions in {number} of {len(apart)} "
+        f"runs: in {part.place} {place + 1} of run {run + 1} it is {is_}, not {should_be}, so a decision "
+        "used data that were not released"
     )
 
 
@@ -40,12 +40,12 @@ def _shown(value: Any) -> str:
     return "none" if np.isnan(value) else f"{value:.17g}"
 
 
-# Most nodes that are held against one another.
+# Most nodes that are compared with one another.
 _PAIRED = 2_400
 
 
 def noise_findings(noises: Sequence[tuple[str, NodeNoise]], alarm: float = FALSE_ALARM) -> list[str]:
-    """What is wrong with the noise of trials, in words, at `alarm` for all together (Bonferroni)."""
+    """Problems with the noise of trials, at a joint level of `alarm` (Bonferroni)."""
     number = sum(_tests_of(noise) for _, noise in noises)
     if not number:
         return []
@@ -67,10 +67,10 @@ def _tests_of(noise: NodeNoise) -> int:
 
 
 def _tests(noise: NodeNoise, limit: float) -> Iterator[Look]:
-    """Laws of nodes and groups; then values, and sizes, of nodes against one another and rewards."""
-    # What has not its law is found once: it is left out of the tests of independence.
+    """Distributions of nodes and groups; then values, and sizes, of nodes against each other and rewards."""
+    # What has not its law is found once: it is omitted of the tests of independence.
     uniforms, names = noise.uniforms, noise.names
-    law = "has not the law that is promised"
+    law = "does not have the specified distribution"
     laws = np.array([_law(column[~np.isnan(column)]) for column in uniforms.T])
     yield Look("nodes", laws, lambda at: f"the noise of {names[at]} {law}")
     whole = ~np.isnan(uniforms).any(axis=0)
@@ -90,25 +90,25 @@ def _tests(noise: NodeNoise, limit: float) -> Iterator[Look]:
 
 
 def _law(sample: FloatArray) -> float:
-    """Log of the bound of the distance from the uniform law."""
+    """Log of the bound on the distance from the uniform distribution."""
     return law_bound(sample, sample)
 
 
 def _pairs(entries: FloatArray, names: Sequence[str], what: str) -> Look:
-    """Every two nodes of a run, of those that `_paired` keeps."""
+    """Every pair of nodes of a run, among those that `_paired` keeps."""
     nodes = _paired(entries.shape[1])
     kept = entries[:, nodes]
     products = np.triu(kept.T @ kept, 1).ravel()
 
     def words(at: int) -> str:
         first, second = (names[nodes[place]] for place in divmod(at, nodes.size))
-        return f"the {what} of {first} goes with that of {second}"
+        return f"the {what} of {first} is associated with that of {second}"
 
     return Look(f"pairs, {what}", math.log(2.0) - PAIR_RATE * products**2 / len(entries), words)
 
 
 def _paired(nodes: int) -> IntArray:
-    """Nodes that are held against one another: all, or of very many the first ones and some of the others."""
+    """Nodes that are compared: all or, if there are very many, the first ones and some others."""
     if nodes <= _PAIRED:
         return np.arange(nodes)
     half = _PAIRED // 2
@@ -122,6 +122,6 @@ def _coins(entries: FloatArray, fair: FloatArray, noise: NodeNoise, what: str) -
 
     def words(at: int) -> str:
         node, coin = divmod(at, fair.shape[1])
-        return f"the {what} of {noise.names[node]} goes with {noise.fair_names[coin]}"
+        return f"the {what} of {noise.names[node]} is associated with {noise.fair_names[coin]}"
 
     return Look(f"coins, {what}", math.log(2.0) - COIN_RATE * products**2 / len(entries), words)

@@ -1,4 +1,4 @@
-"""What an audit does beside bounding epsilon: decisions recomputed, noise tested, simulated and live."""
+"""Further checks of an audit: decisions recomputed, noise tested, simulated and live."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ from adaptinf.sessions.steppers import exact_problems
 from adaptinf.simulation.transcripts import Transcripts
 from adaptinf.typing import FloatArray, IntArray
 
-# Outcomes before and after a release that its noise is held against.
+# Outcomes before and after a release that its noise is compared with.
 _ABOUT = 8
-# Rounds up to that of a release whose arms and kinds its noise is held against.
+# Rounds up to that of a release whose arms and kinds its noise is compared with.
 _RECENT = 3
 _EXACT, _ULPS = 2.0**52, 8.0
 # Of a unit: a mean is rounded, and its noise is found to far less than this.
@@ -55,10 +55,9 @@ _OFF = 2.0**-6
 def drawn_noise(
     noise: NodeNoise, peak: float, outcomes: FloatArray | None, seen: Transcripts
 ) -> tuple[Draws, list[str]]:
-    """Noise in units, run after run, and what is wrong with these being whole numbers."""
-    # Shapes: outcomes (runs, rounds) by fair coins, NaN where there is none.
-    # Sums whose largest, `peak`, has more bits than a float are known to fewer places: their units are
-    # larger.
+    """Noise in units, run after run, and problems with these being whole numbers."""
+    # Shapes: outcomes (runs, rounds) by fair coins, NaN if there is none. Sums whose largest, `peak`, has
+    # more bits than a float are known to fewer places: their units are larger.
     assert noise.units is not None
     grid, problems = noise.units.grid, []
     while peak * grid >= _EXACT:
@@ -87,7 +86,7 @@ def drawn_noise(
 
 
 def other_noise(parts: Sequence[NodeUnits], place: int, drawn: IntArray, peak: float) -> bool:
-    """Whether any noise in a run's releases is not in its journal, shape (draws,), up to rounding."""
+    """Whether any noise in a run's releases is absent from its journal, shape (draws,), up to rounding."""
     if not drawn.size:
         return any(np.isfinite(part.noise[place]).any() for part in parts)
     known = np.sort(drawn)
@@ -102,7 +101,7 @@ def other_noise(parts: Sequence[NodeUnits], place: int, drawn: IntArray, peak: f
 
 
 def _in_order(units: NodeUnits) -> tuple[IntArray, IntArray, IntArray]:
-    """Runs, nodes and rounds of all numbers that there are, by run and then by round."""
+    """Runs, nodes and rounds of all available numbers, by run and then by round."""
     run, node = np.nonzero(np.isfinite(units.noise))
     step = units.steps[run, node]
     order = np.lexsort((node, step, run))
@@ -110,7 +109,7 @@ def _in_order(units: NodeUnits) -> tuple[IntArray, IntArray, IntArray]:
 
 
 def _coins(outcomes: FloatArray, run: IntArray, step: IntArray) -> FloatArray:
-    """Outcomes less 1/2 of the rounds about each number, NaN where there is none."""
+    """Outcomes minus 1/2 of the rounds around each number, NaN if there is none."""
     rounds = step[:, None] + np.arange(-_ABOUT, _ABOUT + 1)
     inside = (rounds >= 0) & (rounds < outcomes.shape[1])
     found = outcomes[run[:, None], np.clip(rounds, 0, outcomes.shape[1] - 1)]
@@ -118,7 +117,7 @@ def _coins(outcomes: FloatArray, run: IntArray, step: IntArray) -> FloatArray:
 
 
 def _facts(seen: Transcripts, run: IntArray, step: IntArray) -> tuple[FloatArray, list[str]]:
-    """Arms and kinds of the latest rounds before each number, which were settled before it was drawn."""
+    """Arms and kinds of the latest rounds before each number, which were determined before it was drawn."""
     columns, names = [], []
     for word, table in (("arm", seen.actions), ("kind", seen.statuses)):
         codes = np.unique(table)[1:].tolist()  # the first code is what the others leave
@@ -133,17 +132,17 @@ def _facts(seen: Transcripts, run: IntArray, step: IntArray) -> tuple[FloatArray
 
 
 def live_stop_findings(rule: DPNAS, pair: Neighbours, runs: int, alarm: float) -> list[str]:
-    """What is wrong with the stopping time and the estimate, in words, at `alarm` for all tests together."""
+    """Problems with the stopping time and the estimate, at a joint level of `alarm`."""
     outputs = stopping_outputs(rule, pair, live=True)
     seen = outputs.transcripts(0, runs, np.random.default_rng(0))
-    words = f"{runs:,} runs by the release backend"
+    words = f"{runs:,} runs with the release backend"
     told = noise_findings([(words, stopping_noise(rule, pair, float(rule.epsilon))(seen))], 0.5 * alarm)
     draws = _estimates(rule, pair, seen)
     return told + (draw_findings([(words, draws)], 0.5 * alarm) if len(draws) else [])
 
 
 def _estimates(rule: DPNAS, pair: Neighbours, seen: Transcripts) -> Draws:
-    """The noise of the estimates that came, in whole units."""
+    """The noise of the released estimates, in whole units."""
     bound, scale = float(rule.bound), 4.0 * GRID_UNITS / float(rule.epsilon)
     samples = pair.first.tables(pair.horizon).tableau[: pair.horizon, 0]
     sums = np.cumsum(to_grid(np.clip(samples, -bound, bound), bound))
@@ -167,7 +166,7 @@ _VALUE = 3
 
 @dataclass(slots=True)
 class Looked:
-    """What live runs gave: findings, noise by its promised law, noise as it was drawn, and words."""
+    """Results of live runs: findings, noise transformed by its distribution, raw noise, and descriptions."""
 
     findings: list[Finding] = field(default_factory=list)
     noises: list[tuple[str, NodeNoise]] = field(default_factory=list)
@@ -176,7 +175,7 @@ class Looked:
 
 
 def live_trial(design: Design) -> AuditTrial | None:
-    """The last trial of a design whose decisions are recomputed; outcomes are coins, contexts on the grid."""
+    """The last trial of a design with replayed decisions; outcomes are coins, contexts on the grid."""
     trials = reversed(audit_trials(design))
     trial = next((one for one in trials if one.noise is not None and replays(one, design)), None)
     if trial is None:
@@ -188,7 +187,7 @@ def live_trial(design: Design) -> AuditTrial | None:
 
 
 def _live_replays(run: Design, trial: AuditTrial) -> list[Any]:
-    """What recomputes the decisions of live runs, which see contexts on the grid."""
+    """The replay of live runs, whose contexts are on the grid."""
     again, dimension = list(replays(trial, run)), trial.environment.dimension
     return [_on_grid(part, dimension) for part in again] if dimension else again
 
@@ -203,21 +202,21 @@ def _on_grid(part: Any, dimension: int) -> Any:
 
 
 def _with(part: Any, **changed: Any) -> Any:
-    """A part with other values of its fields; one of one's own may be a function, which has none."""
+    """A part with other field values; a user-defined one may be a function, which has none."""
     known = {name: value for name, value in changed.items() if hasattr(part, name)}
     return dataclasses.replace(part, **known) if known else part
 
 
 def live_problems(design: Design, trial: AuditTrial | None) -> list[str]:
-    """Why the live path of a design cannot be looked at, in its `live_trial`."""
+    """Why the live path of a design cannot be checked, in its `live_trial`."""
     if trial is None:
-        return ["the design does not say how its decisions follow from its releases"]
+        return ["the design does not specify how its decisions follow from its releases"]
     run = design if trial.design is None else trial.design
     return exact_problems(run._placed(trial.environment), trial.horizon, trial.environment.n_arms)
 
 
 def look_live(design: Design, trial: AuditTrial, root: np.random.SeedSequence, share: float) -> Looked:
-    """Run sessions and trials of a design, a share of what a whole audit runs, and gather what they give."""
+    """Run sessions and trials of a design, a share of a whole audit's, and collect their results."""
     run: Any = design if trial.design is None else trial.design
     found = Looked()
     look_at_sessions(found, design, trial, root, share=share)
@@ -228,7 +227,7 @@ def look_live(design: Design, trial: AuditTrial, root: np.random.SeedSequence, s
 
 
 def live_findings(found: Looked, alarm: float) -> list[Finding]:
-    """All findings; the tests of noise together raise a false alarm with probability `alarm` at most."""
+    """All findings; the noise tests together raise a false alarm with probability at most `alarm`."""
     told = noise_findings(found.noises, 0.5 * alarm) + draw_findings(found.draws, 0.5 * alarm)
     return [*found.findings, *(Finding("noise", one) for one in told)]
 
@@ -241,7 +240,7 @@ def look_at_sessions(
     number: int | None = None,
     share: float = 1.0,
 ) -> int:
-    """So many sessions in which each outcome is told at once, or a share of a whole audit's; their rounds."""
+    """Sessions in which each outcome is recorded immediately, or a share of a whole audit's; their rounds."""
     run: Any = design if trial.design is None else trial.design
     rng, env, rounds = generator(child(root, _SESSIONS)), trial.environment, _rounds(trial)
     runs: list[Shown] = []
@@ -258,7 +257,7 @@ def look_at_sessions(
 def _look_at_trials(
     found: Looked, run: Design, trial: AuditTrial, root: np.random.SeedSequence, share: float
 ) -> None:
-    """Trials in files: one is restored from a backup, and in every other one some outcomes never come."""
+    """Trials in files: one is restored from a backup, and in every second one some outcomes never arrive."""
     rng, env, rounds = generator(child(root, _TRIALS)), trial.environment, _rounds(trial)
     runs: list[Shown] = []
     number = min(TRIALS, _number(share, NODES, len(found.draws[0][1]) // _runs(found), TRIAL_ROUNDS, rounds))
@@ -270,17 +269,17 @@ def _look_at_trials(
             try:
                 runs.extend(made(run, trial.horizon, people, Path(folder)))
             except JournalError as error:
-                found.findings.append(Finding("replay", f"a trial cannot be opened again: {error.reason}"))
+                found.findings.append(Finding("replay", f"a trial cannot be reopened: {error.reason}"))
                 break
     if not runs:
         return
-    words = f"{len(runs):,} trials in files of {_words(trial)}"
+    words = f"{len(runs):,} trials of {_words(trial)}, stored in files"
     blind = dataclasses.replace(trial, noise=_with(trial.noise, fair=False))
     _gather(found, words, run, blind, runs)
 
 
 def _look_at_sampler(found: Looked, share: float) -> None:
-    """The sampler that trials draw from, at the scale that most noise of their own has."""
+    """The sampler used by trials, at the scale of most of their noise."""
     from adaptinf.trial.trial_noise import Nodes
 
     draws = found.draws[-1][1]
@@ -290,11 +289,11 @@ def _look_at_sampler(found: Looked, share: float) -> None:
     zeros = np.zeros(number, dtype=np.int64)
     names = [f"draw {place + 1}" for place in range(number)]
     sampled = Draws(np.array(units, dtype=np.int64), np.full(number, scale), zeros, np.arange(number), names)
-    found.draws.append((f"{number:,} draws of the sampler of trials", sampled))
+    found.draws.append((f"{number:,} draws from the sampler used by trials", sampled))
 
 
 def _gather(found: Looked, words: str, run: Design, trial: AuditTrial, runs: list[Shown]) -> None:
-    """Hold decisions against releases, and keep the noise of the runs."""
+    """Check decisions against releases, and keep the noise of the runs."""
     seen, coins = transcripts(runs), outcomes(runs)
     assert trial.noise is not None
     told = [difference(part) for one in _live_replays(run, trial) for part in one(seen)]
@@ -308,7 +307,7 @@ def _gather(found: Looked, words: str, run: Design, trial: AuditTrial, runs: lis
     if any(
         one.drawn is not None and other_noise(units, place, one.drawn, peak) for place, one in enumerate(runs)
     ):
-        told_of = "the releases of a trial have other noise in them than its journal"
+        told_of = "the noise in the releases of a trial differs from that in its journal"
         found.findings.append(Finding("noise", f"{told_of} [{words}]"))
     for own in parts:
         draws, problems_of_grid = drawn_noise(own, peak, coins, seen)
@@ -327,7 +326,7 @@ def _own(noise: NodeNoise, since: IntArray) -> NodeNoise:
 
 
 def _words(trial: AuditTrial) -> str:
-    return f"{_rounds(trial):,} rounds, {counted(trial.environment.n_arms, 'arm')}, outcomes by fair coins"
+    return f"{_rounds(trial):,} rounds, {counted(trial.environment.n_arms, 'arm')}, outcomes from fair coins"
 
 
 def _rounds(trial: AuditTrial) -> int:
@@ -335,8 +334,8 @@ def _rounds(trial: AuditTrial) -> int:
 
 
 def _number(share: float, nodes: int, each: int, rounds: int, long: int) -> int:
-    """Runs that give so many numbers of noise, or take so many rounds: a share of the fewer."""
-    each = 2 ** round(math.log2(max(each, 1)))  # roughly, so that no coin decides how many runs there are
+    """Number of runs that give a number of noise draws or take a number of rounds: a share of the fewer."""
+    each = 2 ** round(math.log2(max(each, 1)))  # roughly, so no coin decides how many runs there are
     return max(FEWEST_LIVE, int(share * min(nodes / each, rounds / long)))
 
 
@@ -357,7 +356,7 @@ _KEY = 2
 
 
 class Checked(NamedTuple):
-    """What was found, and what was looked at, in words."""
+    """What was found, and what was checked."""
 
     findings: tuple[Finding, ...]
     looked: tuple[str, ...]
@@ -366,7 +365,7 @@ class Checked(NamedTuple):
 def design_checks(
     design: Design, root: np.random.SeedSequence, share: float, simulated: bool = True, needed: bool = False
 ) -> Checked:
-    """Replay trials of a design and test their noise: of simulated ones, and of a share of the live path."""
+    """Replay trials of a design and test their noise: simulated ones, and a share of the live path."""
     # Where the live path is `needed`, what keeps it from being looked at is an error. All tests of noise
     # together raise a false alarm with probability `FALSE_ALARM` at most: each kind of run has half of it.
     parts = [_simulated_checks(design, root)] if simulated else []
@@ -376,22 +375,22 @@ def design_checks(
 
 
 def _live_checks(design: Design, root: np.random.SeedSequence, share: float, needed: bool) -> Checked:
-    """Replay sessions and trials in files, and test their noise as it was drawn."""
+    """Replay sessions and trials in files, and test their raw noise."""
     trial = live_trial(design)
     problems = live_problems(design, trial)
     if trial is None or problems:
         if needed:
             raise ParameterError("epsilon_lower_bound", problems)
-        return Checked((), (f"The live path not looked at: {problems[0]}.",))
+        return Checked((), (f"The live path was not checked: {problems[0]}.",))
     try:
         found = look_live(design, trial, root, share)
     except (MissingDependencyError, ParameterError) as error:
         if needed:
             raise
-        return Checked((), (f"The live path not looked at: {error}.",))
+        return Checked((), (f"The live path was not checked: {error}.",))
     return Checked(
         tuple(live_findings(found, 0.5 * FALSE_ALARM)),
-        (f"The live path, replayed and its exact noise tested: {'; '.join(found.words)}.",),
+        (f"The live path was replayed and its exact noise was tested: {'; '.join(found.words)}.",),
     )
 
 
@@ -399,8 +398,8 @@ def _simulated_checks(design: Design, root: np.random.SeedSequence) -> Checked:
     """Replay every trial of a design, and test the noise of all."""
     trials = audit_trials(design)
     if not trials:
-        why = "the design does not say how its decisions follow from its releases"
-        return Checked((), (f"Not replayed, noise not tested: {why}.",))
+        why = "the design does not specify how its decisions follow from its releases"
+        return Checked((), (f"Neither replayed nor tested for noise: {why}.",))
     findings: list[Finding] = []
     noises: list[tuple[str, NodeNoise]] = []
     replayed: list[str] = []
@@ -421,7 +420,7 @@ def _simulated_checks(design: Design, root: np.random.SeedSequence) -> Checked:
         (
             f"Replayed, {RUNS} runs each: {'; '.join(replayed)}."
             if replayed
-            else "Not replayed: the releases do not settle the decisions.",
+            else "Not replayed: the releases do not determine the decisions.",
             f"Noise tested, {RUNS} runs each: {tested}." if tested else "Noise not tested: no trial has any.",
         ),
     )
@@ -435,7 +434,7 @@ def stopping_checks(
     simulated: bool = True,
     needed: bool = False,
 ) -> Checked:
-    """Test the stopping time and the noise of the estimate, simulated and by the release backend."""
+    """Test the stopping time and the noise of the estimate, simulated and with the release backend."""
     outputs = stopping_outputs(rule, pair)
     parts = [_simulated_stops(rule, outputs, root)] if simulated else []
     if share > 0.0:
@@ -451,8 +450,8 @@ def _live_stops(rule: DPNAS, outputs: StoppingOutputs, share: float, needed: boo
     except (MissingDependencyError, ParameterError) as error:
         if needed:
             raise
-        return Checked((), (f"The release backend not looked at: {error}.",))
-    words = f"Stopping time and estimate by the release backend tested, {runs:,} runs."
+        return Checked((), (f"The release backend was not checked: {error}.",))
+    words = f"Stopping time and estimate were tested with the release backend, {runs:,} runs."
     return Checked(tuple(Finding("noise", told) for told in findings), (words,))
 
 
@@ -474,7 +473,7 @@ def _simulated_stops(rule: DPNAS, outputs: StoppingOutputs, root: np.random.Seed
 def counter_checks(counter: Counter, root: np.random.SeedSequence) -> Checked:
     """Test the noise of every node of a counter."""
     if counter.backend == "release":
-        return Checked((), ("Noise of later nodes not tested: exact noise is slow to draw.",))
+        return Checked((), ("Noise of later nodes was not tested: exact noise is slow to draw.",))
     rounds = min(counter.horizon or ROUNDS, ROUNDS, max(FEWEST, NUMBERS // counter.dimension))
     noise = node_noise(counter, rounds, RUNS, generator(child(root, _KEY)))
     words = f"{rounds:,} items"

@@ -1,4 +1,4 @@
-"""Confidence intervals for a constant additive effect: what a randomisation test does not reject."""
+"""Confidence intervals for a constant additive effect: effects that a randomisation test does not reject."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PATIENCE = 2
 _STEADY, _GROWTH, _MOST_STEPS = 8, 1.6, 40
 _FINENESS = 32.0
 _ROUNDING = 1e-12
-_NULL = "hypotheses: in every round the treated arm pays the same constant more than the other"
+_NULL = "hypotheses: in every round, the treated arm's reward exceeds the control's by the same constant"
 
 
 @dataclass
@@ -76,7 +76,7 @@ def randomization_interval(
     Parameters
     ----------
     log : AdaptiveLog
-        What the design gathered, with two arms.
+        What the design collected, with two arms.
     design : Design, optional
         The design; by default the one that the log names.
     statistic : {"studentised", "difference"}
@@ -100,25 +100,25 @@ def randomization_interval(
     Raises
     ------
     ParameterError
-        Listing everything that does not fit: more than two arms, fewer re-runs than a p-value of alpha takes,
-        a log that another design gathered, by its record, its actions or its propensities.
+        Listing everything that is inconsistent: more than two arms, fewer re-runs than a p-value of alpha
+        takes, a log that another design collected, by its record, its actions or its propensities.
     InvalidForLog
         Where no constant effect but 0 is possible, as with 0/1 rewards of which both occur.
 
     Notes
     -----
     Under the hypothesis that the treated arm always pays `effect` more, the reward that the other arm would
-    have paid in a round is known: the logged reward, shifted by the effect where the arm differs. The design
-    is re-run on these rewards, and the statistic is that of rewards from which the effect has been taken.
-    Every p-value is exact for its effect however few re-runs there are, so the effects with a p-value above
-    alpha are a confidence set of level 1 - alpha. The interval spans that set. All effects share one set of
-    random numbers; the search goes outwards from the difference in means in steps of a standard error until
-    two effects in a row are rejected, then halves the last step, and reports the outer, rejected end. What
-    lies farther out is not looked at.
+    have paid in a round is known: the logged reward, shifted by the effect if the arm differs. The design is
+    re-run on these rewards, and the statistic is computed from rewards minus the effect. Every p-value is
+    exact for its effect regardless of the number of re-runs, so the effects with a p-value above alpha form a
+    confidence set of level 1 - alpha. The interval spans that set. All effects share one set of random
+    numbers; the search proceeds outwards from the difference in means in steps of one standard error until
+    two consecutive effects are rejected, then halves the last step, and reports the outer, rejected end.
+    Effects further out are not examined.
 
-    Effects that would take an imputed reward beyond the range of rewards (that of the log, or [0, 1] for a
-    design that needs it) are impossible, and are not in the interval. With more than two arms the rewards of
-    the others are not determined by one effect.
+    Effects that would move an imputed reward outside the range of rewards (that of the log, or [0, 1] for a
+    design that requires it) are impossible, and are excluded from the interval. With more than two arms, one
+    effect does not determine the rewards of the other arms.
 
     References
     ----------
@@ -136,7 +136,7 @@ def randomization_interval(
     problems = _level_problems(replications, alpha) + OneOf(*_STATISTICS)("statistic", statistic)
     if getattr(log, "n_arms", 2) > 2:
         problems.append(
-            f"needs two arms, the log has {log.n_arms}: one effect does not tell the others' rewards"
+            f"requires two arms, got {log.n_arms}: one effect does not determine the rewards of the others"
         )
         treatment, control = log.arms[1], log.arms[0]  # so that nothing asks for two arms to be named
     plan = make_plan(
@@ -181,21 +181,21 @@ def randomization_interval(
 
 
 def _level_problems(replications: Any, alpha: Any) -> list[str]:
-    """What is wrong with the number of replications, alpha, or the two together."""
+    """Problems with the number of replications, alpha, or the two together."""
     problems = replication_problems(replications, 1)
     wrong_alpha = _ALPHA("alpha", alpha)
     if not problems and not wrong_alpha and replications < fewest_replications(alpha):
         problems.append(
             f"replications must be at least {fewest_replications(alpha):,} at alpha = {alpha:g}, got "
-            f"{replications:,}: no p-value is below 1 / (replications + 1), and no effect could be rejected"
+            f"{replications:,}: no p-value is below 1 / (replications + 1), so no effect could be rejected"
         )
     return problems + wrong_alpha
 
 
 def fewest_replications(alpha: float) -> int:
     """Fewest re-runs B with which an effect can be rejected: 1 / (B + 1) is at most alpha."""
-    # Two-sided tests rank the absolute value of the statistic, so that they need no more than one-sided ones.
-    # One fewer is tried first: rounding of 1 / alpha may have carried its ceiling one too far.
+    # Two-sided tests rank the absolute value of the statistic, so they need no more than one-sided ones. One
+    # fewer is tried first: rounding of 1 / alpha may have carried its ceiling one too far.
     least = max(1, math.ceil(1.0 / alpha) - 2)
     return least if 1.0 / (least + 1) <= alpha else least + 1
 
@@ -217,22 +217,22 @@ def possible_effects(plan: Plan) -> tuple[float, float]:
     if high - low <= _ROUNDING * size:
         raise InvalidForLog(
             "randomization_interval",
-            f"rewards reach the ends of their range [{least:g}, {most:g}], so that any constant effect but 0 "
-            "would take some imputed reward beyond it",
+            f"some rewards lie at the ends of their range [{least:g}, {most:g}], so any constant effect "
+            "other than 0 would impute rewards outside it",
             ["randomization_test", "intervals for arm means and their contrasts"],
         )
     return low, high
 
 
 def _difference(plan: Plan) -> float:
-    """Difference in means; NaN where an arm was not pulled."""
+    """Difference in means; NaN if an arm was not pulled."""
     arrays = plan.log.arrays
     parts = [arrays.reward[arrays.action == arm] for arm in (plan.treatment, plan.control)]
     return float(parts[0].mean() - parts[1].mean()) if all(part.size for part in parts) else math.nan
 
 
 def _start(plan: Plan, low: float, high: float) -> tuple[float, float]:
-    """Where the search begins, and the length of its first steps: a standard error."""
+    """The start of the search, and the length of its first steps: one standard error."""
     arrays = plan.log.arrays
     gap = _difference(plan)
     gap = 0.0 if math.isnan(gap) else gap
@@ -245,7 +245,7 @@ def _start(plan: Plan, low: float, high: float) -> tuple[float, float]:
 
 
 def _first_kept(search: _Search, start: float, step: float, low: float, high: float) -> float:
-    """An effect near the start that is not rejected; NaN where none was found."""
+    """An effect near the start that is not rejected; NaN if none was found."""
     near = [start + sign * number * step for number in range(_STEADY + 1) for sign in (1.0, -1.0)]
     far = np.linspace(low, high, 2 * _STEADY).tolist() if math.isfinite(high - low) else []
     for effect in near[1:] + far:
@@ -257,9 +257,9 @@ def _first_kept(search: _Search, start: float, step: float, low: float, high: fl
 def _limits(
     search: _Search, begin: float, step: float, ends: tuple[float, float], alternative: str, notes: list[str]
 ) -> tuple[float, float]:
-    """Both ends of the effects that are not rejected; NaN where all are."""
+    """Both ends of the effects that are not rejected; NaN if all are."""
     if math.isnan(begin):
-        notes.append("every effect that was tried is rejected: no constant effect fits")
+        notes.append("every effect tried was rejected: no constant effect fits")
         return math.nan, math.nan
     lower = ends[0] if alternative == "less" else _limit(search, begin, -step, ends[0], notes)
     upper = ends[1] if alternative == "greater" else _limit(search, begin, step, ends[1], notes)
@@ -283,9 +283,11 @@ def _limit(search: _Search, start: float, step: float, end: float, notes: list[s
         if rejected == _PATIENCE or (beyond and rejected):
             return _bisect(search, last, first_out, abs(step) / _FINENESS)
         if beyond:
-            notes.append(f"no effect {side} the start is rejected: the limit is the last possible one")
+            notes.append(
+                f"no effect {side} the start was rejected: the limit is the most extreme possible effect"
+            )
             return end
-    notes.append(f"no effect {side} the start was rejected, as far as {effect:.6g}")
+    notes.append(f"no effect {side} the start was rejected, up to {effect:.6g}")
     return math.copysign(math.inf, step)
 
 

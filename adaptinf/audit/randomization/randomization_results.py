@@ -1,4 +1,4 @@
-"""What a randomisation test found, and what it rests on."""
+"""The result of a randomisation test, and its assumptions."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
 
 
 def assumptions(plan: Plan) -> tuple[str, ...]:
-    """What makes the p-value exact."""
+    """The conditions under which the p-value is exact."""
     status = "" if plan.log.stopping in (None, FIXED) else " (contradicted, see the caution)"
     shared = (
-        "null hypothesis: no round's reward depends on the arm, so that all arms are equal",
+        "null hypothesis: no round's reward depends on the arm, so all arms are equal",
         "no carry-over: a reward does not depend on the arms of other rounds",
         "contexts are exogenous: they do not depend on earlier arms or rewards",
         f"fixed horizon: the number of rounds was not chosen by looking at the data{status}",
-        f"{plan.name}, with these parameters, gathered the log",
+        f"{plan.name}, with these parameters, collected the log",
     )
     if plan.by_order:
-        return (*shared, "rows are exchangeable: contexts and rewards have no drift and no order in time")
+        return (*shared, "rows are exchangeable: contexts and rewards do not drift and have no order in time")
     return shared
 
 
 def _rests_on(
     result: RandomizationTest | RandomizationInterval | WeightedRandomizationTest, notes: tuple[str, ...] = ()
 ) -> list[str]:
-    """The last lines of every printed result: notes, cautions, and what it is exact under."""
+    """The last lines of every printed result: notes, cautions, and conditions for exactness."""
     return [
         *(f"  note: {line}" for line in notes),
         *(CAUTION(caution=one) for one in result.cautions),
@@ -49,10 +49,9 @@ class RandomizationTest:
     Attributes
     ----------
     pvalue : float
-        Of re-runs, ties broken by independent coins: at most alpha with a probability of
-        floor(alpha (B + 1)) / (B + 1) exactly, where the null hypothesis and the assumptions hold and nothing
-        was stopped early. Of enumerated paths: their probability, every tie counted, so that nothing random
-        is in it.
+        Of re-runs, ties broken by independent coins: at most alpha with a probability of floor(alpha (B + 1))
+        / (B + 1) exactly, where the null hypothesis and the assumptions hold and nothing was stopped early.
+        For enumerated paths: their probability, with every tie counted, so nothing about it is random.
     pvalue_conservative : float
         Every tie counted against the log: never smaller.
     statistic : float
@@ -64,7 +63,7 @@ class RandomizationTest:
     exceedances, ties : int
         Re-runs, or paths, with a statistic beyond the log's, and equal to it.
     replications, requested : int
-        Re-runs that were made, and that were asked for.
+        Re-runs that were made, and that were requested.
     resample : str
         ``"assignment"`` or ``"order"``.
     stopped_early : bool
@@ -106,7 +105,7 @@ class RandomizationTest:
 
     @property
     def monte_carlo_error(self) -> float:
-        """Standard error of the p-value over re-runs; 0 where every path was enumerated."""
+        """Standard error of the p-value over re-runs; 0 if every path was enumerated."""
         if self.path_probabilities is not None:
             return 0.0
         return math.sqrt(self.pvalue * (1.0 - self.pvalue) / self.replications)
@@ -148,7 +147,7 @@ class RandomizationInterval:
     Attributes
     ----------
     low, high : float
-        Limits; infinite where no effect on that side was rejected.
+        Limits; infinite if no effect on that side was rejected.
     estimate : float
         Difference in means, not corrected for adaptive collection.
     alpha : float
@@ -277,7 +276,7 @@ class WeightedRandomizationTest:
 
     def __repr__(self) -> str:
         return (
-            f"<WeightedRandomizationTest: p = {self.pvalue:.4g}, {self.replications:,} paths worth "
+            f"<WeightedRandomizationTest: p = {self.pvalue:.4g}, {self.replications:,} paths, effective "
             f"{self.effective_sample_size:.1f}>"
         )
 

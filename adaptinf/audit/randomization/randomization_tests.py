@@ -1,4 +1,4 @@
-"""Randomisation tests: what the statistic would have been, had the very design been run again.
+"""Randomisation tests: the statistic that would have occurred if the same design had been run again.
 
 References
 ----------
@@ -66,7 +66,7 @@ _REPLICATIONS = 999
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Where a log stands among re-runs; draws (replications,)."""
+    """Rank of a log among re-runs; draws (replications,)."""
 
     pvalue: float
     conservative: float
@@ -98,25 +98,25 @@ def randomization_test(
     Parameters
     ----------
     log : AdaptiveLog
-        What the design gathered.
+        What the design collected.
     design : Design, optional
         The design with its parameters; by default the one that the log names.
     statistic : str or callable, optional
-        ``"studentised"``: difference of two means over its pooled standard error, the default with two
-        arms or where arms are named. ``"largest-studentised"``: the largest absolute one over all pairs, the
+        ``"studentised"``: difference of two means over its pooled standard error, the default with two arms
+        or where arms are named. ``"largest-studentised"``: the largest absolute one over all pairs, the
         default with more arms. ``"f"``: one-way analysis of variance. ``"difference"``: of two means.
         ``"pulls"``: pulls of the treated arm minus pulls of the other. Or a function ``statistic(action,
-        reward, context)`` of arrays of shape (rounds,), codes into ``log.arms`` the first, and a dict of
-        context columns, which returns a number whose large values speak against the hypothesis. The arrays
-        are copies.
+        reward, context)`` of arrays of shape (rounds,), the first containing codes into ``log.arms``, and a
+        dict of context columns; it returns a number, large values of which are evidence against the
+        hypothesis. The arrays are copies.
     resample : {"assignment", "order"}, optional
         ``"assignment"``: rows stay where they are, and the design draws its coins and its noise afresh.
-        ``"order"``: rows of contexts and rewards are permuted first. By default ``"order"`` for designs
-        without coins of their own or with none but privacy noise (UCB, LinUCB, successive elimination,
-        their private forms, and the best-arm designs), else ``"assignment"``.
+        ``"order"``: rows of contexts and rewards are permuted first. By default ``"order"`` for designs that
+        make no random draws or only draw privacy noise (UCB, LinUCB, successive elimination, their private
+        forms, and the best-arm designs), otherwise ``"assignment"``.
     replications : int, optional
-        Re-runs, B. B + 1 should be a multiple of 20, so that the test can be of level .05 exactly. Left out,
-        every path is enumerated where there are at most 65,536 and the design's probability of each is known:
+        Re-runs, B. B + 1 should be a multiple of 20, so the test can have level exactly .05. If omitted,
+        every path is enumerated if there are at most 65,536 and the design's probability of each is known:
         the p-value then needs no `rng`, and counts ties in full. Else 999.
     rng : int, SeedSequence, Generator or None
         Source of randomness; its streams differ from those of `Design.run` with the same `rng`.
@@ -128,7 +128,7 @@ def randomization_test(
         Besag and Clifford's rule: stop as soon as this many re-runs lie beyond the log; the p-value is then
         their number over the number of re-runs made. At most `replications`.
     vectorised : bool
-        Whether a function of your own takes arrays of shape (runs, rounds) and returns one number per run.
+        Whether a user-defined function takes arrays of shape (runs, rounds) and returns one number per run.
     context : str or sequence of str, optional
         Context column that the design sees (ConSE, DPConSE), or the coordinates of its vector; by default
         the log's only column, or x1, x2, ... and x1_<arm>, ...
@@ -136,7 +136,7 @@ def randomization_test(
         All contexts that could have arrived, in the design's order; by default 0 to the largest number, or
         the sorted labels of the log.
     n_jobs : int
-        Worker processes, -1 for all cores; the numbers are the same for any.
+        Worker processes, -1 for all cores; the results do not depend on it.
 
     Returns
     -------
@@ -146,9 +146,9 @@ def randomization_test(
     Raises
     ------
     ParameterError
-        Listing everything that does not fit: a log that another design gathered, by its record, its actions
-        or its propensities; a design without coins that is to be re-run by assignment, where p would be 1; a
-        statistic that is NaN.
+        Listing everything that is inconsistent: a log that another design collected, by its record, its
+        actions or its propensities; a design without coins that is to be re-run by assignment, where p would
+        be 1; a statistic that is NaN.
 
     Warns
     -----
@@ -158,13 +158,13 @@ def randomization_test(
     Notes
     -----
     With every path enumerated, p is the probability of the paths at least as extreme as the log's, ties in
-    full, and P(p <= alpha) <= alpha. Designs whose propensities hang on hidden draws (Thompson with Beta
+    full, and P(p <= alpha) <= alpha. Designs whose propensities depend on hidden draws (Thompson with Beta
     posteriors, private designs) and mixtures are re-run.
 
-    Under the sharp null hypothesis the rewards would have been the same under any assignment, so log and
-    re-runs are exchangeable given the rows, private noise and all; p = (1 + number of re-runs at least as
-    extreme) / (B + 1), ties broken by coins, is uniform on 1/(B + 1), ..., 1. Statistics that differ by less
-    than 1e-9 of their size count as tied. ``"order"`` needs rows that are exchangeable besides.
+    Under the sharp null hypothesis, the rewards would have been the same under any assignment, so the log and
+    the re-runs are exchangeable given the rows, including private noise; p = (1 + number of re-runs at least
+    as extreme) / (B + 1), with ties broken by coins, is uniform on 1/(B + 1), ..., 1. Statistics that differ
+    by less than 1e-9 of their size count as tied. ``"order"`` also requires rows that are exchangeable.
 
     References
     ----------
@@ -202,8 +202,8 @@ def randomization_test(
     if (replications + 1) % 20:
         level = (replications + 1) // 20 / (replications + 1)
         warnings.warn(
-            f"replications + 1 = {replications + 1} is not a multiple of 20: at alpha = .05 the test rejects "
-            f"with probability {level:.4f} only; take 199 or 999",
+            f"replications + 1 = {replications + 1} is not a multiple of 20: at alpha = .05 the test "
+            f"rejects with probability only {level:.4f}; use 199 or 999",
             AdaptinfWarning,
             stacklevel=2,
         )
@@ -223,7 +223,7 @@ def randomization_test(
 
 
 def _enumerated(plan: Plan, alternative: str, values: FloatArray, chances: FloatArray) -> RandomizationTest:
-    """The test by all paths; values, chances (paths,)."""
+    """The test based on all paths; values, chances (paths,)."""
     observed = plan.observed()
     evidence = float(plan.evidence(np.array([observed]))[0])
     beyond, tied = compare(plan.evidence(values), evidence, plan.scale)
@@ -244,7 +244,7 @@ def _enumerated(plan: Plan, alternative: str, values: FloatArray, chances: Float
 
 
 def _common(plan: Plan, alternative: str) -> dict[str, Any]:
-    """What every test says of its plan: the statistic, the design, and what it rests on."""
+    """Statements of every test about its plan: the statistic, the design, and the assumptions."""
     return {
         "statistic": plan.observed(),
         "statistic_name": plan.statistic.name,
@@ -257,7 +257,7 @@ def _common(plan: Plan, alternative: str) -> dict[str, Any]:
 
 
 def replication_problems(replications: Any, n_jobs: Any) -> list[str]:
-    """What is wrong with the number of re-runs and of processes."""
+    """Problems with the number of re-runs and of processes."""
     return COUNT("replications", replications) + JOBS("n_jobs", n_jobs)
 
 
@@ -294,7 +294,7 @@ def rank(plan: Plan, drawn: Iterable[Draws], replications: int, stop_after: int 
 
 
 def compare(values: FloatArray, observed: float, scale: float = 0.0) -> tuple[BoolArray, BoolArray]:
-    """Which values lie beyond the observed one, and which equal it but for rounding on this scale."""
+    """Which values lie beyond the observed one, and which equal it up to rounding on this scale."""
     with np.errstate(invalid="ignore"):
         gap = np.abs(values - observed)
     size = max(abs(observed), scale) if math.isfinite(observed) else 0.0
@@ -303,7 +303,7 @@ def compare(values: FloatArray, observed: float, scale: float = 0.0) -> tuple[Bo
 
 
 def _count_problems(replications: Any, n_jobs: Any, stop_after: Any) -> list[str]:
-    """What is wrong with how many replications are asked for."""
+    """Problems with the requested number of replications."""
     replications = _REPLICATIONS if replications is None else replications
     problems = replication_problems(replications, n_jobs)
     if stop_after is None:
@@ -341,9 +341,9 @@ def weighted_randomization_test(
     Parameters
     ----------
     log : AdaptiveLog
-        What the design gathered, with exact propensities.
+        What the design collected, with exact propensities.
     design : Design, optional
-        The design; by default the one that the log names. It must have propensities on any given path.
+        The design; by default the one that the log names. It must have propensities along any given path.
     statistic, treatment, control, alternative, vectorised, context, features
         As in `randomization_test`.
     replications : int
@@ -351,9 +351,9 @@ def weighted_randomization_test(
     rng : int, SeedSequence, Generator or None
         Source of randomness.
     reference : {"uniform", "pilot"} or array_like of shape (arms,) or (rounds, arms)
-        Probabilities with which the arms of a path are drawn, independently from round to round.
-        ``"pilot"``: nine tenths the average propensities over 64 re-runs of the design on the logged rows,
-        one tenth uniform. An array must have been fixed beforehand.
+        Probabilities with which the arms of a path are drawn, independently from round to round. ``"pilot"``:
+        nine tenths the average propensities over 64 re-runs of the design on the logged rows, one tenth
+        uniform. An array must have been fixed in advance.
 
     Returns
     -------
@@ -363,7 +363,7 @@ def weighted_randomization_test(
     Raises
     ------
     ParameterError
-        Listing everything that does not fit.
+        Listing everything that is inconsistent.
     InvalidForLog
         Where log or design have no propensities, or the design is a `Mixture`, whose overrides are coins that
         a given path does not tell.
@@ -372,16 +372,16 @@ def weighted_randomization_test(
     -----
     A path A* of the reference q has the weight prod_t e_t(A*_t) / q_t(A*_t), e_t the propensities that the
     design has on that path with the logged rewards. The log has the weight of its logged propensities. Given
-    the set of paths and log, each is the log with a probability in proportion to its weight; so the share of
-    the weight at statistics beyond the log's, plus a uniform part of the share at its own, is uniform under
-    the null hypothesis, for any number of paths (Harrison 2012 has the form with ties in full). The same
-    holds where propensities depend on draws of the design, such as posterior frequencies or noisy releases,
-    given which they were logged: a path then draws these anew.
+    the set of paths and log, each is the log with probability proportional to its weight; so the share of the
+    weight at statistics beyond the log's, plus a uniform part of the share at its own, is uniform under the
+    null hypothesis, for any number of paths (Harrison 2012 gives the form with ties in full). The same holds
+    if propensities depend on draws of the design, such as posterior frequencies or noisy releases, given
+    which they were logged: each path then draws these again.
 
-    Probabilities averaged over the *logged* propensities are no fixed reference: they follow the logged path,
-    and the argument fails. Weights collapse as rounds go by and the design moves away from the reference: the
-    effective sample size says how far. The p-value stays valid, but it cannot be small unless the log's
-    own weight is; re-running the design has no such loss.
+    Probabilities averaged over the *logged* propensities are not a fixed reference: they follow the logged
+    path, so the argument fails. Weights degenerate as the number of rounds grows and the design moves away
+    from the reference: the effective sample size measures this. The p-value remains valid, but it cannot be
+    small unless the log's own weight is; re-running the design avoids this loss.
 
     References
     ----------
@@ -450,7 +450,7 @@ def importance_p_value(
 
 
 class _Walker(PathFollower):
-    """A design led along paths of a reference."""
+    """A design run along paths of a reference."""
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan.design, plan.log, plan.rows)
@@ -461,12 +461,12 @@ class _Walker(PathFollower):
         name = self.plan.name
         others = ["randomization_test", "randomization_test on a log of Mixture(...)"]
         if self.plan.log.propensity_status != "exact":
-            raise InvalidForLog(_METHOD, "the log has no exact propensities to weigh it by", others[:1])
+            raise InvalidForLog(_METHOD, "the log has no exact propensities for the weights", others[:1])
         if self.mixes:
-            reason = f"a path does not tell which rounds of the {name} were overridden"
+            reason = f"a path does not show which rounds of the {name} were overridden"
             raise InvalidForLog(_METHOD, reason, others[:1])
         if not self.has_propensities:
-            raise InvalidForLog(_METHOD, f"{name} has no propensities on a given path", others)
+            raise InvalidForLog(_METHOD, f"{name} has no propensities along a given path", others)
 
     def stream(self, number: int, first: int = 0) -> np.random.Generator:
         """One of the streams that belong to the weighted form."""
@@ -493,7 +493,7 @@ class _Walker(PathFollower):
 
 
 def _reference(plan: Plan, walker: _Walker, reference: Any) -> tuple[FloatArray, str]:
-    """Probabilities of the reference, shape (rounds, arms), and what it is called."""
+    """Probabilities of the reference, shape (rounds, arms), and its name."""
     shape = (plan.log.n_rounds, plan.log.n_arms)
     even = np.full(shape, 1.0 / shape[1])
     if isinstance(reference, str):
@@ -527,7 +527,7 @@ def _notes(size: float, own_share: float, replications: int) -> tuple[str, ...]:
     if size >= _COLLAPSED * (replications + 1):
         return ()
     return (
-        f"the weights have collapsed: {replications:,} paths are worth {size:.1f}. The p-value is valid but "
-        f"has little power (the log's own share is {own_share:.1%}): re-run the design by "
-        'randomization_test, take more paths, or reference="pilot"',
+        f"the weights have degenerated: {replications:,} paths have an effective sample size of {size:.1f}. "
+        f"The p-value is valid, but power is low (the log's own share is {own_share:.1%}): re-run the "
+        'design with randomization_test, use more paths, or set reference="pilot"',
     )

@@ -1,4 +1,4 @@
-"""Re-runs of a design on logged rows in blocks of 64, and the statistics of them."""
+"""Re-runs of a design on logged rows in blocks of 64, and their statistics."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def studentised(tallies: FloatArray, treatment: int, control: int) -> FloatArray
 
 
 def difference(tallies: FloatArray, treatment: int, control: int) -> FloatArray:
-    """Difference of two means, shape (runs,); 0 where an arm was not pulled."""
+    """Difference of two means, shape (runs,); 0 if an arm was not pulled."""
     count, total = tallies[..., 0], tallies[..., 1]
     means = _over(total, count)
     both = (count[:, treatment] > 0.0) & (count[:, control] > 0.0)
@@ -75,7 +75,7 @@ def pulls(tallies: FloatArray, treatment: int, control: int) -> FloatArray:
 
 
 def shifted(tallies: FloatArray, treatment: int, effect: float) -> FloatArray:
-    """Tallies after `effect` is taken from every reward of an arm."""
+    """Tallies after `effect` is subtracted from every reward of an arm."""
     moved = tallies.copy()
     count, total = tallies[:, treatment, 0], tallies[:, treatment, 1]
     moved[:, treatment, 1] = total - effect * count
@@ -105,7 +105,7 @@ def _ratio(
 
 @dataclass(frozen=True, slots=True)
 class TallyStatistic:
-    """A statistic of counts, sums and sums of squares: large values speak against the hypothesis."""
+    """A statistic of counts, sums and sums of squares: large values are evidence against the hypothesis."""
 
     name: str
     treatment: int
@@ -125,7 +125,7 @@ class TallyStatistic:
         return pulls(tallies, self.treatment, self.control)
 
     def evidence(self, values: FloatArray) -> FloatArray:
-        """Reported values turned so that larger ones speak against the hypothesis."""
+        """Reported values transformed so that large ones are evidence against the hypothesis."""
         if self.name in ("largest-studentised", "f") or self.alternative == "greater":
             return values
         return np.abs(values) if self.alternative == "two-sided" else -values
@@ -133,7 +133,7 @@ class TallyStatistic:
 
 @dataclass(frozen=True, slots=True)
 class PathStatistic:
-    """A user's function of whole paths; larger values speak against the hypothesis."""
+    """A user-defined function of whole paths; large values are evidence against the hypothesis."""
 
     function: Callable[..., Any]
     vectorised: bool
@@ -198,7 +198,7 @@ class Draws:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is re-run, and what is computed from it."""
+    """What is re-run, and the statistic computed from it."""
 
     design: Design
     log: AdaptiveLog
@@ -227,12 +227,12 @@ class Plan:
 
     @property
     def treatment(self) -> int:
-        """Position of the treated arm; -1 where the statistic has none."""
+        """Position of the treated arm; -1 if the statistic has none."""
         return self.statistic.treatment if isinstance(self.statistic, TallyStatistic) else -1
 
     @property
     def control(self) -> int:
-        """Position of the arm it is compared with; -1 where the statistic has none."""
+        """Position of the arm it is compared with; -1 if the statistic has none."""
         return self.statistic.control if isinstance(self.statistic, TallyStatistic) else -1
 
     def rewards(self) -> FloatArray:
@@ -267,30 +267,30 @@ class Plan:
         return self.statistic.signed(tallies)
 
     def breaker(self) -> float:
-        """The log's own number for breaking ties."""
+        """The log's own random number for breaking ties."""
         return float(np.random.default_rng(_child(self.root, 2)).random())
 
     def evidence(self, values: FloatArray) -> FloatArray:
-        """Reported values turned so that larger ones speak against the hypothesis."""
+        """Reported values transformed so that large ones are evidence against the hypothesis."""
         if isinstance(self.statistic, PathStatistic):
             return values
         return self.statistic.evidence(values)
 
     @property
     def scale(self) -> float:
-        """Size of a statistic on which rounding errors are judged."""
+        """Scale of a statistic by which rounding errors are judged."""
         if isinstance(self.statistic, PathStatistic) or self.statistic.name == "pulls":
             return 0.0
         return float(self.baseline.std()) if self.statistic.name == "difference" else 1.0
 
     @property
     def centre(self) -> float:
-        """What is taken from rewards before they are squared, where sums go by rounds."""
+        """Constant subtracted from rewards before they are squared, if sums are updated by round."""
         return float(self.log.arrays.reward.mean())
 
     @property
     def by_rounds(self) -> bool:
-        """Whether squares of rewards would swamp their spread in the sums of the run loop."""
+        """Whether squares of rewards would dominate their spread in the sums of the run loop."""
         reward = self.log.arrays.reward
         return bool(abs(reward.mean()) > _LARGE_MEAN * reward.std() > 0.0)
 
@@ -339,7 +339,7 @@ class Runner:
     def paths(
         self, plan: Plan, tables: EnvironmentTables, stream: np.random.Generator, size: int
     ) -> tuple[IntArray, IntArray]:
-        """Arms of every round, and the row of the log that it had, both of shape (runs, rounds)."""
+        """Arms of every round, and the row of the log used in it, both of shape (runs, rounds)."""
         n_rounds = plan.log.n_rounds
         action = np.empty((size, n_rounds), dtype=np.int64)
         order = np.empty((size, n_rounds), dtype=np.int64)
@@ -397,7 +397,7 @@ def _share(plan: Plan, share: list[tuple[int, int]]) -> list[Draws]:
     return [runner.block(first, size) for first, size in share]
 
 
-_LEAVE_OUT = "leave design= out to re-run the one that the log names"
+_LEAVE_OUT = "omit design= to re-run the design that the log names"
 _FEW, _TRIAL_STREAM = 8, 3
 
 
@@ -417,12 +417,12 @@ def make_plan(
     subject: str = "randomization_test",
     problems: Sequence[str] = (),
 ) -> Plan:
-    """Everything that a test needs, after all checks; raises one error with all that is wrong."""
+    """Everything that a test needs, after all checks; raises one error that lists all problems."""
     listed = list(problems) + SEED("rng", rng)
     if not isinstance(log, AdaptiveLog):
         raise ParameterError(subject, [*listed, f"log must be an AdaptiveLog, got {log!r:.60}"])
     if log.n_arms < 2:
-        listed.append("the log has one arm: there is nothing to compare")
+        listed.append("the log has only one arm: there is nothing to compare")
     given = design_of(log if design is None else design, listed)
     if given is not None:
         listed += [f"{text}: {_LEAVE_OUT}" for text in record_problems(log, given)]
@@ -461,22 +461,22 @@ def _statistic(
     if callable(statistic):
         if treatment is not None or control is not None or alternative != "two-sided":
             problems.append(
-                "treatment, control and alternative must be left out with a statistic of your own: its large "
-                "values speak against the hypothesis"
+                "treatment, control and alternative must be omitted if statistic is a function: large "
+                "values of it are evidence against the hypothesis"
             )
         problems += Callee("action", "reward", "context")("statistic", statistic)
         return PathStatistic(statistic, vectorised) if len(problems) == known else None
     if statistic is not None:
-        problems += OneOf(*STATISTICS)("statistic, where it is not a function,", statistic)
+        problems += OneOf(*STATISTICS)("statistic, if it is not a function,", statistic)
     named = treatment is not None or control is not None
     name = statistic or ("studentised" if log.n_arms == 2 or named else "largest-studentised")
     if name in ("largest-studentised", "f"):
         if alternative != "two-sided":
             problems.append(f"alternative must be two-sided with {name!r}, which has no direction")
         if named:
-            problems.append(f"treatment and control must be left out with {name!r}, which compares all arms")
+            problems.append(f"treatment and control must be omitted with {name!r}, which compares all arms")
     elif positions is None and len(problems) == known:
-        problems.append(f"with {log.n_arms} arms, name treatment= and control=: {list(log.arms)!r:.80}")
+        problems.append(f"with {log.n_arms} arms, specify treatment= and control=: {list(log.arms)!r:.80}")
     if len(problems) > known:
         return None
     first, second = positions or (1, 0)
@@ -505,7 +505,7 @@ def _positions(log: AdaptiveLog, treatment: Any, control: Any, problems: list[st
 
 
 def _coin_problems(plan: Plan) -> list[str]:
-    """A design that gives one path on the logged rows has no coins, and the path must be the log's."""
+    """A design with one path on the logged rows makes no random draws; the path must be the log's."""
     name = type(plan.design).__name__
     trial = Plan(plan.design, plan.log, plan.rows, False, plan.statistic, plan.root)
     runner = Runner(trial)
@@ -521,13 +521,14 @@ def _coin_problems(plan: Plan) -> list[str]:
     differs = np.flatnonzero(first[0] != plan.log.arrays.action)
     if differs.size:
         return [
-            f"the log is not one of {plan.design!r:.80}: on the logged rewards it takes other actions from "
-            f"row {differs[0]} on (rows are counted from 0). Re-run the design that gathered the log"
+            f"the log was not collected by {plan.design!r:.80}: given the logged rewards, it chooses other "
+            f"actions from row {differs[0]} onwards (rows are counted from 0). Re-run the design that "
+            "collected the log"
         ]
     if plan.by_order:
         return []
     return [
-        f"{name} has no coins of its own here: re-run by assignment, it takes the logged path every time, "
-        'and p would be 1. Use resample="order", where the rows are exchangeable, or gather data with '
-        f"Mixture({name}(...))"
+        f"{name} makes no random draws of its own here: if re-run by assignment, it follows the logged path "
+        'every time, and p would be 1. Use resample="order" if the rows are exchangeable, or collect '
+        f"data with Mixture({name}(...))"
     ]

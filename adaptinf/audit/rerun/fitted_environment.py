@@ -1,4 +1,4 @@
-"""Parametric bootstrap: reward laws with the log's fitted means, to run its design in again."""
+"""Parametric bootstrap: reward distributions with the log's fitted means, for re-running its design."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SAME = 1e-12
 
 
 class FittedArms(Environment):
-    """Arms, or cells of context and arm, whose reward laws were fitted to a log."""
+    """Arms, or cells of context and arm, whose reward distributions were fitted to a log."""
 
     # Shapes: means (cells, arms), scale (cells, arms).
 
@@ -84,7 +84,7 @@ class Cells:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedWorld:
-    """An environment that was fitted to a log, and how; estimate, naive (cells, arms)."""
+    """An environment fitted to a log, and how it was fitted; estimate, naive (cells, arms)."""
 
     env: FittedArms
     law: str
@@ -139,7 +139,7 @@ def fitted_world(log: AdaptiveLog, by_context: bool, means: Any = None) -> Fitte
 
 
 def tilted_pool(rewards: FloatArray, mean: float, size: int = _POOL) -> FloatArray:
-    """Rewards to draw from with equal chances, so that their mean is a given one; rewards (n,)."""
+    """Equally likely rewards with a given mean; rewards (n,)."""
     values = np.sort(rewards)
     low, high = float(values[0]), float(values[-1])
     if abs(mean - float(values.mean())) <= _SAME * max(abs(low), abs(high), high - low) or low == high:
@@ -178,12 +178,12 @@ def _cell_name(log: AdaptiveLog, cells: Cells, cell: int, arm: int) -> str:
 
 
 def _missing(log: AdaptiveLog, cells: Cells, counts: FloatArray, law: str, *, given: bool) -> list[str]:
-    """Arms, or cells, of which the log does not know enough."""
+    """Arms, or cells, about which the log contains too little information."""
     if given and law == "bernoulli":
         return []
-    what = "fit a mean to: give means=" if not given else "draw from"
+    what = "fit a mean to: pass means=" if not given else "draw from"
     if law == "normal" and given and not (counts >= 2).any():
-        return ["no arm has two rewards to fit a standard deviation to"]
+        return ["no arm has two rewards from which to estimate a standard deviation"]
     if law == "normal" and given:
         return []
     return [
@@ -204,7 +204,7 @@ def _given(means: Any, shape: tuple[int, int], problems: list[str]) -> FloatArra
 
 
 def _estimates(log: AdaptiveLog, cells: Cells, group: IntArray, naive: FloatArray) -> tuple[FloatArray, str]:
-    """Fitted means, valid ones where the log has them."""
+    """Fitted means, valid ones if the log allows them."""
     arrays = log.arrays
     if cells.labels:
         if arrays.randomised is not None:
@@ -240,7 +240,11 @@ def _environment(
         _note_moved(log, cells, means != estimate, "[0, 1]", notes)
         ends = (means == 0.0) | (means == 1.0)
         _note_cells(
-            log, cells, ends, "reward is certain: no bias is simulated for it; means= can say else", notes
+            log,
+            cells,
+            ends,
+            "reward is constant: no bias is simulated for it unless means= specifies another mean",
+            notes,
         )
         return FittedArms(law, means, log.arms, reward_range=(0.0, 1.0), cells=cells)
     if law == "normal":
@@ -250,7 +254,9 @@ def _environment(
         if not known.all():
             spread = scale[known]
             pooled = float(np.sqrt(np.mean(spread**2))) if spread.size else 0.0
-            _note_cells(log, cells, ~known, f"standard deviation is that of the others, {pooled:.3g}", notes)
+            _note_cells(
+                log, cells, ~known, f"standard deviation is taken from the other arms, {pooled:.3g}", notes
+            )
             scale = np.where(known, scale, pooled)
         return FittedArms(law, estimate, log.arms, scale=scale, cells=cells)
     order = np.argsort(group, kind="stable")

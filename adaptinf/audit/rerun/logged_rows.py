@@ -1,12 +1,12 @@
-"""Logs and their designs run again: the same contexts and rewards, whatever arm is pulled.
+"""Logs and their designs run again: the same contexts and rewards, whichever arm is pulled.
 
-Under the sharp null hypothesis the rewards of all rounds are given, whatever the arms. Re-runs draw the arms
-A of n rounds from the design's law. The log's arms are a draw from it given that the trial stopped after n
-rounds, and the two laws agree where that event tells nothing of A: where the decision to stop looked at
-rewards alone, whatever their arms, or at nothing. Where it looked at the arms, as a comparison of their
-means does, only re-runs that stop by the same rule would do, and those that go on for longer have no rows.
-Permuted rows must be exchangeable given n as well, which a decision that looked at rewards undoes. An exact
-law of counts is one of n rounds, and that of a trial that stops has other outcomes.
+Under the sharp null hypothesis, the rewards of all rounds are given, whatever the arms. Re-runs draw the arms
+A of n rounds from the design's distribution. The log's arms are a draw from it given that the trial stopped
+after n rounds, and the two distributions agree if that event is independent of A: if the decision to stop
+used only rewards, regardless of their arms, or nothing. If the decision used the arms, as a comparison of
+their means does, only re-runs that stop by the same rule would be valid, and those that continue for longer
+have no rows. Permuted rows must also be exchangeable given n, which fails if the decision used rewards. An
+exact distribution of counts refers to n rounds; that of a trial that may stop has other outcomes.
 """
 
 from __future__ import annotations
@@ -39,16 +39,18 @@ def design_of(source: Any, problems: list[str]) -> Design | None:
         problems.append(f"design must be a design or a log, got {source!r:.60}")
         return None
     if source.design is None:
-        problems.append("the log does not name its design: give the design itself")
+        problems.append("the log does not name its design: pass the design itself")
         return None
     made = rebuilt(source.design)
     if made is None:
-        problems.append(f"{source.design.name} cannot be made from the log's record: give the design itself")
+        problems.append(
+            f"{source.design.name} cannot be reconstructed from the log's record: pass the design itself"
+        )
     return made
 
 
 def length_cautions(log: AdaptiveLog, instead: Claim) -> tuple[str, ...]:
-    """What is said of a test at a fixed number of rounds; `instead`: when it holds all the same."""
+    """Statement about a test at a fixed number of rounds; `instead`: when it holds nevertheless."""
     if log.stopping == FIXED:
         return ()
     told = StoppingFacts(Stopping.of(log), instead())
@@ -56,13 +58,13 @@ def length_cautions(log: AdaptiveLog, instead: Claim) -> tuple[str, ...]:
 
 
 def rerun_cautions(log: AdaptiveLog, by_order: bool) -> tuple[str, ...]:
-    """The same of a design that is run again, with its rows in another order or in their own."""
+    """The same for a design that is run again, with its rows in the same or another order."""
     return length_cautions(log, claims.REORDERED if by_order else claims.RERUN)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Contexts:
-    """What a design sees of the contexts: codes of finitely many, or a vector per arm."""
+    """The contexts as seen by a design: codes of finitely many, or a vector per arm."""
 
     codes: IntArray
     labels: tuple[Any, ...] = ()
@@ -126,7 +128,7 @@ def logged_rows(
     features: Sequence[Any] | None,
     problems: list[str],
 ) -> LoggedRows | None:
-    """The rows of a log as the design sees them; what stands in the way joins the problems."""
+    """The rows of a log as seen by the design; obstacles are added to the problems."""
     arrays = log.arrays
     late = late_problems(log)
     problems += late
@@ -141,7 +143,7 @@ def logged_rows(
 
 
 def plan_problems(log: AdaptiveLog, design: Design, env: Environment) -> list[str]:
-    """Why a design cannot be run again on a log that stopped early: its choices go by the rounds planned."""
+    """Why a design cannot be re-run on a log that stopped early: its choices depend on the planned rounds."""
     planned = None if log.design is None else log.design.parameters.get(PLANNED)
     if planned is None or not design.traits.adapts or design._environment_problems(env, log.n_rounds):
         return []
@@ -151,35 +153,35 @@ def plan_problems(log: AdaptiveLog, design: Design, env: Environment) -> list[st
     if all(np.array_equal(one, other, equal_nan=True) for one, other in zip(again, before, strict=True)):
         return []
     return [
-        f"the log holds {log.n_rounds:,} of {planned:,} planned rounds, by which {type(design).__name__} "
-        "chooses: run again, it would plan for fewer"
+        f"the log contains {log.n_rounds:,} of {planned:,} planned rounds, and the choices of "
+        f"{type(design).__name__} depend on that number: if run again, it would plan for fewer"
     ]
 
 
 def late_problems(log: AdaptiveLog) -> list[str]:
-    """Why a design cannot be run again on a log: it did not know these outcomes, or lost arms on the way."""
+    """Why a design cannot be re-run on a log: it did not know these outcomes, or lost arms along the way."""
     told = log.design
     adapts = told is not None and (told.traits is None or told.traits.adapts)
     problems = []
     if told is not None and adapts and (amended := told.parameters.get(AMENDED)):
         problems.append(
-            f"{amended} outcomes were amended after the design had learnt others: log(amended=False) makes a "
-            "log of those that it was told"
+            f"{amended} outcomes were amended after the design had used other values: log(amended=False) "
+            "gives a log with the values that it used"
         )
     if told is not None and (removed := told.parameters.get(REMOVED)):
         arms = ", ".join(f"{arm!r} after round {before:,}" for arm, before in removed)
         problems.append(
-            f"arms were removed by hand ({arms}), and {told.name} would not do that when it is run again"
+            f"arms were removed by hand ({arms}), and {told.name} would not do so when it is run again"
         )
     if told is not None and adapts and (left_out := told.parameters.get(LEFT_OUT)):
         problems.append(
-            f"{left_out:,} rounds of participants who were erased are left out, from which {told.name} learnt"
+            f"{left_out:,} rounds of participants who were erased are omitted, but {told.name} used them"
         )
     return problems + _order_problems(log)
 
 
 def _order_problems(log: AdaptiveLog) -> list[str]:
-    """Why later choices did not know outcomes of earlier ones."""
+    """Why later choices did not use outcomes of earlier ones."""
     known, batch = log.arrays.known, log.arrays.batch
     if known is None:
         return []
@@ -190,7 +192,7 @@ def _order_problems(log: AdaptiveLog) -> list[str]:
         return []
     return [
         f"{late} outcomes became known after the next {'round' if batch is None else 'batch'} had begun "
-        "(outcome_round), and a design that is run again sees every outcome at once"
+        "(outcome_round), but a re-run design receives every outcome immediately"
     ]
 
 
@@ -209,7 +211,7 @@ def _contexts(
     if not names:
         return none
     if len(names) > 1 or names[0] not in log.context:
-        problems.append(f"context must name the one context column that the design sees, got {names!r:.80}")
+        problems.append(f"context must name the only context column that the design uses, got {names!r:.80}")
         return None
     column = log.arrays.context[names[0]]
     labels = _labels(column, features, problems)
@@ -236,7 +238,7 @@ def _labels(column: Any, features: Any, problems: list[str]) -> tuple[Any, ...] 
 
 
 def _have_vectors(log: AdaptiveLog, context: Any) -> bool:
-    """Whether the contexts of a log, or those that are named, are coordinates of vectors."""
+    """Whether the contexts of a log, or the named ones, are coordinates of vectors."""
     names = list(log.context)
     if context is not None:
         return not isinstance(context, str) and len(list(context)) > 1
@@ -244,7 +246,7 @@ def _have_vectors(log: AdaptiveLog, context: Any) -> bool:
 
 
 def _vectors(log: AdaptiveLog, context: Any, problems: list[str]) -> _Contexts | None:
-    """Context vectors from columns x1, x2, ... (shared) or x1_<arm>, ... (one per arm), or those named."""
+    """Context vectors from columns x1, x2, ... (shared) or x1_<arm>, ... (one per arm), or named ones."""
     names, columns = list(log.context), log.arrays.context
     if context is not None:
         shared = [context] if isinstance(context, str) else list(context)
@@ -265,7 +267,8 @@ def _vectors(log: AdaptiveLog, context: Any, problems: list[str]) -> _Contexts |
         return _Contexts(np.zeros(log.n_rounds, np.int64), (), None, every.astype(np.float64), flat, False)
     problems.append(
         "the design needs context vectors: columns x1, x2, ... of the log, or x1_<arm>, x2_<arm>, ... for "
-        f"every arm; the log has {names!r:.80}. context= names the coordinates of a vector that arms share"
+        f"every arm; the log has {names!r:.80}. context= names the coordinates of a vector that all arms "
+        "share"
     )
     return None
 

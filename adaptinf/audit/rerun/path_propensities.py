@@ -1,4 +1,4 @@
-"""Propensities that a design has on a given path: held against a log, or filled into one."""
+"""Propensities of a design along a given path: compared with a log, or filled into one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WALKS = 1_000
 
 
 class PathFollower:
-    """A design led along given paths, with its propensities on them."""
+    """A design run along given paths, with its propensities on them."""
 
     def __init__(self, design: Design, log: AdaptiveLog, rows: LoggedRows) -> None:
         self.rows = rows
@@ -35,16 +35,16 @@ class PathFollower:
 
     @property
     def mixes(self) -> bool:
-        """Whether coins that a path does not tell override the design."""
+        """Whether coins that a path does not reveal override the design."""
         return bool(self.program.share.shape[0])
 
     @property
     def has_propensities(self) -> bool:
-        """Whether the design has propensities on a given path."""
+        """Whether the design has propensities along a given path."""
         return bool(self.program.tables.propensity.shape[0])
 
     def walk(self, path: IntArray, stream: np.random.Generator) -> FloatArray:
-        """Counts and sums by arm on a path; an empty path lets the design choose."""
+        """Counts and sums by arm along a path; an empty path lets the design choose."""
         tallies = np.zeros((1, self.program.n_statuses, self.rows.n_features, self.rows.n_arms, 3))
         results = Results(tallies, np.zeros((1, self.program.n_outcomes)), np.zeros(1), self.record)
         world = self.world._replace(forced=path)
@@ -53,7 +53,7 @@ class PathFollower:
 
 
 def fixed_propensities(design: Design, log: AdaptiveLog, rows: LoggedRows) -> FloatArray | None:
-    """Propensities of the logged arms that a design has on the logged path, shape (rounds,)."""
+    """Propensities of the logged arms under a design along the logged path, shape (rounds,)."""
     # Returns shape (rounds,).
     follower = PathFollower(design, log, rows)
     if follower.mixes or not follower.has_propensities:
@@ -73,7 +73,7 @@ def _followed(follower: PathFollower, path: IntArray, seed: int) -> FloatArray:
 
 
 def contradiction(log: AdaptiveLog, implied: FloatArray | None, design: str) -> list[str]:
-    """What is wrong where the propensities that a log states as exact are not a design's on its path."""
+    """Problems if the propensities that a log declares exact differ from a design's along its path."""
     logged = log.arrays.propensity
     if logged is None or implied is None or log.propensity_status != "exact":
         return []
@@ -82,19 +82,19 @@ def contradiction(log: AdaptiveLog, implied: FloatArray | None, design: str) -> 
         return []
     row = int(np.argmax(off))
     return [
-        f"the logged propensities are not those of {design}: {logged[row]:.6g} in the log, "
-        f"{implied[row]:.6g} by the design in row {row} (rows are counted from 0)"
+        f"the logged propensities differ from those of {design}: {logged[row]:.6g} in the log, "
+        f"{implied[row]:.6g} under the design in row {row} (rows are counted from 0)"
     ]
 
 
 def record_problems(log: AdaptiveLog, design: Design) -> list[str]:
-    """What the log says where another design gathered it, or one with other parameters."""
+    """Evidence in the log that another design, or one with other parameters, collected it."""
     told = log.design
     if told is None or not told.parameters:
         return []
     own = design.record()
     if own.name != told.name:
-        return [f"the log was gathered by {told.name}, not by {own.name}"]
+        return [f"the log was collected by {told.name}, not by {own.name}"]
     other = [
         f"{name}={told.parameters.get(name)!r:.40} in the log, {value!r:.40} here"
         for name, value in own.parameters.items()
@@ -102,11 +102,11 @@ def record_problems(log: AdaptiveLog, design: Design) -> list[str]:
     ]
     if not other:
         return []
-    return [f"the log was gathered by {own.name} with other parameters ({'; '.join(other)})"]
+    return [f"the log was collected by {own.name} with other parameters ({'; '.join(other)})"]
 
 
 def contradictions(log: AdaptiveLog, design: Design) -> list[str]:
-    """What says that another design gathered the log: its record, or the propensities on its path."""
+    """Evidence that another design collected the log: its record, or the propensities along its path."""
     found = record_problems(log, design)
     if found or log.arrays.propensity is None or log.propensity_status != "exact":
         return found
@@ -118,7 +118,7 @@ def contradictions(log: AdaptiveLog, design: Design) -> list[str]:
 
 
 def _plain(value: Any) -> Any:
-    """A parameter as a log that was written to a file has it."""
+    """A parameter in the form in which a file stores it."""
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, (list, tuple)):
@@ -149,8 +149,8 @@ def with_propensities(
     log : AdaptiveLog
         The data; it is not changed.
     design : design or "batch-shares", optional
-        What gathered the log, by default what its record says; or the shares of the arms in each batch, which
-        are estimates.
+        What collected the log, by default what its record says; or the shares of the arms in each batch,
+        which are estimates.
     context, features : optional
         What the design looked at, as for `randomization_test`.
     walks : int
@@ -159,10 +159,10 @@ def with_propensities(
     Returns
     -------
     AdaptiveLog
-        The same log with ``propensity`` and ``propensities``. They are exact where the design's propensities
-        follow from the logged actions and rewards. Where they do not (posterior draws), they are means over
-        the walks, and like shares of batches marked as estimated. Of a design that looks at no contexts the
-        log then says so (`context_free`).
+        The same log with ``propensity`` and ``propensities``. They are exact if the design's propensities
+        follow from the logged actions and rewards. Otherwise (posterior draws) they are means over the walks
+        and, like shares of batches, marked as estimated. If the design does not use contexts, the log then
+        states this (`context_free`).
 
     Raises
     ------
@@ -174,9 +174,9 @@ def with_propensities(
 
     Notes
     -----
-    The design's own kernel is led along the logged path: each round's propensities are those that it has
-    after the logged arms and rewards of the rounds before. Shares of batches assume that arms were drawn with
-    probabilities that stay the same within a batch, whatever the context.
+    The design's own kernel is run along the logged path: each round's propensities are those after the logged
+    arms and rewards of the earlier rounds. Shares of batches assume that assignment probabilities are
+    constant within a batch, whatever the context.
 
     Examples
     --------
@@ -207,7 +207,7 @@ def with_propensities(
 def _on_path(
     log: AdaptiveLog, design: Any, context: Any, features: Any, walks: int
 ) -> tuple[FloatArray, bool, bool | None]:
-    """Propensities on the logged path, (T, K); whether they are drawn; True for a design without contexts."""
+    """Propensities along the logged path, (T, K); whether they are random; True if no contexts are used."""
     problems: list[str] = []
     given = design_of(log if design is None else design, problems)
     rows = None
@@ -243,7 +243,7 @@ def _on_path(
 
 
 def _walked(follower: PathFollower, log: AdaptiveLog, seed: int) -> FloatArray:
-    """Every arm's propensities on the logged path, shape (T, K)."""
+    """Every arm's propensities along the logged path, shape (T, K)."""
     follower.walk(log.arrays.action, np.random.default_rng(seed))
     return follower.record.propensities.copy()
 
@@ -264,7 +264,8 @@ def _batch_shares(log: AdaptiveLog) -> FloatArray:
     if len(small):
         shown = ", ".join(map(str, small[:10])) + ", ..." * (len(small) > 10)
         problem = (
-            f"batches {shown} (counted from 0) have fewer than {_LEAST} rounds: their shares tell nothing"
+            f"batches {shown} (counted from 0) have fewer than {_LEAST} rounds: their shares are "
+            "uninformative"
         )
         raise ParameterError(_SUBJECT, [problem])
     return np.asarray((table / rounds[:, None])[code], dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Bias of sample means and of least-squares predictions, by running a design again where the truth is known.
+"""Bias of sample means and least-squares predictions, by re-running a design with known truth.
 
 References
 ----------
@@ -60,7 +60,7 @@ def arm_contexts(log: AdaptiveLog) -> tuple[FloatArray, bool]:
     names = log.context
     columns = [log.arrays.context[name] for name in names]
     if not names or any(np.asarray(column).dtype.kind not in "biuf" for column in columns):
-        problem = "the log needs the context vectors as numeric context columns"
+        problem = "the context vectors must be numeric context columns of the log"
         raise ParameterError("simulate_bias", [f"{problem}, got {', '.join(names) or 'none'}"])
     matrix = np.stack(columns, axis=1).astype(np.float64)
     size, rest = divmod(len(names), log.n_arms)
@@ -91,8 +91,8 @@ def linear_world(log: AdaptiveLog, theta: object = None) -> LinearWorld:
     naive = least_squares(contexts, arrays.action, arrays.reward)
     if theta is None:
         missing = [
-            f"the rounds of arm {log.arms[arm]!r} do not determine its {naive.shape[1]} coefficients: give "
-            "means=, the coefficients to suppose, of shape (arms, dimension)"
+            f"the rounds of arm {log.arms[arm]!r} do not determine its {naive.shape[1]} coefficients: pass "
+            "means=, the assumed coefficients, of shape (arms, dimension)"
             for arm in np.flatnonzero(np.isnan(naive).any(axis=1))
         ]
         refuse("simulate_bias", missing)
@@ -100,7 +100,7 @@ def linear_world(log: AdaptiveLog, theta: object = None) -> LinearWorld:
     else:
         given = number_array(theta)
         if given is None or given.shape != naive.shape or not np.isfinite(given).all():
-            problem = f"means must be coefficients, finite numbers of shape {naive.shape}, got {theta!r:.60}"
+            problem = f"means must be coefficients: finite numbers of shape {naive.shape}, got {theta!r:.60}"
             raise ParameterError("simulate_bias", [problem])
         coefficients, source = given, "given"
     expected = np.einsum("tad,ad->ta", contexts, coefficients)
@@ -108,7 +108,7 @@ def linear_world(log: AdaptiveLog, theta: object = None) -> LinearWorld:
     notes = []
     law = "bernoulli" if is_binary(arrays.reward) and inside else "normal"
     if is_binary(arrays.reward) and not inside:
-        notes.append("Rewards are normal: means at the log's contexts leave [0, 1].")
+        notes.append("Rewards are normal, because some means at the log's contexts lie outside [0, 1].")
     residual = arrays.reward - expected[np.arange(log.n_rounds), arrays.action]
     env = LinearArms(
         coefficients,
@@ -146,14 +146,14 @@ COLUMNS = ("mean", "bias", "bias_se", "bound", "pulled", "naive", "corrected")
 
 @dataclass(frozen=True, eq=False)
 class SimulatedBias:
-    """Bias of sample means in re-runs of a log's design, beside what theory bounds it by.
+    """Bias of sample means in re-runs of a log's design, and theoretical bounds on it.
 
     Attributes
     ----------
     frame : DataFrame
         One row per arm and one a difference to the control (by context where the design uses contexts): term,
         kind ("arm-mean" or "contrast"), mean (the simulation's truth), bias of the sample mean, its
-        Monte-Carlo standard error bias_se, bound (of the absolute bias, by the theorem; NaN where it does not
+        Monte-Carlo standard error bias_se, bound (of the absolute bias, by the theorem; NaN if it does not
         apply), trivial_bound (which no design can exceed), pulled (share of runs with a reward of every arm
         involved: bias is given those runs), naive (the log's sample mean), estimate (the log's fitted mean)
         and corrected (naive minus bias).
@@ -164,7 +164,7 @@ class SimulatedBias:
     horizon, replications : int
         Rounds of a run, and runs.
     notes : tuple of str
-        What to know of the numbers.
+        Information needed to interpret the numbers.
 
     Examples
     --------
@@ -223,26 +223,26 @@ def simulate_bias(
     control: Any = None,
     means: Any = None,
 ) -> SimulatedBias:
-    """Run a log's design again at the log's fitted means, and see how far sample means are off on average.
+    """Re-run a log's design at the log's fitted means, and measure the average error of sample means.
 
     Parameters
     ----------
     log : AdaptiveLog
         The data.
     design : Design, optional
-        What gathered them; by default what the log says. A note of the result says where the log's record or
-        its propensities are not this design's.
+        What collected them; by default what the log says. A note in the result states whether the log's
+        record or its propensities differ from this design's.
     replications : int
-        Runs, at least 2.
+        Number of runs, at least 2.
     rng : int, SeedSequence, Generator or None
-        Source of randomness; run r depends on (rng, r) alone.
+        Source of randomness; run r depends only on (rng, r).
     n_jobs : int
-        Worker processes, -1 for all cores; the numbers are the same for any.
+        Worker processes, -1 for all cores; the results do not depend on it.
     control : label, optional
         Arm that the others are compared with; by default the log's first.
     means : array_like of shape (arms,) or (contexts, arms), optional
-        Suppose these means instead of the fitted ones, in the order of the log's arms and of the sorted
-        contexts; for LinUCB and LinPriv the coefficients, of shape (arms, dimension).
+        Assumed means instead of the fitted ones, in the order of the log's arms and of the sorted contexts;
+        for LinUCB and LinPriv the coefficients, of shape (arms, dimension).
 
     Returns
     -------
@@ -253,29 +253,28 @@ def simulate_bias(
     Raises
     ------
     ParameterError
-        Listing what does not fit: an arm without rewards, a design that cannot be run with as many arms or
-        rounds, or that is neither named by the log nor given.
+        Listing everything that is inconsistent: an arm without rewards, a design that cannot be run with this
+        number of arms or rounds, or that is neither named by the log nor given.
     InvalidForLog
-        If the design chooses by context vectors without a linear law for the means.
+        If the design chooses by context vectors without a linear model for the means.
 
     Notes
     -----
-    Rewards that are all 0 or 1 are drawn as Bernoulli. Where the log states a finite range, they are drawn
-    from the arm's rewards, exponentially tilted to the fitted mean; else they are normal, with the arm's
-    standard deviation. ConSE and DPConSE are run with the log's contexts, which arrive independently with the
-    log's frequencies, and each context has means of its own. LinUCB and LinPriv are run on the log's context
-    vectors in their order, with the log's least-squares coefficients; an arm's sample mean is then over the
-    contexts at which it was pulled, and the table is of least-squares predictions at its average context.
+    Rewards that are all 0 or 1 are drawn as Bernoulli. If the log states a finite range, they are drawn from
+    the arm's rewards, exponentially tilted to the fitted mean; otherwise they are normal, with the arm's
+    standard deviation. ConSE and DPConSE are run with the log's contexts, drawn independently with the log's
+    frequencies, and each context has its own means. LinUCB and LinPriv are run on the log's context vectors
+    in their order, with the log's least-squares coefficients; an arm's sample mean then averages over the
+    contexts at which it was pulled, and the table contains least-squares predictions at its average context.
 
-    This is a parametric bootstrap: the bias is exact, but for its Monte-Carlo error, at the fitted means, and
-    an estimate of the bias at the true ones. The fitted means are what `default_estimator` says, valid under
-    adaptivity where the log has a valid one, so that the bias is not computed from biased means. Subtracting
-    it removes the bias to first order and adds no variance that is shown here: for inference take an
-    estimator that is valid.
+    This is a parametric bootstrap: the bias is exact at the fitted means, up to Monte-Carlo error, and an
+    estimate of the bias at the true ones. The fitted means come from `default_estimator`, which is valid
+    under adaptivity if the log has a valid one, so the bias is not computed from biased means. Subtracting it
+    removes the bias to first order, but the added variance is not shown: use a valid estimator for inference.
 
-    An arm without a reward has no sample mean. Bias is that given at least one reward, and the share of such
-    runs is shown. The theorem needs an arm that is pulled in every run, and its bound is left out where one
-    was not.
+    An arm without a reward has no sample mean. Bias is conditional on at least one reward, and the share of
+    such runs is shown. The theorem requires an arm that is pulled in every run; otherwise its bound is
+    omitted.
 
     Examples
     --------
@@ -324,7 +323,7 @@ def simulate_bias(
 
 
 def conditional_bias(means: FloatArray, truth: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Bias of estimates that not every run has."""
+    """Bias of estimates that are undefined in some runs."""
     # Shapes: means (runs, k), truth (k,); returns bias, std_error, share (k,).
     known = ~np.isnan(means)
     count = known.sum(axis=0)
@@ -340,8 +339,8 @@ def _refuse_vectors(design: Design) -> None:
     if design.needs.vectors == "needed" and not isinstance(design, (LinUCB, LinPriv)):
         raise InvalidForLog(
             "simulate_bias",
-            f"{type(design).__name__} chooses by context vectors and assumes no linear means: there is no "
-            "law to fit to a log's contexts and rewards",
+            f"{type(design).__name__} chooses by context vectors and does not assume linear means: no model "
+            "can be fitted to a log's contexts and rewards",
             ["audit.coverage in an assumed environment"],
         )
 
@@ -370,12 +369,16 @@ def _linear_bias(
         terms = [f"{log.arms[code]} - {log.arms[base]}" for code in others]
         rows += _rows(terms, "contrast", _differences(others, base, log.n_arms), *numbers)
     notes = [
-        "Of least-squares predictions at each arm's average context over all rounds, not of sample means: "
-        "those are over the contexts at which an arm was pulled. Contexts are the log's, in their order.",
+        "Bias of least-squares predictions at each arm's average context over all rounds, not of sample "
+        "means, which average over the contexts at which an arm was pulled. Contexts are the log's, in "
+        "their order.",
         "Bound: none; linear_bias_bound bounds predictions at single contexts, given the actions.",
     ]
     if min(row["pulled"] for row in rows) < 1.0:
-        notes.append("Bias is given the runs that determine the coefficients, in the share under pulled.")
+        notes.append(
+            "Bias is conditional on runs that determine the coefficients, whose share is in the "
+            "column pulled."
+        )
     return SimulatedBias(
         frame=pd.DataFrame(rows),
         design=repr(design),
@@ -396,7 +399,7 @@ def _cell_rows(
     promised: PrivacyGuarantee | None,
     base: int,
 ) -> list[dict[str, Any]]:
-    """Rows of one context: the arms, then the differences to the control."""
+    """Rows of one context: the arms, then the differences from the control."""
     truth, naive, estimate = world.env.means[cell], world.naive[cell], world.estimate[cell]
     bound, trivial = _bounds(world, truth, promised, log.n_rounds)
     bound = np.where((~np.isnan(simulated)).all(axis=0), bound, np.nan)
@@ -460,7 +463,7 @@ def _rows(
 def _bounds(
     world: FittedWorld, truth: FloatArray, promised: PrivacyGuarantee | None, horizon: int
 ) -> tuple[FloatArray, FloatArray]:
-    """The theorem's bound and the largest bias there can be, of each arm, in the units of the rewards."""
+    """The theorem's bound and the largest possible bias for each arm, in the units of the rewards."""
     low, high = world.env.reward_range
     size = high - low
     if not np.isfinite(size):
@@ -473,7 +476,7 @@ def _bounds(
 
 
 def _given_notes(log: AdaptiveLog, design: Design) -> list[str]:
-    """What speaks against the design's having gathered the log: its record, or else its propensities."""
+    """Evidence that another design collected the log: its record, or else its propensities."""
     problems = contradictions(log, design)
     if not problems:
         return []
@@ -484,18 +487,21 @@ def _given_notes(log: AdaptiveLog, design: Design) -> list[str]:
 def _notes(frame: pd.DataFrame, promised: PrivacyGuarantee | None, applies: bool) -> list[str]:
     notes = [
         "Bias: mean error of the sample means at these means, with its Monte-Carlo standard error. "
-        "Corrected: naive minus bias, right to first order only; valid intervals come from ArmMeans."
+        "Corrected: naive minus bias, accurate to first order only; use ArmMeans for valid intervals."
     ]
     if promised is None:
-        notes.append("Bound: none, the design promises no privacy of the rewards.")
+        notes.append("Bound: none, because the design has no privacy guarantee for the rewards.")
     elif not applies:
-        notes.append("Bound: none, the theorem needs rewards in a bounded range.")
+        notes.append("Bound: none, because the theorem requires rewards in a bounded range.")
     else:
-        notes.append(f"Bound: of the absolute bias of any design with its guarantee ({promised}).")
+        notes.append(f"Bound: on the absolute bias of any design with this guarantee ({promised}).")
         if (frame["bound"] >= frame["trivial_bound"]).any():
-            notes.append("A bound that is at least the largest bias there can be says nothing.")
+            notes.append("A bound at least as large as the largest possible bias is uninformative.")
     never = frame["pulled"] < 1.0
     if never.any():
-        text = "Bias is given a reward of every arm involved, in the share of runs under pulled"
-        notes.append(f"{text}; the theorem needs all runs." if applies else f"{text}.")
+        text = (
+            "Bias is conditional on a reward from every arm involved; the column pulled gives the share "
+            "of such runs"
+        )
+        notes.append(f"{text}; the theorem applies to all runs." if applies else f"{text}.")
     return notes

@@ -1,4 +1,4 @@
-"""What simulated arm counts of a design decide: whether they settle, and the ridge of W-decorrelation.
+"""Uses of a design's simulated arm counts: whether they settle, and the ridge of W-decorrelation.
 
 References
 ----------
@@ -37,11 +37,11 @@ class CountStability:
     Attributes
     ----------
     frame : DataFrame
-        One row per arm: arm, mean, median, sd, and variation, the standard deviation over the median.
+        One row per arm: arm, mean, median, sd, and variation, the standard deviation divided by the median.
     variation : float
-        The largest over the arms; infinite where an arm has a median of 0.
+        The largest over the arms; infinite if an arm has a median of 0.
     horizon, replications : int
-        Rounds of a run, and runs.
+        Rounds per run, and number of runs.
 
     Examples
     --------
@@ -77,8 +77,8 @@ def stability(
     design : Design or AdaptiveLog
         The design, or a log that names it with its parameters.
     env : Environment
-        An assumed truth, with the arms of the log where one is given. Counts vary most where arms are
-        equally good: try that one too.
+        An assumed truth, with the arms of the log if one is given. Counts vary most if arms are equally good:
+        try such an environment, too.
     horizon : int, optional
         Rounds of a run; by default those of the log.
     replications : int
@@ -96,13 +96,13 @@ def stability(
     Raises
     ------
     ParameterError
-        Listing what is wrong.
+        Listing the problems.
 
     Notes
     -----
-    A design is stable where each count, over constants of its own, tends to 1 in probability; sample means
-    are then asymptotically normal. A coefficient of variation that falls towards 0 as the horizon grows says
-    so for one environment. The median takes the place of the unknown constants.
+    A design is stable if each count divided by a constant of its own tends to 1 in probability; sample means
+    are then asymptotically normal. A coefficient of variation that decreases towards 0 as the horizon grows
+    indicates stability in one environment. The median replaces the unknown constants.
 
     Examples
     --------
@@ -115,13 +115,11 @@ def stability(
     problems = Count(2)("replications", replications)
     given = design_of(design, problems)
     if isinstance(design, AdaptiveLog) and set(getattr(env, "arms", design.arms)) != set(design.arms):
-        problems.append(
-            f"the environment's arms are {env.arms!r:.200}, those of the log {design.arms!r:.200}"
-        )
+        problems.append(f"the environment has arms {env.arms!r:.200}, but the log has {design.arms!r:.200}")
     if horizon is None and isinstance(design, AdaptiveLog):
         horizon = design.n_rounds
     if horizon is None:
-        problems.append("give horizon=, the rounds of a run")
+        problems.append("pass horizon=, the number of rounds of a run")
     if problems or given is None or horizon is None:
         raise ParameterError("stability", problems)
     counts = given.replicate(env, horizon, replications, rng, n_jobs).pulls
@@ -149,20 +147,20 @@ def _summary(counts: FloatArray, arms: Any, horizon: int) -> CountStability:
 
 @dataclass(frozen=True, eq=False)
 class DecorrelationRidge:
-    """A ridge for W-decorrelation that was fixed without a look at the data.
+    """A ridge for W-decorrelation that was fixed without looking at the data.
 
     Attributes
     ----------
     ridge : float
-        What to give as ``ridge=``: the quantile over the log of the number of rounds.
+        Value for ``ridge=``: the quantile divided by the log of the number of rounds.
     eigenvalue : float
         Quantile of the smallest eigenvalue of X'X.
     eigenvalues : ndarray, shape (replications,)
         The simulated ones.
     quantile : float
-        Which quantile.
+        Level of the quantile.
     horizon : int
-        Rounds of an experiment.
+        Rounds per experiment.
 
     Examples
     --------
@@ -197,15 +195,15 @@ def decorrelation_ridge(
     matrix: Callable[[AdaptiveLog], Any] | None = None,
     rng: RandomSource | None = None,
 ) -> DecorrelationRidge:
-    """Choose the ridge of W-decorrelation before the data.
+    """Choose the ridge of W-decorrelation before seeing the data.
 
     Parameters
     ----------
     design : Design
-        What will gather, or gathered, the data.
+        The design that will collect, or has collected, the data.
     env : Environment
-        An assumed truth. The smallest eigenvalue is smallest where an arm is soon given up: an environment
-        with a large gap is the careful choice.
+        An assumed truth. The smallest eigenvalue is smallest if an arm is soon abandoned: an environment with
+        a large gap is the cautious choice.
     horizon : int
         Rounds of an experiment, at least 2.
     replications : int
@@ -213,7 +211,7 @@ def decorrelation_ridge(
     quantile : float
         Quantile of the smallest eigenvalue of X'X, between 0 and 1.
     matrix : callable, optional
-        From a log to the matrix X of the regression, shape (T, d). By default one indicator column an arm,
+        From a log to the matrix X of the regression, shape (T, d). By default one indicator column per arm,
         for which the smallest eigenvalue is the smallest number of pulls.
     rng : int, SeedSequence, Generator or None
         Source of randomness.
@@ -225,14 +223,14 @@ def decorrelation_ridge(
     Raises
     ------
     ParameterError
-        Listing what is wrong; or that the quantile is 0, because in so many experiments the columns are not
-        independent.
+        Listing the problems; or stating that the quantile is 0, because the columns are linearly dependent in
+        too many experiments.
 
     Notes
     -----
     The bias that W-decorrelation leaves is small if the smallest eigenvalue of X'X exceeds lambda log T with
-    probability near 1; the variance grows as lambda falls. So lambda is a low quantile of that eigenvalue,
-    over log T. The number holds for the regression whose matrix was given, in its units.
+    probability near 1; the variance increases as lambda decreases. Lambda is therefore a low quantile of that
+    eigenvalue, divided by log T. The value is valid for the regression whose matrix was given, in its units.
 
     Examples
     --------
@@ -262,8 +260,9 @@ def decorrelation_ridge(
         raise ParameterError(
             "decorrelation_ridge",
             [
-                f"in {np.mean(values <= 0.0):.1%} of the experiments the columns are not independent, and "
-                f"the {quantile:g} quantile of the smallest eigenvalue is 0: explore more, or drop columns"
+                f"in {np.mean(values <= 0.0):.1%} of the experiments the columns are linearly dependent, "
+                f"and the {quantile:g} quantile of the smallest eigenvalue is 0: explore more, or drop "
+                "columns"
             ],
         )
     return DecorrelationRidge(
@@ -272,10 +271,10 @@ def decorrelation_ridge(
 
 
 def _smallest(rows: Any, horizon: int) -> float:
-    """Smallest eigenvalue of X'X; 0 where it is rounding."""
+    """Smallest eigenvalue of X'X; 0 if it is only rounding error."""
     x = np.asarray(rows, dtype=np.float64)
     if x.ndim != 2 or len(x) != horizon or x.shape[1] == 0 or not np.all(np.isfinite(x)):
-        problem = f"matrix must give finite numbers of shape ({horizon}, columns), gave shape {x.shape}"
+        problem = f"matrix must return finite numbers of shape ({horizon}, columns), returned {x.shape}"
         raise ParameterError("decorrelation_ridge", [problem])
     if x.shape[1] > horizon:
         return 0.0

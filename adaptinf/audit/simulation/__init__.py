@@ -1,1 +1,1 @@
-"""Simulated trials in blocks, what is measured of them, and the plans and studies that are made of them."""
+"""Simulated trials in blocks, measures computed from them, and plans and studies based on them."""

@@ -1,4 +1,4 @@
-"""Operating characteristics: the table of simulated trials that a protocol needs, tidy and wide."""
+"""Operating characteristics: the table of simulated trials for a protocol, in tidy and wide form."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Place:
             yield self.row(measure, statistic, value, error, values.size, **where)
 
     def shares(self, measure: str, values: FloatArray, **where: Any) -> dict[str, Any]:
-        """The row of a probability: of numbers of trials from 0 to 1."""
+        """The row of a probability, from numbers between 0 and 1 for each trial."""
         [(_, value, error)] = estimated(np.asarray(values, dtype=np.float64), ("mean",))
         low, high = binomial_limits((values > 0.0).sum(), values.size, (values >= 1.0 - _SAME).sum())
         return self.row(measure, "probability", value, error, values.size, low=low, high=high, **where)
@@ -99,7 +99,7 @@ class Place:
         return self.row(measure, "probability", share, error, trials, low=low, high=high, **where)
 
     def missing(self, measure: str, reason: str, **where: Any) -> dict[str, Any]:
-        """A row of what is not defined."""
+        """A row for an undefined quantity."""
         return self.row(measure, "probability", math.nan, math.nan, 0, note=reason, **where)
 
     def analysis_rows(self, row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -109,14 +109,14 @@ class Place:
         yield self.counted(row["kind"], row["rejection"], trials, **where)
         yield self.counted("coverage", row["coverage"], runs, **where)
         yield self.row("bias", "mean", row["bias"], row["bias_se"], runs, **where)
-        note = f"in {row['absent']:,} trials there is no such result or term" if row["absent"] else ""
+        note = f"{row['absent']:,} trials have no such result or term" if row["absent"] else ""
         yield self.counted("without interval", row["missing"] / trials, trials, note=note, **where)
 
 
 def trial_rows(
     place: Place, cell: TrialCell, trials: Trials, reward: str, margin: float
 ) -> Iterator[dict[str, Any]]:
-    """Rows of all that needs no analysis."""
+    """Rows that do not require an analysis."""
     env = cell.env
     rounds = trials.rounds.sum(axis=1)
     for measure, numbers in (("rounds", rounds), ("share", rounds / cell.horizon)):
@@ -164,7 +164,7 @@ def _selection_rows(place: Place, cell: TrialCell, trials: Trials) -> Iterator[d
 
 
 def wide_rows(frame: pd.DataFrame, digits: int, errors: bool) -> pd.DataFrame:
-    """Text of a table with a column for each scenario, and horizon where there are several."""
+    """Text of a table with one column per scenario, and per horizon if there are several."""
     several = frame["horizon"].nunique() > 1
     cells: dict[str, dict[str, str]] = {}
     columns: dict[str, None] = {}
@@ -220,15 +220,15 @@ def _label(row: Mapping[Any, Any]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class OperatingCharacteristics(PlanTable):
-    """What to expect of a design, and of its analysis, in each scenario.
+    """Expected behaviour of a design, and of its analysis, in each scenario.
 
     Attributes
     ----------
     frame : DataFrame
         One number per row: scenario, horizon, measure, arm, context, analysis, term, statistic, value, its
-        Monte-Carlo standard error `mc_error`, for probabilities their exact 95% limits `low` and `high` (of
-        Clopper and Pearson, of its simulation), how many `trials` it is over, and a `note` that says why a
-        value is missing. Arm, context, analysis and term are empty where they do not apply. Measures:
+        Monte-Carlo standard error `mc_error`, for probabilities their exact 95% limits `low` and `high`
+        (Clopper-Pearson, for simulation error), the number of `trials`, and a `note` that explains missing
+        values. Arm, context, analysis and term are empty if they do not apply. Measures:
 
         "rounds", "share"
             Allocation: an arm's number of rounds, and their share of all; over all contexts. Statistics
@@ -246,10 +246,10 @@ class OperatingCharacteristics(PlanTable):
             Probability that an arm is selected, that none is, that a best one is.
         "type-I error", "power", "no test"; "coverage"; "bias"; "without interval"
             Of the analysis, by term: probability of rejection among all trials, coverage and mean error among
-            the trials with an interval, and the share of the others among all trials, be it that the result
-            has no interval, or that there is no such result or term.
+            the trials with an interval, and the share of trials without one, because the result has no
+            interval, or because there is no such result or term.
     alpha, design, replications, notes
-        As for every table of a plan.
+        As in every table of a plan.
 
     Examples
     --------
@@ -268,13 +268,14 @@ class OperatingCharacteristics(PlanTable):
         digits : int
             Decimals of probabilities, shares and biases; rounds, rewards and regret have one.
         errors : bool
-            Whether Monte-Carlo standard errors stand in brackets. A probability of 0 or 1 in all trials has
-            none: its one-sided exact 95% limit stands there, such as "0.000 (< 0.0059)" for none of 512.
+            Whether to show Monte-Carlo standard errors in brackets. A probability of 0 or 1 in all trials has
+            none: its one-sided exact 95% limit is shown instead, such as "0.000 (< 0.0059)" for none of 512.
 
         Returns
         -------
         DataFrame
-            Text: column "characteristic", then one a scenario; of several horizons each has its own columns.
+            Text: column "characteristic", then one per scenario; if there are several horizons, each has its
+            own columns.
         """
         return wide_rows(self.frame, digits, errors)
 
@@ -284,7 +285,7 @@ class OperatingCharacteristics(PlanTable):
         Parameters
         ----------
         digits, errors
-            As for `table`.
+            As in `table`.
 
         Returns
         -------
@@ -320,36 +321,36 @@ def operating_characteristics(
     Parameters
     ----------
     design : Design or callable
-        What gathers the data; or a rule for two arms as `exact` takes it, ``probability(n1, s1, n0, s0, t)``.
+        The design that collects the data; or a rule for two arms in the form required by `exact`,
+        ``probability(n1, s1, n0, s0, t)``.
     env : Environment, or dict of Environment by scenario
-        Where the truth is known: for instance no difference, and the differences that are thought possible.
+        Environments with known truth: for instance no difference, and the differences considered possible.
     horizon : int or sequence of int
         Rounds (participants) of a trial, or several such sizes.
     replications : int
         Number of trials for each scenario and horizon.
     rng : int, SeedSequence, Generator or None
-        Source of randomness; trial r of a scenario and horizon depends on (rng, r) alone. With an analysis it
-        is trial r of `power` and `coverage`; without one only where the design has no shortcut for
-        replication.
+        Source of randomness; trial r of a scenario and horizon depends only on (rng, r). With an analysis, it
+        is trial r of `power` and `coverage`; without one, only if the design has no shortcut for replication.
     fit : callable, optional
         The analysis: takes an AdaptiveLog and returns a result, or a dict of results by name. Without it no
-        log is made, and there are no error rates.
+        logs are created, and there are no error rates.
     selection : {"design", "analysis", "sample mean"} or callable, optional
-        Which arm a trial selects: the one that the design names (best-arm designs; the last arm of an
+        The arm that a trial selects: the one that the design recommends (best-arm designs; the last arm of an
         elimination; the better arm in each context of ConSE and DPConSE); the one with the highest estimate
         of the first result of `fit` that ranks all arms, in the earliest of the first 64 trials that has one;
-        or that with the highest sample mean. By default the first of these that there is. Arms with the same
-        highest estimate share the trial equally, arms without an estimate are not selected: of a contrast
-        within a context, neither arm where it is not known, or where a log lacks the context. A function
-        takes a log and what `fit` returned, and returns the label of an arm, or None.
+        or the one with the highest sample mean. By default the first of these that is available. Arms tied
+        for the highest estimate share the trial equally, and arms without an estimate are not selected: for a
+        contrast within a context, neither arm if it is unknown, or if a log lacks the context. A function
+        takes a log and the result of `fit`, and returns the label of an arm, or None.
     wrong_way : float
         Margin of "the wrong way", as a share of the rounds, in [0, 1].
     null : float, or dict of float by term, optional
-        What is tested, as for `power`.
+        The null value, as in `power`.
     alpha : float
         Level of the tests, between 0 and 0.5; one minus that of the intervals.
     n_jobs : int
-        Worker processes; the numbers are the same for any.
+        Worker processes; the results do not depend on it.
 
     Returns
     -------
@@ -358,30 +359,30 @@ def operating_characteristics(
     Raises
     ------
     ParameterError
-        Listing all that is found wrong, before anything is drawn; or if `selection` does not name an arm.
+        Listing all problems, before anything is drawn; or if `selection` does not name an arm.
     AnalysisError
         If the analysis, or the function that selects, fails in a trial.
 
     Notes
     -----
-    Two arms go the wrong way when the inferior one has over 0.1 n of the n rounds more than the superior one,
-    N_inferior - N_superior > 0.1 n (Thall, Fox and Wathen, 2015: more than 20 of 200). With more arms, when
-    some inferior arm has over 0.1 n rounds more than the best one; of several best arms, than the one with
-    the most rounds. It is not defined where all arms are equal.
+    Two arms go the wrong way if the inferior one receives over 0.1 n more of the n rounds than the superior
+    one, N_inferior - N_superior > 0.1 n (Thall, Fox and Wathen, 2015: more than 20 of 200). With more arms,
+    if some inferior arm receives over 0.1 n rounds more than the best one; if there are several best arms,
+    than the one with the most rounds. It is undefined if all arms are equal.
 
-    With finitely many contexts allocation is that of an arm over all rounds, while the wrong way is by
-    context: n and the arms' rounds are those in the context, and the best arm is the one that is best there.
-    Under designs that choose by context vectors it is not defined: the best arm changes from round to round,
-    and regret says how far allocation is from it. Sample means select by context too; of designs that choose
-    by vectors they select nothing. A correct selection is that of a best arm, and is not defined where all
-    arms are equal.
+    With finitely many contexts, allocation refers to an arm's rounds over all contexts, whereas the wrong way
+    is defined by context: n and the arms' rounds are those in the context, and the best arm is the best one
+    there. Under designs that choose by context vectors it is undefined: the best arm changes from round to
+    round, and regret measures how far allocation is from it. Sample means select by context, too; for designs
+    that choose by vectors they select nothing. A correct selection is the selection of a best arm, and is
+    undefined if all arms are equal.
 
-    Monte-Carlo standard errors: of a mean or probability, the standard deviation over the trials over the
-    square root of their number; of a standard deviation, by the delta method; of a quantile, half the
-    distance between the quantiles one binomial standard error to either side of its level. They are NaN for
-    a single trial. That of a probability is 0 where all trials agree, which says nothing: read the limits
-    `low` and `high`, which hold for any number of trials. Where tied arms share trials these count as 0 for
-    the lower limit and as 1 for the upper one.
+    Monte-Carlo standard errors: for a mean or probability, the standard deviation over the trials divided by
+    the square root of their number; for a standard deviation, by the delta method; for a quantile, half the
+    distance between the quantiles one binomial standard error to either side of its level. They are NaN for a
+    single trial. That of a probability is 0 if all trials agree, which is uninformative: use the limits `low`
+    and `high`, which are valid for any number of trials. If tied arms share trials, these count as 0 for the
+    lower limit and as 1 for the upper one.
 
     References
     ----------
@@ -441,12 +442,15 @@ def operating_characteristics(
 
 
 def _margin_note(margin: float) -> str:
-    return f"Wrong way: an inferior arm has over {margin:.3g} n of the n rounds more than the best one."
+    return (
+        f"Wrong way: an inferior arm is assigned in over {margin:.3g} n more of the n rounds than the "
+        "best arm."
+    )
 
 
 def _limit_notes(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     if any(row["statistic"] == "probability" and row["value"] in (0.0, 1.0) for row in rows):
-        return ["A share of 0 or 1 has no standard error: after < or > stands its one-sided 95% limit."]
+        return ["A share of 0 or 1 has no standard error: its one-sided 95% limit follows the sign < or >."]
     return []
 
 
@@ -454,18 +458,18 @@ def _own_problems(fit: Any, selection: Any, wrong_way: Any, null: Any) -> list[s
     problems = UNIT("wrong_way", wrong_way) + null_problems(null)
     problems += OrNone(Is(callable, "a function of a log that returns a result, or None"))("fit", fit)
     if fit is None and null is not None:
-        problems.append("null belongs to an analysis: give fit=, or leave null out")
+        problems.append("null applies to an analysis: pass fit=, or omit null")
     if selection is None:
         return problems
     if not callable(selection):
-        problems += OneOf(*SELECTIONS)("selection, where it is no function,", selection)
+        problems += OneOf(*SELECTIONS)("selection, if it is not a function,", selection)
     if fit is None and (callable(selection) or selection == "analysis"):
         problems.append("selection by an analysis, or by a function of a log, needs fit=")
     return problems
 
 
 def _first_fits(analysis: LogCell | None, replications: int) -> Iterator[Any]:
-    """What the analysis makes of the first trial; and, where that does not do, of the first block of them."""
+    """The result of the analysis for the first trial or, if unsuitable, for the first block of trials."""
     if analysis is None:
         return
     fit = analysis.analyses[""]

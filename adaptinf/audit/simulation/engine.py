@@ -1,4 +1,4 @@
-"""One engine for every simulated audit: trials in blocks, spread over processes, summed in order."""
+"""One engine for all simulated audits: trials in blocks, spread over processes, summed in order."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ _LONGEST = 100
 
 @runtime_checkable
 class Test(Protocol):
-    """Anything with a p-value: a test of this library, of SciPy, or of your own."""
+    """Anything with a p-value: a test from this library, from SciPy, or user-defined."""
 
     @property
     def pvalue(self) -> float:
-        """Small where the data speak against the hypothesis."""
+        """Small if the data are evidence against the hypothesis."""
 
 
 Answer: TypeAlias = "Results | Test"
@@ -56,7 +56,7 @@ def is_test(answer: Any) -> bool:
 
 
 def takes_rng(fit: Any) -> bool:
-    """Whether an analysis has a parameter `rng` that nobody has bound."""
+    """Whether an analysis has an unbound parameter `rng`."""
     if isinstance(fit, functools.partial) and "rng" in fit.keywords:
         return False
     try:
@@ -66,12 +66,12 @@ def takes_rng(fit: Any) -> bool:
 
 
 def seed_of_trial(root: np.random.SeedSequence, run: int) -> np.random.SeedSequence:
-    """What the analyses of a trial draw from: no stream of the trial itself."""
+    """Random stream for the analyses of a trial, separate from those of the trial itself."""
     return np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, _STREAM, run))
 
 
 def analysed(fit: Any, log: AdaptiveLog, seed: np.random.SeedSequence) -> Any:
-    """What an analysis makes of a log; one with a parameter `rng` is given the trial's seed."""
+    """The result of an analysis for a log; one with a parameter `rng` receives the trial's seed."""
     return fit(log, rng=seed) if takes_rng(fit) else fit(log)
 
 
@@ -102,7 +102,7 @@ _KINDS = ("arm-mean", "contrast", "lift", "cate", "bin-mean", *_RATIOS)
 
 
 def largest_difference(env: Environment) -> float | None:
-    """Largest difference between the mean rewards of two arms in a context; None where it is not known."""
+    """Largest difference between the mean rewards of two arms in a context; None if it is not known."""
     if env.dimension:
         return None
     largest = float((env.means.max(axis=1) - env.means.min(axis=1)).max())
@@ -118,7 +118,7 @@ def true_value(estimand: Estimand, env: Environment) -> float:
         Mean of an arm, contrast of two arms, lift of one over the other, the same of a ratio metric, effect
         within a group, or mean of an arm over a bin.
     env : Environment
-        Where the truth is known.
+        An environment with known truth.
 
     Returns
     -------
@@ -140,7 +140,9 @@ def true_value(estimand: Estimand, env: Environment) -> float:
     0.5
     """
     if estimand.kind not in _KINDS:
-        problem = f"the truth of a {estimand.kind!r} does not follow from an environment: give it by truth="
+        problem = (
+            f"the true value of a {estimand.kind!r} does not follow from an environment: pass it as truth="
+        )
         raise ParameterError("true_value", [problem])
     kind = _RATIOS.get(estimand.kind, estimand.kind)
     of_arm = kind in ("arm-mean", "bin-mean")
@@ -152,15 +154,16 @@ def true_value(estimand: Estimand, env: Environment) -> float:
         unknown.append(f"the environment has no context {estimand.group!r}")
     averages = getattr(env, "averages", None) if getattr(env, "rows", None) is None else None
     if estimand.kind == "bin-mean" and averages is None:
-        unknown.append("the environment has no averages over bins: SmoothArms has, with uniform contexts")
+        unknown.append("the environment has no averages over bins: use SmoothArms with uniform contexts")
     if estimand.kind in _RATIOS and estimand.denominator not in env.outcome_means:
         known = listed(env.outcome_means)
         unknown.append(
-            f"the environment has no true mean of {estimand.denominator}, the denominator, but of {known}: a "
-            "FunctionEnvironment has those of outcome_means=, by the names of its outcomes; or give truth="
+            f"the environment has no true mean of the denominator, {estimand.denominator}, but of {known}: "
+            "a FunctionEnvironment takes the means of its outcomes by name as outcome_means=; or pass "
+            "truth="
         )
     if np.isnan(env.means).any():
-        unknown.append(f"{type(env).__name__} was not told its true means: give means= there, or truth=")
+        unknown.append(f"{type(env).__name__} has no true means: pass means= to it, or truth=")
     refuse("true_value", unknown)
     codes = [env.arms.index(label) for label in labels]
     if estimand.kind == "cate":
@@ -180,17 +183,17 @@ Truth: TypeAlias = "Callable[[Environment, Any], ArrayLike]"
 DESIGN_TIME = "(design)"
 _ESTIMATE, _SE, _LOW, _HIGH, _PVALUE = range(5)
 _CHUNK = 16 * BLOCK
-# Pieces a worker, so that none waits long for another at the end.
+# Pieces a worker, so none waits long for another at the end.
 _TASKS = 4
 
 
 class AnalysisError(AdaptinfError, RuntimeError):
-    """An analysis, or a design, failed in one simulated trial; the text says in which.
+    """An analysis, or a design, failed in a simulated trial; the message states which.
 
     Parameters
     ----------
     message : str
-        Cell, replicate, what was raised, and how to have the trial again.
+        Cell, replicate, the exception, and how to reproduce the trial.
 
     Examples
     --------
@@ -227,10 +230,10 @@ class Chunk:
 
 
 class Simulated(Protocol):
-    """A cell of a grid: anything whose runs can be had in blocks."""
+    """A cell of a grid: anything whose runs can be computed in blocks."""
 
     def chunk(self, start: int, stop: int, keep: bool) -> Chunk:
-        """Runs `start` (a multiple of 64) to `stop`; the same numbers whatever was run before."""
+        """Runs `start` (a multiple of 64) to `stop`; the numbers do not depend on earlier runs."""
 
 
 def spans(replications: int, size: int) -> Iterator[tuple[int, int]]:
@@ -247,7 +250,7 @@ def each(
     keep: bool = False,
     n_jobs: int = 1,
 ) -> Iterator[tuple[int, int, Any]]:
-    """Compute chunks, and yield each when it is done, in any order."""
+    """Compute chunks, and yield each when it is complete, in any order."""
     jobs = ((_compute, (cells[task[0]], task, keep, handle)) for task in tasks)
     yield from unordered(jobs, n_jobs if len(tasks) > 1 else 1)
 
@@ -285,7 +288,7 @@ def total_seconds(parts: Iterable[Mapping[str, float]]) -> dict[str, float]:
 
 
 def whole(index: int, chunk: Chunk) -> Chunk:
-    """Hand a chunk over as it is."""
+    """Pass a chunk on unchanged."""
     return chunk
 
 
@@ -337,7 +340,7 @@ class LogCell:
         return self.design.logs(self.env, self.horizon, stop, self.root, start=start)
 
     def again(self, run: int) -> str:
-        """How to have the log of a run again."""
+        """How to reproduce the log of a run."""
         source = f"{run + 1}, {written(self.root)}, start={run - run % BLOCK}"
         return f"the last one of design.logs(env, {self.horizon}, {source})"
 
@@ -397,7 +400,7 @@ def written(seed: np.random.SeedSequence) -> str:
 
 
 class _Terms:
-    """Keys of the terms of results, found once for all runs that have the same terms."""
+    """Keys of the terms of results, computed once for all runs with the same terms."""
 
     def __init__(self, cell: LogCell) -> None:
         self.cell = cell
@@ -406,7 +409,7 @@ class _Terms:
         self._tests: dict[str, Key] = {}
 
     def of_test(self, analysis: str, label: str, test: Answer) -> Key:
-        """The row of a test: of no difference between arms, unless `truth` says what it is of."""
+        """The row of a test: of no difference between arms, unless `truth` states otherwise."""
         if label not in self._tests:
             env, truth = self.cell.env, largest_difference(self.cell.env)
             if analysis in self.cell.truth:
@@ -435,7 +438,7 @@ class _Terms:
         if values.shape != (len(result.terms),) or not np.isfinite(values).all():
             problems.append(f"its truth must be {len(result.terms)} finite numbers, got {values.tolist()}")
         if len(set(result.terms)) < len(result.terms):
-            problems.append(f"its terms must have names of their own, got {', '.join(result.terms)}")
+            problems.append(f"its terms must have distinct names, got {', '.join(result.terms)}")
         refuse(label, problems)
         return tuple(
             Key(label, term, value, self._null(term, result))
@@ -450,7 +453,7 @@ class _Terms:
 
 
 def _limits(result: Results, log_alpha: float) -> FloatArray:
-    """Intervals, shape (k, 2); (inf, -inf) where a test leaves no value, which is a miss and no gap."""
+    """Intervals, shape (k, 2); (inf, -inf) if a test leaves no value, which counts as a miss."""
     limits = result.reference.interval(log_alpha)
     none = np.isfinite(result.estimate) & np.isnan(limits).all(axis=1)
     if none.any():
@@ -503,12 +506,12 @@ class _Block:
             row[:, _PVALUE] = np.exp(result.log_pvalues_corrected if corrected else result.log_pvalues)
 
     def _row(self, run: int, keys: tuple[Key, ...]) -> FloatArray:
-        """Where a run's numbers of some terms go, shape (terms, 5)."""
+        """Destination of a run's numbers for some terms, shape (terms, 5)."""
         if keys not in self._rows:
             self._rows[keys] = [], np.full((BLOCK, len(keys), 5), np.nan)
         runs, values = self._rows[keys]
         if runs and runs[-1] == run:
-            raise ParameterError(keys[0].analysis, ["two results of one log have this name and these terms"])
+            raise ParameterError(keys[0].analysis, ["two results of one log have the same name and terms"])
         runs.append(run)
         return np.asarray(values[len(runs) - 1])
 
@@ -531,7 +534,7 @@ class _Block:
 
 
 def horizon_problems(horizons: Any) -> Iterator[str]:
-    """Say what is wrong with the horizons of a grid."""
+    """List problems with the horizons of a grid."""
     if isinstance(horizons, (str, bytes)) or not isinstance(horizons, Sequence) or not horizons:
         yield f"horizons must be a list of whole numbers, got {horizons!r:.60}"
         return
@@ -542,7 +545,7 @@ def horizon_problems(horizons: Any) -> Iterator[str]:
 
 
 def cell_problems(given: Mapping[str, Any]) -> Iterator[str]:
-    """Say which designs cannot be run in which environments, and why."""
+    """List designs that cannot be run in certain environments, with reasons."""
     grid = itertools.product(given["designs"].items(), given["environments"].items(), given["horizons"])
     for (name, design), (place, env), horizon in grid:
         try:

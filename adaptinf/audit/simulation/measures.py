@@ -1,4 +1,4 @@
-"""What is kept of a block of simulated trials: sums by analysis and term, merged in order; as tables."""
+"""Data kept for a block of simulated trials: sums by analysis and term, merged in order; as tables."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _RUNS, _COVERED, _BELOW, _ABOVE, _REJECTED, _ERROR, _SPREAD, _WIDTH, _SE, _SES, 
 
 
 class Key(NamedTuple):
-    """What a row of sums is about; `truth` is None where it is not known, `null` where nothing is tested."""
+    """The subject of a row of sums; `truth` is None if it is unknown, `null` if nothing is tested."""
 
     analysis: str
     term: str
@@ -57,7 +57,7 @@ class Key(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """Trials of an analysis that say nothing of a term; the term is empty where there is no result at all."""
+    """Trials of an analysis without information about a term; the term is empty if there is no result."""
 
     kind: str
     analysis: str
@@ -66,7 +66,7 @@ class Gap(NamedTuple):
 
 @dataclass(slots=True)
 class BlockSums:
-    """Sums over the runs of a block: parts (11,) and regret (11,), and how many gaps have which reason."""
+    """Sums over the runs of a block: parts (11,) and regret (11,), and the number of gaps by reason."""
 
     parts: dict[Key, FloatArray] = field(default_factory=dict)
     gaps: dict[Gap, dict[str, int]] = field(default_factory=dict)
@@ -82,7 +82,7 @@ class BlockSums:
         self.regret = merged(self.regret, later.regret)
 
     def add_gap(self, gap: Gap, reason: str, runs: int = 1) -> None:
-        """Count runs that say nothing, by reason."""
+        """Count uninformative runs, by reason."""
         known = self.gaps.setdefault(gap, {})
         known[reason] = known.get(reason, 0) + runs
 
@@ -94,7 +94,7 @@ class BlockSums:
         self.regret = merged(self.regret, parts)
 
     def add_tests(self, key: Key, pvalues: FloatArray, alpha: float) -> None:
-        """Add the p-values of consecutive runs, shape (runs,); whatever tests do not have is NaN."""
+        """Add the p-values of consecutive runs, shape (runs,); NaN if there is no test."""
         known = pvalues[~np.isnan(pvalues)]
         parts = np.full(len(PARTS), np.nan)
         parts[[_RUNS, _MISSING, _SE, _SES]] = known.size, pvalues.size - known.size, 0.0, 0.0
@@ -156,7 +156,7 @@ def _parts(
 
 
 def table_rows(sums: BlockSums, analyses: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """The rows of a table, in the order in which terms first came."""
+    """The rows of a table, in the order in which terms first occurred."""
     rows = [_row(key, parts, sums) for key, parts in sums.parts.items()]
     seen = {_base(key.analysis) for key in sums.parts}
     silent = [gap.analysis for gap in sums.gaps if gap.analysis not in seen and not gap.term]
@@ -168,12 +168,12 @@ def table_rows(sums: BlockSums, analyses: Sequence[str] = ()) -> list[dict[str, 
 
 
 def rejections(sums: BlockSums) -> list[int | None]:
-    """How many runs rejected the null, in the order of `table_rows`; None where nothing is tested."""
+    """How many runs rejected the null, in the order of `table_rows`; None if nothing is tested."""
     return [None if key.null is None else int(parts[_REJECTED]) for key, parts in sums.parts.items()]
 
 
 def _base(analysis: str) -> str:
-    """The name of an analysis without those of its results."""
+    """The name of an analysis without the names of its results."""
     return analysis.partition(": ")[0].removesuffix(", corrected")
 
 
@@ -221,7 +221,7 @@ def _row(key: Key, parts: FloatArray, sums: BlockSums) -> dict[str, Any]:
 
 
 def _note(key: Key, sums: BlockSums, known: int, absent: int) -> str:
-    """How many trials say nothing, and why."""
+    """The number of uninformative trials, with reasons."""
     base = _base(key.analysis)
     found = {kind: sums.gaps.get(Gap(kind, base), {}) for kind in (INVALID, FAILED)}
     texts = []
@@ -242,7 +242,7 @@ def _count(reasons: Mapping[str, int], alone: bool) -> str:
 
 
 def _reasons(reasons: Mapping[str, int]) -> str:
-    """The most frequent reasons, each with its number of trials; those that differ in numbers are one."""
+    """The most frequent reasons, each with its number of trials; those that differ only in numbers merge."""
     groups: dict[str, list[tuple[int, str]]] = {}
     for reason, runs in reasons.items():
         groups.setdefault(_NUMBER.sub("0", reason), []).append((runs, reason))
@@ -257,7 +257,7 @@ def _reasons(reasons: Mapping[str, int]) -> str:
 
 
 def binomial_error(share: float, runs: float) -> float:
-    """Standard error of a share of simulated trials; NaN for a single trial, which says nothing about it."""
+    """Standard error of a share of simulated trials; NaN for a single trial, which is uninformative."""
     return math.sqrt(share * (1.0 - share) / runs) if runs > 1 else math.nan
 
 
@@ -271,7 +271,7 @@ def binomial_limits(count: float, runs: float, surely: float | None = None) -> t
 
 
 def share_text(share: float, error: float, runs: float, digits: int, places: int) -> str:
-    """A share of simulated trials, with what simulation leaves open in brackets."""
+    """A share of simulated trials, with its simulation error in brackets."""
     text = f"{share:.{digits}f}"
     if share not in (0.0, 1.0):
         return f"{text} ({error:.{places}f})"
@@ -287,14 +287,14 @@ def check_columns(frame: pd.DataFrame, columns: Sequence[str], subject: str = "t
 
 
 def markdown(frame: pd.DataFrame, digits: int = 4) -> str:
-    """A frame as a Markdown table; what is not known stays empty."""
+    """A frame as a Markdown table; unknown values stay empty."""
     lines = [list(map(str, frame.columns)), ["---"] * frame.shape[1]]
     lines += [[cell.replace("|", r"\|") for cell in row] for row in _cells(frame, digits)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def hypertext(frame: pd.DataFrame, caption: str, notes: Sequence[str], digits: int = 4) -> str:
-    """A frame as an HTML table with its caption and a list of notes; what is not known stays empty."""
+    """A frame as an HTML table with its caption and a list of notes; unknown values stay empty."""
     rows = table(list(map(str, frame.columns)), _cells(frame, digits), caption)
     return "\n".join([rows, numbered_notes(notes)])
 
@@ -309,8 +309,8 @@ def plain(
 ) -> str:
     """A frame as a text table of at most 80 columns, below a head and above its notes.
 
-    Columns that tell rows apart, and are the same in all of them, are told once in the head. `aligns` is that
-    of `LiteralTable`; by default numbers are on the right.
+    Columns that distinguish rows, and are the same in all of them, are told once in the head. `aligns` is
+    that of `LiteralTable`; by default numbers are on the right.
     """
     # statsmodels takes a while to load
     from adaptinf.inference.results.tables import ROOM, plain_table
@@ -340,7 +340,7 @@ def numbered(notes: Sequence[str], width: int | None = None) -> list[str]:
 
 
 def latex(frame: pd.DataFrame, title: str, notes: Sequence[str], digits: int = 4) -> str:
-    """A frame as a LaTeX tabular under a title, each note a line below; what is not known stays empty."""
+    """A frame as a LaTeX tabular under a title, with notes below; unknown values stay empty."""
     # statsmodels takes a while to load
     from adaptinf.inference.results.summary import ResultSummary
     from adaptinf.inference.results.tables import plain_table

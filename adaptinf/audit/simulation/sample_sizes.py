@@ -35,24 +35,24 @@ from adaptinf.typing import RandomSource
 
 @dataclass(frozen=True, eq=False)
 class SampleSize(PlanTable):
-    """The smallest horizon with a given power, and all that were looked at.
+    """The smallest horizon with a given power, and all horizons examined.
 
     Attributes
     ----------
     horizon : int or None
-        Rounds; None where the power is not reached at the longest horizon.
+        Number of rounds; None if the power is not reached at the longest horizon.
     target : float
-        The power that was asked for.
+        The requested power.
     horizon_error : float
-        Rounds: what the Monte-Carlo standard error of the power is worth, by a power curve that is normal in
-        the square root of the horizon; 0 where the power is exact.
+        Effect of the Monte-Carlo standard error of the power on the horizon, in rounds, by a power curve that
+        is normal in the square root of the horizon; 0 if the power is exact.
     frame : DataFrame
-        One row per horizon: `horizon`, `power`, its Monte-Carlo standard error `power_se` and the exact 95%
-        limits `power_low` and `power_high` of its simulation, and the same of the type I error as `type_i`
-        and so on; where these are exact, the largest size over all success rates, without error. NaN where
+        One row per horizon: `horizon`, `power`, its Monte-Carlo standard error `power_se` and exact 95%
+        limits `power_low` and `power_high` for simulation error, and the same for the type I error as
+        `type_i` and so on; if these are exact, the largest size over all success rates, without error. NaN if
         the null was not simulated.
     alpha, design, replications, notes
-        As for every table of a plan; no replications where the law is exact.
+        As in every table of a plan; no replications if the distribution is exact.
 
     Examples
     --------
@@ -75,7 +75,9 @@ class SampleSize(PlanTable):
             told = f"power {self.target:g} from {self.horizon:,} rounds"
             if self.replications:
                 told += f", plus or minus {self.horizon_error:.2g} (one standard error of simulation)"
-        how = f"{self.replications:,} simulated trials a horizon" if self.replications else "by the exact law"
+        how = (
+            f"{self.replications:,} simulated trials per horizon" if self.replications else "by the exact law"
+        )
         return visible_lines([self.design, told, f"{how}, alpha {self.alpha:g}"])
 
     def to_markdown(self, digits: int = 4) -> str:
@@ -94,7 +96,7 @@ class SampleSize(PlanTable):
 
     @property
     def _shown(self) -> pd.DataFrame:
-        """Without columns that say nothing."""
+        """Without uninformative columns."""
         ends = [name for name in self.frame if str(name).endswith(("_se", "_low", "_high"))]
         shown = self.frame if self.replications else self.frame.drop(columns=ends)
         return shown.dropna(axis="columns", how="all")
@@ -135,35 +137,36 @@ def sample_size(
     Parameters
     ----------
     design : Design or callable
-        What gathers the data; or a rule for two arms as `exact` takes it, ``probability(n1, s1, n0, s0, t)``.
+        The design that collects the data; or a rule for two arms in the form required by `exact`,
+        ``probability(n1, s1, n0, s0, t)``.
     env : Environment
         The alternative: for instance the smallest difference that matters.
     fit : callable or {"conditional", "unconditional"}
-        The analysis, as for `power`: a result or a test of a log, such as `exact_test`. A name is an exact
-        test of `ExactLaw`, for two arms with rewards 0 and 1 and a design that `exact` follows: nothing is
-        simulated then.
+        The analysis, as in `power`: a result or a test of a log, such as `exact_test`. A name refers to an
+        exact test of `ExactLaw`, for two arms with rewards 0 and 1 and a design that `exact` supports:
+        nothing is then simulated.
     power : float
-        Probability of rejection that is wanted, in (0, 1).
+        Required probability of rejection, in (0, 1).
     null_env : Environment, optional
-        Where the null is true. The horizon then also has to keep the type I error: to have exact 95% limits
-        that do not lie above alpha.
+        An environment in which the null is true. The horizon must then also control the type I error: its
+        exact 95% limits must not lie above alpha.
     analysis, term : str, optional
-        Of which result and which of its terms, where there are several.
+        The result and the term, if there are several.
     null : float, optional
-        What is tested, as for `power`.
+        The null value, as in `power`.
     alpha : float
         Level of the test, between 0 and 0.5.
     shortest, longest : int
-        Where the search begins, and where it is given up: by default at 300 rounds of an exact law, and at
-        100,000.
+        Horizons at which the search begins and ends: by default it ends at 300 rounds for an exact
+        distribution, and at 100,000 otherwise.
     step : int
         Horizons are multiples of it, as for batches.
     replications : int
-        Simulated trials a horizon.
+        Simulated trials per horizon.
     rng : int, SeedSequence, Generator or None
         Source of randomness; trial r depends on (rng, r) alone.
     n_jobs : int
-        Worker processes; the numbers are the same for any.
+        Worker processes; the results do not depend on it.
 
     Returns
     -------
@@ -172,19 +175,19 @@ def sample_size(
     Raises
     ------
     ParameterError
-        Listing all that is found wrong; or if there are several results and none is named.
+        Listing all problems; or if there are several results and none is named.
     AnalysisError
-        If the analysis fails in a trial, as some do in very short ones: give a longer `shortest`.
+        If the analysis fails in a trial, as some do in very short ones: use a longer `shortest`.
 
     Notes
     -----
-    The horizon is doubled from `shortest` until the power is reached, then searched by halving, which takes
-    the power for a function that grows. Trial r has one stream of random numbers at every horizon: where the
-    design does not ask how long the trial is, a longer trial begins with the shorter one, so that the
-    simulated power hardly goes down by chance. The error that is left is that of the number of trials.
+    The horizon is doubled from `shortest` until the power is reached, followed by a binary search, which
+    assumes that power increases. Trial r uses the same stream of random numbers at every horizon: for a
+    design that does not depend on the horizon, a longer trial begins with the shorter one, so the simulated
+    power rarely decreases by chance. The remaining error is due to the number of trials.
 
-    Exact powers go up and down from one horizon to the next, as counts are whole numbers: the horizon is one
-    at which and at the next four of which the power is reached, and of which this is not so one step earlier.
+    Exact powers vary non-monotonically with the horizon, because counts are whole numbers: the power is
+    reached at this horizon and at the next four, but not one step earlier.
 
     Examples
     --------
@@ -220,7 +223,7 @@ def sample_size(
     if horizon is None:
         notes.append(f"Not reached up to {far:,} rounds, the longest horizon.")
     elif horizon == low:
-        notes.append(f"{low:,} rounds are the shortest horizon that was looked at: fewer may do.")
+        notes.append(f"{low:,} rounds are the shortest horizon examined: fewer may suffice.")
     frame = pd.DataFrame([found.known[size] for size in sorted(found.known)])
     runs = 0 if by_law else int(replications)
     error = _horizon_error(found.known.get(horizon or 0), float(alpha), runs)
@@ -241,7 +244,7 @@ def smallest(reached: Callable[[int], bool], low: int, high: int, step: int) -> 
 
 
 def settled(reached: Callable[[int], bool], start: int | None, low: int, high: int, step: int) -> int | None:
-    """The horizon near `start` from which a function that goes up and down stays true for a while."""
+    """The horizon near `start` from which a non-monotone function remains true for a while."""
     if start is None:
         return None
 
@@ -258,7 +261,7 @@ def settled(reached: Callable[[int], bool], start: int | None, low: int, high: i
 
 
 def _reached(found: _Powers, target: float, alpha: float) -> Callable[[int], bool]:
-    """Whether a horizon will do."""
+    """Whether a horizon suffices."""
 
     def reached(horizon: int) -> bool:
         row = found.at(horizon)
@@ -280,7 +283,7 @@ def _horizon_error(row: dict[str, Any] | None, alpha: float, runs: int) -> float
 
 
 class _Powers:
-    """Powers at horizons that were asked for; each is worked out once."""
+    """Powers at the requested horizons; each is computed once."""
 
     def __init__(self) -> None:
         self.known: dict[int, dict[str, Any]] = {}
@@ -308,7 +311,7 @@ _NONE = (math.nan,) * 4
 
 
 class _Exact(_Powers):
-    """By the law of a two-arm trial."""
+    """By the exact distribution of a two-arm trial."""
 
     def __init__(self, design: Any, env: Environment, test: str, alpha: float) -> None:
         super().__init__()
@@ -317,8 +320,8 @@ class _Exact(_Powers):
 
     def notes(self) -> list[str]:
         return [
-            "Type I error: the largest over all success rates that the arms may share. The power is reached "
-            f"at {_STAYS} horizons in a row."
+            "Type I error: the largest over all success rates that the arms may share. The power is "
+            f"reached at {_STAYS} consecutive horizons."
         ]
 
     def _rows(self, horizon: int) -> tuple[Sequence[float], Sequence[float]]:
@@ -330,7 +333,7 @@ class _Exact(_Powers):
 
 
 class _OwnStreams(LogCell):
-    """Logs of which each has a stream of its own, whatever its horizon is."""
+    """Logs with a separate stream for each, whatever its horizon is."""
 
     def logs(self, start: int, stop: int) -> Iterator[AdaptiveLog]:
         for run in range(start, stop):
@@ -357,7 +360,7 @@ class _Simulated(_Powers):
     def notes(self) -> list[str]:
         which = f"{self._read[0]['analysis']}, {self._read[0]['term']}"
         gaps = any(row["missing"] for row in self._read)
-        return [f"Of {which}.", *(["Trials without an interval do not reject."] if gaps else [])]
+        return [f"Of {which}.", *(["Trials without an interval count as not rejecting."] if gaps else [])]
 
     def _rows(self, horizon: int) -> tuple[Sequence[float], Sequence[float]]:
         design, fit, alpha, null, root, replications, n_jobs = self._cells
@@ -377,15 +380,15 @@ class _Simulated(_Powers):
 
 
 def _chosen(rows: Sequence[dict[str, Any]], kind: str, analysis: Any, term: Any) -> dict[str, Any]:
-    """The row of a test that is meant."""
+    """The row of the test in question."""
     named = [row for row in rows if analysis in (None, row["analysis"]) and term in (None, str(row["term"]))]
     tested = [row for row in named if row["kind"] == kind]
     if len(tested) == 1:
         return tested[0]
     there = "; ".join(f"analysis {row['analysis']!r}, term {str(row['term'])!r}" for row in rows)
-    where = "env, where the null is false" if kind == POWER else "null_env, where the null is true"
-    told = f"{len(tested)} tests fit, of these results in {where}: {there}"
-    raise ParameterError("sample_size", [f"{told}: name one by analysis= and term="])
+    where = "env, in which the null is false" if kind == POWER else "null_env, in which the null is true"
+    told = f"{len(tested)} tests match, among these results in {where}: {there}"
+    raise ParameterError("sample_size", [f"{told}: specify one with analysis= and term="])
 
 
 def _problems(
@@ -401,19 +404,19 @@ def _problems(
     n_jobs: Any,
     null: Any,
 ) -> list[str]:
-    """What is wrong with the arguments of `sample_size`."""
+    """Problems with the arguments of `sample_size`."""
     problems = [text for name, value in horizons.items() for text in COUNT(name, value)]
     problems += Is(Environment, "an environment, such as BernoulliArms([0.3, 0.5])")("env", env)
-    problems += OrNone(Is(Environment, "an environment where the null is true"))("null_env", null_env)
+    problems += OrNone(Is(Environment, "an environment in which the null is true"))("null_env", null_env)
     problems += SHARE("power", power)
     if isinstance(fit, str):
-        problems += OneOf(*TESTS)("fit, where it is no function,", fit)
+        problems += OneOf(*TESTS)("fit, if it is not a function,", fit)
         binary = isinstance(env, BernoulliArms) and np.size(env.means) == 2
         if isinstance(env, Environment) and not binary:
-            problems.append(f"an exact test is of BernoulliArms with two arms, got {env!r:.60}")
+            problems.append(f"an exact test requires BernoulliArms with two arms, got {env!r:.60}")
         if null_env is not None or null is not None:
             problems.append(
-                "an exact test is of equal arms at every success rate: leave out null and null_env"
+                "an exact test is a test of equal arms at every success rate: omit null and null_env"
             )
     else:
         problems += Is(callable, "a function of a log, or the name of an exact test")("fit", fit)
@@ -421,7 +424,7 @@ def _problems(
         not problems
         and horizons["step"] * math.ceil(horizons["shortest"] / horizons["step"]) > horizons["longest"]
     ):
-        problems.append("longest must leave a multiple of step that is no shorter than shortest")
+        problems.append("longest must allow a multiple of step that is at least shortest")
     if not problems:
         places = {"env": env} if null_env is None else {"env": env, "null_env": null_env}
         first = int(horizons["shortest"])

@@ -1,4 +1,4 @@
-"""Simulated trials kept as arrays, and which arm each selects at its end."""
+"""Simulated trials stored as arrays, and the arm that each selects at its end."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ Select: TypeAlias = "Callable[[AdaptiveLog, Any], Any]"
 SELECTIONS = ("design", "analysis", "sample mean")
 _NAMED = ("recommended", "last_arm", "better_arm")
 _BY_VECTORS = (
-    "No arm is selected: the design chooses by context vectors, so that sample means are over different "
+    "No arm is selected: the design chooses by context vectors, so sample means average over different "
     "contexts"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Where the selected arm of a trial comes from."""
+    """The source of a trial's selected arm."""
 
     source: str
     name: str = ""
@@ -42,7 +42,7 @@ class Selection:
     def of(cls, selection: Any, design: Design, env: Environment, fits: Iterable[Any]) -> Selection:
         """The rule for a design in an environment."""
         if selection is not None and not isinstance(selection, str):
-            return cls("function", text="Selected: what selection= returns.")
+            return cls("function", text="Selected: the arm returned by selection=.")
         rules: dict[str, Callable[[], Selection | None]] = {
             "design": lambda: _by_design(design, env),
             "analysis": lambda: _by_analysis(fits, env),
@@ -54,8 +54,9 @@ class Selection:
         rule = rules[selection]()
         if rule is None:
             reasons = {
-                "design": f"{type(design).__name__} names no arm at the end",
-                "analysis": "no result of fit ranks all arms, by means or by contrasts with one of them",
+                "design": f"{type(design).__name__} recommends no arm at the end",
+                "analysis": "no result of fit ranks all arms, either by means or by contrasts with one of "
+                "them",
                 "sample mean": _BY_VECTORS,
             }
             raise ParameterError(
@@ -70,7 +71,7 @@ def _by_design(design: Design, env: Environment) -> Selection | None:
         if name in names:
             by_context = name == "better_arm" and bool(env.features)
             return Selection(
-                "design", name, by_context, "Selected: the arm that the design names at its end."
+                "design", name, by_context, "Selected: the arm that the design recommends at its end."
             )
     return None
 
@@ -161,7 +162,7 @@ def highest_means(sims: Replications) -> FloatArray:
 
 @dataclass(eq=False)
 class Picker:
-    """An analysis that notes which arm each trial selects; found (places, arms)."""
+    """An analysis that records which arm each trial selects; found (places, arms)."""
 
     fit: Callable[[AdaptiveLog], Any]
     env: Environment
@@ -170,7 +171,7 @@ class Picker:
     found: list[FloatArray] = field(default_factory=list)
 
     def __call__(self, log: AdaptiveLog, rng: np.random.SeedSequence) -> Any:
-        """Fit, and note the selected arm."""
+        """Fit, and record the selected arm."""
         fitted = analysed(self.fit, log, rng)
         if self.rule.source == "analysis":
             self.found.append(self._estimated(fitted))
@@ -193,7 +194,9 @@ class Picker:
             return chosen
         if label not in self.env.arms:
             known = ", ".join(map(str, self.env.arms))
-            raise ParameterError("selection", [f"it returned {label!r:.60}, the arms are {known}, or None"])
+            raise ParameterError(
+                "selection", [f"it returned {label!r:.60}; it must return one of the arms {known}, or None"]
+            )
         chosen[0, self.env.arms.index(label)] = 1.0
         return chosen
 
@@ -277,7 +280,7 @@ def best_arms(means: FloatArray) -> BoolArray:
 
 
 def wrong_way_trials(rounds: FloatArray, best: BoolArray, margin: float) -> FloatArray:
-    """Which trials put too many rounds on an inferior arm."""
+    """Trials that assign too many rounds to an inferior arm."""
     # Shapes: rounds (trials, arms), best (arms,); returns (trials,).
     excess = rounds[:, ~best].max(axis=1) - rounds[:, best].max(axis=1)
     return np.asarray(excess > margin * rounds.sum(axis=1) * (1.0 + _SAME), dtype=np.float64)
@@ -312,7 +315,7 @@ def estimated(
 
 
 def wrong_way_reason(design: Design, env: Environment, best: BoolArray) -> str:
-    """Why allocation has no wrong way; empty where it has one."""
+    """Why allocation has no wrong way; empty if it has one."""
     if env.dimension and chooses_by_vectors(design):
         return "the best arm depends on the context vector: see the regret"
     return "" if (~best).any() else "no arm is better than another"

@@ -1,4 +1,4 @@
-"""Is an analysis calibrated under a design? Coverage, bias and width where the truth is known."""
+"""Whether an analysis is calibrated under a design? Coverage, bias and width with known truth."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ArrayFit: TypeAlias = "Callable[[Replications], Mapping[str, Intervals]]"
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How an analysis behaved over simulated trials.
+    """Behaviour of an analysis over simulated trials.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Coverage:
     alpha : float
         One minus the nominal level.
     design, environment : str
-        What was simulated.
+        The simulated design and environment.
     horizon, replications : int
         Rounds of a trial and number of trials.
 
@@ -87,14 +87,14 @@ def coverage(
     alpha: float = 0.05,
     n_jobs: int = 1,
 ) -> Coverage:
-    """Coverage, bias and width of an analysis under a design, one simulated log after another.
+    """Coverage, bias and width of an analysis under a design, over simulated logs.
 
     Parameters
     ----------
     design : Design
-        What gathers the data.
+        The design that collects the data.
     env : Environment
-        Where the truth is known.
+        An environment with known truth.
     fit : callable
         Takes an AdaptiveLog and returns a result, or a dict of results by name.
     horizon : int
@@ -106,7 +106,7 @@ def coverage(
     alpha : float
         One minus the nominal level, between 0 and 0.5.
     n_jobs : int
-        Worker processes; the numbers are the same for any.
+        Worker processes; the results do not depend on it.
 
     Returns
     -------
@@ -116,7 +116,7 @@ def coverage(
     Raises
     ------
     ParameterError
-        If a parameter is out of range, or the environment does not know an estimand's truth.
+        If a parameter is out of range, or an estimand's true value is unknown.
 
     Notes
     -----
@@ -149,12 +149,12 @@ def coverage_from_tallies(
     alpha: float = 0.05,
     n_jobs: int = 1,
 ) -> Coverage:
-    """Like `coverage`, for an analysis that needs sums only: many runs at once, no rounds are kept.
+    """Like `coverage`, for an analysis that needs only sums: many runs together, without storing rounds.
 
     Parameters
     ----------
     design, env : Design, Environment
-        What gathers the data, and where.
+        The design that collects the data, and its environment.
     fit : callable
         Takes `Replications` and returns, by name, estimates and limits of shape (runs, terms).
     truth : array_like of shape (terms,)
@@ -167,7 +167,7 @@ def coverage_from_tallies(
     alpha : float
         One minus the nominal level that `fit` uses, between 0 and 0.5.
     n_jobs : int
-        Worker processes; the numbers are the same for any.
+        Worker processes; the results do not depend on it.
 
     Returns
     -------

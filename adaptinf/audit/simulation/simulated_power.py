@@ -54,24 +54,24 @@ class PlanTable:
     notes: tuple[str, ...] = ()
 
     def to_csv(self, path: str | Path) -> None:
-        """Write `frame` to a CSV file; texts that a spreadsheet would compute begin with an apostrophe.
+        """Write `frame` to a CSV file; texts that a spreadsheet would evaluate begin with an apostrophe.
 
         Parameters
         ----------
         path : str or Path
-            The file; one that is there is replaced.
+            The file; an existing one is replaced.
 
         Raises
         ------
         FileError
-            If it cannot be written; a file that is there stays as it is.
+            If it cannot be written; an existing file is left unchanged.
         """
         place = as_path(f"{type(self).__name__}.to_csv", "path", path)
         shown = with_texts(self.frame, spreadsheet_cell)
         atomic_write(place, lambda file: shown.to_csv(file, index=False))
 
     def to_latex(self, digits: int = 4) -> str:
-        """What is printed, as a LaTeX tabular (it needs the booktabs package), each note a line below.
+        """The printed table, as a LaTeX tabular (it needs the booktabs package), with notes below.
 
         Parameters
         ----------
@@ -86,7 +86,7 @@ class PlanTable:
 
     @property
     def _head(self) -> str:
-        trials = f"{self.replications:,} simulated trials a scenario and horizon"
+        trials = f"{self.replications:,} simulated trials per scenario and horizon"
         return visible_lines([self.design, f"{trials}, alpha {self.alpha:g}"])
 
     def _as_text(self, rows: pd.DataFrame, digits: int = 4, aligns: str | None = None) -> str:
@@ -97,7 +97,7 @@ class PlanTable:
 
     @property
     def _shown(self) -> pd.DataFrame:
-        """What is printed of `frame`."""
+        """The printed part of `frame`."""
         return self.frame
 
     def _repr_html_(self) -> str:
@@ -110,7 +110,7 @@ def scenario_list(env: Any) -> Any:
 
 
 def named_scenarios(env: Any) -> tuple[dict[str, Environment], list[str]]:
-    """Environments by name, and what is wrong with them."""
+    """Environments by name, and problems with them."""
     given = scenario_list(env)
     if not isinstance(given, Mapping) or not given:
         return {}, [
@@ -127,15 +127,15 @@ def named_scenarios(env: Any) -> tuple[dict[str, Environment], list[str]]:
 
 
 def design_of_rule(design: Any) -> Any:
-    """A design, or the one that a rule for two arms makes, which is given as `audit.exact` takes it."""
+    """A design, or the one defined by a rule for two arms in the form required by `audit.exact`."""
     rule = callable(design) and not isinstance(design, (Design, type))
     return FunctionDesign.of_counts(design) if rule else design
 
 
 def _truth_problems(scenarios: Mapping[str, Environment]) -> list[str]:
-    """Say which environments do not know their own means."""
+    """List environments that do not know their own means."""
     return [
-        f"env {name!r} was not told its true means, by which arms are better or worse: give means= there"
+        f"env {name!r} has no true means, which determine the better and worse arms: pass means= to it"
         for name, scenario in scenarios.items()
         if np.isnan(scenario.means).any()
     ]
@@ -150,7 +150,7 @@ def plan_problems(
     alpha: Any,
     n_jobs: Any,
 ) -> tuple[dict[str, Environment], tuple[int, ...], list[str]]:
-    """Scenarios and horizons of a plan, and all that is found wrong with it."""
+    """Scenarios and horizons of a plan, and all problems with it."""
     scenarios, problems = named_scenarios(env)
     many = isinstance(horizon, Sequence) and not isinstance(horizon, (str, bytes))
     horizons = tuple(horizon) if many else (horizon,)
@@ -170,13 +170,13 @@ def plan_problems(
 
 
 def null_problems(null: Any) -> list[str]:
-    """Say what is wrong with what is to be tested."""
+    """List problems with the hypotheses to be tested."""
     if null is None:
         return []
     if not isinstance(null, Mapping):
         return FINITE("null", null)
     if not null:
-        return ["null must have at least one term, or be left out"]
+        return ["null must have at least one term, or be omitted"]
     return [problem for term, value in null.items() for problem in FINITE(f"null[{term!r}]", value)]
 
 
@@ -209,13 +209,14 @@ class Power(PlanTable):
     frame : DataFrame
         One row per scenario, horizon, analysis and term. `truth` and `null`: the true value and the tested
         one; `kind`: "type-I error" where they are equal (up to 1e-12), "power" where they differ, "no test"
-        where nothing is tested. `rejection`: share of all simulated trials whose interval excludes the
-        null, with its binomial standard error `rejection_se` and the exact 95% limits (Clopper and Pearson)
-        `rejection_low` and `rejection_high` of its simulation; a trial without an interval does not reject.
-        `runs` and `missing`: trials with and without an interval; `absent`: those of the latter in which the
-        analysis returned no such result or term at all, as where a log lacks a context. Among the runs:
-        `coverage`, `bias`, with their standard errors, `sd` of the estimates and mean `width`. Standard
-        errors are NaN for a single trial; for a share of 0 or 1 they are 0, and the limits say what is known.
+        where nothing is tested. `rejection`: share of all simulated trials whose interval excludes the null,
+        with its binomial standard error `rejection_se` and the exact 95% limits (Clopper-Pearson)
+        `rejection_low` and `rejection_high` for simulation error; a trial without an interval counts as not
+        rejecting. `runs` and `missing`: trials with and without an interval; `absent`: those of the latter in
+        which the analysis returned no such result or term, for example because a log lacks a context. Among
+        the runs: `coverage`, `bias`, with their standard errors, `sd` of the estimates and mean `width`.
+        Standard errors are NaN for a single trial; for a share of 0 or 1 they are 0, and the limits are
+        informative instead.
     alpha, design, replications, notes
         As for every table of a plan.
 
@@ -271,15 +272,16 @@ def power(
     alpha: float = 0.05,
     n_jobs: int = 1,
 ) -> Power:
-    """Probability that an analysis rejects: its type I error where the null is true, else its power.
+    """Probability that an analysis rejects: its type I error if the null is true, otherwise its power.
 
     Parameters
     ----------
     design : Design or callable
-        What gathers the data; or a rule for two arms as `exact` takes it, ``probability(n1, s1, n0, s0, t)``.
+        The design that collects the data; or a rule for two arms in the form required by `exact`,
+        ``probability(n1, s1, n0, s0, t)``.
     env : Environment, or dict of Environment by scenario
-        Where the truth is known: for instance equal arms, the difference that is hoped for, and the smallest
-        one that matters.
+        Environments with known truth: for instance equal arms, the difference hoped for, and the smallest one
+        that matters.
     fit : callable
         Takes an AdaptiveLog and returns a result, or a dict of results by name.
     horizon : int or sequence of int
@@ -287,16 +289,16 @@ def power(
     replications : int
         Number of trials for each scenario and horizon.
     rng : int, SeedSequence, Generator or None
-        Source of randomness; trial r of a scenario and horizon depends on (rng, r) alone, and is trial r of
-        `coverage` with the same `rng`.
+        Source of randomness; trial r of a scenario and horizon depends only on (rng, r), and equals trial r
+        of `coverage` with the same `rng`.
     null : float, or dict of float by term, optional
-        What is tested. By default it is what the result tests, the argument ``null`` of its ``fit`` (0 where
-        that is left out: for means of 0/1 rewards a null that says nothing). With a dict, the terms that are
-        not in it test nothing.
+        The null values. By default the null value of the result, the argument ``null`` of its ``fit`` (0 if
+        omitted, which is meaningless for means of 0/1 rewards). With a dict, terms that are absent from it
+        are not tested.
     alpha : float
         Level of the tests, between 0 and 0.5; one minus that of the intervals.
     n_jobs : int
-        Worker processes; the numbers are the same for any.
+        Worker processes; the results do not depend on it.
 
     Returns
     -------
@@ -306,16 +308,16 @@ def power(
     Raises
     ------
     ParameterError
-        Listing all that is found wrong, before anything is drawn; or if the environment does not know an
-        estimand's truth, or `null` names a term that no result has.
+        Listing all problems, before anything is drawn; or if an estimand's true value is unknown, or `null`
+        names a term that no result has.
     AnalysisError
         If the analysis fails in a trial.
 
     Notes
     -----
     P-values and intervals of a result are dual: a test at `alpha` rejects exactly when the interval excludes
-    the null. The tests are two-sided, so that power counts rejections on either side. Trials of different
-    scenarios and horizons are drawn from the same streams: their errors of simulation are not independent.
+    the null. The tests are two-sided, so power counts rejections on either side. Trials of different
+    scenarios and horizons use the same streams: their simulation errors are not independent.
 
     References
     ----------
@@ -357,7 +359,7 @@ def power(
 
 
 def kind_of_test(truth: float, null: float | None) -> str:
-    """What a rejection is: an error where the null is true, power where it is not."""
+    """Meaning of a rejection: an error if the null is true, power otherwise."""
     if null is None or math.isnan(null):
         return NO_TEST
     return TYPE_I if math.isclose(truth, null, rel_tol=_SAME, abs_tol=_SAME) else POWER
@@ -386,7 +388,7 @@ def power_rows(place: Mapping[str, Any], sums: BlockSums, replications: int) -> 
 
 
 def check_terms(subject: str, null: Mapping[str, float], cells: Sequence[LogCell]) -> None:
-    """Refuse a null of a term that results do not have, in the first trials nor in their first blocks."""
+    """Refuse a null for a term that no result has, neither in the first trials nor in their first blocks."""
     for stop in (1, BLOCK):
         sums = [cell.chunk(0, stop, keep=False).blocks[0] for cell in cells]
         terms = list(dict.fromkeys(key.term for block in sums for key in block.parts))
@@ -397,16 +399,18 @@ def check_terms(subject: str, null: Mapping[str, float], cells: Sequence[LogCell
 
 
 def power_notes(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """What has to be known to read rows of `Power.frame`."""
+    """Information needed to interpret rows of `Power.frame`."""
     notes = []
     if any(row["missing"] for row in rows):
-        notes.append("Trials without an interval do not reject; coverage, bias and width are of the others.")
+        notes.append(
+            "Trials without an interval count as not rejecting; coverage, bias and width refer to the others."
+        )
     absent = max((row["absent"] for row in rows), default=0)
     if absent:
         notes.append(
-            f"In up to {absent:,} trials the analysis returned no such result or term: they are without an "
-            "interval."
+            f"In up to {absent:,} trials the analysis returned no such result or term: they count as trials "
+            "without an interval."
         )
     if any(row["kind"] == NO_TEST for row in rows):
-        notes.append("No test: null= names no value for the term.")
+        notes.append("No test: null= gives no value for the term.")
     return tuple(notes)

@@ -1,4 +1,4 @@
-"""The folder of a study: its manifest with a fingerprint, shards while it runs, one table a cell."""
+"""The folder of a study: its manifest with a fingerprint, shards during the run, one table per cell."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _BLOCK_SCHEMA = pa.schema([*_KEY_FIELDS, *(pa.field(name, pa.float64()) for name
 
 
 class Damaged(AdaptinfError):
-    """A file of a study is missing, cut short, altered, or of another study."""
+    """A file of a study is missing, truncated, altered, or belongs to another study."""
 
 
 def write_parquet(path: Path, table: pa.Table, metadata: Mapping[str, Any]) -> None:
@@ -151,7 +151,7 @@ def kept_table(kept: Sequence[Kept]) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """Where a study keeps what it has computed."""
+    """The folder in which a study stores its results."""
 
     root: Path
     fingerprint: str
@@ -171,7 +171,7 @@ class Folder:
         return self.root / "estimates" / self.labels[index] / f"{start:09d}.parquet"
 
     def prepare(self) -> None:
-        """Make the folders, and clear away what a killed process left half-written."""
+        """Create the folders, and remove half-written files of a killed process."""
         for index in range(len(self.labels)):
             folders = [self._cell(index).parent, self._times(index).parent, self._shards(index)]
             for folder in [*folders, *([self._estimates(index, 0).parent] if self.keep else [])]:
@@ -180,7 +180,7 @@ class Folder:
             leftover.unlink(missing_ok=True)
 
     def save(self, index: int, chunk: Chunk) -> int:
-        """Write a chunk, and return its number of runs; the shard of sums, written last, marks it as done."""
+        """Write a chunk, and return its number of runs; the shard of sums, written last, marks completion."""
         metadata = {
             "fingerprint": self.fingerprint,
             "cell": self.labels[index],
@@ -197,19 +197,19 @@ class Folder:
         return chunk.stop - chunk.start
 
     def has_chunk(self, index: int, start: int, stop: int) -> bool:
-        """Whether a chunk has been computed and is whole; a damaged one is told of."""
+        """Whether a chunk has been computed and is intact; damaged ones are reported."""
         path = self._shards(index) / f"{start:09d}.parquet"
         return path.exists() and self._whole(self._read_shard, index, start, stop)
 
     def has_cell(self, index: int) -> bool:
-        """Whether a cell's table is there and whole; a damaged one is told of."""
+        """Whether a cell's table exists and is intact; damaged ones are reported."""
         return self._cell(index).exists() and self._whole(self.table, index)
 
     def _whole(self, read: Any, *arguments: Any) -> bool:
         try:
             read(*arguments)
         except Damaged as damage:
-            warnings.warn(f"{damage}; it is computed again", AdaptinfWarning, stacklevel=4)
+            warnings.warn(f"{damage}; it is recomputed", AdaptinfWarning, stacklevel=4)
             return False
         return True
 
@@ -217,7 +217,7 @@ class Folder:
         path = self._shards(index) / f"{start:09d}.parquet"
         table, metadata = read_parquet(path, self.fingerprint)
         if (metadata["cell"], metadata["start"], metadata["stop"]) != (self.labels[index], start, stop):
-            raise Damaged(f"{path} holds other runs than its name says")
+            raise Damaged(f"{path} contains other runs than its name states")
         self._check_estimates(index, {str(start): metadata["estimates"]})
         return sums_of(table), metadata
 
@@ -250,12 +250,12 @@ class Folder:
         """The table of a finished cell."""
         table, metadata = read_parquet(self._cell(index), self.fingerprint)
         if metadata["cell"] != self.labels[index]:
-            raise Damaged(f"{self._cell(index)} holds another cell than its name says")
+            raise Damaged(f"{self._cell(index)} contains another cell than its name states")
         self._check_estimates(index, metadata["estimates"])
         return table
 
     def seconds(self, index: int) -> dict[str, float]:
-        """Processor seconds of a finished cell by analysis; empty where they were lost."""
+        """Processor seconds of a finished cell by analysis; empty if they were lost."""
         try:
             found: dict[str, float] = json.loads(self._times(index).read_text())
         except (FileNotFoundError, ValueError):
@@ -263,14 +263,14 @@ class Folder:
         return found
 
     def estimates(self, index: int) -> pa.Table:
-        """What is kept of the runs of a finished cell, in the order of the runs."""
+        """Stored results of the runs of a finished cell, in the order of the runs."""
         paths = sorted(self._estimates(index, 0).parent.glob("*.parquet"))
         tables = [read_parquet(path, self.fingerprint)[0] for path in paths]
         return pa.concat_tables(tables).unify_dictionaries()
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep a second study out of the folder, where the system can lock files."""
+        """Keep a second study out of the folder, if the system can lock files."""
         with (self.root / ".lock").open("a") as file:
             _lock(file.fileno(), self.root)
             yield
@@ -293,7 +293,7 @@ _PINNED = frozenset({"adaptinf", "builtins", "numba", "numpy", "pandas", "scipy"
 
 
 def fingerprint(value: Any) -> str:
-    """Hash of what a value is made of: numbers, arrays, attributes, and the code of functions."""
+    """Hash of the contents of a value: numbers, arrays, attributes, and the code of functions."""
     # A function counts with its byte code, its defaults, what it closes over and the globals that it names,
     # and so do the functions of your own that it calls by name. What it looks up in other ways (a file, an
     # attribute of a module) is not seen.
@@ -385,7 +385,7 @@ def _class_tokens(kind: type, seen: dict[int, tuple[int, Any]]) -> Iterator[byte
 
 def _pinned(value: Any) -> bool:
     module = getattr(value, "__module__", None) or "builtins"
-    # A local function or a lambda of a pinned module is still told apart by its code.
+    # A local function or a lambda of a pinned module is still distinguished by its code.
     return module.partition(".")[0] in _PINNED and "<" not in value.__qualname__
 
 
@@ -398,7 +398,7 @@ def _global_names(code: types.CodeType) -> set[str]:
 
 
 def _state(value: Any) -> Any:
-    """What tells an object from others of its class."""
+    """What distinguishes an object from others of its class."""
     if dataclasses.is_dataclass(value):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
@@ -416,7 +416,7 @@ _PACKAGES = ("adaptinf", "numpy", "scipy", "numba", "pandas", "pyarrow")
 
 
 def versions() -> dict[str, str]:
-    """Versions of whatever the numbers, or the bytes of the tables, depend on."""
+    """Versions of everything on which the numbers, or the bytes of the tables, depend."""
     found = {"sources": package_hash()[:16], "python": ".".join(platform.python_version_tuple()[:2])}
     return {**found, **{name: str(import_module(name).__version__) for name in _PACKAGES}}
 
@@ -439,13 +439,13 @@ def identity(manifest: Mapping[str, Any]) -> str:
 def settle(
     folder: Path, manifest: dict[str, Any], drawn: bool = False, same_sources: bool = True
 ) -> dict[str, Any]:
-    """Write a study's manifest, or check that the one that is there says the same."""
+    """Write a study's manifest, or check that the existing one agrees."""
     manifest = {"format": _FORMAT, **manifest}
     path = folder / FILE
     if not path.exists():
         others = sorted(entry.name for entry in folder.iterdir() if not entry.name.startswith("."))
         if others:
-            problem = f"{folder} holds other files ({', '.join(others[:5])}): give a folder of its own"
+            problem = f"{folder} contains other files ({', '.join(others[:5])}): use a separate folder"
             raise ParameterError("study", [problem])
         write_json(path, manifest)
         return manifest
@@ -457,7 +457,7 @@ def settle(
         manifest["versions"] = {**manifest["versions"], "sources": sources}
     problems = list(differences(stored, manifest))
     if problems:
-        advice = "to go on, ask for what it was begun with; for anything else give another folder"
+        advice = "to resume, use the arguments with which it was begun; for anything else, use another folder"
         raise ParameterError(f"study in {folder}", [*problems, advice])
     return stored
 
@@ -467,16 +467,18 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     try:
         manifest = json.loads((folder / FILE).read_text())
     except FileNotFoundError:
-        raise ParameterError("study", [f"{folder} holds no study: it has no {FILE}"]) from None
+        raise ParameterError("study", [f"{folder} contains no study: {FILE} is missing"]) from None
     except ValueError:
         manifest = None
     if not isinstance(manifest, dict) or manifest.get("format") != _FORMAT:
-        raise ParameterError("study", [f"{folder / FILE} is damaged, or of another version of adaptinf"])
+        raise ParameterError(
+            "study", [f"{folder / FILE} is damaged or was written by another version of adaptinf"]
+        )
     return manifest
 
 
 def differences(stored: Any, asked: Any, path: str = "") -> Iterator[str]:
-    """Say where two manifests differ, one sentence per difference."""
+    """List differences between two manifests, one sentence per difference."""
     if isinstance(stored, dict) and isinstance(asked, dict):
         if set(stored) == set(asked) == {"is", "fingerprint"}:
             if stored["is"] != asked["is"]:
@@ -490,13 +492,13 @@ def differences(stored: Any, asked: Any, path: str = "") -> Iterator[str]:
             where = f"{path}[{name!r}]" if path in ("designs", "environments", "analyses", "truth") else ""
             where = where or (f"{path}.{name}" if path else name)
             if name not in asked:
-                yield f"{where} was there, now it is not"
+                yield f"{where} was present before and is now absent"
             elif name not in stored:
-                yield f"{where} was not there"
+                yield f"{where} was absent before"
             else:
                 yield from differences(stored[name], asked[name], where)
     elif stored != asked:
-        note = ": adaptinf's own code has changed (same_sources=False goes on all the same)"
+        note = ": adaptinf's own code has changed (set same_sources=False to resume nevertheless)"
         yield f"{path} was {stored!r}, now it is {asked!r}{note if path == 'versions.sources' else ''}"
 
 

@@ -1,4 +1,4 @@
-"""Studies: a grid of designs, environments and analyses, kept on disk so that it can be killed and go on."""
+"""Studies: a grid of designs, environments and analyses, stored on disk so that it can be resumed."""
 
 from __future__ import annotations
 
@@ -55,46 +55,46 @@ def study(
     progress: bool = True,
     same_sources: bool = True,
 ) -> Study:
-    """Coverage, error rates, bias and width of analyses over a grid, in pieces that survive a kill.
+    """Coverage, error rates, bias and width of analyses over a grid, in pieces that can be resumed.
 
     Parameters
     ----------
     designs : mapping of str to Design
-        What gathers the data, by name.
+        The designs that collect the data, by name.
     environments : mapping of str to Environment
-        Where it is gathered, by name.
+        The environments, by name.
     analyses : mapping of str to callable
         Each takes an AdaptiveLog and returns a result; or a test, which is anything with a number `pvalue`
         (``audit.randomization_test``, ``audit.exact_test``, those of SciPy); or a dict of them by name
-        ("analysis: name" in the table). One that has a parameter `rng` is given a SeedSequence of the trial
-        for it. All analyses of a cell see the same logs.
+        ("analysis: name" in the table). One with a parameter `rng` receives a SeedSequence of the trial. All
+        analyses of a cell use the same logs.
     horizons : sequence of int
         Rounds of a trial.
     replications : int
         Trials in each cell.
     rng : int, SeedSequence, Generator or None
         Source of randomness. Trial r of every cell is trial r of ``design.logs(env, horizon, ..., rng)``:
-        cells share their streams, so that errors of simulation in different cells are not independent.
-        None draws a seed once, and keeps it in the manifest.
+        cells share their streams, so simulation errors in different cells are not independent. None draws a
+        seed once, and stores it in the manifest.
     path : str or Path, optional
-        Folder of the study. Called again with the same arguments, `study` goes on where it was stopped.
-        None keeps everything in memory.
+        Folder of the study. Called again with the same arguments, `study` resumes where it was stopped. None
+        keeps everything in memory.
     n_jobs : int
-        Worker processes, -1 for all cores; the tables are the same, byte for byte, for any.
+        Worker processes, -1 for all cores; the tables are byte for byte the same for any number.
     alpha : float
         One minus the nominal level, between 0 and 0.5.
     keep : {None, "estimates"}
-        Also keep estimate, standard error, limits and p-value of every trial (`Study.estimates`).
+        Also store estimate, standard error, limits and p-value of every trial (`Study.estimates`).
     truth : mapping of str to callable, optional
-        By analysis, where the true values do not follow from the environment: called with the environment
-        and a result, returns one number per term.
+        By analysis, if the true values do not follow from the environment: called with the environment and a
+        result, returns one number per term.
     on_error : {"raise", "count"}
-        What an analysis that raises an error ends: the study, or the trial alone, which is then counted in
-        `failed`, its reason in `note`. A study that was stopped may go on with ``"count"``.
+        Whether an analysis that raises an error ends the study, or only the trial, which is then counted in
+        `failed`, with its reason in `note`. A study that was stopped may be resumed with ``"count"``.
     progress : bool
-        Show a bar with the time left.
+        Show a progress bar with the remaining time.
     same_sources : bool
-        Refuse to go on when the code of adaptinf has changed since the study was begun.
+        Refuse to resume if the code of adaptinf has changed since the study began.
 
     Returns
     -------
@@ -104,25 +104,24 @@ def study(
     Raises
     ------
     ParameterError
-        Listing all that is found wrong, before anything is drawn; or that the folder cannot be made; or what
-        differs from the study that the folder holds.
+        Listing all problems, before anything is drawn; or if the folder cannot be created; or listing
+        differences from the study that the folder contains.
     AnalysisError
-        If a design fails, or an analysis and `on_error` is ``"raise"``: it names cell and replicate, and says
-        how to have that log again. What was computed before is kept.
+        If a design fails, or an analysis fails and `on_error` is ``"raise"``: it names the cell and the
+        replicate, and states how to reproduce that log. Earlier results are kept.
     OSError
-        If the disk refuses during the run.
+        If the disk fails during the run.
 
     Notes
     -----
     Sums are kept for each block of 64 trials, and merged block by block in order: the order of additions
-    depends neither on the number of processes nor on interruptions. A shard holds 256 trials; it is written
-    under another name, synced and renamed, and carries a digest, so that a damaged one is found and computed
-    again. An analysis that raises `InvalidForLog` is counted, and its reason stands in the column `note`.
-    Trial r hands its analyses the seed sequence with the spawn key (..., 0x46495453, r), of which the design
-    knows nothing: re-runs with one fixed seed would share their coins over all trials, whose rejections
-    would no longer be independent.
-    The bytes of the tables depend on the versions of Python and of the packages that the manifest lists, and
-    floating-point results may differ between kinds of processors.
+    depends neither on the number of processes nor on interruptions. A shard contains 256 trials; it is
+    written under another name, synced and renamed, and carries a digest, so damaged shards are detected and
+    recomputed. An analysis that raises `InvalidForLog` is counted, and its reason is given in the column
+    `note`. Trial r passes to its analyses the seed sequence with the spawn key (..., 0x46495453, r), which
+    the design does not use: re-runs with one fixed seed would share their coins over all trials, whose
+    rejections would no longer be independent. The bytes of the tables depend on the versions of Python and of
+    the packages that the manifest lists, and floating-point results may differ between kinds of processors.
 
     Examples
     --------
@@ -190,12 +189,12 @@ def _tabulate(cells: Sequence[LogCell]) -> Callable[[int, BlockSums], pa.Table]:
 
 
 def _made(path: str | Path) -> Path:
-    """The folder at a path, made where it is missing."""
+    """The folder at a path, created if missing."""
     root = Path(path)
     try:
         root.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
-        raise ParameterError("study", [f"path: the folder {path} cannot be made: {error}"]) from error
+        raise ParameterError("study", [f"path: the folder {path} cannot be created: {error}"]) from error
     return root
 
 
@@ -218,7 +217,7 @@ def _in_memory(cells: Sequence[LogCell], manifest: dict[str, Any], n_jobs: int, 
 def _on_disk(
     cells: Sequence[LogCell], folder: Folder, manifest: dict[str, Any], n_jobs: int, progress: bool
 ) -> None:
-    """Compute what the folder lacks; a cell is merged as soon as its last chunk is there."""
+    """Compute missing parts of the folder; a cell is merged as soon as its last chunk is complete."""
     chunks = list(spans(manifest["replications"], _CHUNK))
     folder.prepare()
     left: dict[int, int] = {}
@@ -256,7 +255,7 @@ _NAMED = (
 
 
 def grid_problems(given: Mapping[str, Any]) -> list[str]:
-    """Say what is wrong with the arguments of `study`, by name."""
+    """List problems with the arguments of `study`, by name."""
     problems = [problem for name, *what in _NAMED for problem in _named_problems(name, given[name], *what)]
     problems += list(horizon_problems(given["horizons"]))
     problems += COUNT("replications", given["replications"]) + SEED("rng", given["rng"])
@@ -272,7 +271,10 @@ def _named_problems(name: str, values: Any, kind: type | None, what: str) -> Ite
         if not isinstance(label, str) or not label.strip():
             yield f"{name} must have names that are not empty strings, got {label!r:.60}"
         elif name == "analyses" and (": " in label or label.endswith(", corrected")):
-            yield f"analyses[{label!r}]: a name with ': ', or ending in ', corrected', is kept for table rows"
+            yield (
+                f"analyses[{label!r}]: names that contain ': ' or end in ', corrected' are reserved for "
+                "table rows"
+            )
         if not (callable(value) if kind is None else isinstance(value, kind)):
             yield f"{name}[{label!r}] must be {what}, got {value!r:.60}"
 
@@ -283,7 +285,7 @@ def _settings_problems(given: Mapping[str, Any]) -> list[str]:
     if not (path is None or isinstance(path, (str, Path))):
         problems.append(f"path must be the name of a folder, or None, got {path!r:.60}")
     elif path is not None and Path(path).exists() and not Path(path).is_dir():
-        problems.append(f"path must be a folder, {path} is a file")
+        problems.append(f"path must be a folder, but {path} is a file")
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0:
         problems.append(
             f"n_jobs must be a whole number of processes, or -1 for all cores, got {n_jobs!r:.60}"
@@ -291,10 +293,10 @@ def _settings_problems(given: Mapping[str, Any]) -> list[str]:
     if keep not in (None, "estimates"):
         problems.append(f"keep must be 'estimates' or None, got {keep!r:.60}")
     elif keep is not None and path is None:
-        problems.append("keep='estimates' needs path=, a folder to keep them in")
+        problems.append("keep='estimates' requires path=, the folder in which to keep them")
     problems += OneOf("raise", "count")("on_error", given["on_error"])
     problems += BOOLEAN("progress", given["progress"]) + BOOLEAN("same_sources", given["same_sources"])
     if isinstance(given["truth"], Mapping) and isinstance(given["analyses"], Mapping):
         strangers = [name for name in given["truth"] if name not in given["analyses"]]
-        problems += [f"truth[{name!r}] belongs to no analysis" for name in strangers]
+        problems += [f"truth[{name!r}] does not belong to any analysis" for name in strangers]
     return problems

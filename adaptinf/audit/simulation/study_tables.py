@@ -1,4 +1,4 @@
-"""What a study found."""
+"""The results of a study."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ class Study:
     Attributes
     ----------
     frame : DataFrame
-        One row per design, environment, horizon, analysis and term. `truth`: the true value; `null`: what is
-        tested. `runs`: trials with an interval; `missing` and `missing_share`: trials with a result but no
+        One row per design, environment, horizon, analysis and term. `truth`: the true value; `null`: the null
+        value. `runs`: trials with an interval; `missing` and `missing_share`: trials with a result but no
         interval, and their share; `invalid`: trials whose log does not support the analysis; `failed`: those
-        in which it raised an error; `absent`: those whose result lacks the row. The five counts add up to
-        the replications, and `note` gives reasons with their number of trials. Among the trials with an
-        interval: `coverage`; `below` and `above`: shares of intervals wholly below or above the truth;
-        `rejected`: share of intervals that exclude the null, which is the type I error where `null` equals
-        `truth`, else the power; `bias`; `sd` of the estimates; `rmse`; mean `width`; `std_error`: mean
-        estimated standard error; `std_error_ratio`: that over `sd`. `regret`: mean pseudo-regret of a
-        trial, over all trials, the same in all rows of a cell. Standard errors of simulation: `coverage_se`
-        and `rejected_se` (binomial), `bias_se`, `regret_se`.
+        in which it raised an error; `absent`: those whose result lacks the row. The five counts add up to the
+        replications, and `note` gives reasons with their number of trials. Among the trials with an interval:
+        `coverage`; `below` and `above`: shares of intervals entirely below or above the truth; `rejected`:
+        share of intervals that exclude the null, which is the type I error if `null` equals `truth`, and the
+        power otherwise; `bias`; `sd` of the estimates; `rmse`; mean `width`; `std_error`: mean estimated
+        standard error; `std_error_ratio`: its ratio to `sd`. `regret`: mean pseudo-regret of a trial, over
+        all trials, the same in all rows of a cell. Standard errors of simulation: `coverage_se` and
+        `rejected_se` (binomial), `bias_se`, `regret_se`.
 
         A test has the term "test" and a p-value instead of an interval: `rejected` is the share of p-values
         of at most alpha. Its `truth` is the largest difference between the mean rewards of two arms in a
-        context, its `null` 0; what only intervals have is NaN.
+        context, and its `null` is 0; columns that apply only to intervals are NaN.
     times : DataFrame
-        Processor time of designs and analyses: seconds in all and milliseconds a run. It differs from
-        run to run of the study, and is kept apart from the tables.
+        Processor time of designs and analyses: total seconds and milliseconds per run. It varies between runs
+        of the study, and is kept apart from the tables.
     settings : dict
         The manifest: grid, seed, parameters and versions.
     path : Path or None
@@ -83,7 +83,7 @@ class Study:
         manifest: Mapping[str, Any],
         folder: Folder | None = None,
     ) -> Study:
-        """A study from the tables and times of its cells; cells that are not there have no table."""
+        """A study from the tables and times of its cells; missing cells have no table."""
         known = [table for table in tables if table is not None]
         frame = pa.concat_tables(known).to_pandas() if known else cell_table(("", "", 0), []).to_pandas()
         times = pd.DataFrame(
@@ -99,7 +99,7 @@ class Study:
         Raises
         ------
         ParameterError
-            If a cell is unfinished or damaged, and all are asked for.
+            If a cell is unfinished or damaged, and all are requested.
         """
         tables, seconds, problems = [], [], []
         for index in range(len(folder.labels)):
@@ -111,7 +111,7 @@ class Study:
                 seconds.append({})
                 problems.append(str(damage))
         if problems and not partial:
-            count = f"{len(problems)} of {len(tables)} cells are not there: call study again to go on, or "
+            count = f"{len(problems)} of {len(tables)} cells are missing: call study again to resume, or use "
             advice = f"{count}Study.load(path, partial=True) for the others"
             raise ParameterError(f"study in {folder.root}", [advice, *problems])
         return cls.of_tables(tables, seconds, manifest, folder)
@@ -125,7 +125,7 @@ class Study:
         path : str or Path
             The folder.
         partial : bool
-            Take the cells that are finished; otherwise all must be.
+            Use the finished cells; otherwise all must be finished.
 
         Returns
         -------
@@ -152,7 +152,7 @@ class Study:
         Parameters
         ----------
         design, environment, horizon, analysis, term : str or int, optional
-            Which; all by default.
+            The rows to select; all by default.
 
         Returns
         -------
@@ -162,7 +162,7 @@ class Study:
         Raises
         ------
         ParameterError
-            Listing every name that the table does not have.
+            Listing every name that is absent from the table.
         """
         asked = {"design": design, "environment": environment, "horizon": horizon}
         asked |= {"analysis": analysis, "term": term}
@@ -178,7 +178,7 @@ class Study:
         return rows.reset_index(drop=True)
 
     def estimates(self, design: str, environment: str, horizon: int) -> pd.DataFrame:
-        """Numbers of single trials, where the study kept them.
+        """Numbers for single trials, if the study stored them.
 
         Parameters
         ----------
@@ -193,10 +193,10 @@ class Study:
         Raises
         ------
         ParameterError
-            If nothing was kept, or there is no such cell.
+            If nothing was stored, or there is no such cell.
         """
         if self._folder is None or self.settings["keep"] is None:
-            raise ParameterError("estimates", ["nothing was kept of single trials: keep='estimates' does"])
+            raise ParameterError("estimates", ["no results of single trials were kept: set keep='estimates'"])
         places = list(grid_places(self.settings))
         if (design, environment, horizon) not in places:
             raise ParameterError("estimates", [f"there is no cell {(design, environment, horizon)!r}"])
@@ -210,8 +210,8 @@ class Study:
         Parameters
         ----------
         columns : sequence of str
-            Columns of `frame` that follow design, environment, horizon, analysis and term; notes stand
-            below, by number.
+            Columns of `frame` that follow design, environment, horizon, analysis and term; notes are below,
+            by number.
         digits : int
             Decimals.
 
@@ -236,8 +236,8 @@ class Study:
         Parameters
         ----------
         columns : sequence of str
-            Columns of `frame` that follow design, environment, horizon, analysis and term; of these five the
-            ones that are the same in every row stand in the title. Notes stand below, by number.
+            Columns of `frame` that follow design, environment, horizon, analysis and term; those of these
+            five that are constant appear in the title. Notes are below, by number.
         digits : int
             Decimals.
         path : str or Path, optional
@@ -292,8 +292,7 @@ class Study:
         Returns
         -------
         str
-            All columns of `frame`. A text that a spreadsheet would take for a formula begins with an
-            apostrophe.
+            All columns of `frame`. Texts that a spreadsheet would treat as formulas begin with an apostrophe.
 
         Raises
         ------
@@ -318,7 +317,7 @@ class Study:
         return _stored("to_csv", csv_text(self.frame), path)
 
     def _shown(self, columns: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
-        """What is printed: rows whose notes are numbers, and the notes."""
+        """The printed form: rows whose notes are numbers, and the notes."""
         rows = self.frame[[*_PLACE, "analysis", "term", *(name for name in columns if name != "note")]]
         notes = [note for note in dict.fromkeys(self.frame["note"]) if note]
         if notes:
@@ -329,7 +328,7 @@ class Study:
     @property
     def _head(self) -> str:
         runs = int(self.settings["replications"])
-        return f"{runs:,} replications a cell, nominal coverage {1.0 - self.settings['alpha']:g}"
+        return f"{runs:,} replications per cell, nominal coverage {1.0 - self.settings['alpha']:g}"
 
     def __str__(self) -> str:
         rows, notes = self._shown(_SHOWN)
@@ -342,7 +341,7 @@ class Study:
 
 
 def _stored(subject: str, text: str, path: str | Path | None) -> str:
-    """The text, written to a file where one is given."""
+    """The text, written to a file if one is given."""
     if path is not None:
         atomic_write(as_path(subject, "path", path), lambda file: file.write(text.encode()))
     return text

@@ -1,1 +1,1 @@
-"""What is said of arm means, their differences and winners, by method."""
+"""Claims about arm means, their differences and winners, by method."""

@@ -1,4 +1,4 @@
-"""What is said of adaptive linear estimating equations (ALEE) for arm means."""
+"""Claims about adaptive linear estimating equations (ALEE) for arm means."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ ASSUMES = (
     contexts.NO_PART,
 )
 ROW_CAUTIONS = (UNDERCOVERS,)
-"""Of a row of `recommend`; a fit has them, too."""
+"""For a row of `recommend`; a fit has them, too."""
 
 FIT = (
     *ASSUMES,
@@ -85,4 +85,4 @@ FIT = (
     UNDERCOVERS,
     *arm_fits.FIT,
 )
-"""Of a fit, in the order in which its table has them."""
+"""For a fit, in the order in which its table has them."""

@@ -1,4 +1,4 @@
-"""What is said of any fit of arms: how it was chosen, what it lacks, how much variance it could save."""
+"""Claims about any fit of arms: how it was chosen, what it lacks, how much variance it could save."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ WITH_DESIGN = Claim(
     "phrase",
 )
 WITHOUT_NUMBERS = (NEVER_CHOSEN, UNWEIGHTED, CHOSEN_ONCE, WEIGHTED_ONCE)
-"""Of arms that lack an estimate or a standard error."""
+"""For arms that lack an estimate or a standard error."""
 FIT = (CHOSEN, Part("without_numbers", "note"), EXACT_TEST)
-"""Under the table of a fit, after what its method says."""
+"""Below the table of a fit, after the statements of its method."""
 
 EFFICIENCY = Claim(
     "inference.arms.fit.fit_efficiency",
@@ -61,7 +61,7 @@ INCOMPLETE = Claim(
     "observation)",
     "needs",
 )
-"""Of a method that does not know what to do where rewards are missing."""
+"""For a method that cannot handle missing rewards."""
 BASELINE = Claim(
     "inference.arms.choice.valid_alternatives", "{name} as a naive baseline (invalid {where})", "advice"
 )
@@ -78,4 +78,4 @@ AIPW_BY_UNIT = Claim(
     "an AIPW analysis with standard errors clustered by unit (requires propensities)",
     "advice",
 )
-"""What is offered in the place of what was refused."""
+"""Alternatives to what was refused."""

@@ -1,4 +1,4 @@
-"""What is said of batched least squares."""
+"""Claims about batched least squares."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BENT = Claim(
 DRIFTS = Claim(
     "inference.arms.batched.drifting_test", "The test allows arm means to differ between batches.", "note"
 )
-"""Of the test of a difference that may drift, too."""
+"""For the test of a difference that may drift, too."""
 
 REASON = Claim(
     "inference.arms.batched.usable_batches",
@@ -58,7 +58,7 @@ ASSUMES = (
     ),
     contexts.NO_PART,
 )
-"""Of a row of `recommend`, and of a fit."""
+"""For a row of `recommend`, and of a fit."""
 
 DIFFERENCE_MOVES = Claim(
     "inference.arms.batched.BatchedRow.difference_found",
@@ -87,4 +87,4 @@ FIT = (
     Part("rare_cautions", "caution"),
     UNVARYING,
 )
-"""Of a fit, in the order in which its table has them."""
+"""For a fit, in the order in which its table has them."""

@@ -1,4 +1,4 @@
-"""What is said of several contrasts with one control, and of lifts."""
+"""Claims about several contrasts with one control, and of lifts."""
 
 from __future__ import annotations
 

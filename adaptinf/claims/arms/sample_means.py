@@ -1,4 +1,4 @@
-"""What is said of sample means: plain, with exact tests, or with corrected columns."""
+"""Claims about sample means: plain, with exact tests, or with corrected columns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ VARIATION = Claim(
 )
 BIASED = Claim("biased", "sample means are biased under adaptive assignment", "needs")
 OPENING = Claim("worth", "Sample means are {worth}.", "note")
-"""Of a fit, and of one that was taken for the reason of its row of `recommend`."""
+"""For a fit, and for one that was treated as the reason of its row of `recommend`."""
 
 NEEDS = (
     Part("profile.context_refusal", "needs"),
@@ -71,7 +71,7 @@ ASSUMES = (
     contexts.NO_PART,
 )
 CAUTIONS = (Part("shares_moved", "caution"), SHORT_RUNS)
-"""Of a row of `recommend` with t-tests, and no correction."""
+"""For a row of `recommend` with t-tests, and no correction."""
 
 ONE_RATE = Claim(
     "is_exact",
@@ -217,7 +217,7 @@ MOVED = (
         "caution",
     ),
 )
-"""What moved shares of the rounds do to plain means, and what serves instead."""
+"""Effects of changing assignment shares on plain means, and alternatives."""
 FIT = (
     Part("propensities_right", "assumes"),
     NOT_ADAPTIVE,
@@ -236,4 +236,4 @@ FIT = (
     Part("profile.share_cautions", "caution"),
     *arm_fits.FIT,
 )
-"""Of a fit, in the order in which its table has them."""
+"""For a fit, in the order in which its table has them."""

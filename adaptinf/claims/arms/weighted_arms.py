@@ -1,4 +1,4 @@
-"""What is said of arm means and differences by inverse propensity weighting, augmented or not."""
+"""Claims about arm means and differences by inverse propensity weighting, augmented or not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NEEDS = (
     Part("profile.contradicted_draws", "needs"),
     Part("availability_refusal", "needs"),
 )
-"""Of inverse propensities, whatever the weights."""
+"""For inverse propensities, whatever the weights."""
 
 MIXES_CONTEXTS = Claim(
     "mixes_contexts",
@@ -38,7 +38,7 @@ WEIGHTS_NEED = (
     Part("no_shared_weights", "needs"),
     MIXES_CONTEXTS,
 )
-"""Of weights that are made of propensities."""
+"""For weights computed from propensities."""
 
 FOR_CONTEXTS = Claim(
     "uniform_for_contexts",
@@ -89,7 +89,7 @@ ROW_CAUTIONS = (
     ),
     propensities.UNSETTLED,
 )
-"""Of a row of `recommend`, where no estimate is known yet."""
+"""For a row of `recommend`, where no estimate is known yet."""
 
 ASSUMES = (
     *propensities.ASSUMES,
@@ -156,7 +156,7 @@ AGAINST_ONE = Claim(
     "all pairs that include the most frequently chosen arm",
     "phrase",
 )
-"""Which arms are compared where there are too many for every pair."""
+"""The compared arms if there are too many for every pair."""
 FIT = (
     *ASSUMES,
     Part("availability_assumes", "assumes"),
@@ -212,7 +212,7 @@ FIT = (
     propensities.TINY,
     *arm_fits.FIT,
 )
-"""Of a fit, in the order in which its table has them."""
+"""For a fit, in the order in which its table has them."""
 
 ARMS_MOVE = Claim(
     "inference.arms.weighted._fit",
@@ -220,4 +220,4 @@ ARMS_MOVE = Claim(
     "arm's mean refers to its available rounds",
     "caution",
 )
-"""Why the weights are not those that were asked for."""
+"""Why the weights differ from those requested."""

@@ -1,4 +1,4 @@
-"""What is said of the arm that did best."""
+"""Claims about the arm that did best."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NEEDS = (
     ),
     NO_ERROR,
 )
-"""Whatever the method for means of arms."""
+"""Regardless of the method for arm means."""
 NO_COVARIANCE = Claim(
     "inference.winners.winner.Winner.fit",
     "{estimator} does not give the joint covariance matrix of the arm means",

@@ -1,1 +1,1 @@
-"""What is said of unusual data (arms that come and go, missing rewards, sums) and of outcome models."""
+"""Claims about unusual data (arms that come and go, missing rewards, sums) and of outcome models."""

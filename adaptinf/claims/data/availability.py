@@ -1,4 +1,4 @@
-"""What is said of arms that could not be chosen in every round."""
+"""Claims about arms that could not be chosen in every round."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TAKEN_AWAY = Claim(
     "needs",
 )
 NEEDS = (NEVER_DRAWN, NEVER_TOGETHER, TAKEN_AWAY)
-"""Of inverse weighting, where an arm could not be chosen in some rounds."""
+"""For inverse weighting, where an arm could not be chosen in some rounds."""
 
 DIFFERS_AS_MUCH = Claim(
     "compared_in_common",
@@ -32,7 +32,7 @@ DIFFERS_AS_MUCH = Claim(
     check="elsewhere_found",
     short="equal differences in excluded rounds",
 )
-"""Of three arms and more some differences are seen in both."""
+"""With three or more arms, some differences can be observed in both."""
 SAME_ELSEWHERE = Claim(
     "same_elsewhere",
     "{same} the same in excluded rounds as in those used for estimation",
@@ -70,4 +70,4 @@ GONE = Claim(
     "caution",
 )
 FIT = (DIFFERS_AS_MUCH, SAME_ELSEWHERE, LEFT_OUT, DIFFERENT_ROUNDS, BY_TURNS, GONE)
-"""Of a fit by inverse weighting."""
+"""For a fit by inverse weighting."""

@@ -1,4 +1,4 @@
-"""What is said of covariates from before the experiment, which explain part of the rewards."""
+"""Claims about covariates from before the experiment, which explain part of the rewards."""
 
 from __future__ import annotations
 
@@ -36,4 +36,4 @@ MOVED = Claim(
     "adjusting for {name} causes bias if its values were affected by assignment",
     "caution",
 )
-"""Of a covariate that is no covariate, or of propensities that depend on it unlogged."""
+"""For a variable that is not a valid covariate, or propensities that depend on it unlogged."""

@@ -1,4 +1,4 @@
-"""What is said of rewards that are missing, or late."""
+"""Claims about rewards that are missing, or late."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ FIT = (
     BEFORE_KNOWN,
     SHARES_DIFFER,
 )
-"""Of a fit that weighs by the probability to observe a reward, or waits for late ones."""
+"""For a fit that weights by observation probabilities, or waits for late rewards."""
 
 MEAN = Claim(
     "inference.arms.data.incomplete_rewards.past_outcome",

@@ -1,4 +1,4 @@
-"""What is said of ratio metrics: an arm's mean reward over its mean of another outcome."""
+"""Claims about ratio metrics: an arm's mean reward over its mean of another outcome."""
 
 from __future__ import annotations
 

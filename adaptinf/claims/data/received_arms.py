@@ -1,4 +1,4 @@
-"""What is said of arms that were received in place of those assigned."""
+"""Claims about arms that were received in place of those assigned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of estimates from sums by batch and arm, beyond what is said of those from rows."""
+"""Claims about estimates from sums by batch and arm, beyond what is said of those from rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOVING = Claim(
     "needs",
 )
 WEIGHTS_NEED = (EQUAL_WEIGHTS, BY_ROUND, OF_SHARES, MOVING)
-"""Of weights other than uniform ones."""
+"""For weights other than uniform ones."""
 
 READ = Claim(
     "read",
@@ -55,7 +55,7 @@ WITHOUT_BATCHES = Claim(
     "caution",
 )
 FIT = (READ, SHARES_STAND_IN, SKEWNESS_UNKNOWN, WITHOUT_BATCHES, FEW_IN_A_BATCH)
-"""Of a fit."""
+"""For a fit."""
 
 CENTRE = Claim(
     "inference.arms.data.arms_of_sums.outcome_of",
@@ -63,4 +63,4 @@ CENTRE = Claim(
     "outcomes before the sums were computed.",
     "note",
 )
-"""Where units have several rounds, and earlier ones would tell of them."""
+"""If units have several rounds, and earlier ones would be informative about them."""

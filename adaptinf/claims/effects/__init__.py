@@ -1,1 +1,1 @@
-"""What is said of effects within groups and by covariates."""
+"""Claims about effects within groups and by covariates."""

@@ -1,4 +1,4 @@
-"""What is said of projections of the effect on covariates."""
+"""Claims about projections of the effect on covariates."""
 
 from __future__ import annotations
 

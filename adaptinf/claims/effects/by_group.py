@@ -1,4 +1,4 @@
-"""What is said of effects within groups, by every method of `CATE`, and of their comparisons."""
+"""Claims about effects within groups, by every method of `CATE`, and of their comparisons."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ DRIFT_ALLOWED = Claim(
     "target",
 )
 SAME_EFFECT = (DRIFT_ALLOWED, stationarity.AVERAGED_EQUALLY)
-"""Of a row of `recommend` by plain means of rounds whose arms were drawn with fixed probabilities."""
+"""For a row of `recommend` by plain means of rounds whose arms were drawn with fixed probabilities."""
 DIFFERENCE = (
     Part("rounds_notes", "note"),
     ADJUSTED,
@@ -83,7 +83,7 @@ DIFFERENCE = (
     Part("rare_notes", "note"),
     Part("rare_cautions", "caution"),
 )
-"""Of a fit, in the order in which its table has them."""
+"""For a fit, in the order in which its table has them."""
 
 # Inverse propensities
 
@@ -117,7 +117,7 @@ EVERY_ROUND = Claim(
 WEIGHTED_REASONS = (ONE_EVEN_WEIGHT, OWN_EVEN_WEIGHTS, EVERY_ROUND, Part("errors_by_unit", "reason"))
 """Why a row of `recommend` is valid."""
 WEIGHTED_CAUTIONS = (propensities.UNSETTLED, Part("tied_units", "caution"))
-"""Of a row of `recommend`, where no estimate is known yet."""
+"""For a row of `recommend`, where no estimate is known yet."""
 NO_DRIFT = Claim(
     "is_sqrt",
     "each arm's mean reward within a group is constant over time",
@@ -184,7 +184,7 @@ WEIGHTED = (
     Part("rare_cautions", "caution"),
     effects.TINY_PROPENSITIES,
 )
-"""Of a fit, in the order in which its table has them."""
+"""For a fit, in the order in which its table has them."""
 
 # Releases
 
@@ -195,7 +195,7 @@ OTHER_LABELS = Claim(
     "needs",
 )
 RELEASED = (Part("release_notes", "note"), Part("gap_notes", "note"), EMPTY_INTERVAL)
-"""Of a fit, in the order in which its table has them."""
+"""For a fit, in the order in which its table has them."""
 
 # Sums
 

@@ -1,7 +1,6 @@
-"""What is said of each part of a private log: whether its guarantee covers it, and why or why not.
+"""Claims about each part of a private log: whether its guarantee covers it, and why or why not.
 
-Of each list the first claim that is so decides: a reason says that the part is covered, a need that it is
-not.
+In each list, the first true claim decides: a reason means that the part is covered, a need that it is not.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ OWN_ACTION = Claim(
 
 ACTIONS_ARE_OUTPUTS = Claim("always", "actions and releases are covered jointly", "reason")
 ACTION = (OWN_ACTION, ACTIONS_ARE_OUTPUTS)
-"""Actions, and what is counted from them."""
+"""Actions, and counts derived from them."""
 
 ESTIMATED = Claim(
     "has_estimates", "propensities are estimates from the data, not probabilities set by the design", "needs"
@@ -106,7 +105,7 @@ COLUMNS = {
     ),
     "randomised": (Claim("always", "the guarantee excludes the design's random draws", "needs"),),
 }
-"""Columns by their canonical names, but for contexts, propensities and further outcomes."""
+"""Columns by their canonical names, except contexts, propensities and further outcomes."""
 
 RELEASES = Claim(
     "always",
@@ -169,7 +168,7 @@ FIELDS = {
         ),
     ),
 }
-"""What is no column, in the order in which it is shown."""
+"""Parts other than columns, in the order in which they are shown."""
 
 UNPROMISED = Claim("log.coverage.not_covered", "the log has no privacy guarantee: {reasons}", "needs")
 INFINITE = Claim(

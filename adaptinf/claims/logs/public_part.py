@@ -1,4 +1,4 @@
-"""What is said of the public part of a log, in its statement."""
+"""Claims about the public part of a log, in its statement."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ OPENING = (
     PRICE,
     FIXED,
 )
-"""Before the lists of what is in it and what is left out."""
+"""Before the lists of included and excluded parts."""
 
 ALL_BUT_OWN_ACTION = Claim(
     "anticipating",

@@ -1,4 +1,4 @@
-"""What is said of how a frame or a file became a log."""
+"""Claims about how a frame or a file became a log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said where there are no rows to read, or some of them alone."""
+"""Claims about missing rows, or results that use only some of them."""
 
 from __future__ import annotations
 

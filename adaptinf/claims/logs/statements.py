@@ -1,4 +1,4 @@
-"""What a log states of how its arms were chosen, as far as its rows can contradict it."""
+"""Statements of a log about how its arms were chosen, as far as its rows can contradict them."""
 
 from __future__ import annotations
 

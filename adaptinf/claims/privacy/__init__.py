@@ -1,1 +1,1 @@
-"""What is said of guarantees, what they license, and estimates from releases alone."""
+"""Claims about guarantees, what they license, and estimates from releases alone."""

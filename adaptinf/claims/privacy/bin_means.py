@@ -1,4 +1,4 @@
-"""What is said of means by bin of a locally private trial."""
+"""Claims about means by bin of a locally private trial."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NORMAL_WITH_COIN = Claim(
     "normal, with independent normal noise added so that each test statistic has unit variance",
     "phrase",
 )
-"""The name of a law."""
+"""The name of a distribution."""
 REPORTS_ALONE = Claim(
     "of_reports",
     "Estimates are based only on released sums of noisy reports. Each mean averages over the "

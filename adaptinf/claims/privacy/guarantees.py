@@ -1,4 +1,4 @@
-"""What is said of the privacy of the numbers in a table."""
+"""Claims about the privacy of the numbers in a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of the max-information correction that a privacy guarantee allows, or does not."""
+"""Claims about the max-information correction that a privacy guarantee allows, or does not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of estimates from private releases alone."""
+"""Claims about estimates from private releases alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TWO_INTERVALS = Claim(
     "normal sampling error plus Laplace noise (Bonferroni combination of two intervals)",
     "phrase",
 )
-"""The name of a law."""
+"""The name of a distribution."""
 CLIPPED = Claim(
     "inference.released.group_effects.released_effects",
     "Rewards were clipped to [0, 1], and the estimate refers to the clipped rewards.",

@@ -1,1 +1,1 @@
-"""What is said of regressions: of every one, of plain least squares, and of its adjustments."""
+"""Claims about regressions: of every one, of plain least squares, and of its adjustments."""

@@ -1,4 +1,4 @@
-"""What is said of the other adjustments: batched, W-decorrelation, the ellipsoid, anytime-valid tests."""
+"""Claims about the other adjustments: batched, W-decorrelation, the ellipsoid, anytime-valid tests."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ RARELY_SEEN = Claim(
 )
 SHORT = Claim("always", "there are too few rounds for this ridge penalty", "needs")
 CAUSES = (UNEVEN, RARELY_SEEN, SHORT)
-"""Why much of the error is left; the first that is so is said."""
+"""Why much of the error remains; only the first true claim is stated."""
 TOO_MUCH_LEFT = Claim(
     "too_much_left",
     "because {cause}, W-decorrelated estimates may retain up to {left:.0%} of the bias and sampling "
@@ -108,7 +108,7 @@ TOO_MUCH_LEFT = Claim(
     "needs",
 )
 DECORRELATION_NEEDS = (TOO_MUCH_LEFT,)
-"""Of a fit with its ridge."""
+"""For a fit with its ridge."""
 ONE_SCALE = Claim(
     "uneven",
     "rescaling the covariates to a common scale (for example, by using scale(age) in the formula)",

@@ -1,4 +1,4 @@
-"""What is said of plain least squares, as it is or corrected by the log's privacy guarantee."""
+"""Claims about plain least squares, as it is or corrected by the log's privacy guarantee."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ DECIDED_ALONE = Claim(
     "missing",
 )
 NO_ERRORS = (NO_RESIDUAL, EQUAL_REWARDS, EXACT_FIT, ONE_UNIT, DECIDED_ALONE)
-"""Why there are no standard errors; the first that is so is said."""
+"""Why there are no standard errors; only the first true claim is stated."""
 DECIDED_BY_A_UNIT = Claim(
     "decided_by_a_unit",
     "The standard errors of {terms} are omitted, because each of these coefficients is determined by a "

@@ -1,4 +1,4 @@
-"""What is said of a regression whatever its adjustment: rounds, contexts, the default, units, joint tests."""
+"""Claims about a regression whatever its adjustment: rounds, contexts, the default, units, joint tests."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ HEAD = (
     NO_TREND,
     Part("never_random", "caution"),
 )
-"""Of every fit, before what its adjustment says."""
+"""For every fit, before the statements of its adjustment."""
 CHOSEN = Claim(
     "inference.regression.adaptive_ols._chosen", "The default adjustment is {name}, because {reason}.", "note"
 )
@@ -94,7 +94,7 @@ MOVES = Claim(
     "intervals; if coefficients are known to be constant, set stationary=True",
     "caution",
 )
-"""Of adjustments that give the rounds of several arms weights of their own in time."""
+"""For adjustments that weight the rounds of several arms differently over time."""
 RARE = (Part("rare.notes", "note"), Part("rare.cautions", "caution"))
 NO_SANDWICH = Claim(
     "no_sandwich",

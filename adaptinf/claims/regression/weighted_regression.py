@@ -1,4 +1,4 @@
-"""What is said of least squares weighted by propensities."""
+"""Claims about least squares weighted by propensities."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ PASSED_OVER = (
     ),
     TOO_SMALL,
 )
-"""Why a log's propensities do not make it the default; the first that is so is said."""
+"""Why a log's propensities do not make it the default; only the first true claim is stated."""
 
 # What its table says
 
@@ -65,7 +65,7 @@ SHARED_WEIGHTS = Claim(
     "shared",
     "{kind} weights are used, with one weight per round{all}{by}.",
     "note",
-    short="one weight a round",
+    short="one weight per round",
 )
 PROJECTED = Claim(
     "projected",

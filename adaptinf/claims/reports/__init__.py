@@ -1,1 +1,1 @@
-"""What a report and its pictures say of a log and a result, beside what the table says."""
+"""Statements of a report and its pictures about a log and a result, in addition to the table's."""

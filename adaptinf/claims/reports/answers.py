@@ -1,4 +1,4 @@
-"""What a report answers to the items of checklists."""
+"""Answers of a report to checklist items."""
 
 from __future__ import annotations
 

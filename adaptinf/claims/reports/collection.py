@@ -1,4 +1,4 @@
-"""What a report says of how a log was collected, and of what may be shown to whom."""
+"""Statements of a report about how a log was collected, and what may be shown to whom."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the sections of a report say around tables and pictures."""
+"""Text of the sections of a report around tables and pictures."""
 
 from __future__ import annotations
 

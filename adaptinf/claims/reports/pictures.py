@@ -1,4 +1,4 @@
-"""What is written into pictures of results."""
+"""Text in pictures of results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options that say what is to be estimated, and the fit or the table of methods that they ask for."""
+"""Options that define the estimand, and the fit or the table of methods for it."""
 
 from __future__ import annotations
 
@@ -16,38 +16,46 @@ if TYPE_CHECKING:
 
 
 def add_target_options(parser: CommandParser) -> Any:
-    """What is to be estimated; the group, for what is asked of a method beside it."""
+    """The estimand; the group, and other arguments of a method."""
     what = parser.add_argument_group("what to estimate")
-    what.add_argument("--treatment", metavar="ARM", help="minuend of a difference of two arms")
-    what.add_argument("--control", metavar="ARM", help="subtrahend; without --treatment of all other arms")
+    what.add_argument("--treatment", metavar="ARM", help="treatment arm of a difference between two arms")
     what.add_argument(
-        "--lift", action="store_true", help="with --control: relative lifts in the place of differences"
+        "--control",
+        metavar="ARM",
+        help="control arm; without --treatment, all other arms are compared with it",
     )
-    what.add_argument("--denominator", metavar="COLUMN", help="of a ratio: revenue per order, say")
-    what.add_argument("--covariate", action="append", metavar="COLUMN", help="context that explains rewards")
-    what.add_argument("--by", action="append", metavar="COLUMN", help="context that makes the groups")
+    what.add_argument(
+        "--lift", action="store_true", help="with --control: relative lifts instead of differences"
+    )
+    what.add_argument(
+        "--denominator", metavar="COLUMN", help="denominator of a ratio, such as orders for revenue per order"
+    )
+    what.add_argument("--covariate", action="append", metavar="COLUMN", help="context that predicts rewards")
+    what.add_argument("--by", action="append", metavar="COLUMN", help="context that defines the groups")
     what.add_argument(
         "--winner",
         action="store_true",
-        help="the arm with the highest estimate, by an interval that knows of the choice; with --control the "
-        "best of the others against that arm",
+        help="the arm with the highest estimate, with an interval that accounts for the selection; with "
+        "--control, the best of the others against that arm",
     )
     return what
 
 
 def add_method_options(what: Any) -> None:
-    """By which method."""
+    """The method."""
     what.add_argument(
         "--estimator",
         metavar="NAME",
-        help="sample-mean, ipw, aipw or alee, for a difference of two arms also batched; with --by "
-        "difference-in-means, aipw or released. By default what suits the log",
+        help="sample-mean, ipw, aipw or alee, for a difference of two arms also batched; with --by, "
+        "difference-in-means, aipw or released. By default, the method that suits the log",
     )
-    what.add_argument("--weights", metavar="NAME", help="uniform, sqrt, two-point or combined: of ipw, aipw")
+    what.add_argument(
+        "--weights", metavar="NAME", help="uniform, sqrt, two-point or combined: for ipw and aipw"
+    )
     what.add_argument(
         "--received",
         action="store_true",
-        help="with --assigned: effect of receiving the treatment, by assignment as the instrument",
+        help="with --assigned: effect of receiving the treatment, with assignment as the instrument",
     )
 
 
@@ -57,7 +65,7 @@ def add_alpha(parser: Any, said: str = "one minus the confidence level (0.05)") 
 
 
 def further_columns(arguments: argparse.Namespace, options: dict[str, Any], sums: Sequence[str]) -> None:
-    """Add to the options of a file the columns that the question needs."""
+    """Add the columns that the question requires to the options of a file."""
     of_sums = any(name in options for name in sums)
     if options and arguments.by:
         role = "group" if of_sums else "context"
@@ -69,16 +77,16 @@ def further_columns(arguments: argparse.Namespace, options: dict[str, Any], sums
 
 
 def _of_sums(denominator: str | None, covariates: Sequence[str] | None) -> dict[str, str]:
-    """Columns of sums of a denominator and of a covariate, as far as they are asked for."""
+    """Columns of sums of a denominator and of a covariate, if requested."""
     if covariates and len(covariates) > 1:
-        several = "a table of sums takes one: several are had from rows, or from sums that adaptinf made"
+        several = "a table of sums allows only one: several require rows, or sums computed by adaptinf"
         raise ParameterError("--covariate", [several])
     named = {"denominator": denominator, "covariate": covariates[0] if covariates else None}
     return {role: name for role, name in named.items() if name is not None}
 
 
 def argument_problems(arguments: argparse.Namespace) -> list[str]:
-    """What is wrong with arguments whatever the file holds."""
+    """Problems with arguments, whatever the file contains."""
     from adaptinf.guarantee import PrivacyGuarantee
     from adaptinf.inference.arms.choice import CONTRAST_ESTIMATORS, ESTIMATORS
     from adaptinf.inference.arms.weighted import WEIGHTS
@@ -102,7 +110,7 @@ def argument_problems(arguments: argparse.Namespace) -> list[str]:
 
 @dataclass(frozen=True)
 class Asked:
-    """What is to be estimated, and by which method, as it was typed."""
+    """The estimand and the method, as typed."""
 
     treatment: str | None = None
     control: str | None = None
@@ -117,7 +125,7 @@ class Asked:
 
     @classmethod
     def of(cls, arguments: argparse.Namespace) -> Asked:
-        """What a command was given, as far as it takes it."""
+        """Arguments of a command that it accepts."""
         given = {each.name: getattr(arguments, each.name, None) for each in fields(cls)}
         return cls(**{name: value for name, value in given.items() if value})
 
@@ -127,7 +135,7 @@ class Asked:
         return self == Asked()
 
     def fit(self, log: Any) -> Results:
-        """Results of the model that is asked for."""
+        """Results of the requested model."""
         first, second = self._arms(log)
         chosen: dict[str, Any] = {"weights": self.weights}
         if self.estimator is not None:
@@ -175,31 +183,31 @@ class Asked:
         return recommend(log, "contrast", treatment=first, control=second, **metric)
 
     def _arms(self, log: Any) -> tuple[Any, Any]:
-        """Treatment and control as the log has them; refused where options do not go together."""
+        """Treatment and control as in the log; refused if options are incompatible."""
         known = {str(arm): arm for arm in log.arms}
         first, second = (
             None if text is None else label(text, known) for text in (self.treatment, self.control)
         )
         alone = self.by or self.received
         if self.received and (self.by or first is None or second is None):
-            raise ParameterError("--received", ["it needs --treatment and --control, without --by"])
+            raise ParameterError("--received", ["it requires --treatment and --control, without --by"])
         if self.lift and (alone or second is None):
-            raise ParameterError("--lift", ["it needs --control, without --by and --received"])
+            raise ParameterError("--lift", ["it requires --control, without --by and --received"])
         if self.denominator is not None and (alone or self.winner):
-            raise ParameterError("--denominator", ["it is taken without --by, --winner and --received"])
+            raise ParameterError("--denominator", ["it cannot be combined with --by, --winner or --received"])
         if self.covariate and (alone or self.winner):
-            raise ParameterError("--covariate", ["it is taken without --by, --winner and --received"])
+            raise ParameterError("--covariate", ["it cannot be combined with --by, --winner or --received"])
         if self.winner and (alone or self.lift or first is not None):
-            raise ParameterError("--winner", ["it stands alone, or with --control"])
+            raise ParameterError("--winner", ["it must be used alone or with --control"])
         if first is not None and second is None and not self.by:
             arms = ", ".join(map(repr, log.arms))
             problem = f"give --treatment and --control; the log has {arms}"
-            raise ParameterError("a difference of arms", [problem])
+            raise ParameterError("a difference between arms", [problem])
         return first, second
 
 
 def label(text: str, known: Mapping[str, Any]) -> Any:
-    """Arm that a text means: a known one, else a number where all known ones are; 01 is no 1."""
+    """Arm denoted by a text: a known one, otherwise a number if all known ones are; 01 is not 1."""
     kinds = set(map(type, known.values()))
     if text not in known and len(kinds) == 1 and kinds <= {int, float}:
         kind = kinds.pop()

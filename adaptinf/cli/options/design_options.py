@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 
 def json_of(text: str) -> Any:
-    """What a text of JSON says."""
+    """The value of a JSON text."""
     return json.loads(text)
 
 
 json_of.__name__ = "JSON"
-PARAMETERS = 'of the design, such as {"floor": 0.1}; a design within it is {"name": ..., "parameters": ...}'
+PARAMETERS = 'of the design, such as {"floor": 0.1}; a nested design is {"name": ..., "parameters": ...}'
 
 
 def design_of(name: str, parameters: Any) -> Design:
-    """A design; its parameters may hold another one."""
+    """A design; its parameters may contain another one."""
     from adaptinf import designs
 
     if not isinstance(parameters, dict):
@@ -42,7 +42,7 @@ def design_of(name: str, parameters: Any) -> Design:
 
 
 def _check_names(name: str, kind: type, given: dict[str, Any]) -> None:
-    """Refuse parameters that a design does not have, and a design without those that it needs."""
+    """Refuse unknown parameters, and a design without its required ones."""
     known = inspect.signature(kind).parameters
     problems = [absent("parameter", one, known, f"{name} has") for one in given if one not in known]
     problems += [

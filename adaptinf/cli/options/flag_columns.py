@@ -1,4 +1,4 @@
-"""Columns that the command line can name, and what each holds."""
+"""Columns that the command line can name, and their contents."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ FURTHER = tuple(
 )
 SUMS = ("n", "sum", "sum_squares", "sum_cubes", "nonzero", *FURTHER)
 HELP = {
-    "action": "chosen arm (needed); repeated: columns of 0 and 1, one for each arm",
+    "action": "chosen arm (required); repeated: columns of 0 and 1, one for each arm",
     "reward": "reward (needed)",
     "propensity": "probability of the chosen arm given the past, or a number",
     "batch": "batch number",
     "unit": "who took part",
-    "id": "number of the decision, one for each row",
+    "id": "decision number, unique to each row",
     "round": "increasing round number or time",
-    "phase": "phase, such as learning and estimation",
-    "randomised": "true where the arm was drawn with fixed probabilities",
-    "assigned": "assigned arm, where --action is the received one",
+    "phase": "phase, such as learning or estimation",
+    "randomised": "true if the arm was assigned with fixed probabilities",
+    "assigned": "assigned arm, if --action is the arm received",
     "observation": "probability that the reward is observed",
-    "outcome_round": "round at whose end the reward became known",
-    "n": "rounds of an arm in a batch: the file is a table of sums, a row for each batch and arm",
-    "sum": "sum of their rewards",
-    "sum_squares": "sum of their squared rewards",
-    "sum_cubes": "sum of their cubed rewards, for the correction for skewness",
-    "nonzero": "number of their rewards other than 0",
-    "denominator_sum_squares": "sum of squared denominators, where --denominator names the column of sums",
+    "outcome_round": "round at the end of which the reward became known",
+    "n": "number of rounds of an arm in a batch: the file is a table of sums, with one row per batch and arm",
+    "sum": "sum of the rewards",
+    "sum_squares": "sum of the squared rewards",
+    "sum_cubes": "sum of the cubed rewards, for the skewness correction",
+    "nonzero": "number of nonzero rewards",
+    "denominator_sum_squares": "sum of squared denominators, if --denominator names the column of sums",
     "denominator_sum_products": "sum of rewards times denominators",
-    "covariate_sum_squares": "sum of squared covariates, where --covariate names the column of sums",
+    "covariate_sum_squares": "sum of squared covariates, if --covariate names the column of sums",
     "covariate_sum_products": "sum of rewards times covariates",
 }

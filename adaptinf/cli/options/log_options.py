@@ -1,4 +1,4 @@
-"""Options that say what a file of a log holds, how it is read, and what the user knows of the collection."""
+"""Options for the contents of a log file, how it is read, and how the data were collected."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ LOG_USAGE = "FILE... --action COLUMN --reward COLUMN [options]"
 
 
 def add_log_options(parser: CommandParser) -> None:
-    """Files of a log, and all that can be said of them."""
+    """Files of a log, and all options that describe them."""
     data = parser.add_argument_group("data")
     data.add_argument(
         "files",
         metavar="FILE",
         nargs="+",
         type=path_of,
-        help="CSV or Parquet; - is standard input; several, or a pattern such as 'logs/*.csv', are one log",
+        help="CSV or Parquet; - is standard input; several files, or a pattern such as 'logs/*.csv', form "
+        "one log",
     )
     columns = parser.add_argument_group(
-        "columns", "A file that adaptinf wrote knows its columns: name none of them then."
+        "columns", "Files written by adaptinf store their column roles: do not name columns for them."
     )
     columns.add_argument("--action", action="append", metavar="COLUMN", help=HELP["action"])
     for role in COLUMNS[1:]:
@@ -40,17 +41,18 @@ def add_log_options(parser: CommandParser) -> None:
         action="append",
         type=_pairs,
         metavar="ARM=COLUMN[,...]",
-        help="probability of each arm, chosen or not, as a column or a number; or a pattern of the columns' "
-        "names such as p_{arm}, or what they begin with (default: columns propensity_ARM); or a column of "
-        "lists in the order of --arms; or 'from batches', within which those of the chosen arms stay",
+        help="probability of each arm, chosen or not, as a column or a number; or a pattern of column names "
+        "such as p_{arm}, or their common prefix (default: columns propensity_ARM); or a column of "
+        "lists in the order of --arms; or 'from batches', if the propensities of chosen arms are "
+        "constant within batches",
     )
     columns.add_argument("--arms", type=_listed, metavar="ARM[,...]", help="all arms, in this order")
     columns.add_argument(
         "--context", action="append", metavar="COLUMN", help="known before the choice; may be repeated"
     )
     _add_reading(parser.add_argument_group("reading"))
-    _add_statements(parser.add_argument_group("what you know of the collection"))
-    sums = parser.add_argument_group("a table of sums", "A row for each batch and arm, in place of rounds.")
+    _add_statements(parser.add_argument_group("what is known about the collection of the data"))
+    sums = parser.add_argument_group("a table of sums", "One row per batch and arm, instead of rounds.")
     for role in SUMS:
         _add_column(sums, role)
 
@@ -60,52 +62,57 @@ def _add_column(group: Any, role: str) -> None:
 
 
 def _add_reading(group: Any) -> None:
-    """How texts of a file become numbers, times and labels."""
-    group.add_argument("--sep", metavar="TEXT", help="what separates the fields of a CSV, if not seen there")
+    """How text in a file is converted to numbers, times and labels."""
+    group.add_argument(
+        "--sep", metavar="TEXT", help="field separator of a CSV file, if it cannot be detected"
+    )
     group.add_argument("--decimal", metavar="TEXT", help="decimal sign, such as ,")
-    group.add_argument("--encoding", metavar="NAME", help="of the text, such as utf-16 or cp1252")
+    group.add_argument("--encoding", metavar="NAME", help="encoding of the text, such as utf-16 or cp1252")
     group.add_argument(
         "--missing-values",
         action="append",
         metavar="TEXT",
-        help="a text that means no value, in every column; may be repeated",
+        help="text that represents a missing value, in every column; may be repeated",
     )
     group.add_argument(
         "--success",
         type=_success,
         metavar="TEXT",
-        help="what counts as 1 in a reward column of two texts; or TEXT=NUMBER[,...] for every text",
+        help="label that counts as 1 in a reward column with two labels; or LABEL=NUMBER[,...] for every "
+        "label",
     )
     group.add_argument(
         "--date-format", metavar="FORMAT", help="of dates in the round or batch column, such as %%d/%%m/%%Y"
     )
-    group.add_argument("--timezone", metavar="ZONE", help="by whose clock days begin, such as Europe/Berlin")
-    group.add_argument("--every", choices=_PERIODS, help="make batches of the times in the batch column")
+    group.add_argument(
+        "--timezone", metavar="ZONE", help="time zone in which days begin, such as Europe/Berlin"
+    )
+    group.add_argument("--every", choices=_PERIODS, help="form batches from the times in the batch column")
     for flag, said in (
-        ("--sort", "put the rows in the order of the round column, else of the batch column"),
-        ("--round-propensities", "propensities were rounded: make those of a row sum to 1 within that"),
+        ("--sort", "sort rows by the round column or, without one, by the batch column"),
+        ("--round-propensities", "propensities were rounded: make each row sum to 1 within rounding error"),
     ):
         group.add_argument(flag, action="store_const", const=True, help=said)
 
 
 def _add_statements(group: Any) -> None:
-    """What the user states of the collection."""
+    """The user's statements about the collection."""
     group.add_argument(
         "--adaptive",
         action=argparse.BooleanOptionalAction,
-        help="whether assignment reacted to outcomes; --no-adaptive gives the classical analysis",
+        help="whether assignment depended on earlier outcomes; --no-adaptive gives the classical analysis",
     )
     group.add_argument(
         "--stopping",
         choices=("fixed", "data-chosen", "planned"),
-        help="what decided the number of rounds: fixed beforehand, chosen by looking at outcomes, or by a "
+        help="what determined the number of rounds: fixed in advance, chosen after seeing outcomes, or a "
         "planned rule",
     )
     group.add_argument(
         "--missing",
         choices=("drop", "worst", "best"),
-        help="what a missing reward means: missing at random given the arm (and context), or anything in the "
-        "reward range",
+        help="what a missing reward means: missing at random given the arm (and context), or any value in "
+        "the reward range",
     )
     group.add_argument(
         "--reward-range", nargs=2, type=float, metavar=("LOW", "HIGH"), help="smallest and largest reward"
@@ -113,13 +120,12 @@ def _add_statements(group: Any) -> None:
     group.add_argument(
         "--epsilon",
         type=float,
-        help="the actions were chosen with this pure differential privacy, unit one reward: sample means get "
-        "corrected columns",
+        help="pure differential privacy of the actions, per reward: adds corrected columns to sample means",
     )
 
 
 def _success(text: str) -> str | dict[str, float]:
-    """The text of a success, or numbers by text where there is a =."""
+    """The success label, or numbers by label if there is a =."""
     if "=" not in text:
         return text
     pairs = [part.rpartition("=") for part in text.split(",")]
@@ -129,7 +135,7 @@ def _success(text: str) -> str | dict[str, float]:
 
 
 def _pairs(text: str) -> dict[str, str] | str:
-    """Columns by arm; a text with one = is one pair, so that its names may hold commas; none is a pattern."""
+    """Columns by arm; a text with one = is one pair, so its names may contain commas; otherwise a pattern."""
     return _split(text) if "=" in text else text
 
 
@@ -157,7 +163,7 @@ shares.__name__ = "ARM=NUMBER list"
 
 
 def log_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """What was said of the file, by the names of `read_log`."""
+    """Options given for the file, by the names of `read_log`."""
     named = {name: getattr(arguments, name) for name in (*COLUMNS, *SUMS, *_PLAIN)}
     options = {name: value for name, value in named.items() if value is not None}
     if len(options.get("action", ())) == 1:
@@ -175,7 +181,8 @@ def _merged(given: Sequence[dict[str, str] | str]) -> dict[str, str] | str:
         if isinstance(pairs, str):
             if len(given) > 1:
                 raise ParameterError(
-                    "--propensities", [f"the pattern {pairs!r} names all columns: give it alone"]
+                    "--propensities",
+                    [f"the pattern {pairs!r} matches all columns: it must be the only entry"],
                 )
             return pairs
         repeated = [arm for arm in pairs if arm in merged]

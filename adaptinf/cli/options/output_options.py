@@ -1,4 +1,4 @@
-"""Where an answer goes, and in which form: standard output, or a file of the form that its name ends in."""
+"""Destination and format of the output: standard output, or a file in the format of its extension."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _UNSEEN = re.compile("[\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-
 
 
 def add_output_options(parser: CommandParser, *, strict: str = "") -> Any:
-    """Form and file of an answer, and with `strict` the code for what it says."""
+    """Format and file of the output, and with `strict` the exit code."""
     output = parser.add_argument_group("output")
     output.add_argument("--format", choices=FORMATS, metavar="FORM", help=f"{', '.join(FORMATS)} (text)")
     output.add_argument(
         "--output",
         metavar="FILE",
         type=path_of,
-        help=f"write there, in the form that its name ends in ({', '.join(_FORMS)})",
+        help=f"write there, in the format given by the file extension ({', '.join(_FORMS)})",
     )
     if strict:
         output.add_argument("--strict", action="store_true", help=f"exit with 1 {strict}")
@@ -47,14 +47,14 @@ def add_output_options(parser: CommandParser, *, strict: str = "") -> Any:
 
 
 def form_of(arguments: argparse.Namespace) -> str:
-    """The form that was asked for, by name or by the name of the file."""
+    """The requested format, by name or by the name of the file."""
     place: Path | None = arguments.output
     by_name = None if place is None else _FORMS.get(place.suffix.lower())
     return arguments.format or by_name or "text"
 
 
 def place_problems(arguments: argparse.Namespace, sources: Sequence[Path]) -> list[str]:
-    """What is wrong with the file that the answer is to go to."""
+    """Problems with the output file."""
     place: Path | None = arguments.output
     if place is None or to_standard_output(place) or is_stream(place):
         return []
@@ -65,18 +65,18 @@ def place_problems(arguments: argparse.Namespace, sources: Sequence[Path]) -> li
     if suffix and suffix not in _FORMS:
         known = ", ".join(_FORMS)
         problems.append(
-            f"--output {place}: its ending must be one of {known}; without an ending --format decides"
+            f"--output {place}: its extension must be one of {known}; without an extension, --format decides"
         )
     elif suffix and arguments.format not in (None, _FORMS[suffix]):
         problems.append(
-            f"--output {place} is to be {_FORMS[suffix]} by its name, and --format says {arguments.format}: "
-            "leave --format out, or name another file"
+            f"--output {place} implies {_FORMS[suffix]}, but --format is {arguments.format}: omit --format, "
+            "or use another file name"
         )
     return problems
 
 
 def overwritten(place: Path | None, sources: Sequence[Path]) -> list[str]:
-    """Say where an answer would overwrite what is read."""
+    """Detect output that would overwrite an input file."""
     from adaptinf.log.storage.log_files import output_problems
 
     if place is None:
@@ -85,24 +85,24 @@ def overwritten(place: Path | None, sources: Sequence[Path]) -> list[str]:
 
 
 def page_problems(option: str, page: Path | None, output: Path | None, sources: Sequence[Path]) -> list[str]:
-    """What is wrong with the file that a report is to go to."""
+    """Problems with the file of a report."""
     if page is None:
         return []
     problems = overwritten(page, sources)
     if page.suffix.lower() not in (".html", ".htm"):
         problems.append(f"{option} {page} must end in .html")
     if output is not None and same_file(page, output):
-        problems.append(f"{option} and --output are both {page}: name two files")
+        problems.append(f"{option} and --output are both {page}: use two different files")
     return problems
 
 
 def to_standard_output(place: Path) -> bool:
-    """Whether a dash stands in the place of a file."""
+    """Whether a dash is used instead of a file."""
     return str(place) == "-"
 
 
 def put(arguments: argparse.Namespace, text: str, owner_only: bool = False) -> None:
-    """Print an answer, or write it and say so on standard error."""
+    """Print the output, or write it and report this on standard error."""
     place: Path | None = arguments.output
     if place is None or to_standard_output(place):
         form = form_of(arguments)
@@ -114,12 +114,12 @@ def put(arguments: argparse.Namespace, text: str, owner_only: bool = False) -> N
 
 
 def confirm(arguments: argparse.Namespace, place: Path, what: str) -> None:
-    """Say on standard error that a file was written."""
+    """Report on standard error that a file was written."""
     tell(f"adaptinf {arguments.command}: wrote {visible(str(place))} ({what})")
 
 
 def say(arguments: argparse.Namespace, lines: Sequence[str]) -> None:
-    """Say something on standard error, a line each."""
+    """Print messages on standard error, one per line."""
     for line in lines:
         tell(f"adaptinf {arguments.command}: {visible(line)}")
 
@@ -127,7 +127,7 @@ def say(arguments: argparse.Namespace, lines: Sequence[str]) -> None:
 def table_text(
     form: str, summary: Callable[[], Any], frame: pd.DataFrame, facts: Mapping[str, Any], rows: str
 ) -> str:
-    """A table in a form: its rows as CSV, these and facts as JSON, or its summary."""
+    """A table in a given format: its rows as CSV, rows and facts as JSON, or its summary."""
     if form == "csv":
         return csv_text(frame).rstrip("\n")
     if form == "json":
@@ -136,7 +136,7 @@ def table_text(
 
 
 def json_text(record: Any) -> str:
-    """JSON whose unseen characters are escapes, with null for what is no number."""
+    """JSON with invisible characters escaped, and null for anything that is not a number."""
     text = json.dumps(_plain(record), allow_nan=False, ensure_ascii=False, indent=2)
     return _UNSEEN.sub(lambda char: f"\\u{ord(char[0]):04x}", text)
 
@@ -153,7 +153,7 @@ def _plain(value: Any) -> Any:
 
 
 def _holds(text: str) -> bool:
-    """Whether the encoding of standard output holds a text."""
+    """Whether the encoding of standard output can represent a text."""
     try:
         text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
     except UnicodeEncodeError:
@@ -162,5 +162,5 @@ def _holds(text: str) -> bool:
 
 
 def _ascii_json(text: str) -> str:
-    """JSON in which other characters stand as JSON's own escapes, which Python's are not."""
+    """JSON in which other characters are JSON escapes, which differ from Python's."""
     return "".join(char if char.isascii() else json.dumps(char)[1:-1] for char in text)

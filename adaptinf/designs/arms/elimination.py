@@ -1,4 +1,4 @@
-"""Successive elimination: pull the remaining arms in turn, drop those that are clearly worse."""
+"""Successive elimination: pull the remaining arms in turn, and drop those that are clearly worse."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from adaptinf.simulation.run import BERNOULLI, NORMAL
 
 
 def _reward_law(env: Environment, laws: tuple[int, ...]) -> bool:
-    """Whether rewards follow one of the laws, with no contexts in between."""
+    """Whether rewards follow one of the distributions, with no contexts in between."""
     return env.n_features == 1 and env.law in laws
 
 
@@ -29,8 +29,8 @@ def _epoch_problems(env: Environment, horizon: int, beta: float | None, epsilon:
     if env.n_arms < 2 or horizon >= shortest:
         return []
     return [
-        f"horizon must be at least {shortest:,}, the rounds of the first epoch with {env.n_arms} arms, "
-        f"got {horizon:,}: nothing would ever be compared"
+        f"horizon must be at least {shortest:,}, the number of rounds in the first epoch with {env.n_arms} "
+        f"arms, got {horizon:,}: no arms would ever be compared"
     ]
 
 
@@ -44,7 +44,7 @@ class SuccessiveElimination(Design):
         Bound on the probability that a best arm is ever dropped; by default 1 / horizon.
     check : {"every-round", "epochs"}
         When arms are compared: after every pass through the remaining arms, on all rewards so far; or at the
-        end of epochs that start afresh, those of `PrivateSuccessiveElimination` at an infinite epsilon.
+        end of epochs that start afresh, as in `PrivateSuccessiveElimination` at an infinite epsilon.
 
     Raises
     ------
@@ -54,19 +54,19 @@ class SuccessiveElimination(Design):
 
     Notes
     -----
-    All remaining arms are pulled in turn, in their order. After pass r of ``"every-round"`` an arm is dropped
-    when its mean plus h lies below the highest mean minus h, h = sqrt(log(4 K r^2 / beta) / (2 r)):
-    Hoeffding's inequality over K arms and all r, whose failures sum to .83 beta. When one arm is left it is
-    pulled to the end. Ties drop nothing. The bound holds for rewards in [0, 1]; normal rewards are admitted
-    and never clipped, and it holds for them where the standard deviation is at most 1/2.
+    All remaining arms are pulled in turn, in their order. After pass r of ``"every-round"``, an arm is
+    dropped if its mean plus h lies below the highest mean minus h, h = sqrt(log(4 K r^2 / beta) / (2 r)):
+    Hoeffding's inequality over K arms and all r, whose failure probabilities sum to .83 beta. Once one arm is
+    left, it is pulled until the end. Ties drop nothing. The bound holds for rewards in [0, 1]; normal rewards
+    are allowed and never clipped, and the bound holds for them if the standard deviation is at most 1/2.
 
     `Replications.released` has, for each run: ``passes`` (or ``epochs``), the number of comparisons;
     ``decided_at``, the round after which one arm was left; and ``last_arm``, that arm's position. The last
-    two are NaN where the horizon came first. Given the past the propensities are 0 or 1, so inverse weighting
-    is impossible.
+    two are NaN if the horizon is reached first. Given the past the propensities are 0 or 1, so inverse
+    weighting is impossible.
 
-    `replicate` draws a stretch between two comparisons at once where rewards are 0/1 or normal and there are
-    no contexts; it has the distribution of the rounds.
+    `replicate` simulates the rounds between two comparisons in one step if rewards are 0/1 or normal and
+    there are no contexts; the distribution is the same as that of the individual rounds.
 
     References
     ----------
@@ -102,7 +102,7 @@ class SuccessiveElimination(Design):
         return problems
 
     def outcome_names(self, n_features: int) -> tuple[str, ...]:
-        """Names of what a run reports at its end."""
+        """Names of the values that a run reports at its end."""
         return ("passes" if self.check == "every-round" else "epochs", "decided_at", "last_arm")
 
     def _has_shortcut(self, environment: Environment) -> bool:
@@ -137,7 +137,7 @@ class PrivateSuccessiveElimination(Design):
     beta : float or None
         Bound on the probability that a best arm is ever dropped; by default 1 / horizon.
     calibration : {"corrected", "published"}
-        The algorithm is right as published, so the two are one.
+        The algorithm is correct as published, so the two are the same.
 
     Raises
     ------
@@ -147,24 +147,23 @@ class PrivateSuccessiveElimination(Design):
 
     Notes
     -----
-    In epoch e = 1, 2, ... the m remaining arms are pulled in turn, ceil(R) times each, with
-    R = max(32 log(8 m e^2 / beta) 4^e, 8 log(4 m e^2 / beta) 2^e / epsilon) + 1. The epoch's means are
-    released with Laplace noise of scale 1 / (epsilon ceil(R)), and arms further below the highest than
-    2 sqrt(log(8 m e^2 / beta) / (2 R)) + 2 log(4 m e^2 / beta) / (R epsilon) are dropped. Counts and sums
-    start afresh. When one arm is left it is pulled to the end. An epoch that the horizon cuts short releases
-    and drops nothing.
+    In epoch e = 1, 2, ... the m remaining arms are pulled in turn, ceil(R) times each, with R = max(32 log(8
+    m e^2 / beta) 4^e, 8 log(4 m e^2 / beta) 2^e / epsilon) + 1. The epoch's means are released with Laplace
+    noise of scale 1 / (epsilon ceil(R)), and arms further below the highest than 2 sqrt(log(8 m e^2 / beta) /
+    (2 R)) + 2 log(4 m e^2 / beta) / (R epsilon) are dropped. Counts and sums start afresh. Once one arm is
+    left, it is pulled until the end. An epoch that is cut short by the horizon releases and drops nothing.
 
     A reward enters one mean, so the actions and the noisy means are epsilon-differentially private whatever
-    the number of arms and epochs. Rewards are clipped to [0, 1] where they enter a sum (normal rewards may
-    need it; the bound on dropping a best arm is then one for the clipped rewards); the raw reward is logged.
+    the number of arms and epochs. Rewards are clipped to [0, 1] when they enter a sum (this may affect normal
+    rewards; the bound on dropping a best arm then refers to the clipped rewards); the raw reward is logged.
     Given the released means the propensities are 0 or 1, so inverse weighting is impossible.
 
     `Replications.released` has, for each run: ``epochs``, the number completed; ``decided_at``, the round
-    after which one arm was left; and ``last_arm``, that arm's position. The last two are NaN where the
-    horizon came first. In a session with a window the arms go on taking turns until the last outcome of the
-    epoch has entered; the outcomes of the rounds between belong to no epoch. An outcome that never comes
-    counts as 0. `replicate` draws an epoch's sum of 0/1 rewards as one binomial number where there
-    are no contexts; it has the distribution of the rounds.
+    after which one arm was left; and ``last_arm``, that arm's position. The last two are NaN if the horizon
+    is reached first. In a session with a window, the arms continue to take turns until the last outcome of
+    the epoch has entered; the outcomes of the rounds between belong to no epoch. An outcome that never
+    arrives counts as 0. `replicate` draws an epoch's sum of 0/1 rewards as one binomial number if there are
+    no contexts; the distribution is the same as that of the individual rounds.
 
     References
     ----------
@@ -195,7 +194,7 @@ class PrivateSuccessiveElimination(Design):
 
     @property
     def traits(self) -> DesignTraits:
-        """No coins but the noise that makes it private; a run ends with its horizon."""
+        """No random draws except its privacy noise; a run ends with its horizon."""
         outputs = Outputs(propensities="outputs", epochs=FreshEpochs(float(self.epsilon), self.beta))
         return DesignTraits(uses_context="no", own_coins=False, outputs=outputs)
 
@@ -204,10 +203,10 @@ class PrivateSuccessiveElimination(Design):
         return problems + _epoch_problems(env, horizon, self.beta, float(self.epsilon))
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
-        """What the actions and the noisy means promise, parallel over arms and over fresh epochs.
+        """Guarantee of the actions and the noisy means, in parallel over arms and new epochs.
 
-        An epoch's length and order of pulls follow from which arms are left, that is, from earlier releases:
-        they settle which mean a reward enters before it is read. Later epochs do not look at it again.
+        An epoch's length and order of pulls depend on the remaining arms, that is, on earlier releases: they
+        determine which mean a reward enters before it is read. Later epochs do not use it again.
         """
         self._refuse_sizes(horizon, n_arms)
         mean = PrivacyGuarantee(epsilon=float(self.epsilon))  # moves by 1/r, has noise of scale 1/(epsilon r)
@@ -222,11 +221,11 @@ class PrivateSuccessiveElimination(Design):
         return _reward_law(environment, (BERNOULLI,))
 
     def _feedback_rounds(self, run: Run, horizon: int) -> int:
-        """Rounds up to the last release, which follow it: rewards after it are not compared."""
+        """Rounds up to the last release, which is determined by them: later rewards are not compared."""
         return min(self._released_rounds(run, horizon), horizon - 1)
 
     def _released_rounds(self, run: Run, horizon: int) -> int:
-        """Rounds up to the last release: an epoch that the horizon cuts short releases nothing."""
+        """Rounds up to the last release: an epoch cut short by the horizon releases nothing."""
         return int(run.released[-1, 0]) if run.released.shape[0] else 0
 
     def program(

@@ -28,18 +28,18 @@ from adaptinf.typing import FloatArray, IntArray
 
 _GONE, _MEAN, _SUM = range(1, 4)
 _PUBLIC = _SUM
-"""Rows before it are what choices read, where means are private: the sums reach them through these alone."""
+"""Choices read only the rows before it, if means are private: sums reach them only through releases."""
 _OUTBOX = Outbox(_MEAN, 1)
 _DROPPED, _COMPARED, _PASSES, _NEXT, _DECIDED, _LEARNT, _BEGUN, _FRESH = range(2, 10)
-"""The last three count rounds: those whose outcome is in, those that the turn has passed, and those that had
-begun when the epoch began, whose outcomes are in none."""
+"""The last three count rounds: those with a known outcome, those past in the turn, and those begun before the
+epoch, whose outcomes are not used."""
 _ROWS, _SCALAR_COLUMNS = 4, 10
 # More than any horizon has: an epoch e takes over 32 * 4^e rounds.
 _MOST_EPOCHS = 64
 
 
 class _Tables(NamedTuple):
-    """Passes and thresholds of an epoch, by the number of arms in it and its position (from 0).
+    """Passes and thresholds of an epoch, by its number of arms and its position (from 0).
 
     Without epochs the means of all passes so far are compared after each, with thresholds
     sqrt(2 (log_start + 2 log r) / r).
@@ -58,7 +58,7 @@ class _Tables(NamedTuple):
 
 @kernel
 def _passes_needed(tables: _Tables, public: FloatArray) -> float:
-    """Passes after which the arms are compared, counted as the state counts them."""
+    """Passes after which the arms are compared, counted as in the state."""
     if tables.by_epochs:
         left = tables.n_arms - int(public[SCALARS, _DROPPED])
         return float(tables.lengths[left, int(public[SCALARS, _COMPARED])])
@@ -76,7 +76,7 @@ def _threshold(tables: _Tables, public: FloatArray) -> float:
 
 @kernel
 def _viable_from(tables: _Tables, public: FloatArray, arm: int) -> int:
-    """The first arm from `arm` on that is still there, or the number of arms."""
+    """The first remaining arm from `arm` onwards, or the number of arms."""
     while arm < tables.n_arms and public[_GONE, arm] > 0.0:
         arm += 1
     return arm
@@ -84,7 +84,7 @@ def _viable_from(tables: _Tables, public: FloatArray, arm: int) -> int:
 
 @kernel
 def _send_means(tables: _Tables, state: FloatArray, source: Any) -> None:
-    """Send out the mean of each arm that is left, with noise where it is private; an epoch's sums go."""
+    """Release the mean of each remaining arm, with noise if it is private; reset the epoch's sums."""
     passes = state[SCALARS, _PASSES]
     for arm in range(tables.n_arms):
         if state[_GONE, arm] == 0.0:
@@ -101,7 +101,7 @@ def _send_means(tables: _Tables, state: FloatArray, source: Any) -> None:
 
 @kernel
 def _compare(tables: _Tables, public: FloatArray) -> None:
-    """Drop the arms whose mean lies too far below the highest; the turn is the first arm's that is left."""
+    """Drop the arms whose mean lies too far below the highest; the first remaining arm is next."""
     threshold = _threshold(tables, public)
     highest = -np.inf
     for arm in range(tables.n_arms):
@@ -129,7 +129,7 @@ def _choose(tables: _Tables, public: FloatArray, context: FloatArray, source: An
 
 @kernel
 def _turn(tables: _Tables, public: FloatArray, arm: int) -> None:
-    """After a round of an arm it is the turn of the next one, unless the round was overridden."""
+    """After a round of an arm, the next one has its turn, unless the round was overridden."""
     public[SCALARS, _BEGUN] += 1.0
     if tables.status[0] == 0:
         following = _viable_from(tables, public, arm + 1)
@@ -140,7 +140,7 @@ def _turn(tables: _Tables, public: FloatArray, arm: int) -> None:
 
 @kernel
 def _wait(tables: _Tables, state: FloatArray) -> None:
-    """A round has begun, and its outcome may come later; said twice, after a failed draw, it counts once."""
+    """A round has begun, and its outcome may arrive later; repeated after a failed draw, it counts once."""
     state[SCALARS, ROUND] += 1.0
     if state[SCALARS, _BEGUN] < state[SCALARS, ROUND]:
         _turn(tables, state, int(state[SCALARS, _NEXT]))
@@ -148,7 +148,7 @@ def _wait(tables: _Tables, state: FloatArray) -> None:
 
 @kernel
 def _advance(tables: _Tables, public: FloatArray, context: FloatArray, arm: int) -> int:
-    """Count an outcome; how many means are due, those of the arms left after an epoch; -1: it enters none."""
+    """Count an outcome; the number of means due, those of the arms left after an epoch; -1 if unused."""
     public[SCALARS, ROUND] += 1.0
     public[SCALARS, _LEARNT] += 1.0
     if public[SCALARS, _BEGUN] < public[SCALARS, _LEARNT]:
@@ -166,7 +166,7 @@ def _advance(tables: _Tables, public: FloatArray, context: FloatArray, arm: int)
 
 @kernel
 def _learn(tables: _Tables, state: FloatArray, arm: int, reward: float, due: int, source: Any) -> None:
-    """Add a reward that counts to its arm's sum; after an epoch, send out the means."""
+    """Add a reward that counts to its arm's sum; after an epoch, release the means."""
     if due >= 0:
         state[_SUM, arm] += min(max(reward, 0.0), 1.0) if tables.epsilon > 0.0 else reward
     if due > 0:
@@ -245,7 +245,7 @@ def _run_stretches(
 def elimination_epochs(
     n_arms: int, horizon: int, beta: float, epsilon: float = math.inf
 ) -> tuple[FloatArray, FloatArray]:
-    """Passes through the arms in an epoch, and the gap of means that eliminates an arm.
+    """Passes through the arms in an epoch, and the difference in means that eliminates an arm.
 
     Returns shape lengths, thresholds (arms + 1, epochs).
     """
@@ -264,7 +264,7 @@ def elimination_epochs(
 
 
 def shortest_horizon(n_arms: int, beta: float | None, epsilon: float) -> int:
-    """The fewest rounds that hold one whole epoch; beta is 1 / horizon where it is None."""
+    """The smallest number of rounds with one complete epoch; beta is 1 / horizon if it is None."""
     horizon = 0
     needed = n_arms
     # At beta = 1 / horizon a longer horizon needs a longer epoch: the first that holds its own is wanted.

@@ -1,4 +1,4 @@
-"""KL-UCB: upper confidence bounds by the Kullback-Leibler divergence of Bernoulli laws."""
+"""KL-UCB: upper confidence bounds by the Kullback-Leibler divergence of Bernoulli distributions."""
 
 from __future__ import annotations
 
@@ -125,16 +125,16 @@ class KLUCB(Design):
     Parameters
     ----------
     log_log : float
-        The constant c of log t + c log log t. The regret bound is shown for 3; the authors recommend 0, the
-        default, for use.
+        The constant c of log t + c log log t. The regret bound is proved for 3; the authors recommend 0, the
+        default, in practice.
 
     Notes
     -----
-    The index of an arm with mean m after N pulls is the largest q with N kl(m, q) <= log t + c log log t, kl
-    the Kullback-Leibler divergence of Bernoulli laws; rewards must lie in [0, 1]. Its regret over log t tends
-    to the lower bound of Lai and Robbins for 0/1 rewards. Each arm is pulled once first, in order, and ties
-    go to the first arm; log log t counts as 0 before round 3. Propensities are 0 or 1, so inverse weighting
-    is impossible. Whether its arm counts settle is not known.
+    The index of an arm with mean m after N pulls is the largest q with N kl(m, q) <= log t + c log log t,
+    where kl is the Kullback-Leibler divergence of Bernoulli distributions; rewards must lie in [0, 1]. Its
+    regret divided by log t tends to the lower bound of Lai and Robbins for 0/1 rewards. Each arm is first
+    pulled once, in order, and ties go to the first arm; log log t counts as 0 before round 3. Propensities
+    are 0 or 1, so inverse weighting is impossible. Whether its arm counts settle is unknown.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Randomised play-the-winner: arms are drawn from an urn that fills up with the arms that succeed."""
+"""Randomised play-the-winner: arms are drawn from an urn, to which successful arms add balls."""
 
 from __future__ import annotations
 
@@ -96,13 +96,13 @@ class PlayTheWinner(Design):
     Raises
     ------
     ParameterError
-        If a number of balls is not positive; when it is run, if rewards may lie outside [0, 1].
+        If a number of balls is not positive; on running, if rewards may lie outside [0, 1].
 
     Notes
     -----
     An arm's propensity is its share of the balls, known exactly and never 0. A reward r between 0 and 1
-    counts as r of a success and 1 - r of a failure; rewards beyond are clipped. Every response is taken to be
-    known before the next round.
+    counts as r of a success and 1 - r of a failure; rewards outside are clipped. Every response is assumed to
+    be known before the next round.
 
     References
     ----------

@@ -31,7 +31,7 @@ _DRAWS = 100
 
 @dataclass(frozen=True, kw_only=True)
 class PosteriorDesign(Design):
-    """A design whose propensities follow from the probabilities that each arm is the best."""
+    """A design whose propensities are determined by the probabilities that each arm is the best."""
 
     pending: ClassVar[str] = "any"
     rule: ClassVar[int] = MATCHING
@@ -47,7 +47,7 @@ class PosteriorDesign(Design):
 
     @property
     def traits(self) -> DesignTraits:
-        """No contexts, the floor that was asked for, and how it starts."""
+        """No contexts, the requested floor, and how it starts."""
         scale, decay = self.floor_parts()
         return DesignTraits(
             uses_context="no",
@@ -66,7 +66,7 @@ class PosteriorDesign(Design):
         return float(first), float(second)
 
     def frequency_draws(self) -> int:
-        """Posterior draws behind the propensities; 0 where these are exact."""
+        """Posterior draws behind the propensities; 0 if these are exact."""
         if self.draws is None:
             return _DRAWS if self.prior == "beta" else 0
         return int(self.draws)
@@ -104,7 +104,7 @@ class PosteriorDesign(Design):
         return np.where(steps < initial, 0, later)
 
     def _leader_share(self) -> float:
-        """What the leader gets where no other arm can be told to win."""
+        """Share of the leader if no other arm can be shown to win."""
         return 0.5
 
     def program(
@@ -157,35 +157,36 @@ class Thompson(PosteriorDesign):
     prior_parameters : (float, float)
         (successes, failures) of the Beta, or (mean, variance) of the normal; (1, 1) and (0, 1) by default.
     noise_scale : float or None
-        Standard deviation of a normal reward; None for the one that each arm's rewards have so far (with
-        their number as the denominator), taken as known. While that is 0 the prior's stands in for it.
+        Standard deviation of a normal reward; None for the empirical one of each arm's rewards so far (with
+        denominator n), treated as known. While that is 0, the prior's is used instead.
     floor : float, (float, float) or None
         Smallest propensity: a constant, or (scale, decay) for scale * t^-decay; at most 1/K.
     initial_pulls : int
-        Rounds an arm at the start, before the posterior decides; they are a batch of their own.
+        Rounds per arm at the start, before the posterior is used; they form a separate batch.
     initial : {"drawn", "dealt"}
-        How these are assigned: each by a uniform draw, so that `initial_pulls` holds on average, or dealt out
-        to the arms in turn, so that it holds exactly. Nothing is drawn in dealt rounds: their propensities
-        are 0 and 1, and inverse weighting cannot use the rounds of one arm for another.
+        How these are assigned: each by a uniform draw, so `initial_pulls` holds on average, or to the arms in
+        turn, so it holds exactly. Dealt rounds are not random: their propensities are 0 and 1, and inverse
+        weighting cannot use the rounds of one arm for another.
     batch_size : int
-        Rounds after which the posterior is renewed.
+        Rounds after which the posterior is updated.
     draws : int, optional
-        Posterior draws whose frequencies stand for the probabilities of being best. By default 100 of a Beta,
-        and none of a normal prior, whose probabilities are exact.
+        Number of posterior draws whose frequencies approximate the probabilities of being best. By default
+        100 for a Beta prior, and none for a normal one, whose probabilities are exact.
 
     Notes
     -----
-    Of normal posteriors the probability of being best is computed, by quadrature to about 1e-12 (two arms in
-    closed form); of Beta posteriors, or where `draws` are asked for, the frequency among posterior draws
-    stands for it. The arm is drawn from these very numbers, after the floor, so the logged propensities are
-    exact, given the past and the frequencies. Probabilities below the floor are raised to it and the excess
-    of the others over it shrinks in proportion.
+    For normal posteriors, the probability of being best is computed by quadrature to about 1e-12 (two arms in
+    closed form); for Beta posteriors, or if `draws` are requested, it is replaced by the frequency among
+    posterior draws. The arm is drawn from exactly these numbers, after the floor, so the logged propensities
+    are exact, given the past and the frequencies. Probabilities below the floor are raised to it, and the
+    excess of the others over it is reduced in proportion.
 
-    The simulation of Hadad et al. (2021) deals the initial pulls out in turn and logs them as if drawn. Here
-    a dealt round has the propensities 0 and 1; means by inverse weighting leave it to its arm.
+    The simulation of Hadad et al. (2021) assigns the initial pulls in turn and logs them as if drawn. Here a
+    dealt round has propensities 0 and 1; inverse-weighted means use it only for its own arm.
 
-    Without a floor and without batches, to draw once for each arm and pull the highest has the same law.
-    `replicate` does so, as it keeps no propensities; ``by_rounds=True`` gives the numbers of `run`.
+    Without a floor and without batches, drawing once for each arm and pulling the highest has the same
+    distribution. `replicate` does this, because it stores no propensities; ``by_rounds=True`` gives the
+    numbers of `run`.
 
     References
     ----------
@@ -206,11 +207,11 @@ class Thompson(PosteriorDesign):
 
     @property
     def traits(self) -> DesignTraits:
-        """Counts stay random where arms are equally good."""
+        """Counts remain random if arms are equally good."""
         return dataclasses.replace(super().traits, stability=_UNSTABLE)
 
     def _has_shortcut(self, environment: Environment) -> bool:
-        """One posterior draw an arm gives the law of a choice that neither a floor nor a batch alters."""
+        """One posterior draw per arm has the same distribution if there is neither a floor nor a batch."""
         return self.batch_size == 1 and self.floor_parts()[0] == 0.0
 
 
@@ -221,37 +222,37 @@ class TopTwoThompson(PosteriorDesign):
     Parameters
     ----------
     leader_share : float
-        Probability of pulling the arm that leads in a posterior draw, in (0, 1] (beta in the paper); else
-        draws are repeated until another arm leads, and this one is pulled.
+        Probability of pulling the arm that leads in a posterior draw, in (0, 1] (beta in the paper);
+        otherwise draws are repeated until another arm leads, and that arm is pulled.
     prior : {"beta", "normal"}
         Conjugate prior: Beta for rewards in [0, 1] (clipped, fractional successes), or normal.
     prior_parameters : (float, float)
         (successes, failures) of the Beta, or (mean, variance) of the normal; (1, 1) and (0, 1) by default.
     noise_scale : float or None
-        Standard deviation of a normal reward; None for the one that each arm's rewards have so far (with
-        their number as the denominator), taken as known. While that is 0 the prior's stands in for it.
+        Standard deviation of a normal reward; None for the empirical one of each arm's rewards so far (with
+        denominator n), treated as known. While that is 0, the prior's is used instead.
     floor : float, (float, float) or None
         Smallest propensity: a constant, or (scale, decay) for scale * t^-decay; at most 1/K.
     initial_pulls : int
-        Rounds an arm at the start, before the posterior decides; they are a batch of their own.
+        Rounds per arm at the start, before the posterior is used; they form a separate batch.
     initial : {"drawn", "dealt"}
-        How these are assigned: each by a uniform draw, so that `initial_pulls` holds on average, or dealt out
-        to the arms in turn, so that it holds exactly. Nothing is drawn in dealt rounds: their propensities
-        are 0 and 1, and inverse weighting cannot use the rounds of one arm for another.
+        How these are assigned: each by a uniform draw, so `initial_pulls` holds on average, or to the arms in
+        turn, so it holds exactly. Dealt rounds are not random: their propensities are 0 and 1, and inverse
+        weighting cannot use the rounds of one arm for another.
     batch_size : int
-        Rounds after which the posterior is renewed.
+        Rounds after which the posterior is updated.
     draws : int, optional
-        Posterior draws whose frequencies stand for the probabilities of being best. By default 100 of a Beta,
-        and none of a normal prior, whose probabilities are exact.
+        Number of posterior draws whose frequencies approximate the probabilities of being best. By default
+        100 for a Beta prior, and none for a normal one, whose probabilities are exact.
 
     Notes
     -----
     With alpha_d the posterior probability that arm d is the best, repeating draws until another arm leads
-    gives d the propensity alpha_d (b + (1 - b) sum_{e != d} alpha_e / (1 - alpha_e)), b the leader's share.
-    The arm is drawn from this number, without repetitions, and the log keeps it. With b = 1 this is
-    Thompson sampling; with 1/2 two arms get equal shares.
+    gives d the propensity alpha_d (b + (1 - b) sum_{e != d} alpha_e / (1 - alpha_e)), where b is the leader's
+    share. The arm is drawn with this probability, without repetitions, and the log stores it. With b = 1 this
+    is Thompson sampling; with 1/2 two arms get equal shares.
 
-    Where one arm wins all of the `draws`, the others' shares are those of second places among them. Normal
+    If one arm wins all of the `draws`, the others' shares are those of second places among them. Normal
     posteriors have no such limit: their probabilities are exact down to very small ones.
 
     No guarantee of privacy.
@@ -290,33 +291,32 @@ class ExplorationSampling(PosteriorDesign):
     prior_parameters : (float, float)
         (successes, failures) of the Beta, or (mean, variance) of the normal; (1, 1) and (0, 1) by default.
     noise_scale : float or None
-        Standard deviation of a normal reward; None for the one that each arm's rewards have so far (with
-        their number as the denominator), taken as known. While that is 0 the prior's stands in for it.
+        Standard deviation of a normal reward; None for the empirical one of each arm's rewards so far (with
+        denominator n), treated as known. While that is 0, the prior's is used instead.
     floor : float, (float, float) or None
         Smallest propensity: a constant, or (scale, decay) for scale * t^-decay; at most 1/K.
     initial_pulls : int
-        Rounds an arm at the start, before the posterior decides; they are a batch of their own.
+        Rounds per arm at the start, before the posterior is used; they form a separate batch.
     initial : {"drawn", "dealt"}
-        How these are assigned: each by a uniform draw, so that `initial_pulls` holds on average, or dealt out
-        to the arms in turn, so that it holds exactly. Nothing is drawn in dealt rounds: their propensities
-        are 0 and 1, and inverse weighting cannot use the rounds of one arm for another.
+        How these are assigned: each by a uniform draw, so `initial_pulls` holds on average, or to the arms in
+        turn, so it holds exactly. Dealt rounds are not random: their propensities are 0 and 1, and inverse
+        weighting cannot use the rounds of one arm for another.
     batch_size : int
-        Rounds of a wave: the posterior is renewed after each.
+        Rounds per wave: the posterior is updated after each.
     draws : int, optional
-        Posterior draws whose frequencies stand for the probabilities of being best. By default 100 of a Beta,
-        and none of a normal prior, whose probabilities are exact.
+        Number of posterior draws whose frequencies approximate the probabilities of being best. By default
+        100 for a Beta prior, and none for a normal one, whose probabilities are exact.
 
     Notes
     -----
-    With alpha_d the posterior probability that arm d is the best, its propensity is
-    alpha_d (1 - alpha_d) / sum_e alpha_e (1 - alpha_e). Once one arm leads for certain it gets half of the
-    rounds, and the others share the rest as their chances of overtaking it. Regret during the trial is
-    higher than under Thompson sampling; the expected regret of the arm that is chosen at its end falls
-    faster.
+    With alpha_d the posterior probability that arm d is the best, its propensity is alpha_d (1 - alpha_d) /
+    sum_e alpha_e (1 - alpha_e). Once one arm leads with certainty, it receives half of the rounds, and the
+    others share the rest according to their chances of overtaking it. Regret during the trial is higher than
+    under Thompson sampling; the expected regret of the arm that is chosen at its end falls faster.
 
-    The authors' trials deal each wave's shares out as whole numbers; here every participant of a wave is
-    drawn with these propensities, which the log keeps. In large waves give more `draws`: they cost little
-    there. Where one arm wins all draws, the others' shares are those of second places among the draws.
+    The authors' trials assign each wave's shares as whole numbers; here every participant of a wave is drawn
+    with these propensities, which the log stores. In large waves use more `draws`: they cost little there. If
+    one arm wins all draws, the others' shares are those of second places among the draws.
 
     No guarantee of privacy.
 

@@ -1,4 +1,4 @@
-"""Designs that look at the posterior alone: propensities from the probabilities of being best."""
+"""Designs that use only the posterior: propensities from the probabilities of being best."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from adaptinf.typing import FloatArray, IntArray
 
 _CELLS, _ORDER = 32, 6
 _REACH = 8.0
-"""Standard deviations beyond which a normal tail counts as empty: it holds 6e-16."""
+"""Standard deviations beyond which a normal tail counts as empty: it contains 6e-16."""
 _STEP, _WIDTH, _HALVINGS, _NEGLIGIBLE = 0.05, 4.0, 5, 1e-13
-"""Of the nodes: their distance in the logarithm, where it begins, and where the maximum cannot be."""
+"""For the nodes: their spacing in the logarithm, its start, and a bound that the maximum exceeds."""
 
 
 @functools.cache
@@ -61,7 +61,7 @@ def _distribution(table: FloatArray, z: float) -> float:
 
 @kernel
 def _hazard(table: FloatArray, z: float) -> tuple[float, float]:
-    """Distribution function, and the density over it, from -8 to 8."""
+    """Distribution function, and density divided by it, from -8 to 8."""
     place = (max(z, -_REACH) + _REACH) * _CELLS
     cell = int(place + 0.5)
     d = (place - cell) / _CELLS
@@ -75,7 +75,7 @@ def _hazard(table: FloatArray, z: float) -> tuple[float, float]:
 
 @kernel
 def _start(table: FloatArray, mean: FloatArray, inverse: FloatArray, n_arms: int, low: float) -> float:
-    """A point from `low` on that the maximum lies below with probability under 1e-13."""
+    """A point from `low` onwards below which the maximum lies with probability under 1e-13."""
     high = -np.inf
     for arm in range(n_arms):
         high = max(high, mean[arm])
@@ -103,12 +103,12 @@ def best_of_normals(
 ) -> None:
     """Write into `best` the probability that each variable is the largest; it sums to 1.
 
-    Shapes: mean, spread, best, inverse, hazard (at least n_arms,); the last two are space to work in.
+    Shapes: mean, spread, best, inverse, hazard (at least n_arms,); the last two are working space.
     """
     # The density of arm a and all others below it is the density of the maximum times a's share of the
     # hazards. Every arm that can still win from the start on has its mean within 8 standard deviations of it,
-    # so that nodes whose distance grows in proportion resolve all of them, however different the spreads. On
-    # the logarithm of that distance the rule is the trapezoid's, which for such integrands errs like Gauss's.
+    # so nodes whose distance grows in proportion resolve all of them, however different the spreads. On the
+    # logarithm of that distance the rule is the trapezoid's, which for such integrands errs like Gauss's.
     low, high, ahead = -np.inf, -np.inf, 0
     for arm in range(n_arms):
         inverse[arm] = 1.0 / spread[arm]
@@ -150,7 +150,7 @@ def best_of_normals(
 
 
 MATCHING, EXPLORATION, TOP_TWO = range(3)
-"""What is made of the probabilities of being best: they themselves, alpha (1 - alpha), or top two."""
+"""Use of the probabilities of being best: unchanged, alpha (1 - alpha), or top two."""
 
 _COUNT, _SUM, _PROBABILITY, _MEAN, _SPREAD, _SQUARES, _SECOND, _SPACE, ROWS = range(1, 10)
 SCALAR_COLUMNS = 8
@@ -160,8 +160,8 @@ _NOTHING = 1e-280  # its inverse is still a number
 class PosteriorTables(NamedTuple):
     """Prior, floor scale * t^-decay, and how the probability of being best is computed.
 
-    Without `draws` it is exact: normal posteriors by quadrature, for which `normal` is a table (513, 7), else
-    (0, 7). With `single`, one draw an arm decides, and nothing is computed.
+    Without `draws` it is exact: normal posteriors by quadrature, for which `normal` is a table (513, 7),
+    otherwise (0, 7). With `single`, one draw per arm decides, and nothing is computed.
     """
 
     n_arms: int
@@ -290,7 +290,7 @@ def _nearest_rival(tables: PosteriorTables, state: FloatArray, leader: int) -> N
 
 @kernel
 def _certain_leader(tables: PosteriorTables, state: FloatArray) -> bool:
-    """Where no arm but one can be told to win: its limiting share, and of the rest by second places."""
+    """If only one arm can be shown to win: its limiting share, and shares of the rest by second places."""
     leader, others, seconds = 0, 0.0, 0.0
     for arm in range(tables.n_arms):
         if state[_PROBABILITY, arm] > state[_PROBABILITY, leader]:
@@ -313,9 +313,9 @@ def _certain_leader(tables: PosteriorTables, state: FloatArray) -> bool:
 
 @kernel
 def _remodel(tables: PosteriorTables, state: FloatArray) -> None:
-    """Make of the probabilities of being best those of exploration sampling, or of top-two Thompson sampling.
+    """Convert probabilities of being best to those of exploration sampling or top-two Thompson sampling.
 
-    An arm's complement is the sum over the others: 1 - alpha would lose what is small.
+    An arm's complement is the sum over the others: 1 - alpha would lose precision.
     """
     if _certain_leader(tables, state):
         return
@@ -370,7 +370,7 @@ def _renew(tables: PosteriorTables, state: FloatArray, now: float, source: Any) 
 
 @kernel
 def _drawn_arm(tables: PosteriorTables, state: FloatArray, draw: float) -> int:
-    """The arm that a uniform number stands for; never one of probability 0."""
+    """The arm selected by a uniform number; never one of probability 0."""
     last = 0
     for arm in range(tables.n_arms):
         if state[_PROBABILITY, arm] > 0.0:

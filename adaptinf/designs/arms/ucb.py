@@ -39,7 +39,7 @@ class UCB(Design):
 
     Notes
     -----
-    Each arm is pulled once first, in order, and ties go to the first arm. Propensities are 0 or 1, so inverse
+    Each arm is first pulled once, in order, and ties go to the first arm. Propensities are 0 or 1, so inverse
     weighting is impossible.
 
     References
@@ -61,7 +61,7 @@ class UCB(Design):
 
     @property
     def traits(self) -> DesignTraits:
-        """No coins; counts settle from the width of UCB1 on: with a small one it is nearly greedy."""
+        """No random draws; counts settle from the width of UCB1 upwards: a small width is nearly greedy."""
         settles = _STABLE if self.width >= _STABLE_WIDTH else None
         return DesignTraits(uses_context="no", own_coins=False, stability=settles)
 
@@ -90,7 +90,7 @@ class UCB(Design):
 
 @dataclass(frozen=True, kw_only=True)
 class PrivateUCB(Design):
-    """UCB on differentially private running sums, one counter an arm.
+    """UCB on differentially private running sums, with one counter per arm.
 
     Parameters
     ----------
@@ -104,8 +104,8 @@ class PrivateUCB(Design):
     width : float
         Constant of the confidence width (corrected).
     noise_width : {"quantile", "tail-bound"}
-        What the corrected index allows for the noise: its exact 1 - 1/t quantile, or the Chan-Shi-Song bound
-        that fails with probability 1/t, as proofs use it: 1.3 to 3.4 times as wide for t from 100 to 10^6.
+        Allowance of the corrected index for the noise: its exact 1 - 1/t quantile, or the Chan-Shi-Song bound
+        that fails with probability 1/t, as used in proofs: 1.3 to 3.4 times as wide for t from 100 to 10^6.
     delta : float or None
         Failure probability in the published index; by default 1 / horizon, as the paper gives no value.
     relaxation : bool
@@ -113,20 +113,21 @@ class PrivateUCB(Design):
 
     Notes
     -----
-    The choice reads counts and the noisy sums as they were released, to the last bit: whoever has the actions
-    and the releases can recompute every action.
+    The choice uses counts and the noisy sums exactly as released: anyone who has the actions and the releases
+    can recompute every action.
 
     Rewards are clipped to [0, 1] before they enter a counter; the raw reward is logged. An environment whose
     rewards are bounded but leave [0, 1] is refused. A reward enters the counter of one arm only, so the
     actions and the noisy sums are epsilon-differentially private, not K epsilon. Given the past, the
     propensities depend on the counters' noise and are not tractable: the log has none.
 
-    Published index: mean + noise/N + sqrt(2 log(t/delta)/N) + gamma/N with gamma = K log(T)^2 log(K T
-    log(T) / delta) / epsilon. Corrected index: mean + noise/N + sqrt(width log(t)/N) + q/N. The quantile q
-    is interpolated in log t between four points an octave: 0.4% off at t = 3, within 0.1% from t = 4 on.
+    Published index: mean + noise/N + sqrt(2 log(t/delta)/N) + gamma/N with gamma = K log(T)^2 log(K T log(T)
+    / delta) / epsilon. Corrected index: mean + noise/N + sqrt(width log(t)/N) + q/N. The quantile q is
+    interpolated in log t between four points per octave: 0.4% off at t = 3, within 0.1% from t = 4 onwards.
 
     With ``noise_width="tail-bound"``, q = sqrt(8 log t) max(s, b sqrt(log t)) with s^2 the sum of the squared
-    scales of the Laplace variables in the noise and b the largest of them: one-sided, interpolated likewise.
+    scales of the Laplace variables in the noise and b the largest of them: one-sided, interpolated in the
+    same way.
 
     References
     ----------
@@ -166,23 +167,23 @@ class PrivateUCB(Design):
 
     @property
     def traits(self) -> DesignTraits:
-        """No coins but the noise that makes it private."""
+        """No random draws except its privacy noise."""
         outputs = Outputs(propensities="outputs")
         return DesignTraits(uses_context="no", own_coins=False, outputs=outputs)
 
     def _problems(self) -> list[str]:
         problems = []
         if self.calibration == "published" and self.noise_width != "quantile":
-            problems.append("noise_width must be left out: it belongs to the corrected index")
+            problems.append("noise_width must be omitted: it belongs to the corrected index")
         if self.calibration == "corrected" and self.delta is not None:
-            problems.append("delta must be left out: it belongs to the published index")
+            problems.append("delta must be omitted: it belongs to the published index")
         return problems
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
-        """What the actions and the noisy sums promise, parallel over the arms' counters.
+        """Guarantee of the actions and the noisy sums, in parallel over the arms' counters.
 
-        A counter is clocked by its arm's own pulls, and an arm is chosen by counts and noisy sums alone: the
-        actions settle which counter a reward enters.
+        A counter is clocked by its arm's own pulls, and arms are chosen only by counts and noisy sums: the
+        actions determine which counter a reward enters.
         """
         self._refuse_sizes(horizon, n_arms)
         share = 1 if self.calibration == "corrected" else n_arms
@@ -197,7 +198,7 @@ class PrivateUCB(Design):
         return replace(whole, reasons=(reason,))
 
     def largest_scale(self, horizon: int, n_arms: int) -> float:
-        """Largest scale of a node of a counter."""
+        """Largest noise scale of a node of a counter."""
         trunk, node = counter_scales(self.counter, self.guarantee(horizon, n_arms).epsilon, horizon)
         return max(trunk, node * counter_slots(horizon) if self.counter == "hybrid" else node)
 

@@ -29,8 +29,8 @@ from adaptinf.typing import FloatArray, IntArray
 
 _COUNT, _SHOWN, _INVERSE, _BASE, _ROOT, _SLOPE, _SUM, _TRUNK = range(1, 9)
 _PUBLIC = _SUM
-"""Rows before it are what the choice reads: counts, sums as they were released, and what follows from them.
-The rest, raw sums and the counters' noise, reaches them through the outbox alone."""
+"""The choice reads the rows before it: counts, sums as released, and quantities derived from them. The rest,
+raw sums and the counters' noise, reaches them only through the outbox."""
 _OUTBOX = Outbox(_SHOWN, 1)
 _CELL, _LOG, _WIDTH, _PULLED = range(2, 6)
 _SCALAR_COLUMNS = 8
@@ -39,7 +39,7 @@ _SCALAR_COLUMNS = 8
 class UCBTables(NamedTuple):
     """The index of an arm: (noisy sum + q(t) + relaxation)/N + sqrt(width log(t/delta)/N).
 
-    On a cell of `grid`, q(t) is `intercept + slope * log t`, by the law that the noise has at N.
+    On a cell of `grid`, q(t) is `intercept + slope * log t`, by the distribution of the noise at N.
     """
 
     n_arms: int
@@ -74,7 +74,7 @@ def _refresh(tables: UCBTables, public: FloatArray, arm: int) -> None:
 
 @kernel
 def _tick(tables: UCBTables, public: FloatArray) -> None:
-    """Count the round, and prepare the next one's log t and width where nothing has to wait for them."""
+    """Count the round, and prepare the next one's log t and width if nothing has to wait for them."""
     now = public[SCALARS, ROUND] + 1.0
     log_next = math.log(now + 1.0)
     public[SCALARS, ROUND] = now
@@ -91,7 +91,7 @@ def _choose(tables: UCBTables, public: FloatArray, context: FloatArray, source: 
 
 @kernel
 def _highest(tables: UCBTables, public: FloatArray) -> int:
-    """The arm of the highest index, the first of those that are equal; before that, one never pulled."""
+    """The arm with the highest index, the first in case of ties; before that, one never pulled."""
     now = public[SCALARS, ROUND] + 1.0
     best = 0
     if public[SCALARS, _PULLED] < tables.n_arms:
@@ -118,7 +118,7 @@ def _highest(tables: UCBTables, public: FloatArray) -> int:
 
 @kernel
 def _pull(tables: UCBTables, public: FloatArray, arm: int) -> float:
-    """Count a round and a pull of its arm; how often that has been pulled."""
+    """Count a round and a pull of its arm; return the number of its pulls."""
     _tick(tables, public)
     count = public[_COUNT, arm] + 1.0
     public[_COUNT, arm] = count
@@ -138,7 +138,7 @@ def _advance(tables: UCBTables, public: FloatArray, context: FloatArray, arm: in
 
 @kernel
 def _learn(tables: UCBTables, state: FloatArray, arm: int, count: int, reward: float, source: Any) -> None:
-    """Add a reward to the arm's sum, and send the sum out: with the counter's noise where it is private."""
+    """Add a reward to the arm's sum, and release the sum: with the counter's noise if it is private."""
     if tables.private:
         state[_SUM, arm] += min(max(reward, 0.0), 1.0)
         noise = next_noise(tables.hybrid, tables.trunk, tables.node, state, _TRUNK, arm, count, source)
@@ -151,7 +151,7 @@ def _learn(tables: UCBTables, state: FloatArray, arm: int, count: int, reward: f
 
 @kernel
 def _publish(tables: UCBTables, public: FloatArray, context: FloatArray, arm: int, due: int) -> None:
-    """Take the sum that was sent out into the arm's index."""
+    """Use the released sum in the arm's index."""
     _refresh(tables, public, arm)
 
 
@@ -178,12 +178,12 @@ def run_step(tables: UCBTables, step: Step, rng: Generator, state: FloatArray) -
 
 @compiled
 def run_replay(tables: UCBTables, seen: Outputs, source: Fixed, public: FloatArray, again: Again) -> None:
-    """Decisions again, from outputs."""
+    """Decisions recomputed from outputs."""
     replay_block(_choose, _advance, _publish, no_outcome, tables, _OUTBOX, seen, source, public, again)
 
 
 def ucb_program(tables: UCBTables) -> Program:
-    """The compiled entry points, with rows for the noise of a counter where sums are private."""
+    """The compiled entry points, with rows for the noise of a counter if sums are private."""
     rows = _TRUNK + 1 + tables.slots if tables.private else _TRUNK
     shape = rows, max(tables.n_arms, _SCALAR_COLUMNS)
     again = run_replay if tables.private else None

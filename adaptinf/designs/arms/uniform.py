@@ -1,4 +1,4 @@
-"""Designs that explore without looking: uniform assignment and epsilon-greedy."""
+"""Designs that explore without using outcomes: uniform assignment and epsilon-greedy."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SCALAR_COLUMNS = 8
 
 
 class _Tables(NamedTuple):
-    """Exploration at round t is min(1, exploration * t^-decay); the greedy arm is renewed once a batch."""
+    """Exploration at round t is min(1, exploration * t^-decay); the greedy arm is updated once per batch."""
 
     n_arms: int
     exploration: float
@@ -49,7 +49,7 @@ class _Tables(NamedTuple):
 
 @kernel
 def _greedy(tables: _Tables, state: FloatArray) -> int:
-    """Arm with the highest sample mean; one that was never pulled comes first."""
+    """Arm with the highest sample mean; arms that were never pulled come first."""
     best = 0
     highest = -np.inf
     for arm in range(tables.n_arms):
@@ -132,12 +132,12 @@ class Uniform(Design):
 
     @property
     def traits(self) -> DesignTraits:
-        """Nothing moves the choice."""
+        """Nothing affects the choice."""
         outputs = Outputs(propensities="outputs")
         return DesignTraits(adapts=False, uses_context="no", floor=Floor(1.0, shared=True), outputs=outputs)
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
-        """Nothing of the data enters the actions: epsilon is 0 for whole records."""
+        """The actions do not depend on the data: epsilon is 0 for whole records."""
         self._refuse_sizes(horizon, n_arms)
         return PrivacyGuarantee(epsilon=0.0, unit="record")
 
@@ -165,7 +165,7 @@ class EpsilonGreedy(Design):
     decay : float
         Exploration at round t is min(1, exploration * t^-decay).
     batch_size : int
-        Rounds after which the greedy arm is renewed.
+        Rounds after which the greedy arm is updated.
 
     Notes
     -----
@@ -193,7 +193,7 @@ class EpsilonGreedy(Design):
 
     @property
     def traits(self) -> DesignTraits:
-        """Exploration keeps every propensity above a floor that falls as it does."""
+        """Exploration keeps every propensity above a floor that decays at the same rate."""
         return DesignTraits(uses_context="no", floor=Floor(self.exploration, self.decay, shared=True))
 
     def _batches(self, horizon: int, n_arms: int) -> Any:

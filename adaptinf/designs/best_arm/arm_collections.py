@@ -25,13 +25,13 @@ def feature_rows(features: Any) -> FloatArray:
 
 
 def feature_problems(features: Any, *, distinct: bool = False) -> list[str]:
-    """Say what is wrong with feature vectors that must span their space, and be `distinct` if asked."""
+    """List problems with feature vectors that must span their space, and be `distinct` if asked."""
     try:
         rows = np.asarray(features, dtype=np.float64)
     except (TypeError, ValueError):
         return [f"features must be numbers, one row per arm, got {features!r:.60}"]
     if rows.ndim != 2 or 0 in rows.shape:
-        hint = ": one coordinate an arm is features.reshape(-1, 1)" if rows.ndim == 1 else ""
+        hint = ": for one coordinate per arm, use features.reshape(-1, 1)" if rows.ndim == 1 else ""
         return [
             f"features must have one row per arm and one column per coordinate, got shape {rows.shape}{hint}"
         ]
@@ -42,11 +42,11 @@ def feature_problems(features: Any, *, distinct: bool = False) -> list[str]:
     n, dimension = rows.shape
     largest = float(np.abs(rows).max())
     if largest > 0.0 and not 1e-100 <= largest <= 1e100:
-        return [f"features must not be that large or small, the largest is {largest:g}: divide by a constant"]
+        return [f"features must not be so large or small, the largest is {largest:g}: divide by a constant"]
     rank = _rank(rows)
     if rank < dimension:
         problems.append(
-            f"features must span all {dimension} coordinates, but those of the {n} arms span {rank} only: "
+            f"features must span all {dimension} coordinates, but those of the {n} arms span only {rank}: "
             f"rewrite them in {rank or 'some'} coordinates, for example by a singular value decomposition"
         )
     if distinct:
@@ -56,8 +56,8 @@ def feature_problems(features: Any, *, distinct: bool = False) -> list[str]:
             pairs = [f"{int(first[inverse.ravel()[twin]])} and {int(twin)}" for twin in twins[:5]]
             more = f" and {twins.size - 5} more" if twins.size > 5 else ""
             problems.append(
-                f"arms must differ in their features, the same are those of arms {'; '.join(pairs)}{more}: "
-                "equal features mean equal means, so that no arm is the best one; keep one of each"
+                f"arms must have distinct features, but these are equal: arms {'; '.join(pairs)}{more}. "
+                "Equal features imply equal means, so there is no best arm; keep one of each"
             )
     return problems
 
@@ -80,7 +80,7 @@ def max_det(features: ArrayLike, tol: float = 1e-6) -> IntArray:
     Raises
     ------
     ParameterError
-        Listing what is wrong: features that are not finite, or span less than their space, or are so nearly
+        Listing the problems: features that are not finite, or span less than their space, or are so nearly
         dependent that coefficients cannot be computed to within tol.
 
     Notes
@@ -88,8 +88,8 @@ def max_det(features: ArrayLike, tol: float = 1e-6) -> IntArray:
     A collection is MAX-DET when its absolute determinant is the largest of all. What designs need of it is
     that all coefficients are at most 1, and that is what is found here: from a QR decomposition with pivoting
     one vector at a time is exchanged while a coefficient exceeds 1 + tol. An exchange at coefficient c
-    multiplies the determinant by c, so that there are at most of order d log(d) / tol of them. The result is
-    a local maximum: often, not always, the largest determinant.
+    multiplies the determinant by c, so there are at most of order d log(d) / tol of them. The result is a
+    local maximum: often, not always, the largest determinant.
 
     References
     ----------
@@ -121,7 +121,7 @@ def max_det_basis(rows: FloatArray, tol: float) -> tuple[IntArray, FloatArray]:
             return basis, coefficients
     raise ParameterError(
         "max_det",
-        [f"the features are too nearly dependent for coefficients to within tol={tol:g}: take a larger tol"],
+        [f"the features are too nearly dependent for coefficients within tol={tol:g}: use a larger tol"],
     )
 
 
@@ -184,14 +184,14 @@ def optimal_design(features: ArrayLike, tol: float = 1e-6) -> OptimalDesign:
     Raises
     ------
     ParameterError
-        Listing what is wrong with the features, or that the gap stayed above tol.
+        Listing problems with the features, or that the gap stayed above tol.
 
     Notes
     -----
     Frank and Wolfe's algorithm with steps away from arms (Wolfe, Atwood), each of the best length, started at
-    equal weights on a MAX-DET collection. Where more than d (d + 1) / 2 weights are positive, weight is moved
+    equal weights on a MAX-DET collection. If more than d (d + 1) / 2 weights are positive, weight is moved
     along null vectors of the matrix of the a a' until no more are: V stays, and what is left over is spread
-    in proportion, so that the gap does not grow. The gap is computed from the weights that are returned.
+    in proportion, so the gap does not grow. The gap is computed from the weights that are returned.
 
     References
     ----------
@@ -215,7 +215,7 @@ def optimal_design(features: ArrayLike, tol: float = 1e-6) -> OptimalDesign:
     weights = _fewer(coefficients, weights / weights.sum())
     gap = _gap(coefficients, weights)
     if not gap <= tol:
-        raise ParameterError("optimal_design", [f"the gap is still {gap:.3g}: take tol above that"])
+        raise ParameterError("optimal_design", [f"the gap is still {gap:.3g}: choose a larger tol"])
     return OptimalDesign(weights, gap)
 
 

@@ -175,7 +175,7 @@ _SCALAR_COLUMNS = 9
 _PUBLIC, _ROWS = SUM, 4
 """Rows before it are what choices read, where estimates are private: which arms are left follows from what is
 released, and the sums of rewards reach it through that alone."""
-# Every exchange multiplies the determinant by more than this, so that they end in spite of rounding.
+# Every exchange multiplies the determinant by more than this, so they end in spite of rounding.
 _LIMIT = 1.0 + 1e-6
 _DESIGN_GAP, _DESIGN_STEPS = 1e-6, 10_000
 _EXPLORING, _LEFTOVER = range(2)

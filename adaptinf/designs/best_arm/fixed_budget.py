@@ -109,7 +109,7 @@ def optimal_sizes(n_arms: int, dimension: int) -> IntArray:
 
 
 def _ratio(extra: int, dimension: int) -> float:
-    """The smallest lambda >= 2 with lambda^log(d) >= extra; infinite where there is none."""
+    """The smallest lambda >= 2 with lambda^log(d) >= extra; infinite if there is none."""
     if extra <= 1:
         return 2.0
     return math.inf if dimension == 1 else max(2.0, math.exp(math.log(extra) / math.log(dimension)))
@@ -139,14 +139,14 @@ class BestArmDesign(Design):
         problems = super()._environment_problems(env, horizon)
         if env.n_features > 1:
             problems.append(
-                f"looks for the best arm on average and takes no contexts; {type(env).__name__} has "
-                f"{env.n_features} of them"
+                "searches for the arm that is best on average and does not use contexts; "
+                f"{type(env).__name__} has {env.n_features} of them"
             )
         least = self._least_budget(env.n_arms) if env.n_arms >= self.needs.min_arms else 0
         if horizon < least:
             problems.append(
                 f"horizon must be at least {least:,}, got {horizon:,}: the budget leaves less than one pull "
-                "of an arm in some phase"
+                "per arm in some phase"
             )
         return problems
 
@@ -176,7 +176,7 @@ class FeatureDesign(BestArmDesign):
         problems = feature_problems(self.features, distinct=True)
         if not problems and len(self.features) < self.needs.min_arms:
             problems.append(
-                f"features must be of at least {self.needs.min_arms} arms, got {len(self.features)}"
+                f"features must describe at least {self.needs.min_arms} arms, got {len(self.features)}"
             )
         return problems
 
@@ -188,7 +188,9 @@ class FeatureDesign(BestArmDesign):
     def _environment_problems(self, env: Environment, horizon: int) -> list[str]:
         problems = super()._environment_problems(env, horizon)
         if env.n_arms != len(self.features):
-            problems.append(f"features are of {len(self.features)} arms, the environment has {env.n_arms}")
+            problems.append(
+                f"features describe {len(self.features)} arms, but the environment has {env.n_arms}"
+            )
         return problems
 
     def __repr__(self) -> str:

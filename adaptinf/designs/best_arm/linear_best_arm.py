@@ -122,15 +122,15 @@ class DPBAI(_NoisyMeans):
     Raises
     ------
     ParameterError
-        Listing all that is found wrong: features that are not finite, span less than their space, or are
-        the same for two arms; on running, an environment with another number of arms, with contexts or with
-        rewards outside [0, 1], or a horizon that leaves less than one pull of an arm in some phase.
+        Listing all problems: features that are not finite, span less than their space, or are the same for
+        two arms; on running, an environment with another number of arms, with contexts or with rewards
+        outside [0, 1], or a horizon that leaves less than one pull of an arm in some phase.
 
     Notes
     -----
     The horizon is the budget T. M phases begin with s_1 = K, ..., s_M arms; the last one leaves one, the arm
-    that is recommended (`schedule` has the numbers). Where their span has a dimension d_p < sqrt(s_p), a
-    phase writes the arms that are left in terms of a collection with coefficients of at most 1 + 1e-6 (see
+    that is recommended (`schedule` has the numbers). If their span has a dimension d_p < sqrt(s_p), a phase
+    writes the arms that are left in terms of a collection with coefficients of at most 1 + 1e-6 (see
     `max_det`), pulls each of its d_p arms ceil(T' / (M d_p)) times, releases each mean of this phase with
     Laplace noise of scale 1 / (epsilon N), N its number of pulls, and estimates the other arms by their
     coefficients. Elsewhere it pulls all that are left, ceil(T' / (M s_p)) times each: of what rewards add to
@@ -202,7 +202,7 @@ class DPBAIGauss(_NoisyMeans):
     features : array_like of shape (arms, dimension)
         Feature vector of each arm, as for `DPBAI`.
     max_det : bool
-        As for `DPBAI`.
+        As in `DPBAI`.
     calibration : {"corrected", "published"}
         ``"corrected"``: a mean of N rewards has noise of the smallest standard deviation that is (epsilon,
         delta)-private (Balle and Wang). ``"published"``: sqrt(2 log(1.25 / delta)) / (epsilon N), proved for
@@ -233,7 +233,7 @@ class DPBAIGauss(_NoisyMeans):
 
     release_names: ClassVar[tuple[ReleaseName, ...]] = (ReleaseName("noisy_mean", "gaussian"),)
     law: ClassVar[int] = GAUSSIAN_NOISE
-    inexact: ClassVar[str] = "its noise is normal, which has no calibration in whole numbers: take DPBAI"
+    inexact: ClassVar[str] = "its noise is normal, which has no exact integer version: use DPBAI"
 
     def _noise(self) -> float:
         if self.calibration == "corrected":
@@ -243,9 +243,9 @@ class DPBAIGauss(_NoisyMeans):
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
         """What the actions, the noisy means and the recommended arm promise, parallel over fresh means.
 
-        As for `DPBAI`. A phase's pulls do not look at its rewards, so that each mean is one release of a
-        fixed sample: no argument for adaptive streams is needed. With the delta that the noise really gives
-        where it is more than was asked for.
+        As in `DPBAI`. A phase's pulls do not look at its rewards, so each mean is one release of a fixed
+        sample: no argument for adaptive streams is needed. With the delta that the noise really gives where
+        it is more than was requested.
         """
         self._refuse_sizes(horizon, n_arms)
         epsilon, delta = float(self.epsilon), float(self.delta)
@@ -315,9 +315,9 @@ class ODLinBAI(_OptimalRounds):
     Raises
     ------
     ParameterError
-        Listing all that is found wrong: features that are not finite, span less than their space, or are
-        the same for two arms; on running, an environment with another number of arms or with contexts, or a
-        horizon that leaves less than one pull of an arm in some round.
+        Listing all problems: features that are not finite, span less than their space, or are the same for
+        two arms; on running, an environment with another number of arms or with contexts, or a horizon that
+        leaves less than one pull of an arm in some round.
 
     Notes
     -----
@@ -356,7 +356,7 @@ class DPOD(_OptimalRounds):
     Raises
     ------
     ParameterError
-        As for `ODLinBAI`, and for rewards outside [0, 1].
+        As in `ODLinBAI`, and for rewards outside [0, 1].
 
     Notes
     -----
@@ -388,7 +388,9 @@ class DPOD(_OptimalRounds):
     needs: ClassVar[Needs] = Needs(min_arms=2, vectors="refused", unit_rewards=True)
     law: ClassVar[int] = LAPLACE_NOISE
     lost: ClassVar[float | None] = 0.0
-    inexact: ClassVar[str] = "its noise is on rewards times features, which are no whole numbers: take DPBAI"
+    inexact: ClassVar[str] = (
+        "its noise is added to rewards times features, which are not whole numbers: use DPBAI"
+    )
 
     def _noise(self) -> float:
         return 1.0 / float(self.epsilon)

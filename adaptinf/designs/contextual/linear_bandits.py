@@ -56,8 +56,8 @@ class LinUCB(Design):
     failure : float or None
         Probability with which some arm's band may miss in some round; by default 1 / horizon.
     noise_scale : float or None
-        Sub-Gaussian scale R of the rewards around their means. By default that of the environment, where it
-        is known, and 1/2 otherwise, which serves for rewards in [0, 1].
+        Sub-Gaussian scale R of the rewards around their means. By default that of the environment, if known,
+        and 1/2 otherwise, which serves for rewards in [0, 1].
     bound : float
         Upper bound S of the length of every arm's coefficient vector.
 
@@ -230,7 +230,7 @@ class LinPriv(Design):
     lost: ClassVar[float | None] = 0.0
     domain: ClassVar[str] = "ball"
     inexact: ClassVar[str] = (
-        "delta must be 0, as normal noise on sums of products has no calibration in whole numbers"
+        "delta must be 0, because normal noise on sums of products has no exact integer version"
     )
     needs: ClassVar[Needs] = Needs(vectors="needed", unit_rewards=True)
 
@@ -240,7 +240,7 @@ class LinPriv(Design):
         return ("arm", "count") if self.delta == 0.0 else None
 
     def largest_scale(self, horizon: int, n_arms: int) -> float:
-        """Largest scale of a node, infinite where its draws would leave 64 bits."""
+        """Largest scale of a node, infinite if its draws would leave 64 bits."""
         largest = (
             math.inf if self.dimension is None else self._law(self.dimension, horizon).largest_scale(horizon)
         )
@@ -270,13 +270,13 @@ class LinPriv(Design):
             kept = (self.delta, self.noise, self.counter, self.noise_width)
             if kept != (0.0, "smallest", "hybrid", "projected"):
                 return [
-                    "delta, noise, counter and noise_width must be left out: the published calibration has "
-                    "Laplace noise in hybrid counters, and a width of its own"
+                    "delta, noise, counter and noise_width must be omitted: the published calibration uses "
+                    "Laplace noise in hybrid counters, with its own width"
                 ]
         elif self.noise == "gaussian" and self.delta == 0.0:
-            return ["delta must be above 0 where the noise is normal"]
+            return ["delta must be above 0 if the noise is normal"]
         elif self.noise == "laplace" and self.delta > 0.0:
-            return ["delta must be 0 with Laplace noise, which spends none"]
+            return ["delta must be 0 with Laplace noise, which does not use it"]
         return []
 
     def _environment_problems(self, env: Environment, horizon: int) -> list[str]:
@@ -285,8 +285,8 @@ class LinPriv(Design):
             problems.append(f"dimension is {self.dimension}, contexts have {env.dimension} coordinates")
         if env.context_norm > 1.0 + _NORM_ROUNDING:
             problems.append(
-                f"contexts must have a length of at most 1, the longest has {env.context_norm:.6g}: "
-                "divide them by a constant that is fixed beforehand"
+                f"contexts must have a length of at most 1, the longest has {env.context_norm:.6g}: divide "
+                "them by a constant fixed in advance"
             )
         return problems
 
@@ -299,8 +299,8 @@ class LinPriv(Design):
         """What the actions and the noisy sums promise, parallel over the arms' counters.
 
         Unit reward: contexts are public, a counter is clocked by its arm's own pulls, and an arm is chosen by
-        contexts and noisy sums alone, so that the actions settle which counter a reward enters. With a delta
-        the argument for adaptive streams of normal noise takes the place of the pointwise one.
+        contexts and noisy sums alone, so the actions settle which counter a reward enters. With a delta the
+        argument for adaptive streams of normal noise takes the place of the pointwise one.
 
         Where `dimension` is not given and the noise is the smallest of two kinds, what both of them promise.
         The published calibration needs `dimension`.

@@ -83,8 +83,8 @@ def prediction_bands(log: AdaptiveLog) -> PredictionBands:
 
     Notes
     -----
-    For LinPriv only contexts, actions and releases are used, so that the bands are as private as these. Where
-    its noise was exact, contexts are those that it used, cut off to multiples of 2^-20.
+    For LinPriv only contexts, actions and releases are used, so the bands are as private as these. If its
+    noise was exact, contexts are those that it used, cut off to multiples of 2^-20.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def _design(log: AdaptiveLog) -> LinUCB | LinPriv:
         return LinUCB(**parameters)
     if name == "LinPriv":
         return LinPriv(**parameters)
-    raise InvalidForLog("prediction_bands", f"the log is not of LinUCB or LinPriv, but of {name}", [])
+    raise InvalidForLog("prediction_bands", f"the log was collected by {name}, not by LinUCB or LinPriv", [])
 
 
 def _contexts(log: AdaptiveLog) -> FloatArray:
@@ -146,7 +146,7 @@ def _contexts(log: AdaptiveLog) -> FloatArray:
     if not names or set(names) != set(log.context):
         raise InvalidForLog(
             "prediction_bands",
-            "its context columns are not those that the design wrote, x1_<arm> or x1 on",
+            "its context columns differ from those that the design wrote, x1_<arm> or x1 onwards",
             [],
         )
     columns = [np.asarray(log.arrays.context[name], dtype=np.float64) for name in names]
@@ -165,7 +165,7 @@ def _released_sums(log: AdaptiveLog, arm: int, dimension: int, pulls: int) -> Fl
         raise InvalidForLog(
             "prediction_bands",
             f"arm {log.arms[arm]!r} has {pulls} pulls, but {max(values.size for values in sums)} releases: "
-            "it takes a whole run with its releases, as run, to_parquet and to_csv keep them",
+            "a complete run with its releases is required, as stored by run, to_parquet and to_csv",
             [],
         )
     return np.stack(sums, axis=1)

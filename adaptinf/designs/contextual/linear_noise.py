@@ -1,7 +1,7 @@
 """The noise of LinPriv's counters: its law, its size, what its norm stays below, and sums in whole numbers.
 
 A coordinate of a context and a reward are whole numbers of units of 2^-20, and their product one of units of
-2^-40. Products are not rounded: that would add a unit a coordinate to what a reward can change. Their sums
+2^-40. Products are not rounded: that would add a unit per coordinate to what a reward can change. Their sums
 and the noise leave the 53 bits of a float and are kept as Python's whole numbers.
 """
 
@@ -102,13 +102,13 @@ PRODUCT_UNITS = GRID_UNITS**2
 """Units of a product of 1 and 1."""
 
 LARGEST_SCALE = 2.0**15
-"""Of a node, in place of units: 2^55 units, with which a draw leaves 64 bits with probability exp(-256)."""
+"""For a node, in place of units: 2^55 units, with which a draw leaves 64 bits with probability exp(-256)."""
 
 
 def toward_zero(vectors: FloatArray) -> IntArray:
     """Units of 2^-20 of vectors of length at most 1, cut off towards 0; shape (..., dimension)."""
     # To the nearest unit a vector could become longer than 1. What a caller's rounding has left above that
-    # length loses a further unit a coordinate, so that the squares add up to 2^40 at most.
+    # length loses a further unit a coordinate, so the squares add up to 2^40 at most.
     units: IntArray = np.trunc(vectors * GRID_UNITS).astype(np.int64)
     while (longer := (units * units).sum(axis=-1, keepdims=True) > PRODUCT_UNITS).any():
         units = units - np.sign(units) * longer

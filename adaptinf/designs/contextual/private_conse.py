@@ -64,9 +64,9 @@ class DPConSE(Design):
     record, anticipating: everything but the participant's own action. For one reward it is epsilon_D,
     standard. In a session with a window the rounds that begin before the first half's outcomes have entered
     are assigned as in the first half and enter no sum; an outcome that is not in when its window ends counts
-    as 0, so that effects are those on success within the window. With `contrast_share` 1 a record is the
-    potential rewards of one participant, so that both guarantees are one, standard, at epsilon; T_min is then
-    at least 4 log(n) / epsilon.
+    as 0, so effects are those on success within the window. With `contrast_share` 1 a record is the potential
+    rewards of one participant, so both guarantees are one, standard, at epsilon; T_min is then at least 4
+    log(n) / epsilon.
 
     Published: T_min has log n, noise on a mean has scale 2 / (epsilon R_e), lengths are drawn around 2 R_e,
     as the proof needs, epochs start at 1, and a context whose arms were not both pulled has no estimate.
@@ -97,7 +97,7 @@ class DPConSE(Design):
     )
     lost: ClassVar[float | None] = 0.0
     lost_unsaid: ClassVar[float | None] = 0.5
-    inexact: ClassVar[str] = "as published it promises nothing that exact noise could keep"
+    inexact: ClassVar[str] = "the published version has no guarantee that exact noise could satisfy"
 
     @property
     def pending(self) -> str:  # type: ignore[override]
@@ -129,7 +129,7 @@ class DPConSE(Design):
 
     @property
     def _exact_counts(self) -> bool:
-        """Whether there is one context, so that the numbers of participants are public."""
+        """Whether there is one context, so the numbers of participants are public."""
         return self.calibration == "corrected" and self.contrast_share == 1.0
 
     @property
@@ -168,8 +168,8 @@ class DPConSE(Design):
         problems = super()._environment_problems(env, horizon)
         if self._exact_counts and env.n_features > 1:
             problems.append(
-                f"contrast_share=1 leaves nothing for the counts of arrivals, and {type(env).__name__} has "
-                f"{env.n_features} contexts: it needs a single one"
+                "contrast_share=1 leaves no budget for the counts of arrivals, so there must be a single "
+                f"context, but {type(env).__name__} has {env.n_features}"
             )
         return problems
 

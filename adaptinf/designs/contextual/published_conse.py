@@ -44,11 +44,12 @@ PUBLISHED_RELEASES = (
 )
 
 REASONS = (
-    "a batch of a context closes only at an arrival of that context, so its closing time and its releases "
-    "reveal the context whatever the length",
-    "whether an estimate comes out depends on the raw number of arrivals",
-    "all lengths of the trial share one T_min",
-    "the noise of a mean is calibrated to the batch length, but an arm has about half of the batch's pulls",
+    "a context's batch closes only when that context arrives, so its closing time and its releases reveal "
+    "the context whatever the length",
+    "whether an estimate is released depends on the raw number of arrivals",
+    "all lengths in the trial share one T_min",
+    "the noise of a mean is calibrated to the batch length, but each arm has only about half of the batch's "
+    "pulls",
 )
 """Why the published calibration has no finite epsilon."""
 

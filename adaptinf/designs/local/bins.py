@@ -24,7 +24,8 @@ _REPORT_SENSITIVITY = 4.0
 _WIDTH, _REFINEMENT = 8.0, 0.1
 _WEIGHTED = ("weighted_count", "weighted_sum", "weighted_squares")
 _NOT_COVERED = (
-    "everything but the participant's own arm: bins differ in the arms left, so it tells of the context"
+    "everything but the participant's own arm: bins differ in the arms left, so the arm reveals something "
+    "about the context"
 )
 
 
@@ -85,7 +86,7 @@ class LDPBandit(LocallyPrivate):
 
     Replacing one participant's record moves the U by at most 2 in L1 and the V by at most 2: all reports
     together are epsilon-private, on the participant's side. Their reward alone moves one V by at most 1, so
-    that rewards have epsilon / 4, which max-information uses. Rewards are clipped to [0, 1] before they are
+    rewards have epsilon / 4, which max-information uses. Rewards are clipped to [0, 1] before they are
     reported. A participant's arm is not among the outputs: where bins differ in the arms left it tells
     something of the context, as do the propensities; a log has both because it is a simulation's.
 
@@ -142,7 +143,7 @@ class LDPBandit(LocallyPrivate):
     def _problems(self) -> list[str]:
         problems = super()._problems()
         if self.calibration == "published" and (self.width, self.refinement) != (_WIDTH, _REFINEMENT):
-            problems.append("width and refinement must be left out: the published radius has its own")
+            problems.append("width and refinement must be omitted: the published radius defines its own")
         return problems
 
     def program(
@@ -221,7 +222,7 @@ def bin_sums(log: AdaptiveLog) -> pd.DataFrame:
     Notes
     -----
     ``sum / count`` estimates the arm's mean over the bin. Each sum has 2 scale^2 participants of noise
-    variance, whoever's context lay in the bin. Reports on an arm end when it is dropped or the bin halved,
+    variance, anyone who's context lay in the bin. Reports on an arm end when it is dropped or the bin halved,
     both of which follow from the sums: figures of such rows are selected by their noise.
 
     Examples

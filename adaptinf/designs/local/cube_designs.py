@@ -28,15 +28,15 @@ def cube_problems(env: Environment) -> list[str]:
     problems = []
     if not tables.shared and env.n_arms > 1:
         problems.append("all arms must have the same context vector in a round (shared=True)")
-    told = "those of the unit sphere do not" if tables.vector_law == SPHERE else ""
+    told = "those on the unit sphere do not" if tables.vector_law == SPHERE else ""
     if tables.vector_law not in (SPHERE, ORTHANT, CUBE):
         inside = ((tables.vectors >= 0.0) & (tables.vectors <= 1.0)).all(axis=1)
         rows = np.flatnonzero(~inside)
         told = f"{rows.size} rows do not, the first is row {rows[0]}" if rows.size else ""
     if told:
         problems.append(
-            f"contexts must lie in the cube [0, 1]^{env.dimension}, {told}: scale them by a UnitCube, "
-            "which is fixed beforehand"
+            f"contexts must lie in the cube [0, 1]^{env.dimension}, {told}: scale them with a UnitCube that "
+            "is fixed in advance"
         )
     return problems
 
@@ -49,7 +49,7 @@ class LocallyPrivate(Design):
 
     domain: ClassVar[str] = "cube"
     lost: ClassVar[float | None] = 0.0
-    inexact: ClassVar[str] = "its noise belongs on the participant's side, and not with who assigns"
+    inexact: ClassVar[str] = "its noise must be added by the participant, not by the party that assigns arms"
     report_sensitivity: ClassVar[float]
     not_covered: ClassVar[str]
     needs: ClassVar[Needs] = Needs(min_arms=2, vectors="needed", unit_rewards=True)
@@ -57,7 +57,7 @@ class LocallyPrivate(Design):
     def _problems(self) -> list[str]:
         given: Any = self.auxiliary
         if not isinstance(given, tuple) or not all(isinstance(part, AuxiliaryLog) for part in given):
-            return ["auxiliary must be a tuple of AuxiliaryLog, a log and its epsilon each"]
+            return ["auxiliary must be a tuple of AuxiliaryLog, each a log with its epsilon"]
         return []
 
     def auxiliary_guarantees(self) -> tuple[PrivacyGuarantee, ...]:

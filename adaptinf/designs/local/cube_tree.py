@@ -137,7 +137,7 @@ def _longest_edge(tables: Any, state: FloatArray, row: int, source: Any) -> int:
 
 @kernel
 def halve(tables: Any, state: FloatArray, place: int, source: Any) -> bool:
-    """Halve the active bin in a place of the list; False where there is no room for more bins."""
+    """Halve the active bin in a place of the list; False if there is no room for more bins."""
     # The halves begin without data, with the arms that are left. The lower one takes the place, the upper one
     # the end of the list.
     bins = int(state[SCALARS, BINS])

@@ -68,7 +68,7 @@ class LDPLinear(LocallyPrivate):
 
     *Greedy.* The arm with the largest predictor, by the averaged parameters, is pulled. The participant
     reports on *every* arm: the gradient (mean - reward) z of the arm pulled, zero for the others, each plus
-    noise, so that the report does not tell which arm it was. Arms that are not pulled move by noise alone.
+    noise, so the report does not tell which arm it was. Arms that are not pulled move by noise alone.
 
     *Noise.* That of an arm has density proportional to exp(-epsilon max_j abs(v_j) / 2) in R^p: a Gamma
     variable of shape p + 1 and scale 2 / epsilon times a uniform point of [-1, 1]^p. Its variance is
@@ -138,7 +138,7 @@ class LDPLinear(LocallyPrivate):
         return DesignTraits(uses_context="yes", arm_means="by-context", auxiliary=epsilons, outputs=outputs)
 
     def _problems(self) -> list[str]:
-        return super()._problems() + OrNone(Count(0))("warm_up, where it is given,", self.warm_up)
+        return super()._problems() + OrNone(Count(0))("warm_up, if given,", self.warm_up)
 
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True

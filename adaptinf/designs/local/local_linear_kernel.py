@@ -123,7 +123,7 @@ def _step(
     origin: int,
     source: Any,
 ) -> None:
-    """One noisy gradient of an arm, residual 0 where another one was pulled: step, projection, average."""
+    """One noisy gradient of an arm, residual 0 if another one was pulled: step, projection, average."""
     row = 1 + arm
     parameters = tables.n_parameters
     # The K-norm mechanism (Hardt, Talwar): a Gamma(p + 1) size times a point of the cube has a density in

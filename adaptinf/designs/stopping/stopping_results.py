@@ -26,9 +26,9 @@ class StoppingResult:
     Attributes
     ----------
     estimate : float
-        Estimate of the mean; NaN where the rule did not stop.
+        Estimate of the mean; NaN if the rule did not stop.
     stopping_time : int or float
-        Samples at which the rule stopped; NaN where it did not.
+        Samples at which the rule stopped; NaN if it did not.
     stopped : bool
         Whether it stopped.
     samples : int
@@ -103,7 +103,7 @@ class StoppingResult:
             ]
         else:
             lines += [("estimate", "none"), ("reason", str(self.reason))]
-        promise = f"off by {self.alpha:.6g} |mean| or more with probability at most {self.beta:.6g}"
+        promise = f"error of at least {self.alpha:.6g} |mean| with probability at most {self.beta:.6g}"
         lines.append(("accuracy", promise))
         if self.guarantee is not None:
             lines.append(("privacy", str(self.guarantee)))
@@ -115,7 +115,7 @@ class StoppingResult:
 
 
 _NOISES = {
-    "simulation": "simulated: do not publish as private",
+    "simulation": "simulated: must not be published as private",
     "release": "integers from a cryptographic source",
 }
 
@@ -132,9 +132,9 @@ class StoppingReplications:
     Attributes
     ----------
     estimate : ndarray of shape (replications,)
-        Estimates; NaN where a run did not stop.
+        Estimates; NaN if a run did not stop.
     stopping_time : ndarray of shape (replications,)
-        Samples at which a run stopped; NaN where it did not.
+        Samples at which a run stopped; NaN if it did not.
     stopped : ndarray of bool, shape (replications,)
         Whether it stopped.
     samples : ndarray of int, shape (replications,)

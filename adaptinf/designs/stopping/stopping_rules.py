@@ -81,7 +81,7 @@ class StoppingRule(Recorded, ABC):
 
     @abstractmethod
     def guarantee(self) -> PrivacyGuarantee | None:
-        """The privacy of the stopping time and the estimate; None where there is no noise."""
+        """The privacy of the stopping time and the estimate; None if there is no noise."""
 
     def record(self) -> DesignRecord:
         """Name and parameters."""
@@ -110,10 +110,10 @@ class StoppingRule(Recorded, ABC):
         max_rounds : int
             Samples after which a run is given up. It must be said: at a mean of 0 a run goes on for ever.
         n_jobs : int
-            Worker processes, -1 for all cores; the numbers are the same for any.
+            Worker processes, -1 for all cores; the results do not depend on it.
         by_rounds : bool, optional
-            Draw every sample, with the numbers of `run`. By default only where there is no exact shortcut:
-            with exponential steps and a law of two values, sums between looks are binomial.
+            Draw every sample, with the numbers of `run`. By default only if there is no exact shortcut: with
+            exponential steps and a law of two values, sums between looks are binomial.
 
         Returns
         -------
@@ -123,7 +123,7 @@ class StoppingRule(Recorded, ABC):
         Raises
         ------
         ParameterError
-            Listing everything that does not fit, before anything is drawn.
+            Listing everything that is inconsistent, before anything is drawn.
         """
         problems = problems_of(
             replications=(replications, COUNT),
@@ -175,7 +175,7 @@ class StoppingRule(Recorded, ABC):
         return outcomes
 
     def _last_look(self, rounds: int) -> int:
-        """Samples at the last look within so many rounds, 0 where there is none."""
+        """Samples at the last look within so many rounds, 0 if there is none."""
         if self.steps == "every":
             return rounds
         return 1 << (rounds.bit_length() - 1) if rounds > 1 else 0
@@ -185,7 +185,7 @@ class StoppingRule(Recorded, ABC):
         if not isinstance(env, Environment):
             return [f"env must be an environment of one arm, got {env!r:.60}"]
         if max_rounds is None:
-            problems = ["max_rounds is needed: with a mean of 0 the rule goes on for ever"]
+            problems = ["max_rounds is required: with a mean of 0 the rule never stops"]
         else:
             problems = COUNT("max_rounds", max_rounds)
         if env.n_arms != 1 or env.features or env.dimension:
@@ -194,7 +194,7 @@ class StoppingRule(Recorded, ABC):
         if (-math.inf < low < -self.bound) or (self.bound < high < math.inf):
             problems.append(
                 f"samples must lie in [{-self.bound:g}, {self.bound:g}], those of {type(env).__name__} lie "
-                f"in [{low:g}, {high:g}]: give a larger bound"
+                f"in [{low:g}, {high:g}]: use a larger bound"
             )
         elif self.guarantee() is None and not (math.isfinite(low) and math.isfinite(high)):
             problems.append(
@@ -240,8 +240,8 @@ class StoppingRule(Recorded, ABC):
         if not stopped:
             end = "the stream ended" if max_rounds is None else f"max_rounds={max_rounds} was reached"
             reason = (
-                f"{end} before the rule halted ({samples} samples read); means close to 0 need many samples, "
-                "and a mean of 0 has no relative accuracy"
+                f"{end} before the rule stopped ({samples} samples read); means close to 0 need many "
+                "samples, and a mean of 0 has no relative accuracy"
             )
         return StoppingResult(
             estimate=float(outcome[kernel.ESTIMATE]),
@@ -262,7 +262,7 @@ class StoppingRule(Recorded, ABC):
 
 
 def _two_values(env: Environment) -> tuple[float, float, float] | None:
-    """The two values of a law and the probability of the higher one; None where there are more."""
+    """The two values of a law and the probability of the higher one; None if there are more."""
     tables = env.tables(1)
     if tables.kind == BERNOULLI:
         return 0.0, 1.0, float(tables.location[0, 0])
@@ -318,11 +318,11 @@ class NAS(StoppingRule):
     Notes
     -----
     The rule halts at the first look j, at t samples, where abs(mean) >= h_t (1 + 1/alpha), with h_t = bound
-    sqrt((2/t) log(4 j^2 / beta)): Hoeffding's inequality at confidence 1 - beta / (2 j^2), so that all
-    deviations together have probability at most beta. For independent samples with one mean, the probability
-    that the rule stops with an estimate that is off by alpha abs(mean) or more is at most beta, whenever it
-    is given up. At a mean of 0 it stops with probability at most beta. Unless the mean is large, exponential
-    steps stop sooner: there are fewer looks to guard against.
+    sqrt((2/t) log(4 j^2 / beta)): Hoeffding's inequality at confidence 1 - beta / (2 j^2), so all deviations
+    together have probability at most beta. For independent samples with one mean, the probability that the
+    rule stops with an estimate that is off by alpha abs(mean) or more is at most beta, whenever it is given
+    up. At a mean of 0 it stops with probability at most beta. Unless the mean is large, exponential steps
+    stop sooner: there are fewer looks to guard against.
 
     References
     ----------
@@ -384,8 +384,8 @@ class NAS(StoppingRule):
         Raises
         ------
         ParameterError
-            Listing all that is found wrong with an array, with positions; at the first sample of an iterable
-            that is not a number in [-bound, bound]; for an environment whose rewards leave that interval.
+            Listing all problems with an array, with positions; at the first sample of an iterable that is not
+            a number in [-bound, bound]; for an environment whose rewards leave that interval.
         """
         return self._run(stream, rng, max_rounds)
 
@@ -412,7 +412,7 @@ class DPNAS(StoppingRule):
     Notes
     -----
     Sparse vector technique: one Laplace variable of scale 12 bound / epsilon on the threshold and one on each
-    look. A sample moves an absolute sum by at most 2 bound, so that the stopping time is (epsilon/6 +
+    look. A sample moves an absolute sum by at most 2 bound, so the stopping time is (epsilon/6 +
     epsilon/3)-private; noise of scale 4 bound / epsilon on the final sum adds epsilon/2.
 
     Accuracy is that of `NAS`: for independent samples with one mean, the probability that the rule stops with
@@ -516,8 +516,8 @@ class DPNAS(StoppingRule):
         Raises
         ------
         ParameterError
-            Listing all that is found wrong with an array, with positions; for an environment whose rewards
-            leave [-bound, bound]; for a sample of an iterable that is not a number at all.
+            Listing all problems with an array, with positions; for an environment whose rewards leave
+            [-bound, bound]; for a sample of an iterable that is not a number at all.
 
         Notes
         -----
@@ -529,13 +529,15 @@ class DPNAS(StoppingRule):
         problems = OneOf("simulation", "release")("backend", backend)
         if not problems and backend == "release":
             if rng is not None:
-                problems.append("rng must be None with backend='release': noise that is released has no seed")
+                problems.append("rng must be None with backend='release': released noise has no seed")
             if isinstance(stream, Environment):
-                problems.append("backend='release' is for data: an environment is simulated, noise and all")
+                problems.append(
+                    "backend='release' is for real data: an environment is simulated, including its noise"
+                )
             if self.epsilon < _LEAST_RELEASE_EPSILON:
                 problems.append(
-                    f"epsilon must be at least {_LEAST_RELEASE_EPSILON:g} with backend='release', where "
-                    f"noise has to be exact in 53 bits, got {self.epsilon!r}"
+                    f"epsilon must be at least {_LEAST_RELEASE_EPSILON:g} with backend='release', whose "
+                    f"noise must be exact in 53 bits, got {self.epsilon!r}"
                 )
         refuse(self._name, problems + OrNone(COUNT)("max_rounds", max_rounds))
         return self._run(stream, rng, max_rounds, ReleaseNoise() if backend == "release" else None)

@@ -89,7 +89,7 @@ def _checked(stream: Any, bound: float, subject: str) -> FloatArray:
     array = _entries(stream)
     if array.ndim != 1 or array.size == 0:
         raise ParameterError(
-            subject, [f"stream must be one row of numbers, at least one, got shape {array.shape}"]
+            subject, [f"stream must be a single non-empty row of numbers, got shape {array.shape}"]
         )
     if array.dtype.kind == "O":
         read = [_number(value) for value in array]
@@ -124,7 +124,7 @@ def _listed(what: str, array: NDArray[Any], wrong: NDArray[np.bool_]) -> list[st
     if not places.size:
         return []
     shown = ", ".join(str(place) for place in places[:_SHOWN])
-    more = f", ... ({places.size} in all)" if places.size > _SHOWN else ""
+    more = f", ... ({places.size} in total)" if places.size > _SHOWN else ""
     return [f"{array[places[0]]!r:.40} {what}: position{'s' if places.size > 1 else ''} {shown}{more}"]
 
 
@@ -207,7 +207,7 @@ class SimulatedNoise:
 class ReleaseNoise:
     """Integer noise from OpenDP for samples on a fixed-point grid; needs the extra ``release``.
 
-    Integers of fewer than 53 bits are exact as floats, so that the compiled halting test serves here too.
+    Integers of fewer than 53 bits are exact as floats, so the compiled halting test serves here too.
     """
 
     name = "release"

@@ -27,7 +27,7 @@ from adaptinf.parameters import refuse
 
 _SUBJECT = "read_eppo"
 _ATTRIBUTES = ("subject_numeric_attributes", "subject_categorical_attributes")
-_LACKING = "Eppo's assignment log has no traffic allocation"
+_LACKING = "Eppo's assignment log does not contain the traffic allocation"
 
 
 def read_eppo(
@@ -41,7 +41,7 @@ def read_eppo(
     weights: Weights = None,
     reward_range: tuple[float, float] | None = None,
 ) -> AdaptiveLog:
-    r"""Read the table that an Eppo bandit logger writes, or the one that an assignment logger writes.
+    r"""Read the table that an Eppo bandit logger or an assignment logger writes.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def read_eppo(
         Table of ``subject`` and the outcome, one row per subject; by default the outcome is a column of
         `assignments`.
     experiment : str, optional
-        Key of the bandit or of the experiment, needed where the table has several.
+        Key of the bandit or of the experiment, required if the table has several.
     value : str
         Column of the outcome.
     absent : float, optional
@@ -61,29 +61,29 @@ def read_eppo(
     context : iterable of str, optional
         Attributes of subjects to keep, of a bandit.
     weights : mapping of variation to float, or "unknown", optional
-        Shares of traffic of an experiment's variations, where they were constant; they are not in the log.
+        Shares of traffic of an experiment's variations, if they were constant; the log does not contain them.
     reward_range : (float, float), optional
         Smallest and largest possible outcome.
 
     Returns
     -------
     AdaptiveLog
-        Of a bandit, one round an action, in order of time, with the probability that Eppo's client logged
-        and ``'context_free': False``; batches are the versions of the model (``model_version``) where one
-        follows on the other. Of an experiment, one round a subject.
+        For a bandit, one round per action, in order of time, with the probability that Eppo's client logged
+        and ``'context_free': False``; batches are the versions of the model (``model_version``) if they do
+        not overlap. For an experiment, one round per subject.
 
     Raises
     ------
     ParameterError
         If a file cannot be read or lacks columns, subjects lack outcomes, or the shares are not given.
     LogValidationError
-        With all that is found wrong with the rows.
+        Listing all problems with the rows.
 
     Notes
     -----
-    Eppo's documentation recommends ``action_probability`` and does not require it; without it a bandit's log
-    cannot be read. Only the chosen action's is logged. As in Eppo, subjects with several variations of an
-    experiment are left out, and counted in ``log.report``.
+    Eppo's documentation recommends ``action_probability`` but does not require it; without it, a bandit's log
+    cannot be read. Only the probability of the chosen action is logged. As in Eppo, subjects with several
+    variations of an experiment are dropped, and counted in ``log.report``.
 
     References
     ----------
@@ -115,9 +115,9 @@ def read_eppo(
     missing = [name for name in [*needed, *([] if outcomes else [value])] if name not in table.frame]
     problems = [f"{table.path.name} has no column {', '.join(missing)}"] if missing else []
     if bandit and weights is not None:
-        problems.append("weights are of experiments: a bandit's log has action_probability")
+        problems.append("weights apply to experiments: a bandit's log has action_probability")
     if context and not bandit:
-        problems.append("context is of bandits, whose subjects' attributes are logged")
+        problems.append("context applies to bandits, whose subjects' attributes are logged")
     refuse(_SUBJECT, problems + ([] if bandit else share_problems(weights, _LACKING)))
     table.only(needed[0], experiment, "experiment")
     table.in_time("timestamp")
@@ -125,7 +125,7 @@ def read_eppo(
         table.first_of_units("subject", "variation")
     if found:
         if again := int(table.frame.duplicated("subject").sum()):
-            problem = f"{again} further actions of a subject: put the outcome of each action into {value!r}"
+            problem = f"{again} repeated actions of a subject: put the outcome of each action into {value!r}"
             raise ParameterError(_SUBJECT, [f"{table.path} has {problem} of the table itself"])
         table.join(found, "subject", value, absent)
     roles = _bandit_roles(table) if bandit else shares_of(table, "variation", weights)
@@ -149,7 +149,7 @@ def read_eppo(
 
 
 def _bandit_roles(table: Table) -> dict[str, Any]:
-    """Roles of a bandit's columns; versions of the model are batches where they do not overlap."""
+    """Roles of a bandit's columns; versions of the model are batches if they do not overlap."""
     roles = {"propensity": "action_probability"}
     if "model_version" not in table.frame:
         return roles
@@ -175,7 +175,7 @@ def _attributes(table: Table, names: list[str]) -> dict[str, Any]:
             if isinstance(found, dict):
                 rows[row] |= found
             elif not (cell is None or (isinstance(cell, float) and np.isnan(cell))):
-                raise ParameterError(_SUBJECT, [f"{table.path}: {column} is no JSON object in row {row}"])
+                raise ParameterError(_SUBJECT, [f"{table.path}: {column} is not a JSON object in row {row}"])
     known = dict.fromkeys(name for row in rows for name in row)
     unknown = [name for name in names if name not in known]
     clash = [name for name in names if name in table.frame]
@@ -184,6 +184,6 @@ def _attributes(table: Table, names: list[str]) -> dict[str, Any]:
         if unknown
         else []
     )
-    problems += [f"attributes may not be called {', '.join(clash)}"] if clash else []
+    problems += [f"attributes must not be called {', '.join(clash)}"] if clash else []
     refuse(_SUBJECT, problems)
     return {name: pd.Series([row.get(name) for row in rows], index=table.frame.index) for name in names}

@@ -23,7 +23,7 @@ from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import refuse
 
 _SUBJECT = "read_evidential"
-_LACKING = "Evidential's draws have no probabilities"
+_LACKING = "Evidential's draws do not contain probabilities"
 _VALUES = "context_vals"
 
 
@@ -43,34 +43,35 @@ def read_evidential(
         The CSV of a bandit's assignments (or the same columns as Parquet or JSON lines): ``participant_id``,
         ``arm_id``, ``arm_name``, ``created_at`` and ``outcome``, and ``context_vals`` of a contextual bandit.
     weights : mapping of arm name to float, or "unknown"
-        Probabilities of the arms, where they were constant. They are not in the export, and those of Thompson
-        sampling change: such a log is read with ``"unknown"``, without propensities.
+        Probabilities of the arms, if they were constant. The export does not contain them, and those of
+        Thompson sampling change: such a log is read with ``"unknown"``, without propensities.
     context : iterable of str, optional
         Names of the values in ``context_vals``, in their order, which is that of the contexts' identifiers;
         all of them or none.
     missing : {"drop", "worst", "best"}, optional
-        What a draw without an outcome means, as in `AdaptiveLog`; without it there may be none.
+        What a draw without an outcome means, as in `AdaptiveLog`; by default every draw must have one.
     reward_range : (float, float), optional
         Smallest and largest possible outcome.
 
     Returns
     -------
     AdaptiveLog
-        One round a draw, in order of time; a participant has one. Of a contextual bandit without `context`
+        One round per draw, in order of time; a participant has one. Of a contextual bandit without `context`
         the log has ``'context_free': False``.
 
     Raises
     ------
     ParameterError
-        If the file cannot be read or lacks columns, two arms have one name, or the probabilities are not
-        given. The export of a frequentist experiment has no ``outcome``, and is refused by that name.
+        If the file cannot be read or lacks columns, two arms have the same name, or the probabilities are not
+        given. The export of a frequentist experiment has no ``outcome``, and is refused for that reason.
     LogValidationError
-        With all that is found wrong with the rows.
+        Listing all problems with the rows.
 
     Notes
     -----
     An outcome that the server filled in after a deadline (``autofailed_outcome`` in its database) cannot be
-    told from an observed one in the export. When an outcome became known is not in the CSV either.
+    distinguished from an observed one in the export. The CSV does not state when an outcome became known,
+    either.
 
     References
     ----------
@@ -95,11 +96,11 @@ def read_evidential(
     table = platform_table(_SUBJECT, draws, [*names, "created_at", "outcome"], text=names)
     arms = table.frame.drop_duplicates(["arm_id", "arm_name"])
     if arms["arm_name"].duplicated().any() or arms["arm_id"].duplicated().any():
-        raise ParameterError(_SUBJECT, [f"{table.path}: every arm_id needs one arm_name of its own"])
+        raise ParameterError(_SUBJECT, [f"{table.path}: every arm_id needs its own arm_name"])
     table.in_time("created_at")
     used = _VALUES in table.frame and bool(table.frame[_VALUES].notna().any())
     if context and not used:
-        raise ParameterError(_SUBJECT, [f"{table.path} has no {_VALUES}: leave context out"])
+        raise ParameterError(_SUBJECT, [f"{table.path} has no {_VALUES}: omit context"])
     if context:
         table.frame = table.frame.assign(**_contexts(table, context))
     roles = shares_of(table, "arm_name", weights)
@@ -119,7 +120,7 @@ def read_evidential(
 
 
 def _contexts(table: Table, names: list[str]) -> dict[str, Any]:
-    """Columns of the values that stand in one cell: an array of Postgres, or a list."""
+    """Columns of the values in one cell: a Postgres array, or a list."""
     rows = []
     for row, cell in enumerate(table.frame[_VALUES]):
         text = json.dumps(list(cell)) if isinstance(cell, list | np.ndarray) else str(cell)
@@ -129,10 +130,11 @@ def _contexts(table: Table, names: list[str]) -> dict[str, Any]:
             values = None
         if not isinstance(values, list) or len(values) != len(names):
             problem = (
-                f"{_VALUES} must have {len(names)} values, those of context, and has {text:.60} in row {row}"
+                f"{_VALUES} must have {len(names)} values, one per name in context, but is {text:.60} in "
+                f"row {row}"
             )
             raise ParameterError(_SUBJECT, [f"{table.path}: {problem}"])
         rows.append(values)
     if clash := [name for name in names if name in table.frame]:
-        raise ParameterError(_SUBJECT, [f"{table.path}: contexts may not be called {', '.join(clash)}"])
+        raise ParameterError(_SUBJECT, [f"{table.path}: contexts must not be called {', '.join(clash)}"])
     return {name: pd.Series([row[place] for row in rows], dtype=float) for place, name in enumerate(names)}

@@ -55,7 +55,7 @@ def read_growthbook(
     Returns
     -------
     AdaptiveLog
-        One round a unit, in order of its first exposure. Arms are the keys of the variations, batches the
+        One round per unit, in order of its first exposure. Arms are the keys of the variations, batches the
         periods of the bandit, and propensities the weights of the period.
 
     Raises
@@ -64,12 +64,12 @@ def read_growthbook(
         If a file cannot be read, something that is needed is missing from it, a period has no weight for a
         variation, or a unit was exposed before the first period.
     LogValidationError
-        With all that is found wrong with the units.
+        Listing all problems with the units.
 
     Notes
     -----
-    Times without a zone count as UTC. As in GrowthBook, a unit belongs to the last period that began at its
-    first exposure or before. Units under ``__multiple__``, which were exposed to several variations, are
+    Times without a zone count as UTC. As in GrowthBook, a unit belongs to the last period that began no later
+    than its first exposure. Units under ``__multiple__``, which were exposed to several variations, are
     dropped, and counted in ``log.report``. Contextual bandits, whose weights differ between leaves, are
     refused.
 
@@ -143,7 +143,7 @@ def _unit_problems(frame: pd.DataFrame, unit: str, action: pd.Series, period: An
     if action.isna().any():
         problems.append(f"the experiment has no variation {frame['variation'][action.isna()].iloc[0]!r:.60}")
     if twice := int(frame.duplicated(unit).sum()):
-        problems.append(f"{twice} further rows of a {unit}: keep each unit's first exposure")
+        problems.append(f"{twice} repeated rows of a {unit}: keep each unit's first exposure")
     if (period < 0).any():
         problems.append(f"{int((period < 0).sum())} units were exposed before the first period of the phase")
     return problems
@@ -153,7 +153,7 @@ def _experiment(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise ParameterError(_SUBJECT, [f"{path} is no JSON: {error!s:.120}"]) from error
+        raise ParameterError(_SUBJECT, [f"{path} is not JSON: {error!s:.120}"]) from error
     found = found.get("experiment", found) if isinstance(found, dict) else {}
     refuse(
         _SUBJECT,
@@ -182,7 +182,7 @@ def _periods(path: Path, experiment: dict[str, Any], phase: int | None) -> tuple
     problems = []
     if experiment.get("type") == "contextual-bandit" or any("responses" in event for event in events):
         problems.append(
-            "it is a contextual bandit, whose weights differ between leaves: no reader knows them"
+            "it is a contextual bandit, whose weights differ between leaves: no reader supports these"
         )
     if len(set(keys)) < len(keys):
         problems.append("two variations have the same key")
@@ -191,7 +191,7 @@ def _periods(path: Path, experiment: dict[str, Any], phase: int | None) -> tuple
         sound = isinstance(shares, list) and len(shares) == len(keys)
         if not sound or not all(isinstance(share, int | float) for share in shares):
             problems.append(
-                f"period {number} of the phase must have one weight a variation, has {shares!r:.60}"
+                f"period {number} of the phase must have one weight per variation, but has {shares!r:.60}"
             )
         elif abs(sum(shares) - 1.0) > SUM_TOLERANCE:
             problems.append(f"the weights of period {number} sum to {sum(shares):g}, not 1")

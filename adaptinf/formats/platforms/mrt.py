@@ -43,39 +43,39 @@ def read_mrt(
     unit, treatment, outcome : str
         Columns of the participant, of the treatment (1 and 0, or 1 and -1), and of the proximal outcome.
     probability : str or float
-        Column of the probability of treatment 1, or the probability where it is the same throughout.
+        Column of the probability of treatment 1, or the probability itself if it is constant.
     decision : str, optional
         Column that numbers a participant's decision points; by default rows are in their order.
     available : str, optional
-        Column that is 1 where the participant was available, and 0 where no treatment was randomised.
+        Column that is 1 if the participant was available, and 0 if no treatment was randomised.
     context : iterable of str, optional
         Columns known before the choice.
     missing : {"drop", "worst", "best"}, optional
-        What a missing outcome means, as in `AdaptiveLog`; without it there may be none.
+        What a missing outcome means, as in `AdaptiveLog`; by default none may be missing.
     reward_range : (float, float), optional
         Smallest and largest possible outcome.
     adaptive : bool, optional
-        Whether the probabilities reacted to outcomes; False where the protocol fixed them.
+        Whether the probabilities depended on outcomes; False if the protocol fixed them.
 
     Returns
     -------
     AdaptiveLog
-        One round an available decision point; arms are 0 and 1, the treatment's name for 0 or -1 and for 1.
+        One round per available decision point; arms are 0 and 1, the treatment's name for 0 or -1 and for 1.
         Participants are units, and with `decision` the rounds are in order of the decision points.
 
     Raises
     ------
     ParameterError
-        If the file cannot be read or lacks columns, or a code, probability or availability is none.
+        If the file cannot be read or lacks columns, or a code, probability or availability is invalid.
     LogValidationError
-        With all that is found wrong with the rows.
+        Listing all problems with the rows.
 
     Notes
     -----
-    Rows at which the participant was not available have no randomised treatment; they are left out, and
-    counted in ``log.report``. An arm's mean is that at available decision points, given the treatments before
-    as the trial gave them: the "excursion" of the literature. Where probabilities were learnt from several
-    participants, the order of the calendar matters: give the rows in it, and leave `decision` out.
+    Rows in which the participant was not available have no randomised treatment; they are dropped, and
+    counted in ``log.report``. An arm's mean refers to available decision points, given the treatments
+    actually received before: the "excursion" effect of the literature. If probabilities were learned from
+    several participants, calendar order matters: give the rows in that order, and omit `decision`.
 
     References
     ----------
@@ -114,11 +114,11 @@ def read_mrt(
     treated = _numbers(table, treatment, _CODES, "1 and 0, or 1 and -1") == 1.0
     chance = _numbers(table, named, None, "numbers") if named else np.full(len(treated), float(probability))
     if (wrong := np.flatnonzero(~((chance >= 0.0) & (chance <= 1.0)))).size:
-        problem = f"{named} must be in [0, 1], and is {chance[wrong[0]]:g} in {wrong.size} rows"
+        problem = f"{named} must be in [0, 1], but is {chance[wrong[0]]:g} in {wrong.size} rows"
         raise ParameterError(_SUBJECT, [f"{table.path}: {problem}"])
     own = {"drawn": treated.astype(int), "propensity of 0": 1.0 - chance, "propensity of 1": chance}
     if clash := [name for name in own if name in table.frame]:
-        raise ParameterError(_SUBJECT, [f"{table.path}: columns may not be called {', '.join(clash)}"])
+        raise ParameterError(_SUBJECT, [f"{table.path}: columns must not be called {', '.join(clash)}"])
     frame = table.frame.assign(**own)
     rows = np.asarray(frame.index)
     if decision is not None:
@@ -142,17 +142,17 @@ def read_mrt(
 
 
 def _in_order(frame: pd.DataFrame, path: Any, unit: str, decision: str) -> pd.DataFrame:
-    """Rows in order of the decision points, each of which a participant has once."""
+    """Rows in order of the decision points, each of which occurs once per participant."""
     if twice := int(frame.duplicated([unit, decision]).sum()):
-        raise ParameterError(_SUBJECT, [f"{path}: {twice} further rows of a {unit} and {decision}"])
+        raise ParameterError(_SUBJECT, [f"{path}: {twice} repeated rows of a {unit} and {decision}"])
     return frame.sort_values(decision, kind="stable")
 
 
 def _numbers(table: Any, name: str, codes: tuple[set[float], ...] | None, wanted: str) -> Any:
-    """Numbers of a column; an error where they are others than wanted."""
+    """Numbers of a column; an error if they differ from those allowed."""
     values = pd.to_numeric(table.frame[name], errors="coerce").to_numpy(dtype=float)
     sound = not np.isnan(values).any()
     if not sound or (codes is not None and not any(set(values.tolist()) <= each for each in codes)):
         shown = table.frame[name].drop_duplicates().head(4).tolist()
-        raise ParameterError(_SUBJECT, [f"{table.path}: {name} must be {wanted}, has {shown!r:.80}"])
+        raise ParameterError(_SUBJECT, [f"{table.path}: {name} must be {wanted}, but has {shown!r:.80}"])
     return values

@@ -1,4 +1,4 @@
-"""Tables of experiment platforms: read, narrowed, joined to outcomes, put in order of time."""
+"""Tables of experiment platforms: read, filtered, joined to outcomes, and sorted by time."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SHOWN = 8
 
 @dataclass
 class Table:
-    """A table as it is narrowed: its rows, their file, and what was done to them."""
+    """A table during filtering: its rows, their file, and what was done to them."""
 
     subject: str
     path: Path
@@ -42,13 +42,13 @@ class Table:
     readings: list[Reading]
 
     def keep(self, rows: Any, said: str) -> None:
-        """Leave out the other rows, and say so where there are any."""
+        """Drop the other rows, and report this if there are any."""
         if not np.all(rows):
             self.frame = self.frame[rows]
             self.readings.append(Reading("dropped", said))
 
     def only(self, column: str, wanted: str | None, argument: str) -> None:
-        """Keep the rows of one experiment; where the file has several, one must be named."""
+        """Keep the rows of one experiment; if the file has several, one must be named."""
         found = list(dict.fromkeys(self.frame[column].astype(str)))
         if wanted is None and len(found) > 1:
             listed = several(found, _SHOWN)
@@ -65,13 +65,13 @@ class Table:
             self.keep(kept, claims.OTHER_EXPERIMENTS(**others))
 
     def in_time(self, column: str) -> None:
-        """Put the rows in order of time."""
+        """Sort the rows by time."""
         self.frame = self.frame.reset_index(drop=True)
         texts = self.frame[[column]].astype(object).map(_written)
         times, bad = read_times(column_of(texts, column))
         if (wrong := np.flatnonzero(bad | times.missing)).size:
             value = self.frame[column].iloc[wrong[0]]
-            problem = f"{wrong.size} values of {column} are no times in ISO 8601, such as {value!r:.60}"
+            problem = f"{wrong.size} values of {column} are not times in ISO 8601, such as {value!r:.60}"
             raise ParameterError(self.subject, [f"{self.path}: {problem}"])
         order = np.argsort(np.asarray(times.values, dtype="datetime64[us]"), kind="stable")
         if (np.diff(order) < 0).any():
@@ -80,7 +80,7 @@ class Table:
         self.frame = self.frame.reset_index(drop=True)
 
     def first_of_units(self, unit: str, arm: str) -> None:
-        """Keep a unit's first row, and no unit that was in several arms."""
+        """Keep a unit's first row, and drop units that were in several arms."""
         arms = self.frame.groupby(unit)[arm].transform("nunique").to_numpy()
         moved = int(self.frame.loc[arms > 1, unit].nunique())
         units = self.frame[unit].nunique()
@@ -91,9 +91,11 @@ class Table:
 
     def join(self, other: Table, key: str, value: str, absent: float | None) -> None:
         """Add the outcome of every row from another table, one row per key."""
-        problems = [f"{self.path} has a column {value} too: rename one"] if value in self.frame else []
+        problems = (
+            [f"{self.path} also has a column {value}: rename one of them"] if value in self.frame else []
+        )
         if twice := int(other.frame.duplicated(key).sum()):
-            problems.append(f"{other.path} has {twice} further rows of a {key}: add them up to one row each")
+            problems.append(f"{other.path} has {twice} repeated rows of a {key}: sum them to one row each")
         found = other.frame.drop_duplicates(key).set_index(key)[value]
         none = ~self.frame[key].isin(found.index).to_numpy()
         if none.any() and absent is None:
@@ -114,7 +116,7 @@ class Table:
 
 
 def _written(value: Any) -> Any:
-    """A time with its zone as ISO 8601 has it."""
+    """A time with its zone in ISO 8601."""
     found = _ZONE.fullmatch(value) if isinstance(value, str) else None
     if found is None:
         return value
@@ -123,7 +125,7 @@ def _written(value: Any) -> Any:
 
 
 def gathered(subject: str, *made: Callable[[], Any]) -> list[Any]:
-    """What some calls make; one error with everything that is wrong."""
+    """Results of several calls; one error that lists all problems."""
     results, problems = list[Any](), list[str]()
     for make in made:
         try:
@@ -152,7 +154,7 @@ def platform_table(
     refuse(subject, problems)
     kept = [name for name in text if name in names]
     rounded = [name for name in kept if pd.api.types.is_float_dtype(frame[name])]
-    refuse(subject, [f"{name} of {place.name} has fractions: write it as text" for name in rounded])
+    refuse(subject, [f"{name} of {place.name} has fractions: store it as text" for name in rounded])
     frame = frame.assign(
         **{name: frame[name].where(frame[name].isna(), frame[name].astype(str)) for name in kept}
     )
@@ -167,14 +169,14 @@ def _json_lines(subject: str, path: Path) -> pd.DataFrame:
         try:
             rows.append(json.loads(line))
         except ValueError as error:
-            raise ParameterError(subject, [f"{path}: line {number} is no JSON: {error!s:.120}"]) from error
+            raise ParameterError(subject, [f"{path}: line {number} is not JSON: {error!s:.120}"]) from error
         if not isinstance(rows[-1], dict):
-            raise ParameterError(subject, [f"{path}: line {number} is no JSON object"])
+            raise ParameterError(subject, [f"{path}: line {number} is not a JSON object"])
     return pd.DataFrame(rows)
 
 
 def share_problems(weights: Weights, lacking: str) -> list[str]:
-    """Say what is wrong with shares of traffic; `lacking` says why they are needed."""
+    """List problems with shares of traffic; `lacking` states why they are needed."""
     if weights is None:
         return [
             f"{lacking}: pass weights={{arm: share}} if the shares of traffic were constant, or "
@@ -196,7 +198,7 @@ def shares_of(table: Table, action: str, weights: Weights) -> dict[str, Any]:
         return {}
     names = {str(arm): f"propensity of {arm}" for arm in weights}
     others = [arm for arm in dict.fromkeys(table.frame[action]) if arm not in names]
-    refuse(table.subject, [f"weights has no share of the arm {arm!r}" for arm in others])
+    refuse(table.subject, [f"weights has no share for arm {arm!r}" for arm in others])
     shares = zip(names.values(), weights.values(), strict=True)
     table.frame = table.frame.assign(**{name: float(share) for name, share in shares})
     return {"propensities": names, "arms": list(names)}

@@ -16,7 +16,7 @@ from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import refuse
 
 _SUBJECT = "read_statsig"
-_LACKING = "Statsig's exposures have no allocation by group"
+_LACKING = "Statsig's exposures do not contain the allocation by group"
 
 
 def read_statsig(
@@ -39,13 +39,13 @@ def read_statsig(
     outcomes : path
         Table of ``unit_id`` and the outcome, one row per unit.
     experiment : str, optional
-        Name of the experiment (column ``name``), needed where the table has several.
+        Name of the experiment (column ``name``), required if the table has several.
     value : str
         Column of the outcome.
     absent : float, optional
         Outcome of a unit that `outcomes` does not have.
     weights : mapping of group to float, or "unknown"
-        Shares of traffic of the groups, where they were constant. They are not in the export. Autotune, which
+        Shares of traffic of the groups, if they were constant. They are not in the export. Autotune, which
         changes them, is read with ``"unknown"``.
     reward_range : (float, float), optional
         Smallest and largest possible outcome.
@@ -53,20 +53,20 @@ def read_statsig(
     Returns
     -------
     AdaptiveLog
-        One round a unit, in order of its first exposure. With shares that were constant it counts as an
-        experiment that did not adapt.
+        One round per unit, in order of its first exposure. With constant shares, it counts as an experiment
+        that did not adapt.
 
     Raises
     ------
     ParameterError
         If a file cannot be read or lacks columns, units lack outcomes, or the shares are not given.
     LogValidationError
-        With all that is found wrong with the rows.
+        Listing all problems with the rows.
 
     Notes
     -----
-    Units that were exposed to several groups are left out, and counted in ``log.report``. Statsig exports no
-    exposures from rules at 0% or 100%, and ``percent`` and ``rollout`` are no shares of the groups.
+    Units that were exposed to several groups are omitted, and counted in ``log.report``. Statsig exports no
+    exposures from rules at 0% or 100%, and ``percent`` and ``rollout`` are not shares of the groups.
 
     References
     ----------

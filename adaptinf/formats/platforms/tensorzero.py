@@ -24,7 +24,7 @@ from adaptinf.log.report import Reading
 from adaptinf.parameters import refuse
 
 _SUBJECT = "read_tensorzero"
-_LACKING = "TensorZero's tables have no sampling probabilities"
+_LACKING = "TensorZero's tables do not contain sampling probabilities"
 
 
 def read_tensorzero(
@@ -49,13 +49,13 @@ def read_tensorzero(
         The same of ``BooleanMetricFeedback`` or ``FloatMetricFeedback``: ``id``, ``target_id``,
         ``metric_name`` and ``value``.
     metric, function : str, optional
-        Metric and function, needed where the tables have several.
+        Metric and function, required if the tables have several.
     level : {"inference", "episode"}
-        What the metric's feedback is on, as its configuration says.
+        What the metric's feedback refers to, according to its configuration.
     absent : float, optional
         Outcome of an inference or episode without feedback.
     weights : mapping of variant to float, or "unknown"
-        The variants' probabilities under ``type = "static"``; they are in the gateway's configuration and not
+        The variants' probabilities under ``type = "static"``; they are in the gateway's configuration but not
         in its tables. Adaptive experiments, whose probabilities are not stored, are read with ``"unknown"``.
     reward_range : (float, float), optional
         Smallest and largest possible outcome.
@@ -63,22 +63,22 @@ def read_tensorzero(
     Returns
     -------
     AdaptiveLog
-        One round an inference, or an episode, in order of time, which the identifiers hold. The unit is the
+        One round per inference, or an episode, in order of time, which the identifiers hold. The unit is the
         episode, within which a function keeps its variant.
 
     Raises
     ------
     ParameterError
-        If a file cannot be read or lacks columns, an identifier is no UUID of version 7, inferences lack
+        If a file cannot be read or lacks columns, an identifier is not a UUID of version 7, inferences lack
         feedback, or the probabilities are not given.
     LogValidationError
-        With all that is found wrong with the rows.
+        Listing all problems with the rows.
 
     Notes
     -----
-    Of several pieces of feedback on one target the last counts, as in TensorZero. Inferences whose variant
-    the request or an evaluation fixed were not drawn: leave them out beforehand. Episodes in which a fallback
-    answered have several variants, and are left out and counted in ``log.report``.
+    If a target has several pieces of feedback, the last one counts, as in TensorZero. Inferences whose
+    variant was fixed by the request or an evaluation were not randomised: drop them first. Episodes in which
+    a fallback answered have several variants, and are dropped and counted in ``log.report``.
 
     References
     ----------

@@ -79,7 +79,7 @@ def alee_offset(n_rounds: int) -> float:
 
 
 def alee_weights(n_pulls: int, offset: float, exponent: float = _EXPONENT) -> FloatArray:
-    """Weights of an arm's rewards in the order in which they came.
+    """Weights of an arm's rewards in the order in which they were observed.
 
     Returns shape (n,).
 
@@ -135,7 +135,7 @@ def alee_means(
 
 
 class AleeFacts(ArmFacts):
-    """Of ALEE with one kind of standard errors."""
+    """For ALEE with one kind of standard errors."""
 
     def __init__(
         self, question: Question, arm_error: str | None, fit: ArmFit | None = None, test: str = ""
@@ -150,12 +150,12 @@ class AleeFacts(ArmFacts):
 
     @property
     def propensities_unused(self) -> bool:
-        """They move, which earlier rewards may have caused, and contexts that the log lacks."""
+        """They vary, possibly because of earlier rewards, or of contexts that the log lacks."""
         return bool(not self.profile.has_contexts and self.profile.varying_propensities)
 
     @property
     def may_not_adapt(self) -> dict[str, str]:
-        """What would serve where nothing adapted, which the user may know."""
+        """An alternative if nothing adapted, which the user may know."""
         test = "Welch" if self.question.contrast else "t"
         return {"test": test} if self.profile.may_not_adapt else {}
 
@@ -200,7 +200,7 @@ def _fit(question: Question, choice: Choice, asked: Asked) -> ArmFit:
 
 
 def _facts(question: Question, fit: ArmFit, test: str, correction: Correction | None) -> AleeFacts:
-    """What the claims on a fit ask."""
+    """Facts that the claims on a fit use."""
     return AleeFacts(question, fit.arm_error, fit, test)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from adaptinf.inference.validity.profile import LogProfile
 
 _SHORT = 200
-"""Rounds up to which the exact law of a two-arm trial takes seconds."""
+"""Rounds up to which the exact distribution of a two-arm trial takes seconds."""
 
 
 def exact_calls(profile: LogProfile) -> tuple[str, str] | None:
@@ -32,7 +32,7 @@ def exact_calls(profile: LogProfile) -> tuple[str, str] | None:
 
 
 class ArmFacts(Fitted["ArmFit"], ConstantMeans):
-    """Of a question, and of a fit with one kind of test; without a fit, of a row of `recommend`."""
+    """For a question, and of a fit with one kind of test; without a fit, of a row of `recommend`."""
 
     def __init__(self, question: Question, fit: ArmFit | None = None, test: str = "") -> None:
         self.question, self.profile = question, question.profile

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _STRETCH = 2**18
 MOVES = 5e-4
-"""P-value, of each of two tests, below which differences are taken to move."""
+"""P-value, for each of two tests, below which differences are treated as varying."""
 _LEAST_PULLS, _LEAST_BATCHES = 10, 3
 
 
@@ -97,7 +97,7 @@ def batch_contrasts(
 
 
 def _whole_batches(batch: IntArray) -> list[slice]:
-    """Stretches of some rounds, whole batches each, so that little memory is taken; batch (T,)."""
+    """Groups of consecutive whole batches, to save memory; batch (T,)."""
     starts = np.unique(np.searchsorted(batch, batch[::_STRETCH]))
     return [slice(start, stop) for start, stop in pairwise((*starts.tolist(), len(batch)))]
 
@@ -111,12 +111,12 @@ def _contrasts(counts: FloatArray, means: FloatArray, squares: FloatArray) -> Ba
 
 
 def usable_batches(question: Question) -> tuple[BatchContrasts, str]:
-    """Batches of a log that have a difference and a scale, and which have none; empty where all have.
+    """Batches of a log that have a difference and a scale, and those that lack one; empty if all have both.
 
-    Which batches lack an arm is settled before their own rewards, but not before earlier batches' ones. A
-    design that gives up an arm after an extreme first batch makes the number of usable batches depend on
+    Which batches lack an arm is determined before their own rewards, but not before those of earlier batches.
+    Under a design that abandons an arm after an extreme first batch, the number of usable batches depends on
     their statistics, and a sum over a number of terms that depends on the terms is not normal: stopping when
-    the first is large can double the error. So an adaptive log with such batches is refused.
+    the first is large can double the error. An adaptive log with such batches is therefore refused.
     """
     independent_rounds("batched", question)
     found = _contrasts_of(question)
@@ -133,7 +133,7 @@ def usable_batches(question: Question) -> tuple[BatchContrasts, str]:
 
 
 def _contrasts_of(question: Question) -> BatchContrasts:
-    """Differences in all batches, within which nothing may have moved."""
+    """Differences in all batches, within which nothing may vary."""
     codes, sums = question.codes, question.profile.sums
     if sums is not None:
         counts, means, squares = (part[:, codes].T for part in cell_means(sums.cells))
@@ -190,11 +190,11 @@ def drifting_test(found: BatchContrasts, null: float, label: str) -> WaldTest:
 
 
 def moving_pvalue(found: BatchContrasts) -> float:
-    """P-value, doubled for the smaller of two, of one difference in all batches; NaN of few rounds.
+    """P-value, twice the smaller of two, for equal differences in all batches; NaN for few rounds.
 
     With precisions c_b the sum of (c_b (D_b - D))^2 is chi-squared, D their mean with weights c_b^2, and the
     slope of D_b in the batches' time is normal with the variance of its weights. Student's c_b (D_b - D) are
-    made normal first. Batches in which an arm has few rounds tell too little.
+    made normal first. Batches in which an arm has few rounds are uninformative.
     """
     kept = found.only(np.minimum(found.treated, found.control) >= _LEAST_PULLS)
     precision, df = kept.precision, kept.df
@@ -212,7 +212,7 @@ def moving_pvalue(found: BatchContrasts) -> float:
 
 
 class BatchedRow(ArmFacts):
-    """Of a row of `recommend`, with the differences of its batches."""
+    """For a row of `recommend`, with the differences of its batches."""
 
     def __init__(self, question: Question, found: BatchContrasts) -> None:
         super().__init__(question)
@@ -220,7 +220,7 @@ class BatchedRow(ArmFacts):
 
     @cached_property
     def difference_found(self) -> Finding | None:
-        """Whether differences visibly move between batches; None where there are too few rounds to tell."""
+        """Whether differences visibly vary between batches; None if there are too few rounds to tell."""
         p = moving_pvalue(self._found)
         if math.isnan(p):
             return None
@@ -228,7 +228,7 @@ class BatchedRow(ArmFacts):
 
 
 class BatchedFacts(BatchedRow):
-    """Of a fit, with pulls (2,) and what is said of batches that were left out."""
+    """For a fit, with pulls (2,) and the statement about omitted batches."""
 
     def __init__(
         self,
@@ -253,7 +253,7 @@ class BatchedFacts(BatchedRow):
 
     @property
     def is_exact(self) -> bool:
-        """The law is of the batches' own degrees of freedom."""
+        """The distribution has the batches' own degrees of freedom."""
         return self._reference.df is not None
 
     @property

@@ -1,7 +1,7 @@
 """Which method a log supports: names, defaults, and refusals that name what is valid instead.
 
-It reads actions, propensities and contexts, and of the rewards only whether all are 0 or 1: a choice by the
-estimates would spoil their intervals.
+It reads actions, propensities and contexts, and of the rewards only whether all are 0 or 1: choosing by the
+estimates would invalidate their intervals.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ ESTIMATORS = tuple(method.name for method in METHODS if not method.contrast_only
 
 
 def arm_codes(subject: str, log: AdaptiveLog, arms: Sequence[Any] | None) -> IntArray:
-    """Codes of arm labels, of all arms where there are none; returns (k,)."""
+    """Codes of arm labels, of all arms if there are none; returns (k,)."""
     if arms is None:
         return np.arange(log.n_arms)
     named, problems = labels("arms", arms)
@@ -82,7 +82,7 @@ def arm_method(name: str) -> ArmMethod:
 
 
 def arm_verdicts(question: Question) -> list[Verdict]:
-    """How valid every method is for arm means, or for a contrast, the valid ones first; worked out once."""
+    """Validity of every method for arm means, or for a contrast, the valid ones first; computed once."""
     return question.profile.worked_out((METHODS, *question.asked), lambda: _worked_out(question))
 
 
@@ -103,20 +103,20 @@ def _worked_out(question: Question) -> list[Verdict]:
 def _from_some(
     methods: Sequence[ArmMethod], able: Sequence[ArmMethod], question: Question, reason: str
 ) -> list[Verdict]:
-    """Verdicts of the methods that can be asked, then of the others, with the reason why not."""
+    """Verdicts of the available methods, then of the others, with reasons."""
     others = [one.name for one in methods if one not in able]
     refused = [Verdict(name, "not valid", ORDER["of no use"], {"estimator": name}, reason) for name in others]
     return [*_rated(verdicts(able, question), question), *refused]
 
 
 def rare_arms(question: Question) -> int:
-    """How many arms have too few outcomes other than the commonest for a usual interval."""
+    """Number of arms with too few outcomes other than the commonest for a usual interval."""
     profile, codes = question.profile, question.codes
     return int(np.count_nonzero((profile.uncommon[codes] < FEWEST) & (profile.pulls[codes] > 0.0)))
 
 
 def _rated(found: list[Verdict], question: Question) -> list[Verdict]:
-    """Verdicts in order, of the valid ones those first that give the most arms an interval."""
+    """Verdicts in order, of the valid ones first those that give the most arms an interval."""
     rare = rare_arms(question)
     if rare == 0:
         return found
@@ -153,7 +153,7 @@ def refusal(question: Question, refused: Refused) -> InvalidForLog:
 
 
 def _by_unit(profile: LogProfile) -> tuple[str, ...]:
-    """What allows for units with several rounds, where nothing serves."""
+    """Alternatives that allow for units with several rounds, if no method is valid."""
     if not profile.repeated_units:
         return ()
     regression = () if profile.adaptive else (arm_fits.CLUSTERED(),)
@@ -161,7 +161,7 @@ def _by_unit(profile: LogProfile) -> tuple[str, ...]:
 
 
 def default_estimator(log: AdaptiveLog, arms: Sequence[Any] | None = None) -> Choice:
-    """Estimator of arm means that `ArmMeans` and `Contrast` take where none is asked for."""
+    """Estimator of arm means that `ArmMeans` and `Contrast` use by default."""
     codes = arm_codes("default_estimator", log, arms)
     return _settled(Question(profile_of(log), codes), Asked("default_estimator"))
 
@@ -176,13 +176,13 @@ def choose(
     *,
     stationary: bool = False,
 ) -> Choice:
-    """Complete and check what a user asked for; codes (k,)."""
+    """Complete and check the user's request; codes (k,)."""
     question = Question(profile_of(log), codes, stationary=stationary)
     return _settled(question, Asked(subject, estimator, weights, decay, stationary=stationary))
 
 
 def fit_arms(log: AdaptiveLog, codes: IntArray, choice: Choice) -> ArmFit:
-    """Means of some arms by a method that was chosen; codes (k,)."""
+    """Means of some arms by a chosen method; codes (k,)."""
     asked = Asked("fit_arms", choice.estimator, choice.weights, choice.decay)
     with np.errstate(under="ignore"):
         fit: ArmFit = _NAMED[choice.estimator].fit(Question(profile_of(log), codes), choice, asked)
@@ -190,7 +190,7 @@ def fit_arms(log: AdaptiveLog, codes: IntArray, choice: Choice) -> ArmFit:
 
 
 def fit_method(question: Question, asked: Asked) -> tuple[ArmMethod, Any]:
-    """The method that was asked for or is the default, and its fit: `ArmFit`, or `Difference`."""
+    """The requested or default method, and its fit: `ArmFit`, or `Difference`."""
     choice = _settled(question, asked)
     method = _NAMED[choice.estimator]
     try:
@@ -210,14 +210,14 @@ def denominator_of(subject: str, log: AdaptiveLog, given: Any, keep: BoolArray |
 
 
 def name_of(below: Denominator | None) -> str | None:
-    """What a ratio metric divides by; None where there is none."""
+    """The denominator of a ratio metric; None if there is none."""
     return None if below is None else below.name
 
 
 def as_ratios(
     question: Question, method: ArmMethod, fit: ArmFit, asked: Asked, below: Denominator
 ) -> tuple[Question, ArmFit]:
-    """Ratios to the means of a denominator, from the fit of the rewards, and the question answered."""
+    """Ratios to the means of a denominator, from the fit of the rewards, and the answered question."""
     from adaptinf.inference.arms.data.ratio_metrics import ratio_fit
 
     with np.errstate(under="ignore"):
@@ -225,7 +225,7 @@ def as_ratios(
 
 
 def by_deviation(model: Any, profile: LogProfile, arguments: Mapping[str, Any]) -> Results | None:
-    """Results with covariates, at both ends of missing rewards, or of received arms; None where none is due.
+    """Results with covariates, for bounds on missing rewards, or for received arms; None if neither.
 
     The arguments are those of `fit`.
     """
@@ -246,7 +246,7 @@ def by_deviation(model: Any, profile: LogProfile, arguments: Mapping[str, Any]) 
 
 
 def _settled(question: Question, asked: Asked) -> Choice:
-    """Complete and check what was asked for."""
+    """Complete and check the request."""
     given = [name for name in ("weights", "decay", "outcome", "ridge") if getattr(asked, name) is not None]
     estimator = asked.estimator
     if estimator is None:
@@ -267,7 +267,7 @@ def _settled(question: Question, asked: Asked) -> Choice:
 
 
 def _default(question: Question, asked: Asked) -> Choice:
-    """What the first valid verdict asks for."""
+    """The options of the first valid verdict."""
     first = arm_verdicts(question)[0]
     if first.label == "not valid":
         profile = question.profile
@@ -280,13 +280,13 @@ def _default(question: Question, asked: Asked) -> Choice:
 
 
 def _problems(question: Question, asked: Asked, estimator: str | None, given: list[str]) -> list[str]:
-    """What is wrong with names, and with options that belong to another method."""
+    """Problems with names, and with options that belong to another method."""
     method = None if estimator is None else _NAMED.get(estimator)
     if method is not None and method.contrast_only and question.contrast:
         return []  # it checks its own
     modelled = [one.name for one in METHODS if "outcome" in one.options]
     if estimator is not None and estimator not in modelled and {"outcome", "ridge"} & set(given):
-        return [f"outcome and ridge belong to {' or '.join(modelled)}, not to {estimator}"]
+        return [f"outcome and ridge apply to {' or '.join(modelled)}, not to {estimator}"]
     problems = []
     if method is not None and method.contrast_only:
         problems.append(f"estimator {estimator!r} is for contrasts: use Contrast(log, treatment=, control=)")
@@ -295,29 +295,29 @@ def _problems(question: Question, asked: Asked, estimator: str | None, given: li
     if asked.weights is not None and asked.weights not in WEIGHTS:
         problems.append(unlisted("weights", WEIGHTS, asked.weights))
     if asked.weights == JOINT and question.contrast:
-        problems.append(f"{JOINT} weights are of several arms' means: those of a pair are {COMMON}")
+        problems.append(f"{JOINT} weights apply to the means of several arms: those for a pair are {COMMON}")
     if method is not None and method.no_weights and {"weights", "decay"} & set(given):
         weighted = " or ".join(one.name for one in METHODS if "weights" in one.options)
-        problems.append(f"{method.no_weights} no weights: leave weights and decay out, or ask for {weighted}")
+        problems.append(f"{method.no_weights} no weights: omit weights and decay, or choose {weighted}")
     if asked.decay is not None:
         if asked.weights in (JOINT, "uniform", "sqrt", COMMON):
-            problems.append(f"decay belongs to two-point weights, not to {asked.weights}")
+            problems.append(f"decay applies to two-point weights, not to {asked.weights}")
         problems += decay_problems(asked.decay)
     return problems
 
 
 def decay_problems(decay: Any) -> list[str]:
-    """What is wrong with the decay of a propensity floor."""
+    """Problems with the decay of a propensity floor."""
     if isinstance(decay, bool) or not isinstance(decay, Real) or not 0.0 <= float(decay) < 1.0:
         return [
-            f"decay must be in [0, 1), got {decay!r:.60}: the exponent of the propensity floor, fixed before "
-            "the data and never fitted on the log"
+            f"decay must be in [0, 1), got {decay!r:.60}: the exponent of the propensity floor, fixed "
+            "before data collection and never fitted to the log"
         ]
     return []
 
 
 def _remarkable(question: Question, fit: ArmFit) -> bool:
-    """Whether outcomes are rare, or rewards skewed, so that something is to be said of them."""
+    """Whether outcomes are rare, or rewards skewed, so a statement is needed."""
     uncommon = question.profile.uncommon[question.codes]
     if (uncommon < CAUTIOUS).any() or is_skewed(question, fit):
         return True
@@ -326,13 +326,13 @@ def _remarkable(question: Question, fit: ArmFit) -> bool:
 
 
 def tested(question: Question, method: ArmMethod, fit: ArmFit, asked: Asked) -> tuple[ArmFit, Shown]:
-    """The fit that tests rest on, and the kind of test with what is to be said of it."""
+    """The fit on which tests are based, and the kind of test with its statements."""
     correction = question.profile.correction_chosen_from(asked.chosen_from) if fit.naive else None
     if asked.chosen_from != "actions" and correction is None:
         reason = question.profile.no_correction if fit.naive else f"{fit.choice.estimator} has none"
         raise InvalidForLog(
             f"chosen_from={asked.chosen_from!r}",
-            f"it belongs to corrected columns, and {reason}",
+            f"it applies to corrected columns, and {reason}",
             ["estimator='sample-mean', for a log with a pure reward-level guarantee"],
         )
     kind = method.resolve_test(question, fit, asked.test, corrected=correction is not None)
@@ -348,14 +348,14 @@ def tested(question: Question, method: ArmMethod, fit: ArmFit, asked: Asked) -> 
 
 
 def bound_of(method: ArmMethod, fit: ArmFit) -> str:
-    """What the least possible variance rests on; empty where errors are by unit, of which it is none."""
+    """Basis of the minimum variance; empty if errors are by unit, to which it does not apply."""
     return method.bound if fit.by_unit is None else ""
 
 
 def validity(
     question: Question, method: ArmMethod, kind: str, correction: Correction | None, reference: Reference
 ) -> Validity:
-    """How valid the uncorrected numbers are."""
+    """Validity of the uncorrected numbers."""
     if not method.holds(question, kind, correction):
         return "not valid"
     return "exact" if reference.exact else "asymptotic"

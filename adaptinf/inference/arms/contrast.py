@@ -1,4 +1,4 @@
-"""Differences of the means of two arms from adaptively gathered data.
+"""Differences of the means of two arms from adaptively collected data.
 
 References
 ----------
@@ -48,27 +48,26 @@ class Contrast:
     Parameters
     ----------
     log : AdaptiveLog, Sums or PublicLog
-        The data; of a public part, its releases answer.
+        The data; for a public part, its releases are used.
     treatment, control : label
         The arms; the control's mean is subtracted.
     rounds, denominator : optional
-        As for `ArmMeans`; with a denominator, the difference of two ratios of means.
+        As in `ArmMeans`; with a denominator, the difference of two ratios of means.
 
     Raises
     ------
     ParameterError
-        If an arm is unknown, both are the same, or rounds mark none.
+        If an arm is unknown, both are the same, or rounds select none.
 
     Notes
     -----
-    As for `ArmMeans`, over the rounds in which both arms could be chosen. Combined weights, one for both
-    arms, are h = (1 / e1 + 1 / e0)^(-1/2): the difference is then of the same times, whatever moves both
-    arms, and under an effect that changes it is the mean of the effect with these weights. Where contexts
-    may move propensities, h is fixed by those of the batch before.
+    As in `ArmMeans`, over the rounds in which both arms could be chosen. Combined weights, shared by both
+    arms, are h = (1 / e1 + 1 / e0)^(-1/2): both means then refer to the same times, so common drift cancels,
+    and if the effect changes, its mean with these weights is estimated. If contexts may affect propensities,
+    h is determined by those of the previous batch.
 
-    Batched least squares compares the arms within each batch, so that only differences are estimated; it
-    assumes arms that were chosen with fixed probabilities within a batch, and is asymptotic in the sizes of
-    the batches.
+    Batched least squares compares the arms within each batch, so only differences are estimated; it assumes
+    constant assignment probabilities within a batch, and is asymptotic in the batch sizes.
 
     References
     ----------
@@ -136,34 +135,35 @@ class Contrast:
         Parameters
         ----------
         estimator : {"sample-mean", "ipw", "aipw", "alee", "batched", "released"}, optional
-            By default what `default_estimator` says. ``"batched"`` is batched least squares, for logs with
-            batches in which both arms were chosen; ``"released"`` reads the log's private releases alone.
+            By default the one given by `default_estimator`. ``"batched"`` is batched least squares, for logs
+            with batches in which both arms were chosen; ``"released"`` uses only the log's private releases.
         weights : {"combined", "uniform", "sqrt", "two-point"}, optional
-            Weights of the scores of IPW and AIPW. Combined ones, the default, are the same for both arms, so
-            that a drift that both share does no harm; sqrt and two-point are each arm's own.
+            Weights of the scores of IPW and AIPW. Combined weights, the default, are the same for both arms,
+            so common drift does no harm; sqrt and two-point weights are separate for each arm.
         decay : float, optional
             Exponent in [0, 1) of the propensity floor, for two-point weights; by default the design's.
         test : {"auto", "normal", "t", "hall", "exact"}
-            Distribution of the p-value and interval. ``"auto"``: where rewards take two values, the exact one
-            of bounded differences if a correction is due, and the Agresti-Caffo adjustment if the design does
-            not adapt and an arm has few successes or failures; otherwise Welch's t for sample means, t for
-            IPW and AIPW (the arm of the smaller effective size), both by Hall and MOVER where all rewards
-            together are skewed, and normal for the other estimators.
+            Distribution of the p-value and interval. ``"auto"``: if rewards take two values, the exact
+            distribution of bounded differences if a correction is needed, and the Agresti-Caffo adjustment if
+            the design does not adapt and an arm has few successes or failures; otherwise Welch's t for sample
+            means, t for IPW and AIPW (the arm with the smaller effective size), both by Hall and MOVER if all
+            rewards together are skewed, and normal for the other estimators.
         null : float
-            Value that the difference is tested against.
+            Difference under the null hypothesis.
         keep_scores : bool
-            Whether the result keeps what each round contributes, arrays over the rounds.
+            Whether the result stores the contribution of each round, as arrays over the rounds.
         outcome, ridge, covariate : optional
-            Outcome model of AIPW, its penalty, and contexts for it, as for `ArmMeans.fit`.
+            Outcome model of AIPW, its penalty, and contexts for it, as in `ArmMeans.fit`.
         arm_error : {"conservative", "self-normalised"}
             Standard error of ALEE.
         named : {"before", "after"}
-            Whether the pair was named before the trial or after a look at its outputs, for released means.
+            Whether the pair was named before the trial or after looking at its outputs, for released means.
         chosen_from : {"actions", "releases"}
-            What the arms, the null and the test were chosen from, beside contexts: the corrected columns
-            cover a choice by the actions, and one by the releases too where that is said.
+            What the arms, the null and the test were chosen from, in addition to contexts: by default the
+            corrected columns cover a choice based on the actions, and with ``"releases"`` also one based on
+            the releases.
         stationary : bool
-            Whether no arm's mean drifts, as you know beforehand: the default is then each arm's own weights.
+            Whether it is known that no arm's mean drifts: the default is then separate weights for each arm.
 
         Returns
         -------
@@ -173,9 +173,9 @@ class Contrast:
         Raises
         ------
         ParameterError
-            If an argument makes no sense.
+            If an argument is invalid.
         InvalidForLog
-            If the log does not support what was asked for; it names the reason and what is valid.
+            If the log does not support the request; the message gives the reason and valid alternatives.
         """
         arguments: dict[str, Any] = {"estimator": estimator, "weights": weights, "decay": decay, "test": test}
         arguments |= {"null": null, "keep_scores": keep_scores, "outcome": outcome, "ridge": ridge}
@@ -228,7 +228,7 @@ class Contrast:
         )
 
     def batch_test(self, null: float = 0.0) -> WaldTest:
-        """Test that the difference is the null in every batch, when it may drift from batch to batch.
+        """Test that the difference equals the null in every batch, if it may drift from batch to batch.
 
         Parameters
         ----------

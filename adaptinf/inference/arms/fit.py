@@ -92,14 +92,14 @@ def check_options(asked: Asked, null: object, keep_scores: Any) -> None:
     texts = {"estimator": asked.estimator, "weights": asked.weights}
     problems = text_problems(**texts, test=asked.test, arm_error=asked.arm_error, named=asked.named)
     problems += FLAG("keep_scores", keep_scores) + FLAG("stationary", asked.stationary)
-    if not problems:  # what is no text may have no place in a list of names
+    if not problems:  # what is not text may have no place in a list of names
         if asked.arm_error not in ARM_ERRORS:
             problems.append(unlisted("arm_error", ARM_ERRORS, asked.arm_error))
         if asked.named not in NAMED:
             problems.append(unlisted("named", NAMED, asked.named))
         if asked.named == "after" and asked.estimator != "released":
             problems.append(
-                "named='after' belongs to released: adjust p-values of other estimators by adjust="
+                "named='after' applies to released: adjust p-values of other estimators with adjust="
             )
         if asked.test not in TESTS:
             problems.append(unlisted("test", TESTS, asked.test))
@@ -108,23 +108,25 @@ def check_options(asked: Asked, null: object, keep_scores: Any) -> None:
 
 
 def null_problems(null: object) -> list[str]:
-    """What is wrong with a null that is no finite number."""
+    """Problems with a null that is no finite number."""
     if isinstance(null, bool) or not isinstance(null, Real) or not math.isfinite(float(null)):
         return [f"null must be a finite number, got {null!r}"]
     return []
 
 
 def holds_always(question: Question, test: str, correction: Correction | None) -> bool:
-    """Of a method that does not run where it is not valid."""
+    """For a method that does not run where it is not valid."""
     return True
 
 
 def normal_test(question: Question, fit: ArmFit, test: str, *, corrected: bool) -> str:
-    """Test of an estimator whose law is normal unless t is asked for."""
+    """Test of an estimator whose law is normal unless t is requested."""
     if test == "hall":
-        raise InvalidForLog("Hall's interval", "it is of means of scores and sample means", ["test='t'"])
+        raise InvalidForLog("Hall's interval", "it applies to means of scores and sample means", ["test='t'"])
     if test == "exact":
-        raise InvalidForLog("exact binomial tests", "they are of sample means", ["test='t'", "test='normal'"])
+        raise InvalidForLog(
+            "exact binomial tests", "they apply to sample means", ["test='t'", "test='normal'"]
+        )
     return "normal" if test == "auto" else test
 
 
@@ -143,7 +145,7 @@ def is_skewed(question: Question, fit: ArmFit) -> bool:
 
 
 def fit_facts(question: Question, fit: ArmFit, test: str, correction: Correction | None) -> ArmFacts:
-    """What claims ask of a method that has no facts of its own."""
+    """Facts that claims use about a method that has no facts of its own."""
     return ArmFacts(question, fit, test)
 
 
@@ -169,7 +171,7 @@ def arm_bounds(profile: LogProfile, codes: IntArray, *, shares: bool = False) ->
     Shapes: codes (k,); returns (k,).
 
     Of T rounds whose arms are drawn with probabilities e(x), the efficient influence function of the mean of
-    one arm is 1{W = w} / e(x) (Y - mu(x)) + mu(x) - mu, so that no regular estimate has a variance below
+    one arm is 1{W = w} / e(x) (Y - mu(x)) + mu(x) - mu, so no regular estimate has a variance below
     E[sigma(x)^2 / e(x) + (mu(x) - mu)^2] / T. Without contexts that is sigma^2 / (e T). Two arms are never
     chosen in one round, and so the bound of a contrast is the sum of its arms' bounds; with contexts it is
     E[sigma1(x)^2 / e1(x) + sigma0(x)^2 / e0(x) + (tau(x) - tau)^2] / T. A good model of contexts can go below
@@ -185,7 +187,7 @@ def arm_bounds(profile: LogProfile, codes: IntArray, *, shares: bool = False) ->
 
 
 def over_bound(variance: FloatArray, bound: FloatArray) -> FloatArray:
-    """Variances over their bounds; NaN where there is none."""
+    """Variances over their bounds; NaN if there is none."""
     ratio = np.full(np.shape(variance), np.nan)
     np.divide(variance, bound, out=ratio, where=np.isfinite(bound) & (bound > 0.0))
     return ratio
@@ -208,7 +210,7 @@ def fit_efficiency(
 
 
 def _efficiency_note(ratios: FloatArray, bound: str) -> str:
-    """One sentence for a footer; empty where no ratio is known; ratios (k,)."""
+    """One sentence for a footer; empty if no ratio is known; ratios (k,)."""
     known = ratios[np.isfinite(ratios)]
     if len(known) == 0:
         return ""

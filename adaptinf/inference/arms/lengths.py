@@ -31,7 +31,7 @@ from adaptinf.typing import FloatArray, IntArray
 
 _NORMAL = np.inf
 _MOST_ROUNDS = 2_000
-"""Rounds of a log from which lengths of joint weights are told, at the least; fewer than twice as many."""
+"""Rounds of a log from which lengths of joint weights are told, at least; fewer than twice as many."""
 
 
 def typical_arms(question: Question) -> tuple[IntArray, FloatArray]:
@@ -42,7 +42,7 @@ def typical_arms(question: Question) -> tuple[IntArray, FloatArray]:
 
 
 def sample_length(question: Question, verdict: Verdict) -> float:
-    """Of t intervals, exact ones, or those at the corrected level where a correction makes them valid."""
+    """For t intervals, exact ones, or those at the corrected level where a correction makes them valid."""
     profile, (_, count) = question.profile, typical_arms(question)
     correction = profile.correction if verdict.corrected else None
     level = LOG_ALPHA if correction is None else correction.level(LOG_ALPHA)
@@ -97,7 +97,7 @@ def weighted_length(question: Question, verdict: Verdict) -> float:
 
 
 def _joint_length(question: Question, std: float) -> float:
-    """Of weights that arms share, from some rounds of a long log."""
+    """For weights that arms share, from some rounds of a long log."""
     profile, codes = question.profile, question.codes
     if profile.sums is not None:
         found = joint_means_of_sums(question, Outcome(BATCH_MEAN, ""))

@@ -1,4 +1,4 @@
-"""Means of arms from adaptively gathered data.
+"""Means of arms from adaptively collected data.
 
 References
 ----------
@@ -76,7 +76,7 @@ class PairContrasts:
 def differences_of(
     model: ArmMeans, method: ArmMethod, asked: Asked, choice: Choice, label: Validity
 ) -> PairContrasts | None:
-    """What tests of the differences of a table's arms are; None where each arm has weights of its own."""
+    """What tests of the differences of a table's arms are; None if each arm has weights of its own."""
     if not method.pairs or label == "not valid" or asked.stationary or choice.weights in OWN:
         return None
     taken = {name: getattr(asked, name) for name in ("test", "arm_error", "outcome", "ridge")}
@@ -91,43 +91,43 @@ class ArmMeans:
     Parameters
     ----------
     log : AdaptiveLog, Sums or PublicLog
-        The data; of a public part, its releases answer.
+        The data; for a public part, its releases are used.
     arms : sequence of labels, optional
-        The arms of interest, by default all of the log's.
+        The arms of interest, by default all arms of the log.
     rounds : str or array_like of bool, shape (T,), optional
-        A column or mask of the rounds to use, which no reward may influence; by default all.
+        A column or mask of the rounds to use, which must not depend on rewards; by default all.
     denominator : str or array_like, shape (T,), optional
-        Column of the log (one of its outcomes, say), or numbers by round, not negative: the model is then of
-        ratios of means, such as revenue per order.
+        Column of the log (for example one of its outcomes), or nonnegative numbers by round: the model then
+        estimates ratios of means, such as revenue per order.
 
     Raises
     ------
     ParameterError
-        If an arm is unknown or repeated, or rounds mark none.
+        If an arm is unknown or repeated, or rounds select none.
 
     Notes
     -----
     IPW and AIPW assume that the logged propensities are the arms' probabilities given the past. They use the
-    rounds in which an arm could be chosen, and their t intervals are asymptotic; weights keep them so when
-    propensities move with the data. Joint weights, the default, are shared by the arms of the table: each
-    pair is compared in the rounds in which both could be chosen, with one weight a round,
-    h = (1 / e1 + 1 / e0)^(-1/2), and levels are fitted to these comparisons by least squares and shifted to
-    the mean of all rounds. A season or a trend that all arms share then moves no arm against another, and
-    levels are means over the period, if arms move in parallel. Where differences between arms are seen to
-    move with time, joint weights give way to uniform ones, and a caution says so. Each arm's own weights
-    (sqrt, two-point) are shorter where means stay, and tell equal arms apart where they drift. Tests of the
-    difference of two arms (`Results.t_test`) are those of `Contrast`.
+    rounds in which an arm could be chosen, and their t intervals are asymptotic; weights maintain this if
+    propensities depend on the data. Joint weights, the default, are shared by the arms of the table: each
+    pair is compared in the rounds in which both could be chosen, with one weight per round, h = (1 / e1 + 1 /
+    e0)^(-1/2), and levels are fitted to these comparisons by least squares and shifted to the mean over all
+    rounds. A season or a trend common to all arms then does not affect comparisons, and levels are means over
+    the period, if arms move in parallel. If differences between arms visibly change over time, joint weights
+    are replaced with uniform ones, and a caution says so. Separate weights for each arm (sqrt, two-point)
+    give shorter intervals if means are constant, but make equal arms appear different if they drift. Tests of
+    the difference of two arms (`Results.t_test`) are those of `Contrast`.
 
-    ALEE weighs an arm's rewards by the past alone and needs no propensities; its normal intervals are
-    asymptotic too, for stable and unstable designs alike.
+    ALEE weights an arm's rewards using only the past and needs no propensities; its normal intervals are
+    asymptotic, too, for stable and unstable designs alike.
 
-    A ratio metric is an arm's mean reward over its mean of the denominator, both by the same estimator with
-    the same weights; its error is that of the mean of linearised rewards (the delta method), and kept scores
-    are of these. An arm has no ratio, and the cautions say so, where the denominator's mean is within 3
-    standard errors of 0, or fewer than 20 of its rounds have one above 0.
+    A ratio metric is an arm's mean reward divided by its mean of the denominator, both by the same estimator
+    with the same weights; its error is that of the mean of linearised rewards (the delta method), as are
+    stored scores. An arm has no ratio, and the cautions say so, if the denominator's mean is within 3
+    standard errors of 0, or fewer than 20 of its rounds have a positive denominator.
 
-    Sample means are not valid under adaptivity. Where the design was differentially private in the rewards,
-    their p-values and intervals are also given in a corrected form, which is.
+    Sample means are not valid under adaptivity. If the design was differentially private in the rewards,
+    their p-values and intervals are also given in a corrected form, which is valid.
 
     References
     ----------
@@ -198,46 +198,47 @@ class ArmMeans:
         Parameters
         ----------
         estimator : {"sample-mean", "ipw", "aipw", "alee", "released"}, optional
-            By default what `default_estimator` says. ``"released"`` reads the successes S and failures F that
-            were in time, where these were released (``in_time=`` of a session or trial): S / (S + F), which
-            assumes that outcomes are late regardless of what they are, with Manski's limits S / n and
-            1 - F / n beside it. Of a public part there is no other.
+            By default the one given by `default_estimator`. ``"released"`` uses the in-time successes S and
+            failures F, if these were released (``in_time=`` of a session or trial): S / (S + F), which
+            assumes that lateness does not depend on outcomes, together with Manski's limits S / n and 1 - F /
+            n. For a public part there is no other.
         weights : {"joint", "uniform", "sqrt", "two-point", "combined"}, optional
-            Weights of the scores of IPW and AIPW. Joint ones are the default; uniform ones take their place
-            where the log lacks propensities of every arm, or no weight is fixed before a context. Sqrt and
-            two-point weights are each arm's own. Combined ones are one weight a round for all arms, so that
-            means are over the period with these weights.
+            Weights of the scores of IPW and AIPW. Joint weights are the default; uniform ones replace them if
+            the log lacks propensities of every arm, or no weight is fixed before a context. Sqrt and
+            two-point weights are separate for each arm. Combined weights are one weight per round for all
+            arms, so means are over the period with these weights.
         decay : float, optional
             Exponent in [0, 1) of the propensity floor, for two-point weights; by default the design's.
         test : {"auto", "normal", "t", "hall", "exact"}
-            Distribution of p-values and intervals. ``"auto"``: exact binomial where rewards take two values
-            and a correction is due, or the design does not adapt and an arm has few successes or failures;
+            Distribution of p-values and intervals. ``"auto"``: exact binomial if rewards take two values and
+            a correction is needed, or the design does not adapt and an arm has few successes or failures;
             otherwise t for sample means, IPW and AIPW (degrees of freedom by effective size), corrected for
-            skewness (Hall) where all rewards together are skewed; else normal.
+            skewness (Hall) if all rewards together are skewed; otherwise normal.
         null : float
-            Value that the means are tested against.
+            Value of the means under the null hypothesis.
         keep_scores : bool
             Whether the result keeps what each round contributes, arrays over the rounds.
         outcome : {"running-mean", "running-ridge", "batch-mean"}, mapping, frame, or array, optional
-            Outcome model of AIPW. The running mean of the arm by default; its mean over earlier batches, the
-            default of sums (in the first batch the mean of its other rounds); a ridge regression on the log's
-            contexts, fitted before each round; or your own, whose row t may depend on rounds before t and
-            this round's context only: columns by arm, a frame with a column per arm, or an array of shape
-            (T, K) with all K arms in the order of ``log.arms``.
+            Outcome model of AIPW. By default the running mean of the arm; for sums its mean over earlier
+            batches (in the first batch the mean of its other rounds); a ridge regression on the log's
+            contexts, fitted before each round; or your own, whose row t may depend only on rounds before t
+            and this round's context: columns by arm, a frame with a column per arm, or an array of shape (T,
+            K) with all K arms in the order of ``log.arms``.
         ridge : float, optional
             Penalty of the running ridge, fixed in advance; 1 by default.
         covariate : str or list of str, optional
             Contexts from before the experiment, such as earlier spending: the outcome model is then a running
-            ridge on these alone, standardised by the rounds so far (as CUPED, with coefficients that only
-            look back). The notes give the variance over that without, ``details["variance_ratio"]`` too.
+            ridge regression on these alone, standardised by the rounds so far (like CUPED, with coefficients
+            from past data only). The notes give the variance ratio with and without it, as does
+            ``details["variance_ratio"]``.
         arm_error : {"conservative", "self-normalised"}
             Standard error of ALEE.
         chosen_from : {"actions", "releases"}
-            What the arms, the null and the test were chosen from, beside contexts: the corrected columns
-            cover a choice by the actions, and one by the releases too where that is said.
+            What the arms, the null and the test were chosen from, in addition to contexts: the corrected
+            columns cover a choice by the actions, and one by the releases too where that is said.
         stationary : bool
-            That an arm's mean is the same whenever it is chosen (no drift, no contexts with a part in it):
-            the default is then each arm's own weights.
+            Whether each arm's mean is known to be constant (no drift, and no effect of contexts on
+            assignment): the default is then separate weights for each arm.
 
         Returns
         -------
@@ -247,9 +248,9 @@ class ArmMeans:
         Raises
         ------
         ParameterError
-            If an argument makes no sense.
+            If an argument is invalid.
         InvalidForLog
-            If the log does not support what was asked for; it names the reason and what is valid.
+            If the log does not support the request; the message gives the reason and valid alternatives.
         """
         given: dict[str, Any] = {"estimator": estimator, "weights": weights, "decay": decay, "test": test}
         given |= {"null": null, "keep_scores": keep_scores, "outcome": outcome, "ridge": ridge}

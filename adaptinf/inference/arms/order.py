@@ -1,4 +1,4 @@
-"""The order in which methods for arm means and contrasts are recommended, and where sequences stand in it."""
+"""The order in which methods for arm means and contrasts are recommended, and where sequences are in it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ESTIMATED = "estimated"
 RARELY_DRAWN = "rarely drawn"
 """Uniform weights are far from normal at usual numbers of rounds, where ALEE is not."""
 DRIFT = "drift"
-"""Each arm has weights of its own, which a drift spoils, and nobody says that there is none."""
+"""Each arm has its own weights, which fail under drift, and drift has not been ruled out."""
 
 
 def _scores(estimator: str, *weights: str, when: tuple[str, ...] = ()) -> list[str]:

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 class Question:
     """What a model of arms asks about a log, and what a user knows beyond it; codes (k,).
 
-    `stationary` says that no mean drifts, so that arms may have weights of their own; `family` is the number
-    of contrasts in the table.
+    `stationary` says that no mean drifts, so arms may have weights of their own; `family` is the number of
+    contrasts in the table.
     """
 
     profile: LogProfile
@@ -152,7 +152,7 @@ class ArmFit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shown:
-    """Which test a fit takes, the correction that is due, and what stands under its table."""
+    """Which test a fit takes, the correction that is due, and what is under its table."""
 
     kind: str
     correction: Correction | None

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 def never(question: Question, verdict: Verdict) -> bool:
-    """Of a method that gives arms with too few outcomes no interval."""
+    """For a method that gives arms with too few outcomes no interval."""
     return False
 
 
 def always(question: Question, verdict: Verdict) -> bool:
-    """Of a method whose intervals do not rest on how rare outcomes are."""
+    """For a method whose intervals do not rest on how rare outcomes are."""
     return True
 
 
@@ -33,7 +33,7 @@ class ArmMethod(MethodRecord[Question]):
     """One method of inference for arm means, their differences, or both."""
 
     settle: Callable[[Question, Asked], Choice]
-    """Completes what was asked for, or raises `Refused`."""
+    """Completes what was requested, or raises `Refused`."""
     claims: tuple[Claim | Part, ...] = arm_fits.FIT
     """What a fit may say, in order: what it assumes, notes and cautions."""
     facts: Callable[[Question, ArmFit, str, Correction | None], ArmFacts] = fit_facts
@@ -51,7 +51,7 @@ class ArmMethod(MethodRecord[Question]):
     implied_by: tuple[str, ...] = ()
     """Options and tests that ask for it where no estimator is named."""
     no_weights: str = ""
-    """How the refusal of weights begins; empty where it takes some."""
+    """How the refusal of weights begins; empty if it takes some."""
     contrast_only: bool = False
     """Whether it estimates differences alone: `fit` then returns a `Difference` and resolves its own test."""
     baseline: bool = False
@@ -66,5 +66,5 @@ class ArmMethod(MethodRecord[Question]):
     """What the least possible variance rests on; empty where errors ignore adaptivity."""
 
     def contributions(self, question: Question, fit: ArmFit) -> Mapping[str, FloatArray]:
-        """What each round, and each unit of several, contributes to estimates, for whoever keeps it."""
+        """What each round, and each unit of several, contributes to estimates, for anyone who keeps it."""
         return self.rows(question, fit) if fit.kept is None else fit.kept

@@ -1,4 +1,4 @@
-"""What claims ask of sample means: of a log, and of a fit."""
+"""Facts that claims use about sample means: of a log, and of a fit."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def length_ratio(question: Question, correction: Correction) -> float:
 
 
 def holds(question: Question, test: str, correction: Correction | None) -> bool:
-    """Whether nothing adapted, or counts settle, so that no correction is due."""
+    """Whether nothing adapted, or counts settle, so no correction is due."""
     profile = question.profile
     if profile.repeated_units:
         return False
@@ -51,7 +51,7 @@ def holds(question: Question, test: str, correction: Correction | None) -> bool:
 
 
 class SampleFacts(ArmFacts):
-    """Of plain sample means; with a fit, of what it says."""
+    """For plain sample means; with a fit, of what it says."""
 
     def __init__(
         self,
@@ -210,7 +210,7 @@ class ExactFacts(SampleFacts):
 
 
 class CorrectedFacts(SampleFacts):
-    """Of the columns that are corrected for adaptive collection."""
+    """For the columns that are corrected for adaptive collection."""
 
     def __init__(self, question: Question) -> None:
         super().__init__(question, correction=question.profile.correction)

@@ -62,7 +62,7 @@ def _exact(question: Question) -> Verdict:
 
 
 def _plainly_sampled(profile: LogProfile) -> bool:
-    """Whether nothing can have moved the arms' probabilities, so that scores have nothing to add."""
+    """Whether nothing can have moved the arms' probabilities, so scores have nothing to add."""
     if profile.adaptive or profile.shares_move:
         return False
     return not profile.log.context or profile.constant_propensities

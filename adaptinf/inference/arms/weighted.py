@@ -139,20 +139,20 @@ def _settle(estimator: str, question: Question, asked: Asked) -> Choice:
         raise ParameterError(
             asked.subject,
             [
-                "two-point weights need decay=, the exponent a of a propensity floor that falls like t^-a "
-                "(fixed in advance, never fitted on the log); the log's design states none"
+                "two-point weights require decay=, the exponent a of a propensity floor proportional to "
+                "t^-a (fixed in advance, never fitted to the log); the log's design states none"
             ],
         )
     return Choice(estimator, weights, float(stated))
 
 
 def _weights_refusal(question: Question, weights: str) -> str:
-    """Why weights, whose decay is known, cannot be made from propensities; empty where they can."""
+    """Why weights, whose decay is known, cannot be made from propensities; empty if they can."""
     return first(claims.WEIGHTS_NEED, WeightedFacts(question, weights, decay=0.0))
 
 
 def _usual(question: Question) -> str:
-    """Weights where the estimator alone was asked for."""
+    """Weights where the estimator alone was requested."""
     profile = question.profile
     if profile.repeated_units:
         return "uniform"
@@ -165,7 +165,7 @@ def _usual(question: Question) -> str:
 
 
 def _fit_augmented(question: Question, choice: Choice, asked: Asked) -> ArmFit:
-    """AIPW: with the running mean of the arm, unless another outcome model is asked for."""
+    """AIPW: with the running mean of the arm, unless another outcome model is requested."""
     if question.profile.sums is not None:
         return _fit(question, choice, asked, arms_of_sums.outcome_of(question, asked))
     model, log = RUNNING_MEAN, question.profile.log
@@ -211,7 +211,7 @@ def _fit(question: Question, choice: Choice, asked: Asked, model: Outcome | None
 
 
 def _estimates(question: Question, choice: Choice, model: Outcome | None) -> ScoreMeans:
-    """In NumPy for short logs, compiled and streamed for long ones; from sums where there are no rows."""
+    """In NumPy for short logs, compiled and streamed for long ones; from sums if there are no rows."""
     joint = choice.weights == JOINT
     if question.profile.sums is not None:
         if joint:
@@ -267,7 +267,7 @@ def _rows(question: Question, fit: ArmFit) -> Mapping[str, FloatArray]:
 
 
 def _facts(question: Question, fit: ArmFit, test: str, correction: Correction | None) -> WeightedFacts:
-    """What the claims on a fit ask."""
+    """Facts that the claims on a fit use."""
     return WeightedFacts(question, fit.choice.weights, decay=fit.choice.decay, fit=fit, test=test)
 
 

@@ -1,4 +1,4 @@
-"""What claims ask of inverse propensity weighting: of a log with one kind of weights, and of a fit."""
+"""Facts that claims use about inverse propensity weighting: for a log with given weights, and for a fit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from adaptinf.inference.arms.question import ArmFit, Question
 
 COMMON = "combined"
-"""One weight a round for both arms of a contrast, or all arms of a table."""
+"""One weight per round for both arms of a contrast, or all arms of a table."""
 OWN = ("two-point", "sqrt")
 """Weights that each arm has of its own."""
 _FEW_ARMS = 3
@@ -33,7 +33,7 @@ _FEW_ARMS = 3
 
 
 class WeightedFacts(ArmFacts):
-    """What claims ask; without a fit, of a row of `recommend` for one kind of weights."""
+    """Facts that claims use; without a fit, of a row of `recommend` for one kind of weights."""
 
     def __init__(
         self,
@@ -274,7 +274,7 @@ class WeightedFacts(ArmFacts):
 
     @property
     def _may_drift(self) -> bool:
-        """Nobody says that means stay: a drift without a trend, as by the hour, tells equal arms apart."""
+        """No one says that means stay: a drift without a trend, as by the hour, tells equal arms apart."""
         return self.means_stay and not self.stationary
 
     @property

@@ -63,7 +63,7 @@ class ContrastsResults(Results):
     pairs : tuple of Results
         The results of the single contrasts.
     **others
-        As for `Results`.
+        As in `Results`.
 
     Examples
     --------
@@ -86,8 +86,8 @@ class ContrastsResults(Results):
         alpha : float
             One minus the level of the intervals, between 0 and 0.5.
         adjust : {"max-t", "holm", "bh"} or None
-            As for other results, whose tables are of single terms if not asked. Where a correction for
-            adaptive collection is due, Holm's method takes the place of ``"max-t"``.
+            As for other results, whose tables are of single terms if not asked. If a correction for adaptive
+            collection is due, Holm's method takes the place of ``"max-t"``.
 
         Returns
         -------
@@ -147,7 +147,7 @@ class Contrasts:
     treatments : sequence of labels, optional
         The others, by default all other arms.
     rounds, denominator : optional
-        As for `ArmMeans`; with a denominator, differences, or lifts, of ratios of means.
+        As in `ArmMeans`; with a denominator, differences, or lifts, of ratios of means.
 
     Raises
     ------
@@ -218,7 +218,7 @@ class Contrasts:
         Parameters
         ----------
         estimator, weights : str, optional
-            As for `Contrast.fit`; by default what is the default for the first pair, or for the first of an
+            As in `Contrast.fit`; by default what is the default for the first pair, or for the first of an
             arm whose outcomes are so rare that some methods have no interval.
         lift : bool
             Whether to estimate an arm's mean over the control's, less 1, instead of their difference. A lift
@@ -228,7 +228,7 @@ class Contrasts:
         null : float
             Difference, or lift, that is tested.
         stationary : bool
-            Whether no arm's mean drifts, as you know beforehand.
+            Whether no arm's mean drifts, as you know in advance.
         **options
             Other arguments of `Contrast.fit`.
 
@@ -240,7 +240,7 @@ class Contrasts:
         Raises
         ------
         ParameterError
-            If an argument makes no sense.
+            If an argument is invalid.
         InvalidForLog
             If the log does not support the estimator, or, for lifts, the estimator has no means of arms.
         """
@@ -409,9 +409,9 @@ def _unusable(options: dict[str, Any], lift: bool) -> list[str]:
     """What single contrasts take and lifts, or several contrasts, cannot."""
     problems = []
     if "keep_scores" in options:
-        problems.append("keep_scores is not taken: it is of single contrasts, Contrast(log, ...)")
+        problems.append("keep_scores is not supported here: use single contrasts, Contrast(log, ...)")
     if lift and options.get("estimand", "assigned") != "assigned":
-        problems.append("lift=True is of the arms that were assigned: leave estimand= out")
+        problems.append("lift=True refers to assigned arms: omit estimand=")
     return problems
 
 

@@ -31,14 +31,14 @@ SHARED = ("combined", "uniform")
 
 
 def influence_of(pair: Results) -> FloatArray | None:
-    """What each round, or unit, adds to the error of a contrast, shape (n,); None where nobody kept it."""
+    """What each round, or unit, adds to the error of a contrast, shape (n,); None if no one kept it."""
     kept = pair.scores or {}
     rows = kept.get("influence_by_unit", kept.get("influence"))
     return None if rows is None else np.nan_to_num(rows[:, 0])
 
 
 def rows_correlation(influences: Sequence[FloatArray | None]) -> FloatArray | None:
-    """Correlation of contrasts by their influences, (n,) each; None where one is unknown; returns (P, P)."""
+    """Correlation of contrasts by their influences, (n,) each; None if one is unknown; returns (P, P)."""
     known = [one for one in influences if one is not None]
     if len(known) < len(influences):
         return None
@@ -54,7 +54,7 @@ def sums_correlation(
     below: Denominator | None,
     multiples: FloatArray | None = None,
 ) -> FloatArray | None:
-    """Correlation of contrasts from sums by batch, None where their weights are not each pair's own.
+    """Correlation of contrasts from sums by batch, None if their weights are not each pair's own.
 
     Shapes: codes (P, 2), the treatment first; multiples (P,), of the control's mean that are subtracted, 1 by
     default; returns (P, P). All contrasts are by the methods of the first, and `asked` says what else was
@@ -117,7 +117,7 @@ FEWEST_ERRORS = 3.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lift:
-    """One lift; NaN, with the reason, where there is none."""
+    """One lift; NaN, with the reason, if there is none."""
 
     estimate: float
     std_error: float
@@ -153,7 +153,7 @@ def lift_of(question: Question, fit: ArmFit, what: str = "mean") -> Lift:
 
 
 def negative_control(lifts: Sequence[Lift], control: Any, what: str) -> tuple[str, ...]:
-    """The caution that a negative control reverses signs; none where it is positive."""
+    """The caution that a negative control reverses signs; none if it is positive."""
     below = [lift.control for lift in lifts if lift.control < 0.0]
     return (claims.NEGATIVE_CONTROL(what=what, control=control, mean=below[0]),) if below else ()
 
@@ -171,7 +171,7 @@ def _freedom(fit: ArmFit) -> float:
 
 
 def _refusal(question: Question, fit: ArmFit, what: str) -> str:
-    """Why there is no lift; empty where there is."""
+    """Why there is no lift; empty if there is."""
     events = question.profile.uncommon[question.codes]
     error = float(fit.std_error[1])
     if not np.all(np.isfinite(fit.std_error)) or not np.all(fit.std_error > 0.0):

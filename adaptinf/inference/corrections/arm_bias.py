@@ -29,8 +29,8 @@ def bias_bound(guarantee: PrivacyGuarantee, horizon: int, means: ArrayLike) -> F
     Returns
     -------
     ndarray, shape (k,)
-        (e^epsilon - 1 + T delta) min(mean, 1 - mean). It is not capped, so that a vacuous bound stays
-        visible: it says nothing from `trivial_bias_bound` on, and it is inf where epsilon is.
+        (e^epsilon - 1 + T delta) min(mean, 1 - mean). It is not capped, so a vacuous bound stays visible: it
+        says nothing from `trivial_bias_bound` on, and it is inf where epsilon is.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def bias_bound(guarantee: PrivacyGuarantee, horizon: int, means: ArrayLike) -> F
         raise ParameterError("bias_bound", problems + _horizon_problems(horizon))
     level = guarantee.reward_level()
     if level is None:
-        problems.insert(0, "the guarantee is anticipating; the bound needs a standard one for the rewards")
+        problems.insert(0, "the guarantee is anticipating; the bound requires a standard one for the rewards")
     problems += _horizon_problems(horizon)
     if level is None or problems:
         raise ParameterError("bias_bound", problems)

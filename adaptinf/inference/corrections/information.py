@@ -1,10 +1,10 @@
 """P-values and levels corrected for adaptive collection by its max-information.
 
 An epsilon-differentially private design lets little information about the rewards into its choice of actions,
-so that p-values computed as if the actions had been fixed need only a bounded correction. Information is
-counted in bits here; the arithmetic is in natural logarithms. In n rounds of an epsilon-differentially
-private collection let c = epsilon sqrt(n / 2) and s = sqrt(ln(2 / beta)): the max-information is at most
-min(epsilon n, c (c + s)) nats, and a p-value p becomes the minimum over beta of exp(information) p + beta.
+so p-values computed as if the actions had been fixed need only a bounded correction. Information is counted
+in bits here; the arithmetic is in natural logarithms. In n rounds of an epsilon-differentially private
+collection let c = epsilon sqrt(n / 2) and s = sqrt(ln(2 / beta)): the max-information is at most min(epsilon
+n, c (c + s)) nats, and a p-value p becomes the minimum over beta of exp(information) p + beta.
 
 References
 ----------
@@ -79,7 +79,7 @@ def _log_moment(log_p: FloatArray, c: float) -> FloatArray:
 
 
 def _log_smallest_over_beta(log_p: FloatArray, c: float) -> FloatArray:
-    """Logarithm of min over 0 < beta < 1 of exp(c (c + s)) p + beta; 0 where no beta brings it below 1."""
+    """Logarithm of min over 0 < beta < 1 of exp(c (c + s)) p + beta; 0 if no beta brings it below 1."""
     offset = c * c + log_p + math.log(c) - _LN4
     useful = np.isfinite(offset) & (_stationarity(_S_AT_BETA_ONE, c, offset) < 0.0)
     s = _largest_root(c, offset[useful])
@@ -141,7 +141,7 @@ _BETA_BELOW_ONE = Is(lambda value: _is_number(value) and 0.0 <= value < 1.0, "in
 _OPEN_LEVEL = Is(lambda value: _is_number(value) and 0.0 < value < 1.0, "strictly between 0 and 1")
 LEVEL = Is(
     lambda value: _is_number(value) and 0.0 <= value < 0.5,
-    "between 0 and 0.5 (0.05 for what counts as significant at 5%)",
+    "between 0 and 0.5 (0.05 for significance at 5%)",
 )
 
 
@@ -161,7 +161,7 @@ def bound_problems(bound: str, beta: float | str = "optimal") -> list[str]:
     if isinstance(beta, str):
         return [*problems, f"beta must be 'optimal' or a number in [0, 1), got {beta!r}"]
     if bound == "moment":
-        problems.append("the moment bound has no beta: leave it 'optimal'")
+        problems.append("the moment bound has no beta: leave it at 'optimal'")
     return problems + _BETA_BELOW_ONE("beta", beta)
 
 
@@ -302,7 +302,8 @@ def correct_pvalues(
     check("correct_pvalues", problems, epsilon=(epsilon, EPSILON), n=(n, SOME_ROUNDS))
     if _usual_level(epsilon, n, beta, bound) < _LOG_SMALLEST_DOUBLE:
         warnings.warn(
-            f"no correction possible at epsilon = {epsilon:g} and n = {int(n)}: every corrected p-value is 1",
+            f"no correction is possible at epsilon = {epsilon:g} and n = {int(n)}: every corrected p-value "
+            "is 1",
             VacuousCorrectionWarning,
             stacklevel=2,
         )
@@ -351,7 +352,7 @@ def corrected_level(alpha: float, *, epsilon: float, n: int, bound: Bound = "max
     -------
     float
         sup over beta of (alpha - beta) / 2^k(beta). A corrected p-value is at most alpha exactly when the
-        p-value is at most this. It is 0 where a double cannot hold it: see `log_corrected_level`.
+        p-value is at most this. It is 0 if a double cannot hold it: see `log_corrected_level`.
 
     Raises
     ------
@@ -397,8 +398,8 @@ class Correction:
     bound : {"max-information", "moment"}
         As in `correct_pvalues`.
     chosen_from : {"actions", "releases"}
-        What the test may be chosen from, beside contexts: the actions alone, or the releases too. It says
-        what `n` counts.
+        What the test may be chosen from, in addition to contexts: the actions alone, or the releases too. It
+        says what `n` counts.
     unit : {"round", "person"}
         What `n` counts: rounds, or persons, each with all of their rounds.
 
@@ -482,7 +483,7 @@ class Correction:
 
 
 def guarantee_refusal(guarantee: PrivacyGuarantee) -> str:
-    """Why a guarantee licenses no correction; empty where it does."""
+    """Why a guarantee licenses no correction; empty if it does."""
     if guarantee.reward_level() is None:
         return claims.ANTICIPATING()
     if math.isinf(guarantee.epsilon):
@@ -493,7 +494,7 @@ def guarantee_refusal(guarantee: PrivacyGuarantee) -> str:
 
 
 def _usual_level(epsilon: float, n: int, beta: float | Literal["optimal"], bound: Bound) -> float:
-    """Logarithm of the largest p-value that is significant at the usual alpha; -inf where none is."""
+    """Logarithm of the largest p-value that is significant at the usual alpha; -inf if none is."""
     if beta == "optimal":
         return log_level(math.log(_USUAL_ALPHA), epsilon, n, bound)[0]
     remaining = _USUAL_ALPHA - beta

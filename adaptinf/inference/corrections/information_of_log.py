@@ -63,8 +63,8 @@ def correction_for(
     log : AdaptiveLog
         The data.
     chosen_from : {"actions", "releases"}
-        What the test is chosen from, beside contexts. n counts the rounds whose reward can change a later
-        action, or a release as well; all rounds where the log does not say. Its terms, its null and its
+        What the test is chosen from, in addition to contexts. n counts the rounds whose reward can change a
+        later action, or a release as well; all rounds where the log does not say. Its terms, its null and its
         centre are all part of the test.
     unit : {"round", "person"}
         What rows are independent. By person, epsilon is that of all rounds of a person and n counts persons.
@@ -108,7 +108,9 @@ def _by_person(log: GuaranteedLog, chosen_from: ChosenFrom) -> Correction:
     """Rows that are persons: f changes by the person's epsilon with one of them, whatever the design."""
     subject, ways = "a correction by person", ["AdaptiveLog(..., unit=)", "unit='round'"]
     if log.units is None:
-        raise InvalidForLog(subject, "the log does not say who took part", ways)
+        raise InvalidForLog(
+            subject, "the log does not record which rounds belong to the same participant", ways
+        )
     guarantee = log.person_reward_guarantee or log.reward_guarantee
     if (reason := why_not(log)) or guarantee is None:
         raise InvalidForLog(subject, reason, ways)
@@ -117,7 +119,7 @@ def _by_person(log: GuaranteedLog, chosen_from: ChosenFrom) -> Correction:
 
 
 def why_not(log: GuaranteedLog) -> str:
-    """Why a log has no max-information correction; empty where it has one."""
+    """Why a log has no max-information correction; empty if it has one."""
     if log.reward_guarantee is None:
         return claims.NOT_STATED()
     return guarantee_refusal(log.reward_guarantee)

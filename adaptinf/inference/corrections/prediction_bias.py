@@ -1,4 +1,4 @@
-"""Bias of least-squares predictions on data that a private linear bandit gathered."""
+"""Bias of least-squares predictions on data that a private linear bandit collected."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class LinearBiasBound:
     published : float
         The published e^epsilon - 1.
     published_holds : bool
-        Whether no entry of the hat matrix H is negative, so that the published bound is a theorem.
+        Whether no entry of the hat matrix H is negative, so the published bound is a theorem.
     """
 
     bound: float
@@ -118,8 +118,8 @@ def linear_bias_bound(
     Raises
     ------
     ParameterError
-        Listing everything that does not fit; a guarantee with delta above 0 or an anticipating one
-        among it.
+        Listing everything that is inconsistent; a guarantee with delta above 0 or an anticipating one among
+        it.
 
     Notes
     -----
@@ -218,7 +218,7 @@ def linear_bias(
     theta : array_like of shape (d,)
         Its true coefficients.
     min_runs : int
-        Sets of rounds that fewer runs share are left out, at least 2.
+        Sets of rounds that fewer runs share are omitted, at least 2.
 
     Returns
     -------
@@ -228,7 +228,7 @@ def linear_bias(
     Raises
     ------
     ParameterError
-        Listing everything that does not fit.
+        Listing everything that is inconsistent.
 
     Notes
     -----
@@ -254,7 +254,7 @@ def linear_bias(
         chosen = np.zeros(0)
     paid = number_array(rewards)
     if paid is None:
-        problems.append(f"rewards must be numbers in rows of one length, got {rewards!r:.60}")
+        problems.append(f"rewards must be numbers in rows of equal length, got {rewards!r:.60}")
         paid = np.zeros(chosen.shape)
     if chosen.dtype != np.bool_ or chosen.ndim != 2 or chosen.size == 0:
         problems.append(f"selected must be True or False, of shape (runs, rounds), got {chosen.shape}")
@@ -263,7 +263,7 @@ def linear_bias(
             f"selected {chosen.shape}, rewards {paid.shape} and contexts {X.shape} must have the same rounds"
         )
     elif not np.isfinite(paid[chosen]).all():
-        problems.append("rewards must be finite where the arm was pulled")
+        problems.append("rewards must be finite in rounds in which the arm was pulled")
     refuse("linear_bias", problems)
     patterns, inverse, runs = np.unique(chosen, axis=0, return_inverse=True, return_counts=True)
     enough = [int(i) for i in np.argsort(-runs, kind="stable") if runs[i] >= min_runs and patterns[i].any()]
@@ -289,10 +289,10 @@ def _pure_epsilon(guarantee: PrivacyGuarantee | float) -> tuple[float, list[str]
         return 0.0 if problems else float(guarantee), problems
     level = guarantee.reward_level()
     if level is None:
-        problem = "the guarantee is anticipating; the bound needs a standard one for the rewards"
+        problem = "the guarantee is anticipating; the bound requires a standard one for the rewards"
         return 0.0, [problem]
     if level.delta > 0.0:
-        problem = f"delta must be 0, got {level.delta:g}: given the actions, no bound holds"
+        problem = f"delta must be 0, got {level.delta:g}: no bound holds given the actions"
         return 0.0, [problem]
     return level.epsilon, []
 
@@ -300,7 +300,7 @@ def _pure_epsilon(guarantee: PrivacyGuarantee | float) -> tuple[float, list[str]
 def _matrix(contexts: ArrayLike, theta: ArrayLike, problems: list[str]) -> tuple[FloatArray, FloatArray]:
     X, coefficients = number_array(contexts), number_array(theta)
     if X is None or coefficients is None:
-        problems.append("contexts and theta must be numbers in rows of one length")
+        problems.append("contexts and theta must be numbers in rows of equal length")
         return np.zeros(0), np.zeros(0)
     if X.ndim != 2 or X.size == 0:
         problems.append(f"contexts must have shape (n, d), got {X.shape}")

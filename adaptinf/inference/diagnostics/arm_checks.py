@@ -37,7 +37,7 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 # A line through fewer points fits whatever they are.
 _FEW_BLOCKS = 4
-# Rows of propensities at a time, so that no second array of all of them is made.
+# Rows of propensities at a time, so no second array of all of them is made.
 _BLOCK = 65_536
 
 
@@ -129,7 +129,7 @@ class Differences:
 
     @property
     def z(self) -> FloatArray:
-        """Standardised differences, shape (k,); NaN where the standard error is 0."""
+        """Standardised differences, shape (k,); NaN if the standard error is 0."""
         size = self.std_error
         return np.asarray(self.difference / np.where(size > 0.0, size, np.nan), dtype=np.float64)
 
@@ -157,7 +157,7 @@ def drifts(sums: ScoreSums) -> Differences:
 def common_drift(slopes: Differences) -> tuple[float, float]:
     """One slope for all arms, by the inverse variances of their own, and its standard error.
 
-    NaN where none varies.
+    NaN if none varies.
     """
     size = slopes.std_error
     kept = size > 0.0
@@ -293,7 +293,7 @@ def nothing_scored(refused: dict[str, str]) -> Scored:
 
 
 def _groups(log: AdaptiveLog) -> IntArray:
-    """Stretches of batches; all rounds in one where there are none; shape (T,)."""
+    """Stretches of batches; all rounds in one if there are none; shape (T,)."""
     batch = log.arrays.batch
     if batch is None or int(batch[-1]) == int(batch[0]):
         return np.zeros(log.n_rounds, dtype=np.int64)

@@ -103,7 +103,7 @@ def count_test(counts: FloatArray, expected: FloatArray, products: FloatArray) -
 def calibration_bins(
     action: IntArray, propensities: FloatArray, least: float = LEAST_VARIANCE
 ) -> list[Bins | None]:
-    """Choices of every arm against its propensities, by bins of the propensity; None where there are too few.
+    """Choices of every arm against its propensities, by bins of the propensity; None if there are too few.
 
     Shapes: action (T,), propensities (T, K).
     """
@@ -114,7 +114,7 @@ def calibration_bins(
 
 
 def merged_bins(sums: FloatArray, least: float = LEAST_VARIANCE) -> Bins | None:
-    """Neighbouring bins joined until each has some variance, None where all have too little.
+    """Neighbouring bins joined until each has some variance, None if all have too little.
 
     Shapes: sums (E + 1, 4), of each piece of (0, 1) the rounds, propensities, choices, squared propensities.
     """
@@ -239,7 +239,7 @@ def every_propensity(log: AdaptiveLog) -> FloatArray | None:
 
 
 def no_calibration(log: AdaptiveLog, every: FloatArray | None) -> str:
-    """Why choices cannot be checked against propensities; empty where they can."""
+    """Why choices cannot be checked against propensities; empty if they can."""
     known = log.arrays.propensity if every is None else every
     if known is None:
         return propensities.NONE()

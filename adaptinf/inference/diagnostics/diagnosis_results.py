@@ -85,7 +85,7 @@ class Diagnosis:
         time), "drift" (slopes, and what could be missed) and "arms" (pulls, effective sample sizes,
         estimates), where they could be made.
     notes : tuple of str
-        What to know of the tests.
+        Information needed to interpret the tests.
     """
 
     checks: tuple[Check, ...]
@@ -107,12 +107,12 @@ class Diagnosis:
         name : str
             Name of the check.
         term : label, optional
-            An arm, or what else stands in the table.
+            An arm, or what else is in the table.
 
         Returns
         -------
         tuple of Check
-            Empty where this log has no row of that check, or that check none of that term.
+            Empty if this log has no row of that check, or that check none of that term.
 
         Raises
         ------
@@ -221,5 +221,5 @@ class NotesFacts:
 
     @property
     def missed_alone(self) -> dict[str, float]:
-        """The smallest of one arm, where there are several."""
+        """The smallest of one arm, if there are several."""
         return {"least": np.nanmin(self._missed[:-1])} if len(self._missed) > 1 else {}

@@ -81,8 +81,8 @@ def diagnose(
     Raises
     ------
     ParameterError
-        If `log` is no log, `expected` is not one positive share per arm, `negative_control` names what is no
-        context of the log, or alpha is out of range.
+        If `log` is not a log, `expected` is not one positive share per arm, `negative_control` names what is
+        no context of the log, or alpha is out of range.
     InvalidForLog
         If `negative_control` is given for sums.
 
@@ -93,17 +93,17 @@ def diagnose(
     rewards, with predictable variance the sum of e (1 - e). The anytime form is a test martingale and exact.
 
     Negative controls: where x is older than the choice, so is the sum of (x - mean x) (1{A = a} - e(a)), with
-    ranks in the place of x. The row is of the arm with the largest standardised sum, and its p-value is
+    ranks in place of x. The row is of the arm with the largest standardised sum, and its p-value is
     multiplied by the number of arms; two arms are one comparison.
 
-    Drift: AIPW scores have the arm's mean as their expectation given the past, so that their regression on
-    time has the slope 0 while the arm's mean stays the same. Each arm has its own slope, by least squares
-    with the weights of its scores, and all arms together have one, by the inverse variances of their own:
-    common drift, such as a season, shows there first. Weights that keep the variance of the scores even make
-    the sums behind a slope jointly normal whatever moves the propensities; the slope itself is normal where
-    these settle. The smallest drift that such a test finds with probability 80%, at the level of Holm's first
-    step, is given in standard deviations of an arm's rewards. With contexts the test also assumes that
-    contexts keep arriving alike.
+    Drift: AIPW scores have the arm's mean as their expectation given the past, so their regression on time
+    has the slope 0 while the arm's mean stays the same. Each arm has its own slope, by least squares with the
+    weights of its scores, and all arms together have one, by the inverse variances of their own: common
+    drift, such as a season, shows there first. Weights that keep the variance of the scores even make the
+    sums behind a slope jointly normal whatever moves the propensities; the slope itself is normal where these
+    settle. The smallest drift that such a test finds with probability 80%, at the level of Holm's first step,
+    is given in standard deviations of an arm's rewards. With contexts the test also assumes that contexts
+    keep arriving alike.
 
     Sample mean against AIPW: the standard error is that of what each round contributes to the difference;
     the textbook difference of two variances is not valid under adaptive collection. It holds its
@@ -112,7 +112,7 @@ def diagnose(
     (``audit.simulate_bias``).
 
     Sums by batch allow the same checks. Scores rest on the arm's mean over earlier batches and on one weight
-    per batch, the time of a batch is that of its middle, and the anytime form bets when a batch starts. Where
+    per batch, the time of a batch is that of its middle, and the anytime form bets when a batch starts. If
     propensities vary within batches, their mean by batch stands in for them, and a check that needs the
     product of two arms' propensities says so.
 
@@ -245,13 +245,15 @@ def controls_of(log: AdaptiveLog | Sums, named: Any) -> tuple[str, ...]:
     if named is None:
         return ()
     if isinstance(log, Sums):
-        raise InvalidForLog(f"diagnose({_OPTION}=)", NEEDS_ROWS, ["diagnose of an AdaptiveLog of the rows"])
+        raise InvalidForLog(
+            f"diagnose({_OPTION}=)", NEEDS_ROWS, ["diagnose, applied to an AdaptiveLog of the rows"]
+        )
     names, problems = ((named,), []) if isinstance(named, str) else labels(_OPTION, named)
     refuse("diagnose", problems)
     columns = log.columns
     problems = [
-        f"{_OPTION} {name!r} is no context of the log, whose contexts are {listed(log.context)}: name it in "
-        "context="
+        f"{_OPTION} {name!r} is not a context of the log, whose contexts are {listed(log.context)}: name it "
+        "in context="
         for name in names
         if columns.get(name, name) not in log.context
     ]
@@ -281,7 +283,7 @@ def control_checks(log: AdaptiveLog, names: tuple[str, ...]) -> list[Check]:
 
 
 def _untestable(profile: LogProfile) -> str:
-    """Why no control can be compared; empty where they can."""
+    """Why no control can be compared; empty if they can."""
     if not profile.knows_propensities:
         return propensities.NONE()
     if profile.estimated:

@@ -59,7 +59,7 @@ class BoundedDifferenceReference:
         refuse("BoundedDifferenceReference", problems)
 
     def log_pvalues(self, null: float) -> FloatArray:
-        """Natural logs of the two-sided p-values, shape (k,)."""
+        """Natural logarithms of the two-sided p-values, shape (k,)."""
         return np.array([_log_pvalue(pair, null) for pair in self._pairs()], dtype=np.float64)
 
     def interval(self, log_alpha: float) -> FloatArray:
@@ -90,7 +90,7 @@ class _Pair(NamedTuple):
 
 
 def _log_pvalue(pair: _Pair, null: float) -> float:
-    """Natural log of the smallest level at which a difference is rejected; NaN where an arm has no reward."""
+    """Natural log of the smallest level at which a difference is rejected; NaN if an arm has no reward."""
     if not pair.known:
         return math.nan
     if abs(null) > 1.0:
@@ -108,7 +108,7 @@ def _log_pvalue(pair: _Pair, null: float) -> float:
 
 
 def _interval(pair: _Pair, log_alpha: float) -> tuple[float, float]:
-    """Limits of the differences that are not rejected; NaN where an arm has no reward."""
+    """Limits of the differences that are not rejected; NaN if an arm has no reward."""
     if not pair.known:
         return math.nan, math.nan
     nuisance = _nuisance(pair, log_alpha)
@@ -184,7 +184,7 @@ def _chernoff(
     smallest, slope = exponent(guess)
     left_slope, right_slope = exponent(left)[1], exponent(right)[1]
     for _ in range(_POSITIONS):
-        # Illinois: an end that stays has its slope halved, so that both ends move in.
+        # Illinois: an end that stays has its slope halved, so both ends move in.
         if slope > 0.0:
             right, right_slope, left_slope = guess, slope, 0.5 * left_slope
         else:

@@ -23,7 +23,7 @@ def confidence_set(
     """Ratios b for which effect - b received is within `quantile` standard errors of 0, as intervals.
 
     Shapes: covariance of the two effects (2, 2). One interval where the lower effect is far enough from 0;
-    two rays, or the whole line, where it is not; none where a number is not known.
+    two rays, or the whole line, where it is not; none if a number is not known.
     """
     v_effect, v_both, v_received = covariance[0, 0], covariance[0, 1], covariance[1, 1]
     square = quantile**2
@@ -39,7 +39,7 @@ def confidence_set(
         half = math.sqrt(max(root, 0.0)) / a
         return ((b / a - half, b / a + half),)
     if a == 0.0:
-        # With a = b = 0 Cauchy's inequality gives c <= 0, so that every ratio satisfies it.
+        # With a = b = 0 Cauchy's inequality gives c <= 0, so every ratio satisfies it.
         if b == 0.0:
             return ((-math.inf, math.inf),)
         edge = c / (2.0 * b)
@@ -74,7 +74,7 @@ class AndersonRubinReference:
 
     @np.errstate(under="ignore")
     def log_pvalues(self, null: float) -> FloatArray:
-        """Natural logs of the two-sided p-values, shape (1,)."""
+        """Natural logarithms of the two-sided p-values, shape (1,)."""
         return log_student_pvalue(self.statistics(null), np.array([self.df]))
 
     def confidence_set(self, log_alpha: float) -> tuple[tuple[float, float], ...]:
@@ -110,7 +110,7 @@ class LogRatioReference:
 
     @np.errstate(under="ignore")
     def log_pvalues(self, null: float) -> FloatArray:
-        """Natural logs of the two-sided p-values, shape (1,)."""
+        """Natural logarithms of the two-sided p-values, shape (1,)."""
         return log_student_pvalue(self.statistics(null), np.array([self.df]))
 
     def interval(self, log_alpha: float) -> FloatArray:

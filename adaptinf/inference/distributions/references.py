@@ -61,10 +61,10 @@ class Reference(Protocol):
         """Whether p-values and intervals are made of the standard errors shown."""
 
     def log_pvalues(self, null: float) -> FloatArray:
-        """Natural logs of the two-sided p-values, shape (k,)."""
+        """Natural logarithms of the two-sided p-values, shape (k,)."""
 
     def interval(self, log_alpha: float) -> FloatArray:
-        """Intervals at level 1 - exp(log_alpha), shape (k, 2); NaN rows where there is none."""
+        """Intervals at level 1 - exp(log_alpha), shape (k, 2); NaN rows if there is none."""
 
 
 @runtime_checkable
@@ -106,7 +106,7 @@ class NormalReference:
 
     @np.errstate(under="ignore")
     def log_pvalues(self, null: float) -> FloatArray:
-        """Natural logs of the two-sided p-values, shape (k,)."""
+        """Natural logarithms of the two-sided p-values, shape (k,)."""
         z = (self.estimate - null) / self.std_error
         return np.asarray(np.minimum(0.0, LOG_2 + log_normal_tail(z)), dtype=float)
 
@@ -135,7 +135,7 @@ class StudentReference:
 
     @np.errstate(under="ignore")
     def log_pvalues(self, null: float) -> FloatArray:
-        """Natural logs of the two-sided p-values, shape (k,)."""
+        """Natural logarithms of the two-sided p-values, shape (k,)."""
         t = (self.estimate - null) / self.std_error
         return log_student_pvalue(t, self.df)
 
@@ -149,9 +149,9 @@ class StudentReference:
 class BinomialReference:
     """Central exact tests of success rates, with Clopper-Pearson intervals.
 
-    The p-value is twice the smaller tail, capped at 1, so that it is at most alpha exactly when the
-    Clopper-Pearson interval excludes the null. Exact for independent binary rewards, given the
-    action history.
+    The p-value is twice the smaller tail, capped at 1, so it is at most alpha exactly when the
+    Clopper-Pearson interval excludes the null. Exact for independent binary rewards, given the action
+    history.
     """
 
     successes: FloatArray
@@ -166,7 +166,7 @@ class BinomialReference:
 
     @np.errstate(under="ignore")
     def log_pvalues(self, null: float) -> FloatArray:
-        """Natural logs of the two-sided p-values, shape (k,)."""
+        """Natural logarithms of the two-sided p-values, shape (k,)."""
         at_most, at_least = log_binomial_tails(self.successes, self.trials, null)
         return np.asarray(np.minimum(0.0, LOG_2 + np.minimum(at_most, at_least)), dtype=float)
 
@@ -219,7 +219,7 @@ class RecodedReference(_OfAnother):
     step: float
 
     def log_pvalues(self, null: float) -> FloatArray:
-        """Natural logs of the two-sided p-values, shape (k,)."""
+        """Natural logarithms of the two-sided p-values, shape (k,)."""
         return self.inner.log_pvalues((null - self.origin) / self.step)
 
     def interval(self, log_alpha: float) -> FloatArray:
@@ -234,7 +234,7 @@ class PartialReference(_OfAnother):
     hidden: BoolArray
 
     def log_pvalues(self, null: float) -> FloatArray:
-        """Natural logs of the two-sided p-values, shape (k,)."""
+        """Natural logarithms of the two-sided p-values, shape (k,)."""
         return np.where(self.hidden, np.nan, self.inner.log_pvalues(null))
 
     def interval(self, log_alpha: float) -> FloatArray:
@@ -315,7 +315,7 @@ class EndsReference:
         return np.where(null < self.lowest, below, np.where(null > self.highest, above, 0.0))
 
     def log_pvalues(self, null: float) -> FloatArray:
-        """Natural logs of the two-sided p-values, shape (k,)."""
+        """Natural logarithms of the two-sided p-values, shape (k,)."""
         low, high = self.low.log_pvalues(null), self.high.log_pvalues(null)
         within = np.where(np.isnan(low) | np.isnan(high), np.nan, 0.0)
         return np.where(null < self.lowest, low, np.where(null > self.highest, high, within))
@@ -329,7 +329,7 @@ class EndsReference:
 class JoinedReference:
     """Laws of single terms, one beneath the other; shapes estimate, std_error, df (k,).
 
-    `df` are their degrees of freedom, infinite where a law has none.
+    `df` are their degrees of freedom, infinite if a law has none.
     """
 
     parts: tuple[Reference, ...]
@@ -372,7 +372,7 @@ class JoinedReference:
         return found
 
     def log_pvalues(self, null: float) -> FloatArray:
-        """Natural logs of the two-sided p-values, shape (k,)."""
+        """Natural logarithms of the two-sided p-values, shape (k,)."""
         return np.concatenate([part.log_pvalues(null) for part in self.parts])
 
     def interval(self, log_alpha: float) -> FloatArray:

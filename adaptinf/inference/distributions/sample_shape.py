@@ -17,9 +17,9 @@ _BLOCK = 1 << 17
 
 
 def two_values(values: FloatArray) -> tuple[float, float] | None:
-    """The two values that a sample takes, 0 and 1 where it takes only one of these; values (n,).
+    """The two values that a sample takes, 0 and 1 if it takes only one of these; values (n,).
 
-    None where it takes more, or one that is neither 0 nor 1: what the other would be is unknown.
+    None if it takes more, or one that is neither 0 nor 1: what the other would be is unknown.
     """
     if values.size == 0:
         return 0.0, 1.0
@@ -30,13 +30,13 @@ def two_values(values: FloatArray) -> tuple[float, float] | None:
 
 
 def uncommon_outcomes(cell: IntArray, values: FloatArray, n_cells: int) -> FloatArray:
-    """Number of outcomes other than the commonest in each cell; infinite where none is common.
+    """Number of outcomes other than the commonest in each cell; infinite if none is common.
 
     Shapes: cell, values (n,); returns (n_cells,).
 
-    An outcome is common that makes up at least half of a cell of two or more. With two values the others
-    are the successes or the failures, whichever are fewer. In order, at least half of the values lie on one
-    of the two in the middle, so that nothing else need be counted.
+    An outcome is common that makes up at least half of a cell of two or more. With two values the others are
+    the successes or the failures, whichever are fewer. In order, at least half of the values lie on one of
+    the two in the middle, so nothing else need be counted.
     """
     found = np.full(n_cells, math.inf)
     for code, own in enumerate(_values_of_cells(cell, values, n_cells)):

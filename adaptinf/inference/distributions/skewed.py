@@ -45,7 +45,7 @@ def hall_statistic(t: FloatArray, skewness: FloatArray) -> FloatArray:
     """Hall's transformation of a studentised mean, the inverse of `hall_quantile`; t, skewness (...,).
 
     t + g t^2/3 + g^2 t^3/27 + g/6 = [(1 + g t/3)^3 - 1] / g + g/6 rises with t. The factor of t in the form
-    computed here is at least 1/4, so that it does not cancel.
+    computed here is at least 1/4, so it does not cancel.
     """
     u = skewness * t / 3.0
     with np.errstate(over="ignore"):
@@ -88,7 +88,7 @@ class SkewedReference:
 
     @np.errstate(under="ignore")
     def log_pvalues(self, null: float) -> FloatArray:
-        """Natural logs of the two-sided p-values, shape (k,)."""
+        """Natural logarithms of the two-sided p-values, shape (k,)."""
         return log_student_pvalue(self.statistics(null), self.df)
 
     @np.errstate(under="ignore")
@@ -114,8 +114,8 @@ class SkewedSumReference:
         d - [(q1 - l1)^2 + (u0 - q0)^2 - 2 r (q1 - l1)(u0 - q0)]^(1/2),
 
     and without skewness the interval of Student's t with the variance of the sum. Limits move outwards with
-    z, so that p-values come from intervals by inversion: with correlations that would make the interval
-    shorter somewhere these are reduced to the largest share of theirs that does not, which makes it longer.
+    z, so p-values come from intervals by inversion: with correlations that would make the interval shorter
+    somewhere these are reduced to the largest share of theirs that does not, which makes it longer.
 
     Zou, G. Y. and Donner, A. (2008). Construction of confidence limits about effect measures: a general
     approach. Statistics in Medicine 27, 1693-1702.
@@ -154,7 +154,7 @@ class SkewedSumReference:
 
     @np.errstate(under="ignore")
     def log_pvalues(self, null: float) -> FloatArray:
-        """Natural logs of the two-sided p-values, shape (k,)."""
+        """Natural logarithms of the two-sided p-values, shape (k,)."""
         return log_student_pvalue(self.statistics(null), self.df)
 
     @np.errstate(under="ignore")

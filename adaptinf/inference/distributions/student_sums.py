@@ -67,8 +67,8 @@ class MeanStudent:
     def norm_tail(self, radius: float, dimension: int) -> float:
         """Probability that a sum of multivariate Student vectors, over the root of their number, is longer.
 
-        The sum has no direction either, so that the law of its length follows from the characteristic
-        function f of one coordinate: with h = dimension / 2 and the Bessel function J of order h,
+        The sum has no direction either, so the law of its length follows from the characteristic function f
+        of one coordinate: with h = dimension / 2 and the Bessel function J of order h,
 
             P(length <= r) = r^h / (2^(h - 1) Gamma(h)) integral of f(u) J(r u) u^(h - 1) over u > 0.
 
@@ -90,7 +90,7 @@ class MeanStudent:
         return min(1.0, max(1.0 - math.exp(half * math.log(point) + log_constant) * total, 0.0))
 
     def quantile(self, probability: float) -> float:
-        """Point that is exceeded with a probability in (0, 0.5]; NaN where that is below what is resolved."""
+        """Point that is exceeded with a probability in (0, 0.5]; NaN if that is below what is resolved."""
         if probability < SMALLEST_TAIL:
             return math.nan
         high = 2.0

@@ -32,7 +32,7 @@ LOG_2 = math.log(2.0)
 # Tails below it are computed in logs: doubles end at 5e-324, and lose digits before.
 _UNDERFLOW = 1e-280
 _TINY = 1e-300
-# Bounds of loops that converge long before: whoever reaches them gets the best so far.
+# Bounds of loops that converge long before: anyone who reaches them gets the best so far.
 _MAX_TERMS = 20_000
 _MAX_NEWTON = 200
 _NEAR, _FAR = math.log(0.3), -230.0
@@ -336,9 +336,9 @@ def log_normal_two_laplace_tail(
 ) -> FloatArray:
     """Log of P(sigma Z + Laplace(scale_a) + Laplace(scale_b) > x) for x >= 0.
 
-    Partial fractions give (a^2 T_a - b^2 T_b) / (a^2 - b^2) with T the one-Laplace tails. Where the
-    squares nearly coincide the scales are spread symmetrically, which costs a relative error of about
-    2.5e-9 times (x/scale)^2.
+    Partial fractions give (a^2 T_a - b^2 T_b) / (a^2 - b^2) with T the one-Laplace tails. If the squares
+    nearly coincide the scales are spread symmetrically, which costs a relative error of about 2.5e-9 times
+    (x/scale)^2.
     """
     larger = np.maximum(scale_a, scale_b).astype(float)
     smaller = np.minimum(scale_a, scale_b).astype(float)

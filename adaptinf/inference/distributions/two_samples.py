@@ -184,8 +184,8 @@ def _limits(difference: Difference, quantile: FloatArray) -> tuple[FloatArray, F
 class DifferenceReference:
     """Tests and intervals of differences, each by Welch's t or by the Agresti-Caffo adjustment.
 
-    The p-value of the adjusted difference is the normal one around its own center, so that it is at
-    most alpha exactly where its interval excludes the null.
+    The p-value of the adjusted difference is the normal one around its own center, so it is at most alpha
+    exactly where its interval excludes the null.
     """
 
     difference: Difference
@@ -210,7 +210,7 @@ class DifferenceReference:
         return np.asarray((self.difference.center - null) / self.difference.std_error, dtype=np.float64)
 
     def log_pvalues(self, null: float) -> FloatArray:
-        """Natural logs of the two-sided p-values, shape (k,)."""
+        """Natural logarithms of the two-sided p-values, shape (k,)."""
         difference = self.difference
         values = log_student_pvalue(self.statistics(null), difference.df)
         impossible = difference.adjusted & (abs(null) > difference.largest)

@@ -1,4 +1,4 @@
-"""Treatment effects within groups of adaptively gathered data.
+"""Treatment effects within groups of adaptively collected data.
 
 References
 ----------
@@ -88,8 +88,8 @@ class CATE:
     Parameters
     ----------
     log : AdaptiveLog, Sums or PublicLog
-        The data; sums by the groups that are asked for, or by more columns; of a public part, its releases
-        answer.
+        The data; sums by the groups that are requested, or by more columns; for a public part, its releases
+        are used.
     by : str or sequence of str
         Context columns whose combinations of labels are the groups, by the user's or the canonical names.
     treatment, control : label, optional
@@ -173,7 +173,7 @@ class CATE:
             Covariates, such as ``"~ age + group"``, without a response: contexts of the log, by the user's or
             the canonical names.
         log, treatment, control, rounds
-            As for `CATE`.
+            As in `CATE`.
         trusted : bool
             Compute any Python in the formula. By default it may hold arithmetic, comparisons, formulaic's
             transforms and NumPy's functions of columns, and nothing else: a formula is code.
@@ -211,11 +211,11 @@ class CATE:
         ----------
         estimator : {"difference-in-means", "aipw", "released"}, optional
             By default the first of these that the log supports, plain means over all rounds of constant
-            propensity (``pooled``) coming second: the first of ``recommend(log, "cate", by=...)``.
-            Plain means over randomised rounds, with Welch's t, or with the Agresti-Caffo adjustment for
-            rewards of 0 and 1 where an arm has few successes or failures; AIPW over all rounds in which both
-            arms could be chosen, with a t whose degrees of freedom are the smaller arm's effective number of
-            rewards minus 1; or the estimate from the log's private releases alone.
+            propensity (``pooled``) coming second: the first of ``recommend(log, "cate", by=...)``. Plain
+            means over randomised rounds, with Welch's t, or with the Agresti-Caffo adjustment for rewards of
+            0 and 1 if an arm has few successes or failures; AIPW over all rounds in which both arms could be
+            chosen, with a t whose degrees of freedom are the smaller arm's effective number of rewards minus
+            1; or the estimate from the log's private releases alone.
         pooled : bool
             Difference in means over every round of the estimation phase, not only those marked as randomised;
             the propensities must be constant within each group.
@@ -244,7 +244,7 @@ class CATE:
         Raises
         ------
         ParameterError
-            If an argument makes no sense.
+            If an argument is invalid.
         InvalidForLog
             If the log does not support the estimator; it names the reason and what is valid.
         """
@@ -306,11 +306,11 @@ def _check_arguments(
     if weights is not None and weights not in _WEIGHTS:
         problems.append(unlisted("weights", _WEIGHTS, weights))
     if weights is not None and estimator != "aipw":
-        problems.append("weights belong to aipw")
+        problems.append("weights apply to aipw")
     if pooled and estimator != "difference-in-means":
-        problems.append("pooled belongs to difference-in-means (aipw pools all usable rounds anyway)")
+        problems.append("pooled applies to difference-in-means (aipw pools all usable rounds anyway)")
     if pooled and isinstance(question, GroupQuestion) and question.marked is not None:
-        problems.append("pooled and rounds= contradict each other: give one of them")
+        problems.append("pooled and rounds= are incompatible: use one of them")
     if isinstance(null, bool) or not isinstance(null, Real) or not np.isfinite(float(null)):
         problems.append(f"null must be a finite number, got {null!r}")
     refuse("CATE.fit", problems)

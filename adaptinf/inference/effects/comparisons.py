@@ -58,7 +58,7 @@ class HeterogeneityTest:
     groups : tuple of str
         The terms that were compared.
     notes : tuple of str
-        What the test rests on, and what was left out.
+        What the test rests on, and what was omitted.
     """
 
     test: str
@@ -71,7 +71,7 @@ class HeterogeneityTest:
 
     @property
     def pvalue(self) -> float:
-        """The p-value; 0 where it underflows."""
+        """The p-value; 0 if it underflows."""
         return math.exp(self.log_pvalue)
 
     def __str__(self) -> str:
@@ -91,9 +91,9 @@ class GroupResults(Results):
 
     Notes
     -----
-    A round belongs to one group, so that no round contributes to the errors of two estimates: their
-    covariance is diagonal. For AIPW that is the sum of products of the rounds' influences itself. Where units
-    have several rounds it is by unit, and not diagonal if some have rounds in several groups.
+    A round belongs to one group, so no round contributes to the errors of two estimates: their covariance is
+    diagonal. For AIPW that is the sum of products of the rounds' influences itself. If units have several
+    rounds it is by unit, and not diagonal if some have rounds in several groups.
     """
 
     @np.errstate(under="ignore")
@@ -274,9 +274,9 @@ class GroupResults(Results):
         size, labels = len(self.terms), [estimand.group for estimand in self.estimands]
         problems = []
         if size < 2:
-            problems.append("there is a single group: nothing to compare")
+            problems.append("there is only one group: nothing to compare")
         elif reference is None and size > _MOST_GROUPS:
-            problems.append(f"{size} groups make {size * (size - 1) // 2} pairs: name reference=")
+            problems.append(f"{size} groups make {size * (size - 1) // 2} pairs: specify reference=")
         base = None
         if reference is not None:
             base = _position(reference, labels, self.terms)

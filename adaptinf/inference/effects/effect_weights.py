@@ -38,7 +38,7 @@ class Past:
 
 
 def past_of(profile: LogProfile, cell: IntArray, keep: BoolArray, *, others: bool) -> Past:
-    """Of the rounds used, shapes cell (n,), keep (T,); `others`: the log has contexts beside the cells.
+    """For the rounds used, shapes cell (n,), keep (T,); `others`: the log has contexts beside the cells.
 
     Where the design says that it looks at contexts, the log has those that it looked at.
     """
@@ -55,11 +55,11 @@ def contrast_weights(propensities: FloatArray, weights: str, decay: float | None
 
     Shapes: propensities (T, 2); returns (T,).
 
-    With rewards of variance s^2 the score has variance s^2 (1/e1 + 1/e0). ``"combined"`` weights,
-    h = (1/e1 + 1/e0)^(-1/2), give every weighted score the same variance. ``"two-point"`` are Hadad and
-    others' for an arm of propensity q = 4 / (1/e1 + 1/e0), which is 1 where both arms are drawn by a fair
-    coin and otherwise at most 4 times the rarer arm's propensity: either the arms stay balanced (q = 1
-    always), or one of them falls to its floor.
+    With rewards of variance s^2 the score has variance s^2 (1/e1 + 1/e0). ``"combined"`` weights, h = (1/e1 +
+    1/e0)^(-1/2), give every weighted score the same variance. ``"two-point"`` are Hadad and others' for an
+    arm of propensity q = 4 / (1/e1 + 1/e0), which is 1 if both arms are drawn by a fair coin and otherwise at
+    most 4 times the rarer arm's propensity: either the arms stay balanced (q = 1 always), or one of them
+    falls to its floor.
     """
     total = propensities.sum(axis=1)
     product = propensities[:, 0] * propensities[:, 1]
@@ -78,7 +78,7 @@ def combined_weights(
 ) -> tuple[FloatArray, Fixed] | None:
     """Combined weights that are fixed before the round's context is seen, and by whose propensities.
 
-    Shapes: propensities (n, 2), both positive; returns (n,). None where there are none.
+    Shapes: propensities (n, 2), both positive; returns (n,). None if there are none.
 
     Within a cell (a group, or a combination of contexts) a round's own propensities serve where no other
     context is known to have a part, or the weights are seen to stay. Else a weight that follows the round's

@@ -1,4 +1,4 @@
-"""What claims ask of effects within groups: of a log with one variant of a method, and of a fit."""
+"""Facts that claims use about effects within groups: of a log with one variant of a method, and of a fit."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def tiny_propensities(terms: Sequence[str], lowest: FloatArray, ess: FloatArray)
 
 
 class WeightFacts(KindOfWeights):
-    """Of one kind of weights, with errors by unit or by round."""
+    """For one kind of weights, with errors by unit or by round."""
 
     question: GroupQuestion | ProjectionQuestion
     weights: str
@@ -125,7 +125,7 @@ class WeightFacts(KindOfWeights):
 
 
 def lagged_by(fixed: Fixed | None) -> dict[str, str]:
-    """Which earlier propensities make weights; empty where they are the round's own, or none do."""
+    """Which earlier propensities make weights; empty if they are the round's own, or none do."""
     if fixed is None or fixed == "round":
         return {}
     before = propensities.BATCH_BEFORE if fixed == "batch" else propensities.ROUND_BEFORE
@@ -139,7 +139,7 @@ class GroupFacts:
 
     @property
     def tiny_propensities(self) -> list[dict[str, Any]]:
-        """Of methods that divide by propensities."""
+        """For methods that divide by propensities."""
         return []
 
     def __init__(self, question: GroupQuestion) -> None:
@@ -238,7 +238,7 @@ class DifferenceFacts(_RoundFacts[DifferenceFit]):
 
 
 class WeightedFacts(_RoundFacts[WeightedFit], WeightFacts):
-    """Of inverse propensities with one kind of weights; without a fit, of a row of `recommend`."""
+    """For inverse propensities with one kind of weights; without a fit, of a row of `recommend`."""
 
     estimator = "aipw"
 
@@ -350,7 +350,7 @@ class WeightedFacts(_RoundFacts[WeightedFit], WeightFacts):
 
     @cached_property
     def drift_found(self) -> Finding | None:
-        """A trend in the rewards of an arm within a group; None where none can be tested."""
+        """A trend in the rewards of an arm within a group; None if none can be tested."""
         question, arms = self.question, self.profile.log.arms
         names = [f"arm {arms[code]!r} within {term}" for term in question.terms for code in question.pair]
         every = zip(names, question.trends.z, question.trends.tested, strict=True)

@@ -372,7 +372,7 @@ def matching_effects(question: GroupQuestion) -> ReleasedEffects:
 
 def _fit_released(question: GroupQuestion) -> GroupFit:
     if question.marked is not None:
-        raise ParameterError("CATE.fit", ["rounds= does not apply to releases: leave it out"])
+        raise ParameterError("CATE.fit", ["rounds= does not apply to releases: omit it"])
     effects = matching_effects(question)
     if question.pair[1] == 0:
         effect = replace(effects.effect, center=-effects.effect.center)

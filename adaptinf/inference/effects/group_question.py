@@ -200,7 +200,7 @@ class GroupQuestion:
 
     @cached_property
     def by_unit(self) -> IntArray | None:
-        """Units of the rounds used for inverse weighting, None where none has several of them; shape (n,)."""
+        """Units of the rounds used for inverse weighting, None if none has several of them; shape (n,)."""
         units, keep = self.profile.units, self.weightable.keep
         return None if units is None or not self.profile.repeats_in(keep) else units[keep]
 
@@ -248,7 +248,7 @@ class GroupQuestion:
 
     @cached_property
     def trends(self) -> Trends:
-        """Of the rewards of both arms in each group, the control's first; of 2 G in all."""
+        """For the rewards of both arms in each group, the control's first; of 2 G in all."""
         log, groups = self.profile.log, len(self.labels)
         if self.profile.incomplete:
             return Trends(np.full(2 * groups, np.nan))
@@ -311,7 +311,7 @@ def _of_public(
     problems += [
         absent("context column", name, contexts, "the log has") for name in names if name not in contexts
     ]
-    problems += [] if len(names) == 1 else ["by must name the one context whose groups have releases"]
+    problems += [] if len(names) == 1 else ["by must name the only context whose groups have releases"]
     refuse("CATE", problems)
     pair, nothing = np.array([log.arms.index(control), log.arms.index(treatment)]), np.zeros(0, np.int64)
     profile = LogProfile(cast(AdaptiveLog, log))
@@ -334,16 +334,16 @@ def arm_pair(log: AdaptiveLog | PublicLog, treatment: Any, control: Any) -> tupl
         if control is None:
             control = first if treatment == second else second
     if treatment is None or control is None:
-        problems.append(f"name treatment= and control=: the log has {log.n_arms} arms, {listed(log.arms)}")
+        problems.append(f"specify treatment= and control=: the log has {log.n_arms} arms, {listed(log.arms)}")
     elif treatment == control:
-        problems.append(f"treatment and control must be two arms, both are {treatment!r}")
+        problems.append(f"treatment and control must be different arms, but both are {treatment!r}")
     return treatment, control, problems
 
 
 def context_problems(log: AdaptiveLog, by: tuple[str, ...]) -> list[str]:
-    """What is wrong with the columns that make the groups."""
+    """Problems with the columns that make the groups."""
     if not log.context:
-        return ["the log has no context columns to group by: give context= when making the log"]
+        return ["the log has no context columns to group by: pass context= when creating the log"]
     problems = [] if by else ["by must name at least one context column"]
     if len(set(by)) < len(by):
         problems.append("by names a column more than once")
@@ -354,7 +354,7 @@ def context_problems(log: AdaptiveLog, by: tuple[str, ...]) -> list[str]:
         distinct = len(group_codes([log.column(name) for name in by])[1])
         if distinct > max(_FEW_GROUPS, log.n_rounds // _ROUNDS_PER_GROUP):
             problems.append(
-                f"by {', '.join(by)} makes {distinct} groups of {log.n_rounds} rounds: cut it into fewer"
+                f"by {', '.join(by)} makes {distinct} groups of {log.n_rounds} rounds: divide it into fewer"
             )
     return problems
 

@@ -94,7 +94,7 @@ def sums_question(
     problems += [] if names else ["by must name at least one column of groups"]
     problems += ["by names a column more than once"] if len(set(names)) < len(names) else []
     problems += [
-        f"the sums are not by {name!r}: their groups are by "
+        f"the sums are not grouped by {name!r}: their groups are by "
         f"{', '.join(sums.group_names) or 'none (group= of Sums, by= of aggregate)'}"
         for name in names
         if name not in sums.group_names
@@ -145,7 +145,7 @@ def _in_all(verdicts: Sequence[Verdict], weights: str | None = None) -> Verdict:
 
 
 def _length(question: SumsQuestion, verdict: Verdict) -> float:
-    """The mean of the groups' lengths, NaN where one is not known."""
+    """The mean of the groups' lengths, NaN if one is not known."""
     method = arm_method(_CONTRASTS[verdict.arguments["estimator"]])
     return float(np.mean([method.length(one, verdict) for one in question.questions()]))
 

@@ -1,4 +1,4 @@
-"""What claims ask of projections on covariates: of a log with one kind of weights, and of a fit."""
+"""Facts that claims use about projections on covariates: of a log with one kind of weights, and of a fit."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class ProjectionFacts(Fitted[ProjectionFit], WeightFacts):
 
     @property
     def fixed_by(self) -> Fixed | None:
-        """Whose propensities fix combined weights before a context is seen; None where none do."""
+        """Whose propensities fix combined weights before a context is seen; None if none do."""
         combined = self.question.combined if self.weights == "combined" else None
         return None if combined is None else combined[1]
 

@@ -40,7 +40,7 @@ def require_log(subject: str, log: object, *, incomplete: bool = False) -> Adapt
 def require_data(subject: str, data: object, *, public: bool = False) -> AdaptiveLog:
     """A log, or sums, which say by the same names what models of arms ask of one; else an error.
 
-    The public part of a log passes where it is asked for.
+    The public part of a log passes where it is requested.
     """
     if isinstance(data, Sums) or (public and isinstance(data, PublicLog)):
         return cast(AdaptiveLog, data)
@@ -48,7 +48,7 @@ def require_data(subject: str, data: object, *, public: bool = False) -> Adaptiv
 
 
 def labels(name: str, values: Any) -> tuple[tuple[Any, ...], list[str]]:
-    """Labels that a user listed, and what is wrong with the list."""
+    """Labels that a user listed, and problems with the list."""
     problem = f"{name} must be a list of labels"
     if isinstance(values, (str, bytes)):
         return (), [f"{problem}; write [{values!r:.60}]"]
@@ -120,7 +120,7 @@ def by_arm(
 
 
 def by_round(name: str, values: Any, rows: pd.Index[Any]) -> tuple[NDArray[Any], list[str]]:
-    """A column with one entry per round as an array, and what is wrong with its index."""
+    """A column with one entry per round as an array, and problems with its index."""
     problems = _index_problems(name, values, rows) if isinstance(values, (pd.Series, pd.DataFrame)) else []
     return np.asarray(values), problems
 
@@ -143,8 +143,8 @@ def _index_problems(name: str, values: Any, rows: pd.Index[Any]) -> list[str]:
         return []
     first, last = rows[0], rows[-1]
     return [
-        f"{name}: its index is not {first}, ..., {last} in order, the rounds of the log: sort it as the log "
-        "is sorted and give a plain array (.to_numpy())"
+        f"{name}: its index is not {first}, ..., {last} in order, the rounds of the log: sort it in the "
+        "order of the log and pass a plain array (.to_numpy())"
     ]
 
 

@@ -1,4 +1,4 @@
-"""The Python within formulas: read as a tree, held against a list of what is allowed, and computed by hand.
+"""The Python within formulas: read as a tree, compared with a list of what is allowed, and computed by hand.
 
 Nothing here calls Python's own `eval`: what the list does not hold cannot run.
 """
@@ -41,7 +41,7 @@ def check_products(tree: Any) -> None:
             continue
         sizes[id(node)] = _products(node, arguments, [sizes[id(argument)] for argument in arguments])
         if sizes[id(node)] > _TERMS:
-            raise ValueError(f"it multiplies out to more than {_TERMS:,} terms")
+            raise ValueError(f"it expands to more than {_TERMS:,} terms")
 
 
 def _products(node: Any, arguments: Sequence[Any], sizes: Sequence[float]) -> float:
@@ -85,7 +85,9 @@ def check_labels(model: Any, data: pd.DataFrame) -> None:
         for factor in term.factors:
             columns *= labels.get(factor.expr, 1)
         if columns > _COLUMNS:
-            raise ValueError(f"{term} has about {columns:,} columns, one each label; at most {_COLUMNS:,}")
+            raise ValueError(
+                f"{term} has about {columns:,} columns, one per label; at most {_COLUMNS:,} are allowed"
+            )
 
 
 def numeric(column: Any) -> bool:
@@ -97,8 +99,8 @@ def numeric(column: Any) -> bool:
 def check_kinds(subject: str, numbers: Mapping[str, bool], table: pd.DataFrame) -> None:
     """Refuse numbers where the log has labels, and labels where it has numbers; table (m, p)."""
     problems = [
-        f"column {name!r} must hold {'real numbers' if known else 'labels'}, as in the log, "
-        f"not {table[name].dtype}"
+        f"column {name!r} must contain {'real numbers' if known else 'labels'}, as in the log, not "
+        f"{table[name].dtype}"
         for name, known in numbers.items()
         if len(table) and name in table and table[name].ndim == 1 and numeric(table[name]) != known
     ]
@@ -139,7 +141,7 @@ class Function:
         return bool(self.keywords & ARGUMENT_SIZES.keys())
 
     def problems(self, name: str, positional: int, keywords: list[str]) -> list[str]:
-        """What is wrong with its arguments."""
+        """Problems with its arguments."""
         found = [f"{name} has no argument {key!r}" for key in keywords if key not in self.keywords]
         if not self.least <= positional + len(keywords) or positional > self.most:
             span = f"{self.least}" if self.least == self.most else f"{self.least} to {self.most}"
@@ -215,7 +217,7 @@ _PROBLEMS: dict[type[ast.AST], str] = {
     ast.Attribute: "an attribute",
     ast.Subscript: "a subscript",
     ast.NamedExpr: "an assignment",
-    ast.Lambda: "a function of its own",
+    ast.Lambda: "a user-defined function",
     ast.ListComp: "a comprehension",
     ast.SetComp: "a comprehension",
     ast.DictComp: "a comprehension",
@@ -259,7 +261,7 @@ class Expression:
 def read_expression(text: str) -> Expression:
     """Read Python in which names may stand between backticks, and refuse what is not allowed."""
     if not unicodedata.is_normalized("NFKC", _PIECES.sub("", text)):
-        raise RefusedExpression(f"{text!r:.200} has letters that Python spells otherwise: write `name`")
+        raise RefusedExpression(f"{text!r:.200} has letters that Python normalises: write `name`")
     try:
         tree, shown = _parsed(text)
         problems = list(dict.fromkeys(_problems(tree, _NUMBERS)))
@@ -277,7 +279,7 @@ def unnamed_problems(text: str) -> list[str]:
 
 
 def _parsed(text: str) -> tuple[ast.expr, str]:
-    """The tree, in which names are as they are, and its text, in which odd ones stand between backticks."""
+    """The tree, in which names are as they are, and its text, in which odd ones are between backticks."""
     aliases: dict[str, str] = {}
     stem = "_"
     while stem in text:
@@ -305,7 +307,7 @@ def _parsed(text: str) -> tuple[ast.expr, str]:
 
 
 def _dotted(node: ast.AST) -> str:
-    """A name such as np.log; empty where it is anything else."""
+    """A name such as np.log; empty if it is anything else."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
@@ -315,11 +317,11 @@ def _dotted(node: ast.AST) -> str:
 
 def _refused(node: ast.AST) -> str:
     kind = _PROBLEMS.get(type(node), f"{type(node).__name__}")
-    return f"formulas may not hold {kind}"
+    return f"formulas must not contain {kind}"
 
 
 def _problems(node: ast.AST, place: int) -> Iterator[str]:
-    """What is wrong with a tree, given what may stand at its place."""
+    """Problems with a tree, given what may stand at its place."""
     match node:
         case ast.Name():
             return
@@ -328,7 +330,7 @@ def _problems(node: ast.AST, place: int) -> Iterator[str]:
         case ast.Constant(value=str()) if place >= _TEXTS:
             return
         case ast.Constant():
-            yield f"{node.value!r:.60} cannot stand where it does"
+            yield f"{node.value!r:.60} is not allowed in this position"
         case ast.Attribute():
             if _dotted(node) not in values():
                 yield f"{_refused(node)}, as {ast.unparse(node)!r:.60}"
@@ -345,7 +347,7 @@ def _problems(node: ast.AST, place: int) -> Iterator[str]:
             yield from _problems(left, _TEXTS)
             yield from _problems(right, _TEXTS)
         case ast.Compare():
-            yield "formulas may not hold chained comparisons (write (a < x) & (x < b))"
+            yield "formulas must not contain chained comparisons (write (a < x) & (x < b))"
         case ast.List(elts=parts) | ast.Tuple(elts=parts) if place == _LISTS:
             for part in parts:
                 yield from _problems(part, _LISTS)
@@ -353,7 +355,7 @@ def _problems(node: ast.AST, place: int) -> Iterator[str]:
             yield from (
                 []
                 if all(isinstance(key, ast.Constant) for key in keys)
-                else ["formulas may not hold keys that are not plain"]
+                else ["formulas must not contain keys that are not plain"]
             )
             for part in parts:
                 yield from _problems(part, _LISTS)
@@ -368,11 +370,11 @@ def _size_problems(node: ast.BinOp) -> list[str]:
     if not isinstance(node.op, ast.Pow) or any(_columns(node)):
         return []
     small = all(_size(part) <= 1e3 for part in (node.left, node.right))
-    return [] if small else [f"{ast.unparse(node)!r:.60} is no power of small numbers"]
+    return [] if small else [f"{ast.unparse(node)!r:.60} is not a power of small numbers"]
 
 
 def _size(node: ast.expr) -> float:
-    """Of a number as it is written; infinite for anything else."""
+    """For a number as it is written; infinite for anything else."""
     match node:
         case ast.UnaryOp(operand=ast.Constant(value=int() | float() as number)):
             return abs(number)
@@ -385,17 +387,17 @@ def _call_problems(node: ast.Call) -> Iterator[str]:
     name = _dotted(node.func)
     function = functions().get(name)
     if function is None:
-        yield f"formulas may not call {ast.unparse(node.func)!r:.60}"
+        yield f"formulas must not call {ast.unparse(node.func)!r:.60}"
         return
     yield from function.problems(name, len(node.args), [key.arg or "**" for key in node.keywords])
     if name == "Q" and _quoted_name(node) is None:
-        yield "Q takes the name of a column as a text"
+        yield "Q requires the name of a column as a string"
     for part in [*node.args, *(key.value for key in node.keywords)]:
         yield from _problems(part, _LISTS)
 
 
 def _quoted_name(node: ast.AST) -> str | None:
-    """The name in Q("name"); None where it is anything else."""
+    """The name in Q("name"); None if it is anything else."""
     match node:
         case ast.Call(ast.Name("Q"), [ast.Constant(value=str(name))], []):
             return name
@@ -452,11 +454,11 @@ def _value(node: ast.AST, columns: Mapping[str, Any], states: MutableMapping[str
             if known.keeps_state:
                 named["_state"] = states.setdefault(ast.dump(node), {})
             return known.call(*given, **named)
-    raise TypeError(f"{type(node).__name__} was not checked")
+    raise TypeError(f"{type(node).__name__} is not supported")
 
 
 def _number(value: Any) -> Any:
     """A value that can be counted with; texts multiply and format themselves."""
     if np.asarray(value).dtype.kind not in "biuf":
-        raise TypeError("only numbers can be counted with")
+        raise TypeError("arithmetic requires numbers")
     return value

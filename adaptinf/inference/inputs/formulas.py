@@ -77,7 +77,7 @@ class Formula:
     """A formula that has been read.
 
     Its sides are formulaic's, in which names and expressions are looked up and never evaluated; either is
-    None where it is missing or has several parts. Of the names, data must have those needed. Trusted ones are
+    None if it is missing or has several parts. Of the names, data must have those needed. Trusted ones are
     read and evaluated by formulaic.
     """
 
@@ -127,7 +127,7 @@ def read_formula(subject: str, text: str, *, trusted: bool = False) -> Formula:
         return _trusted(text) if trusted else _checked(text)
     except RefusedExpression as error:
         problems = [f"the formula {text!r:.200}: {problem}" for problem in dict.fromkeys(error.args)]
-        problems[-1] += " (trusted=True computes any Python in a formula, as one's own code)"
+        problems[-1] += " (trusted=True evaluates any Python code in a formula, as if it were your own)"
         raise ParameterError(subject, problems) from None
     except (FormulaicError, SyntaxError, ValueError, TypeError, RecursionError) as error:
         problem = f"cannot read the formula {text!r:.200}: {plain_text(error)}"
@@ -218,7 +218,7 @@ def _shown(place: str | Expression) -> str:
 
 
 def _looked_up(side: Any, places: list[str | Expression], used: list[str | Expression]) -> Any:
-    """A side of a formula in which what stands at its places is looked up; adds that to `used`."""
+    """A side of a formula in which what is at its places is looked up; adds that to `used`."""
     from formulaic.formula import SimpleFormula
     from formulaic.parser.types import Factor, Term
 
@@ -248,8 +248,8 @@ def covariate_model(subject: str, text: Any, log: AdaptiveLog, *, trusted: bool 
     formula = read_formula(subject, text, trusted=trusted)
     if formula.left is not None or formula.right is None:
         problem = (
-            f"the formula {text!r} has a response or several parts: give the covariates alone, such as "
-            "'~ age + group'; the response is the effect's score of each round"
+            f"the formula {text!r} has a response or several parts: give only the covariates, such as '~ "
+            "age + group'; the response is the effect's score in each round"
         )
         raise ParameterError(subject, [problem])
     frame = context_frame(log)
@@ -306,7 +306,7 @@ def _made(
             made = model.get_model_matrix(data, context=computed, output="numpy", na_action="raise")
         matrix = np.asarray(made, dtype=np.float64)
     except DataMismatchWarning as error:
-        raise ParameterError(subject, [f"labels that the log does not have: {plain_text(error)}"]) from None
+        raise ParameterError(subject, [f"labels that are not in the log: {plain_text(error)}"]) from None
     except ParameterError:
         raise
     except (FormulaicError, MemoryError, RuntimeError, *_WRONG) as error:
@@ -321,10 +321,10 @@ def _made(
 
 
 def column_problems(matrix: FloatArray, names: list[str]) -> list[str]:
-    """What is wrong with the columns of a model matrix and their names; matrix (T, p)."""
+    """Problems with the columns of a model matrix and their names; matrix (T, p)."""
     finite = np.atleast_1d(np.isfinite(matrix).all(axis=0))
     bad = [name for name, fine in zip(names, finite, strict=True) if not fine]
-    problems = [f"columns are not finite everywhere: {', '.join(bad)}"] if bad else []
+    problems = [f"columns have values that are not finite: {', '.join(bad)}"] if bad else []
     if twice := sorted({name for name in names if names.count(name) > 1}):
         problems.append(f"several columns are called {', '.join(map(repr, twice))}: rename the contexts")
     return problems

@@ -1,4 +1,4 @@
-"""The public part of a log in the place of the log: what its releases answer, and what takes rounds."""
+"""The public part of a log in place of the log: what its releases answer, and what takes rounds."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def refuse_rounds(subject: str, log: object, **given: Any) -> None:
 
 
 def from_releases(subject: str, log: object, estimator: Any, **given: Any) -> bool:
-    """Whether a fit reads releases alone, as there is nothing else; refused where more is asked for."""
+    """Whether a fit reads releases alone, as there is nothing else; refused where more is requested."""
     if not isinstance(log, PublicLog):
         return False
     refuse_rounds(
@@ -62,7 +62,7 @@ def refuse_others(subject: str, given: Mapping[str, Any], allowed: Sequence[str]
     refuse(
         subject,
         [
-            f"{name} does not apply to a table {of}: leave it out"
+            f"{name} does not apply to a table {of}: omit it"
             for name, value in given.items()
             if name not in allowed and value is not None and value is not False and value != usual.get(name)
         ],

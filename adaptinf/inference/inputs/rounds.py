@@ -40,11 +40,11 @@ def marked_log(
 
 
 def round_mask(subject: str, log: AdaptiveLog, rounds: Any) -> BoolArray | None:
-    """Rounds that the user marked; rounds (T,); returns (T,), None where none are asked for."""
+    """Rounds that the user marked; rounds (T,); returns (T,), None if none are requested."""
     if rounds is None:
         return None
     if isinstance(cast(object, log), Sums):
-        raise InvalidForLog(f"{subject}(rounds=)", NEEDS_ROWS, ["Sums of the batches that are wanted"])
+        raise InvalidForLog(f"{subject}(rounds=)", NEEDS_ROWS, ["Sums of only the required batches"])
     try:
         given = log.column(rounds) if isinstance(rounds, str) else rounds
     except ParameterError as error:
@@ -55,9 +55,9 @@ def round_mask(subject: str, log: AdaptiveLog, rounds: Any) -> BoolArray | None:
     if values.shape != (log.n_rounds,):
         problem = f"rounds must have one entry per round, shape ({log.n_rounds},), got shape {values.shape}"
     elif not set(np.unique(values).tolist()) <= {0, 1}:
-        problem = "rounds must hold booleans (or 0 and 1): true for the rounds that are used"
+        problem = "rounds must contain booleans (or 0 and 1): true for the rounds to use"
     elif not values.any():
-        problem = "rounds marks no round"
+        problem = "rounds selects no round"
     if problem is not None:
         raise ParameterError(subject, [problem])
     return values.astype(bool)
@@ -126,7 +126,7 @@ def propensities_before(propensities: FloatArray, n_arms: int, before: IntArray 
 def moves(values: FloatArray, place: IntArray | None, beyond: float = 0.0) -> IntArray:
     """Rounds at which some column is further than that from the round before in the same place.
 
-    Shapes: values (T, k), place (T,), in order, None where there is but one.
+    Shapes: values (T, k), place (T,), in order, None if there is but one.
     """
     found, step = [np.zeros(0, dtype=np.int64)], max(1, _PIECE // max(1, values.shape[1]))
     for start in range(1, len(values), step):
@@ -142,8 +142,8 @@ def moves(values: FloatArray, place: IntArray | None, beyond: float = 0.0) -> In
 def stays(values: FloatArray, place: IntArray | None) -> BoolArray:
     """Whether each column is the same all through every place, of two rounds and more on average.
 
-    Shapes: values (T, k), place (T,), None where there is but one; returns (k,). Places of single rounds
-    cannot show it.
+    Shapes: values (T, k), place (T,), None if there is but one; returns (k,). Places of single rounds cannot
+    show it.
     """
     if not len(values):
         return np.zeros(values.shape[1], dtype=bool)

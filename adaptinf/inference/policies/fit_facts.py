@@ -1,4 +1,4 @@
-"""What claims ask of policy values: of one way to weight their scores, and of a fit."""
+"""Facts that claims use about policy values: of one way to weight their scores, and of a fit."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NEEDS_SETTLING = "min-variance"
 
 
 class WeightFacts(KindOfWeights):
-    """What claims ask of one way to weight."""
+    """Facts that claims use about one way to weight."""
 
     def __init__(
         self, question: PolicyQuestion, estimator: str, weights: str | None, *, contextual: bool = False
@@ -108,7 +108,7 @@ class WeightFacts(KindOfWeights):
 
     @property
     def drift_found(self) -> Finding | None:
-        """A trend in some arm's rewards; None where none is tested, or does harm.
+        """A trend in some arm's rewards; None if none is tested, or does harm.
 
         It does none where propensities, and so weights, never move.
         """
@@ -144,7 +144,7 @@ class WeightFacts(KindOfWeights):
 
 
 class FitFacts(WeightFacts):
-    """What claims ask of a fit, its law and its options."""
+    """Facts that claims use about a fit, its law and its options."""
 
     def __init__(
         self,
@@ -211,7 +211,7 @@ class FitFacts(WeightFacts):
 
     @property
     def uniform_for_want_of_policies(self) -> bool:
-        """Nobody asked for them, and the design's policies at all contexts are unknown."""
+        """No one asked for them, and the design's policies at all contexts are unknown."""
         return self.uniform_value and self.options.defaulted and not self.question.settled_logging
 
     @property
@@ -300,7 +300,7 @@ class FitFacts(WeightFacts):
 
     @property
     def _drift_spoils(self) -> bool:
-        """Whether each policy has weights of its own, where nobody says that rewards stay."""
+        """Whether each policy has weights of its own, where no one says that rewards stay."""
         common = self.allows_drift or (self.question.contrast and self.is_cadr)
         # No trend has to show: a drift by the hour has none.
         return not (common or self.options.stationary or self.profile.constant_propensities)
@@ -316,7 +316,7 @@ class FitFacts(WeightFacts):
 
     @property
     def differences_move(self) -> list[dict[str, Any]]:
-        """Differences that are seen to move, so that combined weights and the period answer two questions."""
+        """Differences that are seen to move, so combined weights and the period answer two questions."""
         if not self.is_combined:
             return []
         unit = None if self.fit.units is None else self.profile.units

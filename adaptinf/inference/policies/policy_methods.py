@@ -53,7 +53,7 @@ def policy_options(subject: str, question: PolicyQuestion, asked: Request) -> Po
     if estimator != "ipw":
         outcomes = question.outcome(subject, asked.outcome, asked.ridge)
     elif asked.ridge is not None:
-        raise ParameterError(subject, ["ridge= belongs to an outcome model, and ipw has none"])
+        raise ParameterError(subject, ["ridge= applies to an outcome model, but ipw has none"])
     method, defaulted = "cadr", False
     if estimator != "cadr":
         if weights is None:
@@ -106,28 +106,28 @@ def _argument_problems(question: PolicyQuestion, asked: Request) -> list[str]:
     problems += FINITE("null", asked.null)
     if estimator == "cadr":
         if weights is not None or contextual is not None:
-            problems.append("cadr has weights of its own: leave weights and contextual out")
+            problems.append("cadr has its own weights: omit weights and contextual")
         if burn_in is not None:
             problems += COUNT("burn_in", burn_in)
             rounds = question.profile.log.n_rounds
             if not problems and burn_in >= rounds:
                 problems.append(f"burn_in must be below the log's {rounds} rounds, got {burn_in}")
     elif burn_in is not None:
-        problems.append("burn_in belongs to estimator='cadr'")
+        problems.append("burn_in applies to estimator='cadr'")
     if estimator == "ipw" and asked.outcome is not None:
-        problems.append("ipw has no outcome model: leave outcome out, or ask for aipw")
+        problems.append("ipw has no outcome model: omit outcome, or use aipw")
     if contextual is True and weights in SHARED:
-        problems.append(f"{weights} weights are not contextual: leave contextual out")
+        problems.append(f"{weights} weights are not contextual: omit contextual")
     return problems
 
 
 def _weights_problems(weights: Any, known: Sequence[str]) -> list[str]:
-    """What is wrong with a name of weights, with a hint for those that other models have."""
+    """Problems with a name of weights, with a hint for those that other models have."""
     if weights is None or weights in known:
         return []
     hints = {
-        "sqrt": " (stable-variance weights are the sqrt weights of a policy: the same for one arm)",
-        COMMON: " (combined weights are one for both policies of a PolicyContrast)",
+        "sqrt": " (stable-variance weights are the sqrt weights of a policy: the two agree for a single arm)",
+        COMMON: " (combined weights are shared by both policies of a PolicyContrast)",
     }
     hint = hints.get(weights, "") if isinstance(weights, str) else ""
     return [unlisted("weights", known, weights) + hint]

@@ -1,4 +1,4 @@
-"""Values of policies that were not followed, from adaptively gathered data.
+"""Values of policies that were not followed, from adaptively collected data.
 
 References
 ----------
@@ -56,7 +56,7 @@ class PolicyValue:
     Raises
     ------
     ParameterError
-        Listing what is wrong with any policy: rows that do not sum to 1, negative entries, unknown arms.
+        Listing problems with any policy: rows that do not sum to 1, negative entries, unknown arms.
 
     Notes
     -----
@@ -68,11 +68,11 @@ class PolicyValue:
     where propensities settle, and close to it where a floor keeps them up.
 
     Weights that stabilise the variance make the estimate asymptotically normal when propensities move with
-    the data, as long as they do not fall too fast. They take contexts and potential rewards to be drawn anew,
-    from one distribution, in every round: under a drift they estimate no mean over the period. They need the
-    design's policy at the contexts of other rounds: see `PolicySnapshots`. Non-contextual stable-variance
-    weights and CADR do not need propensities that settle. Contextual and min-variance weights often give
-    shorter intervals, and rely on it.
+    the data, as long as they do not fall too fast. They take contexts and potential rewards to be drawn
+    again, from one distribution, in every round: under a drift they estimate no mean over the period. They
+    need the design's policy at the contexts of other rounds: see `PolicySnapshots`. Non-contextual
+    stable-variance weights and CADR do not need propensities that settle. Contextual and min-variance weights
+    often give shorter intervals, and rely on it.
 
     References
     ----------
@@ -164,7 +164,7 @@ class PolicyValue:
         keep_scores : bool
             Whether the result keeps scores and weights, arrays over the rounds.
         stationary : bool
-            Whether contexts and rewards do not drift, as you know beforehand: weights that assume it are then
+            Whether contexts and rewards do not drift, as you know in advance: weights that assume it are then
             the default, and carry no caution.
 
         Returns
@@ -175,9 +175,9 @@ class PolicyValue:
         Raises
         ------
         ParameterError
-            If an argument makes no sense, or snapshots disagree with the logged propensities.
+            If an argument is invalid, or snapshots disagree with the logged propensities.
         InvalidForLog
-            If the log does not support what was asked for; it names the reason and what is valid.
+            If the log does not support the request; the message gives the reason and valid alternatives.
 
         Warns
         -----
@@ -199,28 +199,28 @@ class PolicyContrast:
     log : AdaptiveLog
         The data, with the propensity of the chosen arm at least.
     policy : policy, or list of policies
-        As for `PolicyValue`.
+        As in `PolicyValue`.
     baseline : policy
         The policy whose value is subtracted from each.
     names : sequence of str, optional
         Labels of the policies, the baseline's last.
     rounds : str or array_like of bool, shape (T,), optional
-        As for `PolicyValue`.
+        As in `PolicyValue`.
 
     Raises
     ------
     ParameterError
-        Listing what is wrong with any policy.
+        Listing problems with any policy.
 
     Notes
     -----
-    As for `PolicyValue`, but the difference of two policies' scores is one score with one weight a round, so
-    that what moves the rewards of all arms in a round cancels. Combined weights, the default, keep its
-    variance even: they are v^(-1/2), with v the mean over past rounds of the sum over arms of
-    (policy - baseline)^2 / e, e the propensities. Past rounds are those of the batch before, or the last 50
-    in which the policies differ, whichever are more, and never the round itself, whose context may have moved
-    its e. Where no context had a part in e, it is the round's own; where `snapshots` tell the design's policy
-    it is that at the contexts of earlier rounds. Before the policies have differed it is a fair draw's.
+    As in `PolicyValue`, but the difference of two policies' scores is one score with one weight per round, so
+    what moves the rewards of all arms in a round cancels. Combined weights, the default, keep its variance
+    even: they are v^(-1/2), with v the mean over past rounds of the sum over arms of (policy - baseline)^2 /
+    e, e the propensities. Past rounds are those of the batch before, or the last 50 in which the policies
+    differ, whichever are more, and never the round itself, whose context may have moved its e. If no context
+    had a part in e, it is the round's own; where `snapshots` tell the design's policy it is that at the
+    contexts of earlier rounds. Before the policies have differed it is a fair draw's.
 
     Where the difference changes, the target is its mean over the rounds with these weights; uniform weights
     estimate the mean over the period. Policies that always take one arm each have the `Contrast` of the arms,
@@ -268,7 +268,7 @@ class PolicyContrast:
         self.log = log
         given = [*policy, baseline] if isinstance(policy, (list, tuple)) else [policy, baseline]
         if len(given) < 2:
-            raise ParameterError("PolicyContrast", ["give at least one policy besides the baseline"])
+            raise ParameterError("PolicyContrast", ["give at least one policy in addition to the baseline"])
         read = read_policies("PolicyContrast", log, given, names)
         self._question = _question("PolicyContrast", log, read, rounds, contrast=True)
         *first, self.baseline = self._question.policies
@@ -296,7 +296,7 @@ class PolicyContrast:
             By default combined, or uniform where these need what the log lacks or units have several rounds;
             where `contextual` is given or rewards are `stationary`, as for `PolicyValue.fit`.
         contextual, estimator, outcome, ridge, snapshots, burn_in, null, keep_scores, stationary
-            As for `PolicyValue.fit`.
+            As in `PolicyValue.fit`.
 
         Returns
         -------
@@ -306,9 +306,9 @@ class PolicyContrast:
         Raises
         ------
         ParameterError
-            If an argument makes no sense, or snapshots disagree with the logged propensities.
+            If an argument is invalid, or snapshots disagree with the logged propensities.
         InvalidForLog
-            If the log does not support what was asked for; it names the reason and what is valid.
+            If the log does not support the request; the message gives the reason and valid alternatives.
 
         Warns
         -----

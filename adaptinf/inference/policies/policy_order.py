@@ -38,7 +38,7 @@ DIFFERENCES = Order(
     [
         # Where units have several rounds: these weights tie no units together.
         "aipw uniform by unit",
-        # One weight a round for both policies: right under a drift that all arms share. CADR, whose weights
+        # One weight per round for both policies: right under a drift that all arms share. CADR, whose weights
         # are made of estimated variances, comes last.
         "aipw combined",
         "aipw uniform",

@@ -71,7 +71,7 @@ def read_policies(
             read.append(Policy(label, values, constant))
     labels = [one.name for one in read]
     if len(set(labels)) < len(labels):
-        problems.append(f"two policies have the same name: {', '.join(labels)} (names= tells them apart)")
+        problems.append(f"two policies have the same name: {', '.join(labels)} (names= can distinguish them)")
     refuse(subject, problems)
     return tuple(read)
 
@@ -133,7 +133,7 @@ def _probabilities(
     shape, what = (log.n_rounds, log.n_arms), f"policy {name!r}"
     if _is_arm(log, policy):
         if policy == "uniform":
-            problem = "'uniform' is an arm of this log: give an array of shape (K,) for either meaning"
+            problem = "'uniform' is an arm of this log: to select either meaning, give an array of shape (K,)"
             return None, [problem]
         return np.broadcast_to(np.eye(log.n_arms)[log.arms.index(policy)], shape), []
     if isinstance(policy, str) and policy == "uniform":
@@ -141,9 +141,9 @@ def _probabilities(
     if policy is None or isinstance(policy, (str, int, float, np.generic)):
         hint = did_you_mean(policy, [*log.arms, "uniform"])
         problem = (
-            f"{shown(policy)} is no arm of the log ({listed(log.arms)}); a policy is an arm, 'uniform', an "
-            "array of shape (T, K) or (K,), a frame with a column per arm, a mapping from arms to columns, a "
-            f"callable of the contexts, or a model with predict_proba{hint}"
+            f"{shown(policy)} is not an arm of the log ({listed(log.arms)}); a policy is an arm, 'uniform', "
+            "an array of shape (T, K) or (K,), a frame with a column per arm, a mapping from arms to "
+            f"columns, a callable of the contexts, or a model with predict_proba{hint}"
         )
         return None, [problem]
     if isinstance(policy, Mapping):
@@ -167,7 +167,7 @@ def _from_columns(
     if policy and not any(arm in log.arms for arm in policy):
         known, keys = ", ".join(map(repr, log.arms)), ", ".join(map(repr, [*policy][:5]))
         problem = (
-            f"{what}: its keys ({keys}) are no arms of the log ({known}); several policies go in a list, "
+            f"{what}: its keys ({keys}) are not arms of the log ({known}); pass several policies as a list, "
             "with their labels in names="
         )
         return None, [problem]
@@ -198,7 +198,7 @@ class PolicyQuestion:
     contrast: bool = False
     snapshots: Any = None
     source: AdaptiveLog | None = None
-    """The log of which the profile's is a part; None where it is the whole."""
+    """The log of which the profile's is a part; None if it is the whole."""
     keep: BoolArray | None = None
     """Which rounds of the source these are, shape (T,)."""
     notes: tuple[str, ...] = ()
@@ -209,7 +209,7 @@ class PolicyQuestion:
 
     @property
     def _without_propensities(self) -> str:
-        """What the log supports in the place of a policy's value."""
+        """What the log supports in place of a policy's value."""
         if self.profile.context_refusal:
             return self.profile.in_place_of_means
         return claims.MEANS_OF_ARMS()

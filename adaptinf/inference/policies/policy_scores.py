@@ -74,7 +74,7 @@ class ScoreParts:
     taken: FloatArray
     origin: float
     known: BoolArray | None = None
-    """Rounds for which the outcome model knew a reward; None where that is all from its start on."""
+    """Rounds for which the outcome model knew a reward; None if that is all from its start on."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -233,7 +233,7 @@ _BLOCK = 65_536
 
 
 def policy_length(question: PolicyQuestion, verdict: Verdict) -> float:
-    """By the propensities; own weights by each round's own score variance in the place of its forecast."""
+    """By the propensities; own weights by each round's own score variance in place of its forecast."""
     profile, kind = question.profile, verdict.arguments.get("weights")
     std, log = profile.pooled_std, profile.log
     mean = profile.pooled_mean if verdict.arguments["estimator"] == "ipw" else 0.0
@@ -304,7 +304,7 @@ def _score_variances(log: AdaptiveLog, policy: Policy) -> FloatArray:
 
 
 def _batch_means(values: FloatArray, log: AdaptiveLog) -> FloatArray:
-    """Means over each round's batch, or the values themselves where there are none; values (T,)."""
+    """Means over each round's batch, or the values themselves if there are none; values (T,)."""
     batch = log.arrays.batch
     if batch is None:
         return values

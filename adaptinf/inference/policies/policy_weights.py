@@ -1,4 +1,4 @@
-"""Weights over the rounds for policy values, and the one weight a round that a contrast needs.
+"""Weights over the rounds for policy values, and the one weight per round that a contrast needs.
 
 The variance of a policy's score given context x and the past is governed by
 
@@ -105,10 +105,10 @@ def contextual_fit(
     Shapes: scores (T, k).
 
     With h_t the weight and Z(x) = sum_s h_s(x), round t has the share h_t(X_t)/Z(X_t). These add up to 1 on
-    average; Zhan and others weight by them as they are, here they are divided by their sum, so that a
-    constant added to rewards is added to the estimate. With B_t the share times the score less the estimate,
-    round t contributes B_t - sum_s h_t(X_s)/Z(X_s) B_s to the error. Rounds before `start`, which is 0 or 1,
-    have no weight.
+    average; Zhan and others weight by them as they are, here they are divided by their sum, so a constant
+    added to rewards is added to the estimate. With B_t the share times the score less the estimate, round t
+    contributes B_t - sum_s h_t(X_s)/Z(X_s) B_s to the error. Rounds before `start`, which is 0 or 1, have no
+    weight.
     """
     shape = scores.shape
     total, own = np.zeros(shape), np.zeros(shape)

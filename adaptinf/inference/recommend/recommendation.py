@@ -45,7 +45,7 @@ def facts_of(log: AdaptiveLog, variation: float | None) -> tuple[tuple[str, str]
         which = "every arm's" if profile.knows_every_propensity else "the chosen arm's"
         known = f"{which}, {log.propensity_status}, smallest {smallest_propensity(log):.2g}"
         decay = profile.floor_decay
-        known += "" if decay is None else f", floor falls like t^-{decay:g}"
+        known += "" if decay is None else f", floor decays like t^-{decay:g}"
     guarantee = log.reward_guarantee or log.guarantee
     span = log.reward_range
     bounded = span is not None and all(math.isfinite(end) for end in span)
@@ -167,8 +167,8 @@ def recommend(
         Exponent in [0, 1) of the propensity floor t^-decay, fixed in advance, where the log's design does not
         state it.
     stopping : {"fixed", "data-chosen", "planned"}, optional
-        What decided the number of rounds, in the place of what the log says. Where the data or a planned rule
-        chose it, sequences alone are valid. Without any statement methods assume that it was fixed.
+        What decided the number of rounds, in place of what the log says. If the data or a planned rule chose
+        it, sequences alone are valid. Without any statement methods assume that it was fixed.
     stability : float or result of `audit.stability`, optional
         Coefficient of variation of re-simulated arm counts, the largest over the arms; a result must be of
         the log's arms and number of rounds. Up to 0.1 sample means count as asymptotically normal.
@@ -181,15 +181,15 @@ def recommend(
     Raises
     ------
     ParameterError
-        If an argument makes no sense, or belongs to another target.
+        If an argument is invalid, or belongs to another target.
 
     Notes
     -----
     The order does not look at estimates: choosing the shortest of several intervals would spoil it. Lengths
     are expected ones, by counts, propensities and the pooled mean and variance of the rewards, on a log
-    without drift; sequences stand in their order, other methods by what they assume. Of many arms some
-    stand for all. Without arguments ``ArmMeans(log).fit()`` and ``Contrast(log, ...).fit()`` take the first
-    method of their class.
+    without drift; sequences are in their order, other methods by what they assume. Of many arms some stand
+    for all. Without arguments ``ArmMeans(log).fit()`` and ``Contrast(log, ...).fit()`` take the first method
+    of their class.
 
     References
     ----------
@@ -324,19 +324,21 @@ def _check(
         own = _OWN[target]
         for name, value in given.items():
             if value is not None and name not in own:
-                problems.append(f"{name} does not belong to target={target!r}: leave it out")
+                problems.append(f"{name} does not apply to target={target!r}: omit it")
         if target == "contrasts" and given["control"] is None:
-            problems.append("target='contrasts' needs control=, the arm that all others are compared with")
+            problems.append(
+                "target='contrasts' requires control=, the arm with which all others are compared"
+            )
         if target == "policy-value" and given["policy"] is None:
             problems.append("target='policy-value' needs policy=")
         if target == "cate" and (given["by"] is None) == (given["formula"] is None):
-            problems.append("target='cate' needs by= (columns that make groups) or formula=, one of them")
+            problems.append("target='cate' requires either by= (columns that define groups) or formula=")
     if decay is not None:
         problems += decay_problems(decay)
     runs = all(hasattr(stability, name) for name in ("variation", "frame", "horizon"))
     variation = stability.variation if runs else stability
     if variation is not None and (isinstance(variation, bool) or not isinstance(variation, Real)):
-        problems.append("stability must be what audit.stability returns, or a coefficient of variation")
+        problems.append("stability must be a result of audit.stability, or a coefficient of variation")
     elif variation is not None:
         problems += NON_NEGATIVE("stability", variation)
     if runs:
@@ -346,11 +348,11 @@ def _check(
 
 
 def _other_runs(log: AdaptiveLog, found: Any) -> list[str]:
-    """What is wrong with re-simulated counts that are of another experiment than the log's."""
+    """Problems with re-simulated counts that are of another experiment than the log's."""
     problems = []
     arms = list(found.frame["arm"])
     if set(arms) != set(log.arms):
-        problems.append(f"stability is of the arms {arms!r:.200}, those of the log are {log.arms!r:.200}")
+        problems.append(f"stability refers to the arms {arms!r:.200}, but the log has {log.arms!r:.200}")
     if found.horizon != log.n_rounds:
-        problems.append(f"stability is of {found.horizon} rounds, the log has {log.n_rounds}")
+        problems.append(f"stability refers to {found.horizon} rounds, but the log has {log.n_rounds}")
     return problems

@@ -41,7 +41,7 @@ def refused(verdict: Verdict, reason: str) -> Verdict:
 
 
 def _arm_lengths(question: Question) -> list[Verdict]:
-    """Verdicts on methods for arms with their lengths, worked out once for a log."""
+    """Verdicts on methods for arms with their lengths, computed once for a log."""
     found = arm_verdicts(question)
     return question.profile.worked_out(
         ("lengths", *question.asked),
@@ -63,8 +63,8 @@ class Metric:
             given = "denominator=" if self.ratio else "covariate="
             raise InvalidForLog(
                 f"recommend({given})",
-                "lengths to expect are known from rows alone",
-                [f"fits with {given}, which take sums too", "an AdaptiveLog of the rows"],
+                "expected lengths can be computed only from rows",
+                [f"fits with {given}, which also accept sums", "an AdaptiveLog of the rows"],
             )
         if self.ratio:
             from adaptinf.inference.arms.data.ratio_metrics import denominator_by_round, ratio_question

@@ -75,7 +75,7 @@ class Recommendation:
         )
 
     def _lengths(self) -> list[float]:
-        """Expected lengths over that of the first method; NaN where they are not known."""
+        """Expected lengths over that of the first method; NaN if they are not known."""
         first = self.methods[0].verdict.length
         known = math.isfinite(first) and first > 0.0
         return [one.verdict.length / first if known else math.nan for one in self.methods]
@@ -156,5 +156,5 @@ def _note(method: Method) -> str:
 
 
 def _warning(method: Method) -> str:
-    """What speaks against a method: of its assumptions what the log contradicts, then the rest."""
+    """What is evidence against a method: of its assumptions what the log contradicts, then the rest."""
     return sentence([*contradictions(method.verdict.assumes), method.verdict.warning])

@@ -193,15 +193,14 @@ class AdaptiveOLS:
         adjustment : str, optional
             For adaptive collection; by default what `default_adjustment` says, with a note of its reason.
 
-            ``"none"``: plain least squares, naive unless the design does not adapt.
-            ``"max-information"``: plain least squares, with p-values and intervals corrected by the log's
-            privacy guarantee; it covers arms selected by their pulls.
-            ``"w-decorrelation"``: takes out the bias by weights made from the columns alone.
-            ``"batched"``: a regression in each batch.
-            ``"weighted"``: for logged propensities, with one weight a round for all arms, so that what moves
-            their rewards alike is no effect of an arm.
-            ``"ellipsoid"``: valid at all rounds at once, from a bound on the noise and the coefficients.
-            ``"anytime"``: t and F tests valid at all rounds at once, for a design that does not adapt.
+            ``"none"``: plain least squares, naive unless the design does not adapt. ``"max-information"``:
+            plain least squares, with p-values and intervals corrected by the log's privacy guarantee; it
+            covers arms selected by their pulls. ``"w-decorrelation"``: takes out the bias by weights made
+            from the columns alone. ``"batched"``: a regression in each batch. ``"weighted"``: for logged
+            propensities, with one weight per round for all arms, so what moves their rewards alike is no
+            effect of an arm. ``"ellipsoid"``: valid at all rounds at once, from a bound on the noise and the
+            coefficients. ``"anytime"``: t and F tests valid at all rounds at once, for a design that does not
+            adapt.
         covariance : {"classical", "HC0", "HC1", "HC2", "HC3", "CR2", "cluster"}, optional
             Of plain least squares, with t and F tests: robust to unequal variances, by default HC3 below 250
             rounds and HC2 from there on; or by unit, CR2 with Satterthwaite's degrees of freedom, the default
@@ -209,7 +208,7 @@ class AdaptiveOLS:
         null : float
             Value that every coefficient is tested against.
         stationary : bool
-            Whether coefficients stay the same in all rounds, as you know beforehand: weights are then square
+            Whether coefficients stay the same in all rounds, as you know in advance: weights are then square
             roots of importance weights, each arm's own, and the covariance of plain least squares is
             classical, by unit without CR2's correction.
         **settings
@@ -228,9 +227,9 @@ class AdaptiveOLS:
         Raises
         ------
         ParameterError
-            If an argument makes no sense, or columns are linear combinations of others: it names them.
+            If an argument is invalid, or columns are linear combinations of others: it names them.
         InvalidForLog
-            If the log does not support what was asked for; it names the reason and what is valid.
+            If the log does not support the request; the message gives the reason and valid alternatives.
         """
         _check(adjustment, covariance, null, stationary, settings)
         data, profile = self.data, profile_of(self.log)
@@ -309,7 +308,7 @@ def _chosen(
 
 
 def _covariance(data: RegressionData, entry: Adjustment[Any], stationary: bool) -> tuple[str, list[str]]:
-    """Covariance where none is asked for, and a note on it.
+    """Covariance where none is requested, and a note on it.
 
     Of plain least squares HC3 below 250 rounds and HC2 from there on; classical where one round alone decides
     a coefficient, where these have no errors, and where the log is stated to be stationary.
@@ -335,9 +334,11 @@ def _check(adjustment: Any, covariance: Any, null: Any, stationary: Any, setting
     if isinstance(null, bool) or not isinstance(null, Real) or not math.isfinite(float(null)):
         problems.append(f"null must be a finite number, got {null!r:.60}")
     if "level" in settings or "alpha" in settings:
-        problems.append("levels belong to the results: conf_int(alpha=0.05), summary(alpha=0.05)")
+        problems.append(
+            "significance levels are set in the results: conf_int(alpha=0.05), summary(alpha=0.05)"
+        )
     if "cov_type" in settings:
-        problems.append("statsmodels' cov_type is covariance= here")
+        problems.append("statsmodels' cov_type is called covariance= here")
     options = {name for entry in ADJUSTMENTS.values() for name in entry.options}
     unknown = [name for name in settings if name not in options | {"level", "alpha", "cov_type"}]
     problems += [absent("option", name, sorted(options), "the adjustments have") for name in unknown]
@@ -349,7 +350,7 @@ def _check_for(entry: Adjustment[Any], covariance: str, settings: Mapping[str, A
     if covariance not in entry.covariances:
         why = f": {entry.why}" if entry.why else ""
         problems.append(
-            f"covariance={covariance!r} does not go with adjustment={entry.name!r}, which has "
+            f"covariance={covariance!r} is not available with adjustment={entry.name!r}, which has "
             f"{', '.join(entry.covariances)}{why}"
         )
     for name, value in settings.items():

@@ -91,13 +91,13 @@ BATCHED = Adjustment(
 _ORDER: tuple[Adjustment[Any], ...] = (
     NONE,  # Least squares is right, and has the shortest intervals, where nothing adapted.
     MAX_INFORMATION,  # Corrected it is exact, and needs no propensities: where that hardly costs length.
-    WEIGHTED,  # Known propensities account for the design, and one weight a round for a drift of all arms.
+    WEIGHTED,  # Known propensities account for the design, and one weight per round for a drift of all arms.
     BATCHED,  # Batches do without propensities, and a drift from one to the next does no harm to arms.
     DECORRELATION,  # What needs least is left, for coefficients that stay the same.
     ANYTIME,  # On demand alone: its intervals are longer, for looks at any round.
     ELLIPSOID,  # On demand alone: needs bounds that the user gives, and has the longest intervals.
 )
-"""What is taken where nothing is asked for, and what errors offer: the first that serves."""
+"""What is taken where nothing is requested, and what errors offer: the first that serves."""
 ADJUSTMENTS: Mapping[str, Adjustment[Any]] = MappingProxyType({one.name: one for one in _ORDER})
 """Adjustments by name."""
 _AFTER_WEIGHTED = _ORDER[_ORDER.index(WEIGHTED) + 1 :]
@@ -105,9 +105,9 @@ _DEFAULT = "a regression without adjustment="
 
 
 def default_adjustment(data: RegressionData, profile: LogProfile) -> tuple[Adjustment[Any], str]:
-    """Adjustment that `AdaptiveOLS.fit` takes where none is asked for, and why.
+    """Adjustment that `AdaptiveOLS.fit` takes where none is requested, and why.
 
-    The rewards are not read, so that the choice does not spoil the intervals.
+    The rewards are not read, so the choice does not spoil the intervals.
     """
     _check_columns(data, profile)
     if data.adaptive:

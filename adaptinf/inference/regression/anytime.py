@@ -59,13 +59,13 @@ class AnytimeReference:
         )
 
     def log_factor(self, null: float) -> FloatArray:
-        """Natural logs of the Bayes factors against a value, shape (k,)."""
+        """Natural logarithms of the Bayes factors against a value, shape (k,)."""
         share = ((self.estimate - null) / self.std_error) ** 2 / self.df
         growth = np.log1p(share) - np.log1p(self.ratio * share)
         return np.asarray(0.5 * np.log(self.ratio) + 0.5 * (self.df + 1.0) * growth, dtype=np.float64)
 
     def log_pvalues(self, null: float) -> FloatArray:
-        """Natural logs of the anytime-valid p-values, shape (k,)."""
+        """Natural logarithms of the anytime-valid p-values, shape (k,)."""
         return np.asarray(np.minimum(0.0, -self.log_factor(null)), dtype=np.float64)
 
     def interval(self, log_alpha: float) -> FloatArray:

@@ -71,7 +71,7 @@ class BatchedCoefficients:
         return self.parts[0].normal
 
     def log_pvalues(self, null: float) -> FloatArray:
-        """Natural logs of the two-sided p-values, shape (k,)."""
+        """Natural logarithms of the two-sided p-values, shape (k,)."""
         return np.concatenate([part.log_pvalues(null) for part in self.parts])
 
     def interval(self, log_alpha: float) -> FloatArray:
@@ -108,7 +108,7 @@ def batched_coefficients(
     Shapes: rows (k, d), values (k,); returns estimate, std_error (k,).
 
     In batch b, c'b_b has the standard error s_b sqrt(c'(X_b'X_b)^-1 c); let p_b be its inverse. The statistic
-    for a value v is sum p_b (c'b_b - v) / sqrt(B). It is linear in v, so that the estimate is the mean of the
+    for a value v is sum p_b (c'b_b - v) / sqrt(B). It is linear in v, so the estimate is the mean of the
     batches' ones weighted by p_b, and its standard error sqrt(B) / sum p_b. Given what came before it, a
     batch's own t statistic has a law that does not depend on it: Student's for normal noise of one variance
     within the batch. So the batches' statistics are independent, whatever the design did between them.

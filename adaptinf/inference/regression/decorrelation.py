@@ -52,7 +52,7 @@ def decorrelated(design: FloatArray, response: FloatArray, ridge: float | None =
 
     The default reads the whole design matrix, and with it every action: weights made from it are, strictly,
     not known before their round. The source takes a low quantile of the smallest eigenvalue over simulated
-    experiments in its place, which is fixed beforehand: `audit.decorrelation_ridge`.
+    experiments in its place, which is fixed in advance: `audit.decorrelation_ridge`.
     """
     check("W-decorrelation", ridge=(ridge, OrNone(POSITIVE)))
     size = design.shape[1]

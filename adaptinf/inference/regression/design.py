@@ -46,8 +46,8 @@ class RegressionData:
 
     Shapes: y (n,), x (n, p), rounds (n,), action (n,), batch (n,), propensity (n,), clusters (n,).
 
-    `rows_of` gives the model matrix that the rounds would have with an arm in the place of theirs; None where
-    the arm is not in the formula.
+    `rows_of` gives the model matrix that the rounds would have with an arm in place of theirs; None if the
+    arm is not in the formula.
     """
 
     y: FloatArray
@@ -96,7 +96,7 @@ class CoefficientFit:
     Shapes: estimate, std_error (p,), covariance (p, p), details (p,).
 
     `found` is what else the adjustment's claims ask of it; `decided` counts rounds that decide a coefficient
-    alone, so that there are no errors.
+    alone, so there are no errors.
     """
 
     estimate: FloatArray
@@ -118,7 +118,7 @@ class CoefficientFit:
 
 @dataclass(frozen=True, slots=True)
 class FitOptions:
-    """What the user asked of an adjustment, and notes on what was chosen where nothing was asked for."""
+    """What the user asked of an adjustment, and notes on what was chosen where nothing was requested."""
 
     covariance: str
     null: float = 0.0
@@ -136,7 +136,7 @@ class Adjustment(Generic[Facts]):
 
     name: str
     facts: Callable[[RegressionData, LogProfile, FitOptions | None], Facts]
-    """What claims ask of a log, and of a fit once that is set."""
+    """Facts that claims use about a log, and of a fit once that is set."""
     fit: Callable[[Facts], CoefficientFit]
     claims: tuple[Claim | Part, ...]
     """What a fit says, in order: notes and cautions."""
@@ -155,7 +155,10 @@ class Adjustment(Generic[Facts]):
 def check_freedom(name: str, data: RegressionData) -> None:
     """Refuse regressions without residual degrees of freedom."""
     if data.nobs <= data.size:
-        problem = f"{data.nobs} rounds and {data.size} columns leave no residual: use fewer columns"
+        problem = (
+            f"{data.nobs} rounds and {data.size} columns leave no residual degrees of freedom: use "
+            "fewer columns"
+        )
         raise ParameterError(name, [problem])
 
 
@@ -243,7 +246,7 @@ def regression_data(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArmRows:
-    """Rows of a formula with another arm in the place of the chosen one."""
+    """Rows of a formula with another arm in place of the chosen one."""
 
     model: CovariateModel
     frame: pd.DataFrame
@@ -283,7 +286,7 @@ def _contexts(log: AdaptiveLog) -> dict[str, Any]:
 
 
 def _covariates(log: AdaptiveLog, contexts: dict[str, Any], covariates: Any) -> tuple[list[str], list[str]]:
-    """Names of contexts, and what is wrong with them."""
+    """Names of contexts, and problems with them."""
     if covariates is None:
         return list(contexts)[: len(log.context)], []
     named, problems = labels("covariates", covariates)
@@ -313,8 +316,8 @@ def _from_formula(
         arm = _categories(log, codes)
         if len(arm.categories) < 2:
             problem = (
-                f"only arm {arm.categories[0]!r} was chosen in the rounds used: leave {', '.join(with_arms)} "
-                "out of the formula"
+                f"only arm {arm.categories[0]!r} was chosen in the rounds used: omit {', '.join(with_arms)} "
+                "from the formula"
             )
             raise ParameterError(_SUBJECT, [problem])
         frame = frame.assign(**dict.fromkeys(with_arms, arm))
@@ -349,8 +352,8 @@ def _parsed(log: AdaptiveLog, text: Any, trusted: bool) -> tuple[Formula, str]:
     terms = [":".join(factor.expr for factor in term.factors) for term in formula.left]
     if len(terms) != 1 or terms[0] not in names:
         problem = (
-            f"the response must be the log's reward, {' or '.join(map(repr, names))}, as it is; got "
-            f"{' + '.join(terms) or 'none'!r} (make another log for another outcome)"
+            f"the response must be the log's reward, {' or '.join(map(repr, names))}, untransformed; got "
+            f"{' + '.join(terms) or 'none'!r} (create another log for another outcome)"
         )
         raise ParameterError(_SUBJECT, [problem])
     if formula.names.intersection(names):
@@ -363,7 +366,7 @@ def _unknown_problem(log: AdaptiveLog, names: list[str], contexts: pd.DataFrame,
     known = f"the log's contexts are {', '.join(map(str, contexts.columns))}"
     columns = {str(name) for name in log.columns} | set(log.columns.values())
     other = [name for name in names if name in columns]
-    end = f" ({', '.join(other)}: no column but contexts and the arm can be a covariate)" if other else ""
+    end = f" ({', '.join(other)}: only contexts and the arm can be covariates)" if other else ""
     return (
         f"there is no covariate {', '.join(map(repr, names))}: "
         f"{known if len(contexts.columns) else 'the log has no contexts'}, and "

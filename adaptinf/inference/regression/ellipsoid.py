@@ -44,7 +44,7 @@ class Ellipsoid:
         return self.noise_scale * math.sqrt(self.log_volume - 2.0 * log_alpha) + self.slack
 
     def log_pvalue(self, distance: FloatArray) -> FloatArray:
-        """Natural logs of the smallest alphas whose radius is below some distances in the norm of V."""
+        """Natural logarithms of the smallest alphas whose radius is below some distances in the norm of V."""
         reach = np.maximum(np.asarray(distance) - self.slack, 0.0) / self.noise_scale
         return np.asarray(np.minimum(0.0, 0.5 * (self.log_volume - reach**2)), dtype=np.float64)
 
@@ -94,7 +94,7 @@ class EllipsoidReference:
         return self.ellipsoid.noise_scale * self.ellipsoid.lengths(self.rows)
 
     def log_pvalues(self, null: float) -> FloatArray:
-        """Natural logs of the two-sided p-values, shape (k,)."""
+        """Natural logarithms of the two-sided p-values, shape (k,)."""
         return self.ellipsoid.log_pvalue(np.abs(self.estimate - null) / self.ellipsoid.lengths(self.rows))
 
     def interval(self, log_alpha: float) -> FloatArray:
@@ -164,7 +164,7 @@ def _fit(facts: EllipsoidFacts) -> CoefficientFit:
             "give noise_scale=, the sub-Gaussian scale of the noise: the log has no finite reward_range"
         )
     if bound is None:
-        problems.append("give bound=, the largest Euclidean norm that the coefficients can have")
+        problems.append("give bound=, the largest possible Euclidean norm of the coefficients")
     if problems or scale is None or bound is None:
         raise ParameterError("the confidence ellipsoid", problems)
     found = confidence_ellipsoid(facts.data.x, facts.data.y, scale, bound, settings.get("ridge", 1.0))

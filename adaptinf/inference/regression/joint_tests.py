@@ -69,7 +69,7 @@ def check_independent(hypothesis: LinearHypothesis) -> None:
     if len(size) > len(values) or values[-1] <= _DEPENDENT:
         shown = ", ".join(hypothesis.labels)
         raise ParameterError(
-            "wald_test", [f"the restrictions depend on each other: leave out those that follow ({shown})"]
+            "wald_test", [f"the restrictions are linearly dependent: omit those implied by others ({shown})"]
         )
 
 

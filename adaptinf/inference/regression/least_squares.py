@@ -85,7 +85,7 @@ class LeastSquares:
 
     @property
     def rsquared(self) -> float:
-        """Share of `total` that the fit explains; NaN where there is nothing to explain."""
+        """Share of `total` that the fit explains; NaN if there is nothing to explain."""
         return 1.0 - self.rss / self.total if self.total > 0.0 else float("nan")
 
     @property
@@ -98,7 +98,7 @@ class LeastSquares:
         return np.asarray(np.einsum("tj,tj->t", self.q, self.q), dtype=np.float64)
 
     def middle(self, kind: str, clusters: IntArray | None = None) -> FloatArray:
-        """Covariance of q' @ errors, shape (p, p); NaN where it is not defined.
+        """Covariance of q' @ errors, shape (p, p); NaN if it is not defined.
 
         Shapes: clusters (n,).
 
@@ -114,7 +114,7 @@ class LeastSquares:
             return np.diag(np.full(p, self.rss / (n - p)))
         if kind in BY_CLUSTER:
             if clusters is None:
-                raise ParameterError("least squares", [f"clusters are needed for covariance={kind!r}"])
+                raise ParameterError("least squares", [f"clusters are required for covariance={kind!r}"])
             if kind == "CR2":
                 return bias_reduced(self.q, self.residual, clusters, self.root)[0]
             return _cluster_middle(self.q, self.residual, clusters)
@@ -134,9 +134,9 @@ def least_squares(x: FloatArray, y: FloatArray, names: Sequence[str]) -> LeastSq
 
     Shapes: x (n, p), y (n,).
 
-    Where a column is constant the others and the rewards are centred first, so that offsets of the columns
-    cost no digits. The factorisation is by two rounds of Cholesky's method where the columns are well
-    conditioned, else by Householder's reflections; residuals are projected twice.
+    Where a column is constant the others and the rewards are centred first, so offsets of the columns cost no
+    digits. The factorisation is by two rounds of Cholesky's method where the columns are well conditioned,
+    else by Householder's reflections; residuals are projected twice.
     """
     columns = np.array(x, dtype=np.float64, order="F")
     base, center = _centre(columns)
@@ -197,7 +197,7 @@ def _orthonormal(
     """Orthonormal columns, and the triangle that turns the given ones into them."""
     n, p = columns.shape
     if p == 0:
-        raise ParameterError("least squares", ["there are no columns to regress on"])
+        raise ParameterError("least squares", ["there are no columns for the regression"])
     with np.errstate(over="ignore"):
         gram = columns.T @ columns
     if not np.all(np.isfinite(gram)):
@@ -226,7 +226,7 @@ def dependence_problems(scaled: FloatArray, names: Sequence[str]) -> list[str]:
     """Which columns are linear combinations of others, and of which; scaled (n, p)."""
     n, p = scaled.shape
     if n < p:
-        return [f"{n} rounds cannot tell {p} columns apart: {', '.join(names)}"]
+        return [f"{n} rounds cannot identify the coefficients of {p} columns: {', '.join(names)}"]
     r = linalg.qr(scaled, mode="r", check_finite=False)[0][:p]
     _, triangle, order = linalg.qr(r, mode="economic", pivoting=True)
     rank = int(np.sum(np.abs(np.diag(triangle)) > _DEPENDENT))
@@ -238,12 +238,14 @@ def dependence_problems(scaled: FloatArray, names: Sequence[str]) -> list[str]:
         name = names[order[rank + j]]
         parts = [names[i] for i, share in zip(order[:rank], shares[:, j], strict=True) if abs(share) > _SHARE]
         if not parts:
-            problems.append(f"column {name!r} does not vary: the rounds used say nothing of its coefficient")
+            problems.append(
+                f"column {name!r} does not vary: the rounds used contain no information about its coefficient"
+            )
             continue
         listed = ", ".join(repr(names[i]) for i in sorted(names.index(part) for part in parts))
         which = "that" if len(parts) == 1 else "those"
         problems.append(
-            f"column {name!r} cannot be told apart from {listed}: it is a linear combination of {which}"
+            f"column {name!r} cannot be distinguished from {listed}: it is a linear combination of {which}"
         )
     return problems
 
@@ -285,7 +287,7 @@ class ClusterFreedom:
     carried: FloatArray | None = None
 
     def of(self, row: FloatArray) -> float:
-        """Of one combination; row (p,)."""
+        """For one combination; row (p,)."""
         if self.adjusted is None or self.carried is None or np.count_nonzero(row) == 1:
             return float(np.min(self.own[row != 0.0], initial=np.inf))
         return float(_satterthwaite(self.adjusted, self.carried, row[None, :] @ self.root)[0])

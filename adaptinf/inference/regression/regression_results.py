@@ -104,7 +104,7 @@ class CoefficientTest(LinearTest):
     Attributes
     ----------
     labels, effect, std_error, value, reference, notes, covariance
-        As for `LinearTest`, whose `adjust` takes corrected p-values where a correction is due.
+        As in `LinearTest`, whose `adjust` takes corrected p-values where a correction is due.
     correction : Correction or None
         For adaptive collection.
     """
@@ -250,7 +250,7 @@ class RegressionResults(Results):
     df_model : int
         Number of coefficients other than the intercept.
     df_resid : float
-        Residual degrees of freedom; NaN where the estimator has none.
+        Residual degrees of freedom; NaN if the estimator has none.
     rsquared : float
         Share of the rewards' variation that the fit explains, about their mean where a constant is in the
         span of the columns; NaN for estimators other than least squares.
@@ -303,7 +303,7 @@ class RegressionResults(Results):
         ----------
         restriction : str, sequence of str, mapping of term to number, or array_like
             Such as ``"x1 - x2 = 0"``, or a matrix of shape (q, p), or (matrix, right-hand sides). A name with
-            spaces, or that is a number, stands between backticks.
+            spaces, or that is a number, is between backticks.
 
         Returns
         -------
@@ -330,7 +330,7 @@ class RegressionResults(Results):
         Parameters
         ----------
         restriction : str, sequence of str, mapping of term to number, or array_like
-            As for `t_test`.
+            As in `t_test`.
 
         Returns
         -------

@@ -98,8 +98,8 @@ def weighted_projection(
     unit (n,) for errors by unit.
 
     With rows x, weights h and residuals u the coefficients solve sum h x (score - x'b) = 0. Their covariance
-    is B^-1 (sum h^2 u^2 x x') B^-1 with B = sum h x x'. HC2 and HC3 have none where a row has leverage 1, as
-    when it alone varies in some column: its residual is 0 whatever its score. Where a column is constant the
+    is B^-1 (sum h^2 u^2 x x') B^-1 with B = sum h x x'. HC2 and HC3 have none if a row has leverage 1, as
+    when it alone varies in some column: its residual is 0 whatever its score. If a column is constant the
     others are centered, and the system is solved by QR of the weighted columns.
     """
     center, back = _centering(covariates)
@@ -194,7 +194,7 @@ def _check_rank(scaled: FloatArray, names: Sequence[str]) -> None:
     rank = int(np.sum(diagonal > _DEPENDENT))
     if rank < p:
         named = ", ".join(names[i] for i in sorted(order[rank:]))
-        problem = f"cannot tell the columns {named} apart from the rest: "
+        problem = f"cannot distinguish the columns {named} from the rest: "
         problem += (
             f"there are {n} rounds for {p} columns" if n < p else "they are linear combinations of others"
         )

@@ -1,4 +1,4 @@
-"""What claims ask of means by bin."""
+"""Facts that claims use about means by bin."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SHOWN = 10
 
 
 class BinFacts:
-    """Of one table; terms (k,), spent, estimate (k,)."""
+    """For one table; terms (k,), spent, estimate (k,)."""
 
     of_reports = True
 

@@ -77,7 +77,7 @@ def read_reports(log: AdaptiveLog | PublicLog) -> BinReports:
     if not any(name.startswith("participants_") for name in named):
         raise InvalidForLog("BinMeans", claims.NO_BIN_SUMS(), ["a log of LDPBandit, which releases them"])
     if "spent" not in named:
-        raise InvalidForLog("BinMeans", claims.NO_STAGES(), ["bin_sums, which gives the sums that there are"])
+        raise InvalidForLog("BinMeans", claims.NO_STAGES(), ["bin_sums, which returns the available sums"])
     if len({str(arm) for arm in log.arms}) < log.n_arms:
         raise InvalidForLog(
             "BinMeans", claims.SAME_LABELS(), ["a log whose arms have labels that differ when printed"]
@@ -143,7 +143,7 @@ class _Rows:
 def _by_arm(
     rows: _Rows, log: AdaptiveLog | PublicLog, part: str, bins: int, *, of_round: bool = False
 ) -> FloatArray:
-    """Values, or rounds, of one kind by bin and arm, NaN where there is none; shape (bins, arms)."""
+    """Values, or rounds, of one kind by bin and arm, NaN if there is none; shape (bins, arms)."""
     table = np.full((bins, log.n_arms), np.nan)
     for code, arm in enumerate(log.arms):
         own = rows.of(f"{part}_{arm}")
@@ -302,9 +302,9 @@ class AnytimeTest:
 class InvertedTest:
     """Reference distribution that inverts a test of means in [0, 1].
 
-    An interval is the hull of the accepted means, so that a mean between accepted ones has a p-value as
-    large as theirs. The mean that fits best is always accepted: where noise carries the sums beyond what
-    any mean explains, the interval is that point.
+    An interval is the hull of the accepted means, so a mean between accepted ones has a p-value as large as
+    theirs. The mean that fits best is always accepted: where noise carries the sums beyond what any mean
+    explains, the interval is that point.
     """
 
     test: MeanTest
@@ -320,7 +320,7 @@ class InvertedTest:
         object.__setattr__(self, "_best", self._fitting_best())
 
     def log_pvalues(self, null: float) -> FloatArray:
-        """Natural logs of the two-sided p-values, shape (k,); -inf for means outside [0, 1]."""
+        """Natural logarithms of the two-sided p-values, shape (k,); -inf for means outside [0, 1]."""
         if not 0.0 <= null <= 1.0:
             return np.full(self.test.size, -np.inf)
         curve, best = self._curve, self._best

@@ -46,17 +46,17 @@ class NoisyEffect:
     valid: BoolArray
 
     def log_pvalues(self, null: ArrayLike) -> FloatArray:
-        """Log of the two-sided p-values of ``effect == null``; shape (...,), NaN where not valid.
+        """Log of the two-sided p-values of ``effect == null``; shape (...,), NaN if not valid.
 
-        A point that lies between two accepted points is accepted as well, so that p <= alpha exactly
-        where the interval at alpha excludes the null. Effects outside [-1, 1] are impossible.
+        A point that lies between two accepted points is accepted as well, so p <= alpha exactly where the
+        interval at alpha excludes the null. Effects outside [-1, 1] are impossible.
         """
         return _log_pvalues(self, null)
 
     def interval(self, log_alpha: float) -> tuple[FloatArray, FloatArray]:
         """Lower and upper limits at ``alpha = exp(log_alpha)``, each of shape (...,).
 
-        Both are NaN where the release is not valid, or where no effect in [-1, 1] is accepted.
+        Both are NaN if the release is not valid, or where no effect in [-1, 1] is accepted.
         """
         return _limits(self, log_alpha)
 
@@ -185,7 +185,7 @@ def released_estimate(
 
 
 def released_std_error(effect: NoisyEffect) -> FloatArray:
-    """Standard deviation of the effect's error at the observed effect, shape (...,); NaN where not valid."""
+    """Standard deviation of the effect's error at the observed effect, shape (...,); NaN if not valid."""
     squared = np.square(np.clip(effect.center, -1.0, 1.0))
     second = effect.twin + np.sqrt(squared) * effect.slope
     noise = 2.0 * (np.square(effect.scale) + np.square(second))
@@ -225,7 +225,7 @@ class ReleasedReference:
     statistic, normal, uses_std_error = "z", False, False
 
     def log_pvalues(self, null: float) -> FloatArray:
-        """Natural logs of the two-sided p-values, shape (k,)."""
+        """Natural logarithms of the two-sided p-values, shape (k,)."""
         return np.asarray(np.minimum(self.effect.log_pvalues(null) - np.log(self.share), 0.0), dtype=float)
 
     def interval(self, log_alpha: float) -> FloatArray:
@@ -296,7 +296,7 @@ def _log_envelope(folded: _Folded, null: FloatArray) -> FloatArray:
 
 
 def _folded_limits(folded: _Folded, log_alpha: float) -> tuple[FloatArray, FloatArray]:
-    """Hull of the accepted effects: bisection from the accepted anchor outwards, NaN where none is."""
+    """Hull of the accepted effects: bisection from the accepted anchor outwards, NaN if none is."""
     peak, at_peak, at_minus, at_plus = _anchors(folded)
     by_peak, by_plus = at_peak > log_alpha, at_plus > log_alpha
     one = np.ones(peak.shape)

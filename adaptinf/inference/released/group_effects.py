@@ -152,7 +152,7 @@ class ReleasedDifferenceReference:
     statistic, normal, uses_std_error = "z", False, False
 
     def log_pvalues(self, null: float) -> FloatArray:
-        """Natural logs of the two-sided p-values, shape (k,)."""
+        """Natural logarithms of the two-sided p-values, shape (k,)."""
         return np.array(
             [
                 _smallest_level(self._pair_holds(i, j, null)) if self._valid(i, j) else math.nan
@@ -162,7 +162,7 @@ class ReleasedDifferenceReference:
         )
 
     def interval(self, log_alpha: float) -> FloatArray:
-        """Limits at level ``1 - exp(log_alpha)``, shape (k, 2); NaN where a group has no interval."""
+        """Limits at level ``1 - exp(log_alpha)``, shape (k, 2); NaN if a group has no interval."""
         low, high = self.effect.interval(log_alpha - LOG_2)
         return np.column_stack((low[self.plus] - high[self.minus], high[self.plus] - low[self.minus]))
 

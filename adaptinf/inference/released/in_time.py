@@ -58,9 +58,9 @@ class InTimeReference:
         return np.where(self.valid, self.won + self.failed, 1.0) + 2.0 * self.scale
 
     def log_pvalues(self, null: float) -> FloatArray:
-        """Natural logs of the two-sided p-values, shape (k,); rates outside [0, 1] are impossible.
+        """Natural logarithms of the two-sided p-values, shape (k,); rates outside [0, 1] are impossible.
 
-        A rate between two accepted ones is accepted as well, so that p-values and intervals agree.
+        A rate between two accepted ones is accepted as well, so p-values and intervals agree.
         """
         if not 0.0 <= null <= 1.0:
             return np.where(self.valid, -np.inf, np.nan)

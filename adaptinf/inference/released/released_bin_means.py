@@ -59,7 +59,7 @@ class BinMeans:
     as pairs (low, high) of its edges.
 
     Reports on an arm end when the arm is dropped or the bin is halved, which follows from the same sums, so
-    that the ratio of the sums is not normal about the truth. Two methods allow for it:
+    the ratio of the sums is not normal about the truth. Two methods allow for it:
 
     * ``"budget"``: the server weighs the reports of a bin's life so that their squared weights add up to at
       most 1; where the life ends sooner than planned, what is missing is filled up by a normal coin. The
@@ -68,12 +68,12 @@ class BinMeans:
     * ``"anytime"``: a supermartingale test, valid in finite samples whenever the sums end. No coin; wider
       intervals, with coverage above the nominal one, for arms that stayed.
 
-    Every term has an interval. Where counts drown in noise it is nearly all of [0, 1] or, now and then, a
-    point that misses. There is no estimate where the other arms of the bin tell that the count would be less
-    than three standard deviations of its noise: this describes a ratio, and selects no intervals.
+    Every term has an interval. If counts drown in noise it is nearly all of [0, 1] or, now and then, a point
+    that misses. There is no estimate where the other arms of the bin tell that the count would be less than
+    three standard deviations of its noise: this describes a ratio, and selects no intervals.
 
-    Coverage is of each term that there is, and not of terms chosen because of their estimates, of having
-    one, or of how long they were reported on.
+    Coverage refers to each available term, and not of terms chosen because of their estimates, of having one,
+    or of how long they were reported on.
 
     The coin is made of `rng` and of all digits of the releases. It is the same in each analysis of a log,
     and an analyst who tries several `rng` must not choose among them.

@@ -83,7 +83,7 @@ _FOOT: Mapping[str, Callable[[Results], str]] = {
     "Null": lambda result: f"{result.null:g}" if result.null else "",
     "Corrected rows": _corrected_label,
 }
-"""Lines below the estimates, and what of a result stands in them; a line without any is left out."""
+"""Lines below the estimates, and the part of a result that they show; empty lines are omitted."""
 _IF_DIFFERENT = ("Model", "Outcome", "Design")
 _STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 
@@ -113,7 +113,7 @@ class _Column:
         return format_number(self._result.estimate[place]) + stars
 
     def below(self, term: _Term) -> str:
-        """What stands below it."""
+        """The line below it."""
         if self._table.below == "std_error" and term in self._places:
             return f"({format_number(self._result.std_error[self._places[term]])})"
         return self._inference(term, "own")
@@ -153,7 +153,7 @@ class Comparison:
     alpha : float
         One minus the level of the intervals.
     below : {"interval", "std_error", "p_value"}
-        What stands below each estimate of the printed table.
+        Line below each estimate of the printed table.
     stars : bool
         Whether estimates have stars.
     fixed_effects : tuple of str
@@ -219,13 +219,13 @@ class Comparison:
         }
         for name, read in _FOOT.items():
             cells = [read(result) for result in results]
-            # What all share and is told by the rest, such as the model, is left out.
+            # What all share and is told by the rest, such as the model, is omitted.
             if any(cells) and (name not in _IF_DIFFERENT or len(set(cells)) > 1):
                 lines[name] = cells
         return lines
 
     def _cautions(self) -> list[tuple[str, str]]:
-        """What speaks against the numbers, or against setting them side by side."""
+        """Evidence against the numbers, or against comparing them."""
         results = list(self.results.values())
         own = said_of(list(self.results), results, lambda one: [*map(full_sentence, one.cautions)])
         return [("Caution", text) for text in (*self._validity(), *self._logs(), *self._targets(), *own)]
@@ -237,7 +237,7 @@ class Comparison:
         return [("Note", tables.COMPARED(below=self._below(self.below))), *starred, ("More", more)]
 
     def _below(self, kind: str) -> str:
-        """What stands below an estimate."""
+        """The line below an estimate."""
         if kind == "std_error":
             return tables.STD_ERRORS()
         if kind == "p_value":
@@ -322,10 +322,10 @@ def compare(
     alpha : float
         One minus the level of the intervals, between 0 and 0.5.
     below : {"interval", "std_error", "p_value"}
-        What stands below each estimate.
+        Line below each estimate.
     stars : bool
         Whether estimates have one, two or three stars where their p-value is at most .05, .01 or .001: the
-        corrected one where there is one, and none in a column that is not valid.
+        corrected one if there is one, and none in a column that is not valid.
     fixed_effects : sequence of str
         Factors of formulas, such as ``"C(day)"``: a line says who has them, in place of their coefficients.
 
@@ -338,7 +338,7 @@ def compare(
     Raises
     ------
     ParameterError
-        If there are no results, something else is among them, or an argument makes no sense.
+        If there are no results, some are not results, or an argument is invalid.
 
     Notes
     -----
@@ -370,12 +370,12 @@ def compare(
     if not given:
         found = ", ".join(_kind(one) for one in results[:5]) or "nothing"
         problems.append(
-            "give results by name, such as {'aipw': model.fit('aipw')}, or one after another, as in "
+            "pass results by name, such as {'aipw': model.fit('aipw')}, or one after another, as in "
             f"compare(first, second); got {found}"
         )
     for name, value in given.items():
         if not isinstance(value, Results):
-            problems.append(f"{name!r:.60} is no result of a fit, but {_kind(value)}")
+            problems.append(f"{name!r:.60} is not a result of a fit, but {_kind(value)}")
         if not isinstance(name, str):
             problems.append(f"names must be strings, got {name!r:.60}")
     factors = (fixed_effects,) if isinstance(fixed_effects, str) else tuple(fixed_effects)
@@ -399,7 +399,7 @@ def _kind(value: Any) -> str:
 
 
 def _named(results: Sequence[Results]) -> dict[str, Results]:
-    """Results by estimator and weights, with their model where there are several, and numbers if need be."""
+    """Results by estimator and weights, with their model if there are several, and numbers if need be."""
     models = len({one.model for one in results}) > 1
     names = [
         " ".join(

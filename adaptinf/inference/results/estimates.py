@@ -113,7 +113,7 @@ class Estimates:
 
     @property
     def log_pvalues(self) -> pd.Series[float]:
-        """Natural logs of the two-sided p-values by term, right where the p-values underflow."""
+        """Natural logarithms of the two-sided p-values by term, right where the p-values underflow."""
         return self._by_term(self.reference.log_pvalues(self.null), "log_p_value")
 
     @property
@@ -123,7 +123,7 @@ class Estimates:
 
     @property
     def log_pvalues_corrected(self) -> pd.Series[float]:
-        """Natural logs of the p-values corrected for adaptive collection.
+        """Natural logarithms of the p-values corrected for adaptive collection.
 
         Raises
         ------
@@ -201,7 +201,7 @@ class Estimates:
 
     @property
     def min_propensity(self) -> float:
-        """Smallest propensity that the estimates divide by; NaN where they divide by none."""
+        """Smallest propensity that the estimates divide by; NaN if they divide by none."""
         values = self._detail("min_propensity")
         return float(np.nanmin(values)) if np.any(np.isfinite(values)) else math.nan
 
@@ -275,7 +275,7 @@ class Estimates:
         return pd.DataFrame(limits, index=list(self.terms), columns=["low", "high"])
 
     def _meaningful(self, limits: FloatArray) -> FloatArray:
-        """Limits with NaN where an interval is too long to say anything; (k, 2)."""
+        """Limits with NaN if an interval is too long to be informative; (k, 2)."""
         return meaningful(limits, self.estimands, self.facts.spread, self.std_error)
 
     def _law_said(self, alpha: float) -> list[str]:
@@ -290,7 +290,8 @@ class Estimates:
         if self.correction is None:
             raise InvalidForLog(
                 "a max-information correction",
-                "none is due for this estimator, or the log's guarantee allows none (the notes say which)",
+                "the estimator does not need a correction, or the log's guarantee does not allow one (see "
+                "the notes)",
                 ["pvalues", "conf_int"],
             )
         return self.correction

@@ -1,4 +1,4 @@
-"""What a result rests on: every claim about it, and the few lines of them that stand under its table."""
+"""The basis of a result: every claim about it, and the few lines under its table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from adaptinf.inference.results.simultaneous import JointInference
 
 WIDTH = 80
-"""Columns of a table with all that stands under it."""
+"""Columns of a table with all lines under it."""
 LABEL = 10
 """Columns of the labels of the lines under a table."""
 _LINES = 6
@@ -44,7 +44,7 @@ class Reason:
         Of an assumption: ``"checked"``, ``"contradicted"``, or ``"cannot be checked from this log"``; empty
         for everything else.
     short : str
-        The same in a few words, where these stand under the table.
+        The same in a few words, where these are under the table.
     """
 
     kind: str
@@ -136,7 +136,7 @@ def reasons_of(text: str, among: str) -> list[Reason]:
 
 
 def lines(explanation: Explanation, estimator: str, more: str) -> tuple[tuple[str, str], ...]:
-    """What stands under a table, by label: cautions and missing numbers whole, the rest in six lines.
+    """Lines under a table, by label: cautions and missing numbers whole, the rest in six lines.
 
     `more` says where all of it is.
     """
@@ -225,7 +225,7 @@ def _wrapped(text: str, first: str, further: str) -> list[str]:
 
 
 class Footer:
-    """What claims ask of a result; alpha is the level of its intervals."""
+    """Facts that claims use about a result; alpha is the level of its intervals."""
 
     def __init__(self, results: JointInference, alpha: float, adjust: str | None) -> None:
         self.results, self._alpha, self._adjust = results, alpha, adjust
@@ -244,7 +244,7 @@ class Footer:
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """What speaks against the numbers."""
+        """Evidence against the numbers."""
         return self.results.cautions
 
     @property

@@ -30,7 +30,7 @@ class Results(JointInference):
     terms : tuple of str
         Their labels in tables.
     estimate, std_error : ndarray
-        Shape (k,); NaN where a number cannot be computed, with the reason among the notes.
+        Shape (k,); NaN if a number cannot be computed, with the reason among the notes.
     reference : Reference
         Distribution of the k terms.
     estimator : str
@@ -40,7 +40,7 @@ class Results(JointInference):
     validity : {"exact", "anytime", "asymptotic", "not valid"}
         How valid the numbers are for the log, without any correction.
     weights : str, optional
-        Such as ``"sqrt"``; None where the estimator has none.
+        Such as ``"sqrt"``; None if the estimator has none.
     covariance : ndarray, optional
         Shape (k, k); without it joint tests are refused, and simultaneous intervals are Bonferroni's.
     null : float
@@ -54,7 +54,7 @@ class Results(JointInference):
     efficiency_note : str
         How much precision was lost, the last note on the model in a summary.
     private : bool
-        Whether the numbers come from the log's private releases alone, so that its guarantee covers them.
+        Whether the numbers come from the log's private releases alone, so its guarantee covers them.
     scores : mapping of str to ndarray, optional
         Row-level data, kept only on request: arrays over the rounds.
     contrast_of : callable, optional
@@ -88,8 +88,7 @@ class Results(JointInference):
             One minus the level of the intervals, between 0 and 0.5.
         adjust : {"holm", "bh", "max-t"}, optional
             Also show p-values adjusted for the number of terms, after any correction. ``"max-t"`` shows those
-            of `pvalues_simultaneous`, and the intervals of `conf_int_simultaneous` in the place of single
-            ones.
+            of `pvalues_simultaneous`, and the intervals of `conf_int_simultaneous` in place of single ones.
 
         Returns
         -------
@@ -114,7 +113,7 @@ class Results(JointInference):
         Parameters
         ----------
         alpha, adjust
-            As for `summary`.
+            As in `summary`.
 
         Returns
         -------
@@ -212,7 +211,7 @@ class Results(JointInference):
         MissingDependencyError
             If matplotlib is not installed.
         ParameterError
-            Listing everything that does not fit.
+            Listing everything that is inconsistent.
 
         Examples
         --------

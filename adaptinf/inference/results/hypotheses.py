@@ -85,7 +85,7 @@ class WaldTest:
 
     @property
     def pvalue(self) -> float:
-        """The p-value; 0 where it underflows."""
+        """The p-value; 0 if it underflows."""
         return math.exp(self.log_pvalue)
 
     def __str__(self) -> str:
@@ -111,11 +111,11 @@ class LinearTest:
     effect, std_error, value : ndarray, shape (q,)
         Estimates of the combinations, their standard errors, and the values they are tested against.
     reference : Reference
-        Of effect minus value, so that every null is 0.
+        Of effect minus value, so every null is 0.
     notes : tuple of str
         What else is to be known.
     covariance : ndarray, shape (q, q), or None
-        Of the combinations, where it is known.
+        Of the combinations, if known.
     """
 
     labels: tuple[str, ...]
@@ -368,10 +368,10 @@ def _problem_hint(terms: Sequence[str]) -> str:
     quoted = [f"`{term}`" for term in terms if not _PLAIN_NAME.fullmatch(term)]
     example = f", as in {' - '.join(quoted[:2])} = 0" if quoted else ""
     if any("`" in term for term in terms):
-        example += "; one that has a backtick goes into a dict of terms and numbers"
+        example += "; a term that contains a backtick must be given in a dict of terms and numbers"
     return (
-        f"; the terms are {', '.join(map(repr, terms))} (a name that has spaces, '=' or other signs, or is a "
-        f"number, goes between backticks{example})"
+        f"; the terms are {', '.join(map(repr, terms))} (put a name between backticks if it is a number or "
+        f"has spaces, '=' or other signs{example})"
     )
 
 
@@ -401,7 +401,7 @@ def _from_text(
     try:
         parsed = LinearConstraints.from_spec([_as_read(x) for x in texts], variable_names=list(terms))
     except (FormulaicError, *_UNREADABLE) as error:
-        problem = f"unknown term {error}" if isinstance(error, KeyError) else "it is no linear equation"
+        problem = f"unknown term {error}" if isinstance(error, KeyError) else "it is not a linear equation"
         raise ParameterError(
             subject, [f"cannot read the restriction {restriction!r}: {problem}{_problem_hint(terms)}"]
         ) from None

@@ -85,15 +85,15 @@ class LogFacts:
     n_rounds : int
         Rounds in the log.
     design : str or None
-        Name of the design that gathered it.
+        Name of the design that collected it.
     guarantee : PrivacyGuarantee or None
         What that design promises.
     noise : {"simulation", "release"} or None
         Backend of its privacy noise.
     n_units : int or None
-        Units with more than one round among them; None where there are none such, or errors are by unit.
+        Units with more than one round; None if there are none, or errors are by unit.
     stated : bool
-        Whether the guarantee was typed in by whoever made the log, rather than computed by a design.
+        Whether the guarantee was typed in by the person who made the log, rather than computed by a design.
     person : PrivacyGuarantee or None
         What a unit of several rounds is promised with all of them.
     auxiliary : tuple of PrivacyGuarantee
@@ -111,11 +111,11 @@ class LogFacts:
     spread : float
         Of its rewards, from the smallest to the largest, or of their declared range; NaN if not known.
     cautions : tuple of str
-        What speaks against every number from it, whatever the method.
+        Evidence against every number from it, whatever the method.
     reward : str
-        Name of the column of the rewards; empty where it is not known.
+        Name of the column of the rewards; empty if it is not known.
     counts : ArmCounts or None
-        Rounds and events of the arms; None where no guarantee covers them, or nothing is known.
+        Rounds and events of the arms; None if no guarantee covers them, or nothing is known.
     """
 
     n_rounds: int
@@ -199,7 +199,7 @@ def _reward_name(log: AdaptiveLog | Sums) -> str:
 
 
 def copies_told(log: AdaptiveLog | Sums) -> tuple[str, ...]:
-    """That rows stand in a log twice, or neighbours depend on each other; found once and kept with it.
+    """That rows are in a log twice, or neighbours depend on each other; found once and kept with it.
 
     Sums do not tell. Stretches that recur explain neighbours that are alike, and are named alone.
     """
@@ -222,7 +222,7 @@ def _one_row_each(log: AdaptiveLog) -> bool:
 
 
 def _returning_units(log: AdaptiveLog | Sums) -> int | None:
-    """Number of units of which some have several rounds, None where none has; counted once a log."""
+    """Number of units of which some have several rounds, None if none has; counted once a log."""
     if "returning units" not in log.kept:
         units = None if log.units is None else len(set(log.units.tolist()))
         log.kept["returning units"] = units if units is not None and units < log.n_rounds else None
@@ -242,7 +242,7 @@ def _spread(log: AdaptiveLog | Sums) -> float:
 
 
 def _declared(log: AdaptiveLog | Sums) -> float:
-    """Width of the declared range of rewards; NaN where it has no ends."""
+    """Width of the declared range of rewards; NaN if it has no ends."""
     width = math.nan if log.reward_range is None else log.reward_range[1] - log.reward_range[0]
     return width if math.isfinite(width) else math.nan
 

@@ -40,12 +40,12 @@ def check_adjustment(subject: str, method: object, *also: str) -> None:
 
 @np.errstate(under="ignore")
 def probabilities(logs: Any) -> FloatArray:
-    """Probabilities of some logs, 0 where they underflow; (k,) to (k,)."""
+    """Probabilities of some logs, 0 if they underflow; (k,) to (k,)."""
     return np.asarray(np.exp(np.asarray(logs, dtype=np.float64)), dtype=np.float64)
 
 
 def adjusted_logs(log_pvalues: FloatArray, method: str) -> FloatArray:
-    """Natural logs of adjusted p-values from those of single ones, right where p-values underflow.
+    """Natural logarithms of adjusted p-values from those of single ones, right where p-values underflow.
 
     Shapes: log_pvalues (k,); returns (k,).
 

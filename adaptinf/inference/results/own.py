@@ -1,4 +1,4 @@
-"""Results from an estimator of the user's own."""
+"""Results from a user-defined estimator."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def result(
         difference; simulations know the truth of these, and need `truth=` for others. NaN says that there is
         no estimate.
     std_error : as `estimate`, optional
-        Standard errors; may be left out where there is a covariance.
+        Standard errors; may be omitted where there is a covariance.
     covariance : array_like of shape (k, k), or DataFrame by term, optional
         Covariance of the estimates, for joint tests and simultaneous intervals.
     terms : sequence of k labels or pairs, optional
@@ -77,8 +77,8 @@ def result(
     Raises
     ------
     ParameterError
-        Listing everything that is wrong: lengths, terms that are not matched, negative standard errors, a
-        covariance that is none or contradicts them, unknown arms.
+        Listing all problems: lengths, terms that are not matched, negative standard errors, a covariance that
+        is none or contradicts them, unknown arms.
 
     Examples
     --------
@@ -141,7 +141,7 @@ def _labelled(
     """Terms and estimates, shape (k,)."""
     keyed = isinstance(estimate, (Mapping, pd.Series))
     if keyed and terms is not None:
-        problems.append("terms= is for estimates without labels, and these have some")
+        problems.append("terms= is for estimates without labels, but these have some")
     values = number_array(list(estimate.values()) if isinstance(estimate, Mapping) else estimate)
     values = None if values is None else np.atleast_1d(values)
     if values is None or values.ndim != 1 or values.size == 0 or np.any(np.isinf(values)):
@@ -180,7 +180,7 @@ def _term_problems(names: Sequence[Any], log: AdaptiveLog | None) -> list[str]:
             ]
     shown = list(map(_shown, names))
     if len(set(shown)) < len(shown):
-        problems.append(f"terms must differ, got {', '.join(shown)}")
+        problems.append(f"terms must be distinct, got {', '.join(shown)}")
     return problems
 
 
@@ -202,7 +202,7 @@ def _matched(what: str, given: Any, names: Sequence[Any], problems: list[str]) -
         unknown = [key for key in found if key not in names]
         if missing or unknown:
             wrong = [f"lacks {', '.join(map(repr, missing))}"] if missing else []
-            wrong += [f"has {', '.join(map(repr, unknown))} beside the estimates"] if unknown else []
+            wrong += [f"has {', '.join(map(repr, unknown))} beyond the estimates"] if unknown else []
             problems.append(f"{what} {' and '.join(wrong)}")
             return None
         given = [found[name] for name in names]
@@ -245,5 +245,5 @@ def _settled(size: FloatArray | None, spread: FloatArray | None, problems: list[
         return size
     own = np.sqrt(np.diag(spread))
     if size is not None and not np.allclose(size, own, rtol=1e-6, equal_nan=True):
-        problems.append("std_error contradicts the covariance: leave one of them out")
+        problems.append("std_error contradicts the covariance: omit one of them")
     return own

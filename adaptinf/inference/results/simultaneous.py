@@ -104,12 +104,12 @@ class JointInference(Estimates):
             Columns low and high, one row per term: the result's own intervals at a smaller alpha, the same
             for all terms. They exclude the null exactly where `pvalues_simultaneous` is at most alpha (up to
             the error of the multivariate normal distribution, 1e-5, or t, 2e-4). Terms without a standard
-            error are left out of the count and get NaN.
+            error are omitted of the count and get NaN.
 
         Raises
         ------
         ParameterError
-            If an argument makes no sense.
+            If an argument is invalid.
         InvalidForLog
             If the bootstrap has no rows to draw from, or the method cannot be corrected.
         """
@@ -139,7 +139,7 @@ class JointInference(Estimates):
         Parameters
         ----------
         method, draws, rng, corrected
-            As for `conf_int_simultaneous`.
+            As in `conf_int_simultaneous`.
 
         Returns
         -------
@@ -149,7 +149,7 @@ class JointInference(Estimates):
         Raises
         ------
         ParameterError
-            If an argument makes no sense.
+            If an argument is invalid.
         InvalidForLog
             If the bootstrap has no rows to draw from, or the method cannot be corrected.
         """
@@ -173,7 +173,7 @@ class JointInference(Estimates):
         ----------
         restriction : str, sequence of str, mapping of term to number, or array_like
             Such as ``"b - a = 0"``, or a matrix of shape (q, k), or (matrix, right-hand sides). A name with
-            spaces or signs, or that is a number, stands between backticks.
+            spaces or signs, or that is a number, is between backticks.
 
         Returns
         -------
@@ -200,7 +200,7 @@ class JointInference(Estimates):
         Parameters
         ----------
         restriction : str, sequence of str, mapping of term to number, or array_like
-            As for `t_test`.
+            As in `t_test`.
 
         Returns
         -------
@@ -254,14 +254,14 @@ class JointInference(Estimates):
         return tuple(found)
 
     def _family_correction(self, method: str, corrected: bool) -> Correction | None:
-        """The correction of a family's level; None where none is due or wanted."""
+        """The correction of a family's level; None if none is due or wanted."""
         if not corrected or self.correction is None:
             return None
         if method not in ("sidak", "bonferroni"):
             raise InvalidForLog(
                 f"simultaneous inference by {method}",
-                "the numbers must be corrected for adaptive collection, so far out in the tail that its "
-                "distribution cannot be computed",
+                "the numbers must be corrected for adaptive collection, so far into the tail that the "
+                "distribution cannot be computed there",
                 ["method='sidak'", "method='bonferroni'", "corrected=False, not valid under adaptivity"],
             )
         return self.correction
@@ -272,7 +272,8 @@ class JointInference(Estimates):
         if not self.reference.normal:
             raise InvalidForLog(
                 subject,
-                f"its standard errors are descriptions: p-values and intervals follow {self.reference.name}",
+                "its standard errors are only descriptive: p-values and intervals follow "
+                f"{self.reference.name}",
                 ["pvalues and conf_int, with null= in fit"],
             )
         if np.all(np.count_nonzero(hypothesis.matrix, axis=1) == 1) and len(hypothesis.labels) == 1:
@@ -306,7 +307,7 @@ class JointInference(Estimates):
         if rows is None:
             raise InvalidForLog(
                 "the multiplier bootstrap",
-                "the result has not kept what each round contributes (fit with keep_scores=True)",
+                "the result does not contain the contribution of each round (fit with keep_scores=True)",
                 ["method='max-t'", "method='bonferroni'"],
             )
         kept = usable & (self.std_error > 0.0)

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 _WIDTH = 78
 _FACT_GAP = "   "
 _PAIR = 36
-"""Characters of a fact that stands beside another."""
+"""Characters of a fact that is next to another."""
 _CELL = 8
 _LISTED = 4
 """Arms whose rounds are listed, however long their names."""
@@ -69,7 +69,7 @@ class ResultSummary:
     notes : sequence of str
         Numbered below the tables.
     lines : sequence of (str, str)
-        Labels, such as "Caution", and what stands beside them, below the tables.
+        Labels, such as "Caution", and the texts next to them, below the tables.
 
     Attributes
     ----------
@@ -279,7 +279,7 @@ def _in_two_columns(pairs: list[tuple[str, str]]) -> list[list[str]]:
 
 
 def _facts(results: JointInference, alpha: float) -> list[tuple[str, str]]:
-    """What stands above the estimates; empty where nothing is known."""
+    """Facts above the estimates; empty if nothing is known."""
     facts, ess = results.facts, results.ess.to_numpy()
     noise = facts.noise or ""
     if not noise and facts.guarantee is not None and facts.guarantee.epsilon > 0.0:

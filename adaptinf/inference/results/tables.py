@@ -102,17 +102,17 @@ class LiteralTable(SimpleTable):  # type: ignore[misc]
     Attributes
     ----------
     widths : tuple of int
-        Least width of each column of the text, the stub's first; given up where there is no room.
+        Least width of each column of the text, the stub's first; given up if there is no room.
     aligns : str
         The side of each column: "l", whose cells wrap at blanks; "r", whose cells do not; or "w", on the
         right and wrapping after semicolons.
     gap : str
-        What stands between two columns.
+        Text between two columns.
     folds : int
-        How many first columns stand in each block of a table whose other columns go into a block below where
+        How many first columns are in each block of a table whose other columns go into a block below where
         they do not fit; of 0 words are broken before that.
     over : bool
-        Whether a stub stands on a line of the text by itself, over its row and those without a stub.
+        Whether a stub is on a line of the text by itself, over its row and those without a stub.
     """
 
     widths: tuple[int, ...]
@@ -365,7 +365,7 @@ def escape_markdown(text: str) -> str:
 
 
 def markdown_table(table: SimpleTable) -> str:
-    """A table in Markdown, its headers in one row, which is empty where it has none."""
+    """A table in Markdown, its headers in one row, which is empty if it has none."""
     rows = [_cells(row) for row in table if row.datatype != "header"]
     width = len(rows[0])
     rows.insert(
@@ -461,7 +461,7 @@ def _fact_line(table: SimpleTable) -> str:
 
 
 def said_of(names: Sequence[str], results: Sequence[T], of: Callable[[T], Sequence[str]]) -> tuple[str, ...]:
-    """What is said of several results, each once: before it the terms that it is said of, unless of all."""
+    """Statements about several results, each once: before it the terms that it is said of, unless of all."""
     said: dict[str, list[str]] = {}
     for name, result in zip(names, results, strict=True):
         for one in of(result):

@@ -3,7 +3,7 @@
 The score of round t and an arm with propensity e is m + 1{arm chosen} (y - m) / e, m the prediction of the
 arm's reward, and the estimate is sum h (score) / sum h. With m the arm's mean over earlier batches, and one
 weight h for all rounds of a batch, sums of (y - m)^j / e^p over the arm's rounds are all that it takes. In
-the first batch no reward is known beforehand: there m is the mean of the batch's other rounds, of all arms.
+the first batch no reward is known in advance: there m is the mean of the batch's other rounds, of all arms.
 With the batch's mean u, n rounds and z = y - u that is m = u - z / (n - 1), and
 
     score = u - z / (n - 1) + n / (n - 1) 1{arm chosen} z / e.
@@ -95,7 +95,7 @@ class ScoreParts(NamedTuple):
 def batch_score_means(cells: Cells, codes: IntArray, weights: FloatArray, *, augmented: bool) -> ScoreMeans:
     """Estimates of arm means, and what tests and tables need of them.
 
-    Shapes: codes (k,), weights (B, k), 0 where an arm could not be chosen.
+    Shapes: codes (k,), weights (B, k), 0 if an arm could not be chosen.
 
     Without an outcome model (`augmented` is False) scores rest on the origin of rewards.
     """
@@ -220,10 +220,10 @@ def shared_means(cells: Cells, codes: IntArray, weights: FloatArray, means: Scor
     """The estimates with errors for propensities that are the shares of each batch.
 
     Shapes: codes (k,), weights (B, k). Each estimate is then sum w (mean of the arm in the batch), w a share
-    of all rounds, those of batches that have a weight, and given the arms its variance is
-    sum w^2 s^2 / N with the batch's own s^2, that of all batches where N is 1. Small batches have most of the
-    weight, so that an s^2 of all of them would not follow the errors: skewed rewards would move the estimate
-    and not its standard error. Degrees of freedom are Satterthwaite's for variances that are alike.
+    of all rounds, those of batches that have a weight, and given the arms its variance is sum w^2 s^2 / N
+    with the batch's own s^2, that of all batches where N is 1. Small batches have most of the weight, so an
+    s^2 of all of them would not follow the errors: skewed rewards would move the estimate and not its
+    standard error. Degrees of freedom are Satterthwaite's for variances that are alike.
     """
     about, used = cells.moments[0][..., codes], weights > 0.0
     # A batch without rounds of an arm has no weight in its mean.

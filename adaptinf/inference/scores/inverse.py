@@ -71,9 +71,9 @@ def predictions(chosen: FloatArray, reward: FloatArray) -> FloatArray:
 
     Shapes: chosen (T, k), reward (T,); returns (T, k).
 
-    A constant added to all rewards is added to every prediction but those of the first round. That one knows
-    of no reward: its row is 0, and its weight has to be 0 as well, or rewards that are all far from 0 would
-    count as noise. Every row is made without the rewards of its round and later: scores stay unbiased.
+    A constant added to all rewards is added to every prediction but those of the first round. In that round
+    no reward is known: its row is 0, and its weight must be 0 as well, or rewards that are all far from 0
+    would count as noise. Every row is made without the rewards of its round and later: scores stay unbiased.
     """
     return predictions_after(chosen, reward)[0]
 
@@ -182,7 +182,7 @@ def sqrt_weights(propensities: FloatArray) -> FloatArray:
 
 
 def combined_weights(propensities: FloatArray) -> FloatArray:
-    """One weight for all arms: the root of 1 / sum(1 / e), 0 where one of them has propensity 0.
+    """One weight for all arms: the root of 1 / sum(1 / e), 0 if one of them has propensity 0.
 
     Shapes: propensities (T, k); returns (T,).
 
@@ -250,7 +250,7 @@ def lagged_combined_weights(
 
 
 def _inverse_sums(propensities: FloatArray) -> FloatArray:
-    """Sums of 1 / e over the arms, infinite where one is 0; propensities (T, k); returns (T,)."""
+    """Sums of 1 / e over the arms, infinite if one is 0; propensities (T, k); returns (T,)."""
     total = np.zeros(len(propensities))
     with np.errstate(divide="ignore"):
         for start in range(0, len(total), _ROWS):  # a piece at a time, without another array of all rounds

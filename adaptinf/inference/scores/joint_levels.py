@@ -1,18 +1,18 @@
 """Levels of arms that share their weights: contrasts of pairs, projected on the arms, at the period's mean.
 
-With h_t = (1 / e_i + 1 / e_j)^(-1/2), 0 where one of the two arms could not be chosen, the contrast of arms i
+With h_t = (1 / e_i + 1 / e_j)^(-1/2), 0 if one of the two arms could not be chosen, the contrast of arms i
 and j is
 
     delta_ij = sum h_t (score_ti - score_tj) / sum h_t,
 
-in which whatever moves both arms cancels. Levels d solve the normal equations of the least squares fit of
-d_i - d_j to delta_ij with weights (sum h_t)^2, which are near the contrasts' precisions, so that differences
-of levels are averages of contrasts. They are shifted by c = mean over t of sum_k v_tk (score_tk - d_k), in
-which all rounds count alike: v_t shares one unit among the arms that could be chosen in round t, in
-proportion to w_k = 1 / sum_t(1 / e_tk). If arms move in parallel d + c are the arms' means over
-the period, those of arms that came or went too. Arms that no chain of common rounds connects are shifted by
-themselves. All is linear in the scores, given the weights, so that what a round adds to the errors of all
-levels is known, and with it their covariance.
+in which whatever moves both arms cancels. Levels d solve the normal equations of the least squares fit of d_i
+- d_j to delta_ij with weights (sum h_t)^2, which are near the contrasts' precisions, so differences of levels
+are averages of contrasts. They are shifted by c = mean over t of sum_k v_tk (score_tk - d_k), in which all
+rounds count alike: v_t shares one unit among the arms that could be chosen in round t, in proportion to w_k =
+1 / sum_t(1 / e_tk). If arms move in parallel d + c are the arms' means over the period, those of arms that
+came or went too. Arms that no chain of common rounds connects are shifted by themselves. All is linear in the
+scores, given the weights, so what a round adds to the errors of all levels is known, and with it their
+covariance.
 
 References
 ----------
@@ -63,8 +63,8 @@ class Rounds(NamedTuple):
     """Consecutive rounds, shapes (n, k), time (n,).
 
     `gain` is what a score gives to its own reward, 1 / e in an arm's own rounds; `inverse` is 1 / e of the
-    propensities that fix the weights, infinite where an arm could not be chosen, and `possible` where it
-    could; `time` runs from -1/2 to 1/2.
+    propensities that fix the weights, infinite if an arm could not be chosen, and `possible` where it could;
+    `time` runs from -1/2 to 1/2.
     """
 
     scores: FloatArray
@@ -75,7 +75,7 @@ class Rounds(NamedTuple):
 
 
 Pieces = Callable[[bool], Iterator[Rounds]]
-"""Makes the rounds of a log anew, piece by piece, with scores or without."""
+"""Makes the rounds of a log again, piece by piece, with scores or without."""
 Tabled = tuple[FloatArray, FloatArray, FloatArray]
 """Rewards of the arms, their sums, and the smallest propensities, (k,) each."""
 
@@ -224,7 +224,7 @@ def components_of(pairs: Pairs, linked: BoolArray) -> FloatArray:
 
 
 def level_shares(possible: BoolArray, weight: FloatArray, member: FloatArray) -> FloatArray:
-    """Shares v of the arms in the level of a round, 1 in each component, or 0 where no arm was possible.
+    """Shares v of the arms in the level of a round, 1 in each component, or 0 if no arm was possible.
 
     Shapes: possible (n, k), weight (k,), member (k, C); returns (n, k).
     """

@@ -1,4 +1,4 @@
-"""Levels of arms that share their weights, from sums by batch, in which a pair has one weight a batch.
+"""Levels of arms that share their weights, from sums by batch, in which a pair has one weight per batch.
 
 Scores are linear in a round's reward, and levels are linear in scores: what the rounds of a batch add to the
 errors of levels follows from sums of powers of rewards over powers of propensities, as for single arms.
@@ -37,7 +37,7 @@ _CELLS = 1 << 22
 class Batches:
     """Batches of rounds with the scores of some arms.
 
-    Shapes: rounds (B,), inverse, possible (B, k), means of 1 / e that fix the weights, infinite where an arm
+    Shapes: rounds (B,), inverse, possible (B, k), means of 1 / e that fix the weights, infinite if an arm
     could not be chosen, and where it could; codes (k,).
     """
 

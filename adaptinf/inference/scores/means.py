@@ -115,7 +115,7 @@ def sample_means(
 ) -> SampleMeans:
     """Means of the arms' rewards, and their standard errors.
 
-    Shapes: action (T,), reward (T,), count, where it is known already, (K,).
+    Shapes: action (T,), reward (T,), count, if known already, (K,).
     """
     if count is None:
         count = np.bincount(action, minlength=n_arms).astype(np.float64)
@@ -162,9 +162,9 @@ def degrees_of_freedom(gains: FloatArray) -> FloatArray:
 
     Returns shape (k,).
 
-    The variance of a mean is estimated by the sum of squared residuals times w = h^2 / e^2. Where the
-    rewards are normal with one variance, that has the mean and variance of chi-squared with
-    (sum w)^2 / sum w^2 degrees of freedom (Satterthwaite 1946), of which the mean takes one.
+    The variance of a mean is estimated by the sum of squared residuals times w = h^2 / e^2. If the rewards
+    are normal with one variance, that has the mean and variance of chi-squared with (sum w)^2 / sum w^2
+    degrees of freedom (Satterthwaite 1946), of which the mean takes one.
     """
     return np.maximum(effective_size(gains**2) - 1.0, 0.0)
 
@@ -192,7 +192,7 @@ def movement(slope: FloatArray, squares: FloatArray) -> float:
 
 
 def pair_movement(influence: FloatArray, weight: FloatArray, time: FloatArray) -> float:
-    """The same of one contrast, whose arms have one weight a round; influence (T, 2), weight, time (T,)."""
+    """The same of one contrast, whose arms have one weight per round; influence (T, 2), weight, time (T,)."""
     total = weight.sum()
     slope = (influence[:, 0] - influence[:, 1]) * (time - weight @ time / (total if total > 0.0 else 1.0))
     return movement(slope.sum(keepdims=True), (slope @ slope)[None])

@@ -3,7 +3,7 @@
 A round's reward is observed (O) with a probability that may depend on its arm k and its stratum x of
 contexts. Its score is m + 1{A = k} O (y - m) / (e pi): m is the running mean of the observed rewards of arm
 and stratum, pi the running share of the arm's rounds in the stratum that were observed. Both are made from
-earlier rounds, so that the score's expectation given these is mu + (pi* / pi - 1)(mu - m), where pi* is the
+earlier rounds, so the score's expectation given these is mu + (pi* / pi - 1)(mu - m), where pi* is the
 probability of observation and mu the mean. Its error is the product of two errors that fall with the square
 root of the number of earlier rounds: of order log T over all rounds, against a noise of order sqrt(T). With
 an m that does not settle at the stratum's mean, such as 0 for inverse weighting alone, the error of pi would
@@ -47,9 +47,9 @@ class PastRewards:
     Attributes
     ----------
     mean : ndarray of shape (T, k)
-        Mean of the rewards; of all arms' where there is none of the arm, 0 where there is none at all.
+        Mean of the rewards; of all arms' if there is none of the arm, 0 if there is none at all.
     share : ndarray of shape (T, k)
-        Share of the rounds whose reward is observed; 1 where none of the arm is.
+        Share of the rounds whose reward is observed; 1 if none of the arm is.
     count : ndarray of shape (T, k)
         Number of the arm's observed rewards, in any stratum.
     pooled : ndarray of shape (T,)
@@ -73,7 +73,7 @@ def past_rewards(
     """Running means of observed rewards, and running shares of rounds with one, by arm and stratum.
 
     Shapes: action, reward, observed, stratum (T,), codes (k,), known (T,). Rewards that are not observed are
-    not read. Where `known` is given, the reward of round s counts from row ``known[s]`` on, and from the next
+    not read. If `known` is given, the reward of round s counts from row ``known[s]`` on, and from the next
     row otherwise. Whether a round's reward is observed counts from the next row on in any case: a round that
     waits for its reward is not one without, and when it is certain that none will come is not in a log.
     """
@@ -144,7 +144,7 @@ def observed_counts(action: IntArray, observed: BoolArray, n_arms: int) -> tuple
 def strata(
     context: dict[str, np.ndarray], n_rounds: int, most: int
 ) -> tuple[IntArray, tuple[str, ...], tuple[str, ...]]:
-    """Strata of contexts with few values, the names of these contexts, and those that are left out.
+    """Strata of contexts with few values, the names of these contexts, and those that are omitted.
 
     A context joins as long as there are at most `most` strata with it. Shapes: context (T,); returns (T,).
     """

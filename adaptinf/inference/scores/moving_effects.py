@@ -1,6 +1,6 @@
 """Whether an effect is seen to move over the rounds, from the weighted scores of its estimate.
 
-With scores s, weights h, estimate D = sum h s / sum h and time t, sum h t (s - D) has mean 0 where the effect
+With scores s, weights h, estimate D = sum h s / sum h and time t, sum h t (s - D) has mean 0 if the effect
 stays, whatever all arms share, as h is known before s. It sees a trend, and an effect that turns once, not
 one that comes and goes with the hour.
 """
@@ -26,7 +26,7 @@ well.
 def moving_effects(
     scores: FloatArray, weights: FloatArray, freedom: FloatArray, unit: IntArray | None = None
 ) -> FloatArray:
-    """Two-sided p-values of the slopes of k effects in time, 1 where there is nothing to test.
+    """Two-sided p-values of the slopes of k effects in time, 1 if there is nothing to test.
 
     Shapes: scores, weights (T, k), freedom (k,), of Student's t, unit (T,), where rounds of one may depend on
     each other; returns (k,).

@@ -91,7 +91,7 @@ def outcome_model(
     covariates = outcome if isinstance(outcome, Covariates) else None
     regression = covariates is not None or (isinstance(outcome, str) and outcome == "running-ridge")
     if ridge is not None and not regression:
-        raise ParameterError(subject, ["ridge= belongs to outcome='running-ridge'"])
+        raise ParameterError(subject, ["ridge= applies to outcome='running-ridge'"])
     if outcome is None or (isinstance(outcome, str) and outcome == "running-mean"):
         return RUNNING_MEAN
     if by_batch and isinstance(outcome, str) and outcome == BATCH_MEAN:
@@ -108,9 +108,9 @@ def outcome_model(
         labels = [repr(log.arms[code]) for code in codes]
         found = "; ".join(f"arm {labels[j]}: {reason}" for j, reason in reasons)
         raise InvalidForLog(
-            "an outcome model of your own",
-            f"it was made with rewards that it must not know: {found}. Row t may use rounds before t (and "
-            "this round's context) only",
+            "a user-supplied outcome model",
+            f"it was fitted with rewards that it must not use: {found}. Row t may use only rounds before t "
+            "(and this round's context)",
             ["outcome='running-mean'", "outcome='running-ridge'", "a model fitted on other data"],
         )
     return Outcome(values, claims.OWN())
@@ -119,9 +119,9 @@ def outcome_model(
 def _choice_problem(names: str) -> str:
     """What an outcome model may be."""
     return (
-        f"outcome must be {names}, a mapping of every arm to a column of the log, or an array of "
-        "predictions, shape (rounds, arms), its columns in the order of log.arms, or a frame of them with a "
-        "column an arm"
+        f"outcome must be {names}, a mapping of every arm to a column of the log, an array of predictions, "
+        "shape (rounds, arms), with columns in the order of log.arms, or a frame of predictions with one "
+        "column per arm"
     )
 
 
@@ -158,7 +158,7 @@ def running_regression(
         x = np.ascontiguousarray(np.hstack([x, own.astype(np.float64)]))
     arrays = log.arrays
     order, known = arrivals(log.n_rounds, arrays.observed, arrays.known)
-    # About the first reward that was known, so that the penalty pulls towards it and not towards 0.
+    # About the first reward that was known, so the penalty pulls towards it and not towards 0.
     origin = float(arrays.recorded[order[0]]) if len(order) else 0.0
     values = origin + running_ridge(
         arrays.action, arrays.recorded - origin, x, codes, penalty, (order, known)
@@ -198,7 +198,7 @@ def _batch_mean(subject: str, log: AdaptiveLog, codes: IntArray) -> Outcome:
     arrays = log.arrays
     if arrays.batch is None:
         raise ParameterError(
-            subject, [f"outcome={BATCH_MEAN!r} needs batches: the log has none (give batch=)"]
+            subject, [f"outcome={BATCH_MEAN!r} requires batches, but the log has none (set batch=)"]
         )
     values, start = batch_means(arrays.action, arrays.reward, arrays.batch, codes, log.n_arms)
     return Outcome(values, claims.BATCH_MEAN(), start)
@@ -223,7 +223,7 @@ def _lines(
 def context_matrix(subject: str, log: AdaptiveLog, names: Sequence[str] | None = None) -> FloatArray:
     """Contexts, by default all, as regressors after an intercept, labels as indicators; returns (T, d)."""
     if not log.context:
-        raise ParameterError(subject, ["outcome='running-ridge' needs contexts: the log has none"])
+        raise ParameterError(subject, ["outcome='running-ridge' requires contexts, but the log has none"])
     columns = [np.ones(log.n_rounds)]
     for name in log.context if names is None else names:
         values = np.asarray(log.arrays.context[name])
@@ -303,9 +303,17 @@ def foresight_problems(
         if np.ptp(column) <= _SAME * spread and abs(column[0] - own.mean()) <= _SAME * spread:
             found.append((j, "every prediction is the arm's mean over the whole log"))
         elif len(own) >= _ENOUGH and np.ptp(guess) > 0.0 and _perfectly_correlated(own, guess):
-            found.append((j, "where the arm was chosen, its predictions follow the reward of the same round"))
+            found.append(
+                (
+                    j,
+                    "in rounds in which the arm was chosen, its predictions follow the reward of "
+                    "the same round",
+                )
+            )
         elif len(own) >= _ENOUGH and np.ptp(column) > 0.0 and _leave_one_out(own, guess):
-            found.append((j, "its predictions are means of all the arm's other rewards, later ones too"))
+            found.append(
+                (j, "its predictions are means of all other rewards of the arm, including later ones")
+            )
     return found
 
 
@@ -321,7 +329,7 @@ def _leave_one_out(own: FloatArray, guess: FloatArray) -> bool:
 def _own_predictions(subject: str, log: AdaptiveLog, codes: IntArray, outcome: Any) -> FloatArray:
     """Predictions of the arms of these codes; codes (k,), returns (T, k).
 
-    Labels decide where there are any; a bare array has a column for each of the log's arms, in their order.
+    Labels decide if there are any; a bare array has a column for each of the log's arms, in their order.
     """
     if isinstance(outcome, Mapping):
         return _named_columns(subject, log, codes, outcome)
@@ -339,8 +347,9 @@ def _own_predictions(subject: str, log: AdaptiveLog, codes: IntArray, outcome: A
     if values.shape != shape:
         shown = f"{list(log.arms[:_SHOWN])!r:.200}" + (" ..." if log.n_arms > _SHOWN else "")
         problems.append(
-            f"outcome must have shape {shape}, a column for each of the log's arms in their order {shown}, "
-            f"got {values.shape}; a frame with columns named after arms, or a mapping, may have some alone"
+            f"outcome must have shape {shape}, with a column for each of the log's arms in their order "
+            f"{shown}, got {values.shape}; a frame with columns named after arms, or a mapping, may cover "
+            "only some of them"
         )
     refuse(subject, problems)
     return _finite(subject, values if subset else values[:, codes])

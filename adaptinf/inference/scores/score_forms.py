@@ -9,8 +9,8 @@ in the covariates x,
 
 and without covariates that mean. The slope is by ridge: S the arm's sums of squares and products about its
 means, s the covariates' standard deviations over the earlier batches, (S_xx + penalty diag(s^2))^(-1) S_xy.
-Before an arm's first round, means and slopes are those of all arms. In the first batch nothing is known
-beforehand: as without covariates the prediction is the mean of the batch's other rounds, of all arms.
+Before an arm's first round, means and slopes are those of all arms. In the first batch nothing is known in
+advance: as without covariates the prediction is the mean of the batch's other rounds, of all arms.
 
 References
 ----------

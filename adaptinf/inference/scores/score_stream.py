@@ -56,7 +56,7 @@ class Stream(NamedTuple):
     propensities: FloatArray
     codes: IntArray
     place: IntArray
-    """Position of each action among the codes, -1 where it is none of them."""
+    """Position of each action among the codes, -1 if it is none of them."""
     weights: int
     outcome: int
     given: FloatArray
@@ -68,7 +68,7 @@ class Stream(NamedTuple):
     batch: IntArray
     middle: FloatArray
     pair: bool
-    """Two arms with one weight a round, whose contrast may move."""
+    """Two arms with one weight per round, whose contrast may move."""
 
 
 def streamed_means(
@@ -188,9 +188,9 @@ def _check_options(
     if weights != "shared" and weights not in _WEIGHTS:
         problems.append(unlisted("weights", _WEIGHTS, weights))
     if weights in ("sqrt", LAGGED, "two-point") and not knows_every:
-        problems.append(f"{weights} weights need the propensities of all arms")
+        problems.append(f"{weights} weights require the propensities of all arms")
     if weights == "two-point" and decay is None:
-        problems.append("two-point weights need decay=")
+        problems.append("two-point weights require decay=")
     if isinstance(outcome, str) and outcome != "running-mean":
         problems.append(f"outcome must be 'running-mean', an array or None, got {outcome!r}")
     if isinstance(outcome, np.ndarray) and outcome.shape != (rounds, n_arms):
@@ -275,7 +275,7 @@ def _two_point(stream: Stream, t: int, j: int, e: float, state: FloatArray) -> f
 
 @kernel
 def _leave_out(stream: Stream, t: int, state: FloatArray) -> None:
-    """No weight before the start, nor where arms are asked for jointly and one could not be chosen."""
+    """No weight before the start, nor where arms are requested jointly and one could not be chosen."""
     size = stream.codes.shape[0]
     possible = t >= stream.start
     if stream.jointly:

@@ -65,7 +65,7 @@ def totals_by_unit(rows: FloatArray, unit: IntArray) -> FloatArray:
 def unit_covariance(influence: FloatArray, unit: IntArray) -> FloatArray:
     """Covariance (G / (G - 1)) sum_u I_u I_u' of estimates, I_u the sum of the influences of unit u.
 
-    Shapes: influence (T, k), unit (T,); returns (k, k), NaN where there is one unit.
+    Shapes: influence (T, k), unit (T,); returns (k, k), NaN if there is one unit.
     """
     return _covariance(totals_by_unit(influence, unit))
 
@@ -143,9 +143,9 @@ def effective_units(weights: FloatArray, chosen: FloatArray, unit: IntArray) -> 
 
     Shapes: weights, chosen (T, k), unit (T,); returns (k,).
 
-    H is the sum of the weights of all rounds of a unit, so that H^2 is its share of the variance where its
-    rounds are alike. It is the number of units that had the arm where all weigh the same, and less where few
-    units have most of the rounds.
+    H is the sum of the weights of all rounds of a unit, so H^2 is its share of the variance where its rounds
+    are alike. It is the number of units that had the arm where all weigh the same, and less where few units
+    have most of the rounds.
     """
     had = totals_by_unit(chosen, unit) > 0.0
     squares = np.where(had, totals_by_unit(weights, unit), 0.0) ** 2
@@ -160,11 +160,11 @@ def others_means(
     overall: tuple[FloatArray, BoolArray] | None = None,
     arrival: IntArray | None = None,
 ) -> tuple[FloatArray, BoolArray]:
-    """Mean reward of every arm over the earlier rounds of other units, and where there are any such rounds.
+    """Mean reward of every arm over the earlier rounds of other units, and if there are any such rounds.
 
-    Shapes: chosen (T, k), reward, unit (T,); returns (T, k), (T,). Where the rounds are some of a log,
-    `overall` is `others_mean` of all of its rounds, at these; shapes (T,), (T,). Where `arrival` is given,
-    shape (T,), the reward of round s counts from row ``arrival[s]`` on, and from the next row otherwise.
+    Shapes: chosen (T, k), reward, unit (T,); returns (T, k), (T,). If the rounds are some of a log, `overall`
+    is `others_mean` of all of its rounds, at these; shapes (T,), (T,). If `arrival` is given, shape (T,), the
+    reward of round s counts from row ``arrival[s]`` on, and from the next row otherwise.
 
     Before other units had an arm it is the mean of all their earlier rewards. Rounds before any reward of
     another unit have no prediction; it is then the first reward, and they must have no weight. Adding a
@@ -238,8 +238,8 @@ def units_with_events(chosen: FloatArray, reward: FloatArray, unit: IntArray) ->
 
     Shapes: chosen (T, k), reward, unit (T,); returns (k,).
 
-    Rewards have events where one value makes up half of them or more: any other value is an event. Where
-    there are two values in all, such as 0 and 1, the rarer of the two counts, arm by arm: units that had it.
+    Rewards have events where one value makes up half of them or more: any other value is an event. If there
+    are two values in all, such as 0 and 1, the rarer of the two counts, arm by arm: units that had it.
     """
     values, counts = np.unique(reward, return_counts=True)
     if len(values) == 0 or counts.max() < _SPIKE * len(reward):

@@ -70,8 +70,8 @@ def score_floors(
 
     Shapes: outcome (T, K), smallest (T, K); returns lower, upper (T,).
 
-    The score is linear in the weights, so that for a policy that may depend on the context its bounds are
-    those of the worst single arm.
+    The score is linear in the weights, so for a policy that may depend on the context its bounds are those of
+    the worst single arm.
     """
     if weights.by_context:
         low = np.min(outcome - outcome / smallest, axis=1)

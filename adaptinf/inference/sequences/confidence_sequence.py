@@ -66,7 +66,7 @@ def build_track(profile: LogProfile, quantity: Quantity, settings: Settings) -> 
             return tracks[0], spread[0], pulls
         return DifferenceTrack(*tracks), math.hypot(*spread), pulls
     weights = quantity.weights
-    # Rewards without bounds are taken above the first one, so that their origin does not matter.
+    # Rewards without bounds are taken above the first one, so their origin does not matter.
     start = reward[0] if settings.estimator == "aipw" and not settings.bounded else 0.0
     own = _propensity_scores(log, reward - start, weights, settings)
     total = weights.positive - weights.negative
@@ -171,12 +171,12 @@ class ConfidenceSequence:
     rounds : str or array_like of bool, shape (T,), optional
         Rounds to follow, all by default: the name of a column of the log, or a mask. Whether a round counts
         must be known before its arm is drawn, and not depend on rewards; the sequence is then that of a
-        shorter log, whose rounds are counted anew.
+        shorter log, whose rounds are counted again.
 
     Raises
     ------
     ParameterError
-        Listing what is wrong: unknown arms, arguments of another target, invalid probabilities.
+        Listing the problems: unknown arms, arguments of another target, invalid probabilities.
 
     Notes
     -----
@@ -319,9 +319,9 @@ class ConfidenceSequence:
         Raises
         ------
         ParameterError
-            If an argument makes no sense.
+            If an argument is invalid.
         InvalidForLog
-            If the log does not support what was asked for; it names the reason and what is valid.
+            If the log does not support the request; the message gives the reason and valid alternatives.
 
         Notes
         -----
@@ -402,7 +402,7 @@ def _smallest(profile: LogProfile, quantity: Quantity) -> float:
 
 
 def _check_data(log: object, target: Any) -> None:
-    """Refuse what is no log, and what needs the rows of sums."""
+    """Refuse what is not a log, and what needs the rows of sums."""
     if not isinstance(log, Sums):
         require_log("ConfidenceSequence", log)
     elif target == "policy-value":

@@ -70,7 +70,7 @@ def beta_bounds(
 
     Shapes: score (n,), counts (r,), bounds (r,).
 
-    The log wealth is convex in the claimed mean, and at most 0 where that is the scores' own: below it the
+    The log wealth is convex in the claimed mean, and at most 0 if that is the scores' own: below it the
     wealth falls wherever it exceeds 1, and halving an interval finds the bound.
     """
     low = 0.0
@@ -88,7 +88,7 @@ def beta_bounds(
 
 
 def beta_size(t_opt: float, alpha: float) -> float:
-    """Scores that the prior is worth, so that the limits are narrowest at `t_opt` of them."""
+    """Scores that the prior is worth, so the limits are narrowest at `t_opt` of them."""
     # The prior's variance mean (1 - mean) / (size + 1) is then that of a normal prior, sigma^2 / scale.
     return max(mixture_scale(t_opt, alpha) - 1.0, _LEAST)
 
@@ -108,7 +108,7 @@ class BetaBinomialSide:
         return float(beta_peak(self.score, mean, self.size, math.inf, len(self.score)))
 
     def bounds(self, threshold: float, counts: IntArray) -> FloatArray:
-        """Largest rejected means, shape (r,); 0 where none is."""
+        """Largest rejected means, shape (r,); 0 if none is."""
         result = np.zeros(len(counts))
         beta_bounds(self.score, self.size, threshold, counts, result)
         return result
@@ -131,7 +131,7 @@ class BetaBinomialCounts:
         return float(np.max(self._wealth(np.full(len(above), mean))[above], initial=0.0))
 
     def bounds(self, threshold: float, counts: IntArray) -> FloatArray:
-        """Largest rejected means, shape (r,); 0 where none is."""
+        """Largest rejected means, shape (r,); 0 if none is."""
         low, high = np.zeros(len(self.wins)), self.wins / self.count
         while np.any(high - low > _PRECISION):
             middle = 0.5 * (low + high)
@@ -214,7 +214,7 @@ class GammaExponentialSide:
         return float(np.max(gamma_wealth(excess[use], self.variance[use], self.scale), initial=0.0))
 
     def bounds(self, threshold: float, counts: IntArray) -> FloatArray:
-        """Largest rejected means, shape (r,); 0 where none is."""
+        """Largest rejected means, shape (r,); 0 if none is."""
         last = int(counts[-1])
         boundary = gamma_boundary(self.variance[:last], threshold, self.scale) if last else np.zeros(0)
         return running_largest((self.gain[:last] - boundary) / self.stake[:last], counts, 0.0)

@@ -50,7 +50,7 @@ class Request:
 
 
 def settle(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Request) -> Settings:
-    """Check what was asked for against the log."""
+    """Check what was requested against the log."""
     try:
         return settled(profile, quantities, asked)
     except InvalidForLog as error:
@@ -86,11 +86,11 @@ def settled(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Reques
     method, sigma, floor = METHODS[asked.method], asked.sigma, asked.floor
     chosen = _estimator(profile, quantities, asked.estimator, policy)
     if sigma is not None and chosen != "sample-mean":
-        problem = f"sigma describes rewards, and the scores of {chosen} have another scale: leave it out"
+        problem = f"sigma describes rewards, but the scores of {chosen} have another scale: omit it"
         if asked.estimator is None and _runs(
             profile, quantities, Request(asked.method, asked.alpha, "sample-mean", sigma)
         ):
-            problem += ", or ask for estimator='sample-mean' if contexts had no part in the choice"
+            problem += ", or use estimator='sample-mean' if contexts did not affect the choice"
         raise ParameterError("ConfidenceSequence.fit", [problem])
     if profile.sums is not None:
         check_sums(method, chosen, floor)
@@ -122,23 +122,23 @@ def _check_arguments(asked: Request, policy: bool) -> None:
     if estimator is not None:
         problems += OneOf(*ESTIMATORS)("estimator", estimator)
     if policy and estimator == "sample-mean":
-        problems.append("a policy's value needs scores: estimator must be ipw or aipw, got 'sample-mean'")
+        problems.append("a policy's value requires scores: estimator must be ipw or aipw, got 'sample-mean'")
     if sigma is not None:
         problems += POSITIVE("sigma", sigma)
         if own is not None and "sigma" not in own:
-            problems.append(f"sigma belongs to the normal mixture, not to {method}")
+            problems.append(f"sigma applies to the normal mixture, not to {method}")
     if floor is not None:
         problems += SHARE("floor", floor)
         if estimator == "sample-mean":
-            problems.append("floor bounds propensities, and sample means use none: leave it out")
+            problems.append("floor bounds propensities, which sample means do not use: omit it")
     if t_opt is not None:
         problems += COUNT("t_opt", t_opt)
         if own is not None and "t_opt" not in own:
-            problems.append(f"t_opt belongs to mixtures and the asymptotic sequence, not to {method}")
+            problems.append(f"t_opt applies to mixtures and the asymptotic sequence, not to {method}")
     if start is not None:
         problems += Count(2)("start", start)
         if own is not None and "start" not in own:
-            problems.append(f"start belongs to the asymptotic sequence, not to {method}")
+            problems.append(f"start applies to the asymptotic sequence, not to {method}")
     try:
         check_alpha("ConfidenceSequence.fit", asked.alpha)
     except ParameterError as error:
@@ -232,7 +232,7 @@ def _check_scores(profile: LogProfile, quantities: tuple[Quantity, ...], subject
     if profile.one_draw_a_unit:
         raise InvalidForLog(subject, units.NOT_DRAWN_BY_ROUND(), [])
     for quantity in quantities:
-        # Of arms that could always be chosen nothing has to be looked up, so that many arms cost one look.
+        # Of arms that could always be chosen nothing has to be looked up, so many arms cost one look.
         if not quantity.codes or np.any(profile.impossible[list(quantity.codes)]):
             _check_positive(profile, quantity, subject)
 
@@ -290,13 +290,15 @@ def _check_floor(log: AdaptiveLog, quantity: Quantity, floor: float) -> None:
         lowest = np.where(np.isin(arrays.action, used), arrays.propensity, 1.0)
     smallest = float(lowest.min(initial=1.0))
     if smallest < floor * (1.0 - _TOLERANCE):
-        problem = f"floor must hold in every round, got {floor:g} where the log has a propensity {smallest:g}"
+        problem = (
+            f"floor must hold in every round, but is {floor:g} although the log has a propensity {smallest:g}"
+        )
         raise ParameterError("ConfidenceSequence.fit", [problem])
     at = np.flatnonzero(lowest == floor)
     if len(at) == 1 and at[0] < log.n_rounds - 1:
         problem = (
-            f"floor = {floor:g} is the smallest propensity of this log, reached once in the middle: a floor "
-            "that was fitted on the log bounds nothing. Give the one that the design guaranteed before the "
-            "data (if it is this number, give one a little below)"
+            f"floor = {floor:g} is the smallest propensity of this log, reached only once, in the middle: a "
+            "floor fitted to the log bounds nothing. Give the floor that the design guaranteed in advance "
+            "(if it equals this number, give a slightly smaller one)"
         )
         raise ParameterError("ConfidenceSequence.fit", [problem])

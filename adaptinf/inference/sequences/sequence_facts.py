@@ -1,4 +1,4 @@
-"""What claims ask of one confidence sequence on one kind of scores, and of a fit.
+"""Facts that claims use about one confidence sequence on one kind of scores, and of a fit.
 
 With weights w of a value, propensities e and means m of the arms' own rewards, the scores are
 w 1{A = k} (y - m_k) / e + sum w_k m_k. A drift that both arms of a contrast share is none of its value.
@@ -27,7 +27,7 @@ from adaptinf.typing import FloatArray
 
 
 def value_trend(profile: LogProfile, quantity: Quantity) -> float:
-    """Standardised slope of a value in time; NaN where there is nothing to test."""
+    """Standardised slope of a value in time; NaN if there is nothing to test."""
     if profile.repeated_units or profile.incomplete or not profile.knows_propensities:
         return math.nan
     if profile.sums is not None:
@@ -86,7 +86,7 @@ def _unevenness(profile: LogProfile, estimator: str) -> FloatArray:
 
 
 class SequenceFacts(ConstantMeans):
-    """What claims ask of a sequence before there is a fit."""
+    """Facts that claims use about a sequence before there is a fit."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class SequenceFacts(ConstantMeans):
 
     @cached_property
     def drift_found(self) -> Finding | None:
-        """Of the arms' own rewards, or of the value of scores in every round."""
+        """For the arms' own rewards, or of the value of scores in every round."""
         if self.is_by_pull:
             return self.profile.drift_of(self.codes)
         terms = self.terms or [""] * len(self.quantities)
@@ -169,7 +169,7 @@ class SequenceFacts(ConstantMeans):
 
 
 class FitFacts(SequenceFacts):
-    """What claims ask of sequences with settings, for quantities named by terms."""
+    """Facts that claims use about sequences with settings, for quantities named by terms."""
 
     def __init__(
         self,
@@ -210,12 +210,12 @@ class FitFacts(SequenceFacts):
 
     @property
     def share_cautions(self) -> tuple[str, ...]:
-        """What speaks against plain means of sums."""
+        """What is evidence against plain means of sums."""
         return self.profile.share_cautions if self.is_by_pull else ()
 
     @property
     def shape_cautions(self) -> tuple[str, ...]:
-        """What speaks against the limit."""
+        """What is evidence against the limit."""
         if self.is_anytime:
             return ()
         return shape_cautions(self.profile, self.quantities, self.terms, self.estimator)

@@ -102,7 +102,7 @@ class SequenceMethod:
     scores that need no upper bound. `two_valued` is whether rewards must be at either end of their range, and
     sample means. `offered` is whether errors name it. `distance` is how far the bound of one side is expected
     to stay from the mean, for those whose wealth has a form of its own. `batch_sides` are the sides where
-    sums of scores are known at the ends of batches alone, None where these do not suffice.
+    sums of scores are known at the ends of batches alone, None if these do not suffice.
     """
 
     name: str

@@ -34,13 +34,13 @@ class SequenceResults(Results):
     dates : ndarray of datetime64, shape (T,), optional
         When the rounds began, where the log says so.
     **others
-        As for `Results`.
+        As in `Results`.
 
     Notes
     -----
     The intervals are running intersections: what was once excluded stays excluded. With probability at least
-    1 - alpha the truth is never excluded, at any round, however the log was stopped. Limits are NaN where
-    every value has been excluded, which has probability at most alpha under the assumptions.
+    1 - alpha the truth is never excluded, at any round, however the log was stopped. Limits are NaN if every
+    value has been excluded, which has probability at most alpha under the assumptions.
 
     P-values are anytime-valid: at most alpha exactly when the sequence at alpha has ever excluded the null,
     and the probability that this ever happens under the null is at most alpha. Standard errors and their
@@ -128,7 +128,8 @@ class SequenceResults(Results):
         if method == "sidak":
             raise InvalidForLog(
                 f"{subject} by sidak",
-                "its formula needs normal or independent statistics, which the sequences of one log are not",
+                "its formula requires normal or independent statistics, but the sequences of one log are "
+                "neither",
                 ["method='bonferroni'"],
             )
         return super()._family(subject, method, draws, rng)
@@ -153,6 +154,8 @@ def _check_rounds(rounds: Any, reference: SequenceReference) -> IntArray:
     if given.dtype.kind not in "iu" or given.size == 0 or given.min() < first or given.max() > last:
         problem = f"rounds must be whole numbers from {first} to {last}, got {rounds!r:.80}"
         if ends is not None:
-            problem += f"; of sums nothing is known before the first batch is over, after round {first}"
+            problem += (
+                f"; with sums, nothing is known before the first batch is complete, after round {first}"
+            )
         raise ParameterError("table", [problem])
     return np.unique(given.astype(np.int64))

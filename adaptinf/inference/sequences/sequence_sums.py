@@ -23,7 +23,7 @@ from adaptinf.typing import FloatArray, IntArray
 def check_sums(method: SequenceMethod, estimator: str, floor: float | None) -> None:
     """Refuse a sequence that reads rewards one by one."""
     if floor is not None:
-        problem = "floor bounds the scores of rounds, and sums have none: leave it out"
+        problem = "floor bounds the scores of rounds, but sums have none: omit it"
         raise ParameterError("ConfidenceSequence.fit", [problem])
     subject = f"the {method.name} sequence"
     if method.batch_sides is None:

@@ -44,7 +44,7 @@ def _key(verdict: Verdict) -> tuple[Any, ...]:
     """What holds at every round comes before what does so in the limit, and then the narrowest.
 
     No list can say which is the narrowest: it depends on the number of rounds and the variance. The widths
-    are expected ones, which look at no arm's own rewards, so that this choice spoils no interval.
+    are expected ones, which look at no arm's own rewards, so this choice spoils no interval.
     """
     width = verdict.length if verdict.valid else 0.0
     return not verdict.valid, verdict.rank, verdict.label != "anytime", width

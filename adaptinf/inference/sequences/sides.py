@@ -28,7 +28,7 @@ from scipy.special import lambertw
 from adaptinf.compilation import compiled, kernel
 from adaptinf.typing import FloatArray, IntArray
 
-# A bettor stakes at most half of the wealth, so that one round never costs all of it.
+# A bettor stakes at most half of the wealth, so one round never costs all of it.
 CAP = 0.5
 # Wealth is taken into logarithms before it leaves the range of doubles, and not every round.
 _SMALL, _LARGE = 1e-100, 1e100
@@ -225,7 +225,7 @@ class LinearSide:
         return float(np.max(self.gain - mean * self.stake, initial=0.0))
 
     def bounds(self, threshold: float, counts: IntArray) -> FloatArray:
-        """Largest rejected means, shape (r,); 0 where none is."""
+        """Largest rejected means, shape (r,); 0 if none is."""
         return running_largest((self.gain - threshold) / self.stake, counts, 0.0)
 
 
@@ -246,7 +246,7 @@ class BettingSide:
         return float(betting_peak(self.score, self.bet, self.floor, mean, self.cap))
 
     def bounds(self, threshold: float, counts: IntArray) -> FloatArray:
-        """Largest rejected means, shape (r,); 0 where none is."""
+        """Largest rejected means, shape (r,); 0 if none is."""
         result = np.zeros(len(counts))
         betting_bounds(self.score, self.bet, self.floor, self.cap, threshold, counts, result)
         return result
@@ -271,7 +271,7 @@ class MixtureSide:
         return cls(np.cumsum(score), np.arange(1.0, len(score) + 1.0), variance, scale, lowest)
 
     def peak(self, mean: float) -> float:
-        """Largest log wealth against a claimed mean; infinite where no mean can be."""
+        """Largest log wealth against a claimed mean; infinite if no mean can be."""
         if mean < self.lowest:
             return math.inf
         excess = self.total - self.count * mean

@@ -1,7 +1,7 @@
 """Two-sided confidence sequences as reference distributions: intervals at any round, and p-values.
 
 A claim is rejected at alpha once the evidence on one side has ever reached the threshold of alpha. The
-p-value is the smallest such alpha, so that p-values and intervals never disagree, at any level.
+p-value is the smallest such alpha, so p-values and intervals never disagree, at any level.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Track(Protocol):
     """Confidence sequence of one quantity, by round of the log."""
 
     def limits(self, log_alpha: float, rounds: IntArray) -> FloatArray:
-        """Intervals after some rounds (from 1, ascending), shape (r, 2); NaN where nothing is left."""
+        """Intervals after some rounds (from 1, ascending), shape (r, 2); NaN if nothing is left."""
 
     def estimates(self, rounds: IntArray) -> FloatArray:
         """Estimates after some rounds, shape (r,); NaN before the first score."""
@@ -33,7 +33,7 @@ class Track(Protocol):
         """Natural log of the smallest alpha at which the sequence has ever excluded a value."""
 
     def enclosure(self) -> tuple[float, float]:
-        """Limits that every interval lies within; infinite where the means have no bounds."""
+        """Limits that every interval lies within; infinite if the means have no bounds."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +50,7 @@ class SingleTrack:
     counts: IntArray
 
     def limits(self, log_alpha: float, rounds: IntArray) -> FloatArray:
-        """Intervals after some rounds, shape (r, 2); NaN where nothing is left."""
+        """Intervals after some rounds, shape (r, 2); NaN if nothing is left."""
         return _nonempty(*self.ends(math.log(self.shares) - log_alpha, rounds))
 
     def ends(self, threshold: float, rounds: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -88,7 +88,7 @@ class DifferenceTrack:
     second: SingleTrack
 
     def limits(self, log_alpha: float, rounds: IntArray) -> FloatArray:
-        """Intervals after some rounds, shape (r, 2); NaN where nothing is left."""
+        """Intervals after some rounds, shape (r, 2); NaN if nothing is left."""
         threshold = math.log(2.0 * self.first.shares) - log_alpha
         low_first, high_first = self.first.ends(threshold, rounds)
         low_second, high_second = self.second.ends(threshold, rounds)
@@ -156,7 +156,7 @@ class SequenceReference(EnclosedReference):
     statistic, normal, uses_std_error = "z", False, False
 
     def log_pvalues(self, null: float) -> FloatArray:
-        """Natural logs of the anytime-valid p-values, shape (k,)."""
+        """Natural logarithms of the anytime-valid p-values, shape (k,)."""
         return np.array([track.log_pvalue(null) for track in self.tracks])
 
     def interval(self, log_alpha: float) -> FloatArray:

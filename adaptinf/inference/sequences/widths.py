@@ -34,7 +34,7 @@ _MOST_ARMS = 16
 def expected_width(
     profile: LogProfile, quantities: tuple[Quantity, ...], method: SequenceMethod, estimator: str
 ) -> float:
-    """Width of one quantity on average; infinite where the sequence has not begun."""
+    """Width of one quantity on average; infinite if the sequence has not begun."""
     log = profile.log
     span = log.reward_range
     bounded = span is not None and all(map(math.isfinite, span))

@@ -39,13 +39,13 @@ _LEAST_EXPECTED = 5.0
 def deciding_context(
     contexts: Mapping[str, Any], action: IntArray, n_arms: int, batch: IntArray | None
 ) -> str:
-    """Name of the context that the choice of arms depends on most clearly; empty where none does.
+    """Name of the context that the choice of arms depends on most clearly; empty if none does.
 
     Shapes: action, batch (T,), contexts (T,) each.
 
     Within short stretches of rounds, over which what the design has learned hardly moves, a choice without
-    contexts pairs arms and contexts at random. Rare labels and arms count as one, so that columns of many
-    labels raise no false alarm; numbers are cut at their octiles.
+    contexts pairs arms and contexts at random. Rare labels and arms count as one, so columns of many labels
+    raise no false alarm; numbers are cut at their octiles.
     """
     stratum = strata(len(action), batch)
     arm, arms = _joined(action, np.bincount(action, minlength=n_arms))
@@ -97,7 +97,7 @@ def shares_pvalue_of_counts(pulls: FloatArray) -> float:
 
 
 def runs_pvalue(action: IntArray, n_arms: int, batch: IntArray | None) -> float:
-    """P-value of too few runs of one arm within batches, all rounds in one where there are none.
+    """P-value of too few runs of one arm within batches, all rounds in one if there are none.
 
     Shapes: action, batch, from 0 (T,).
 
@@ -141,11 +141,11 @@ def pooling_pvalue(number: FloatArray, first: FloatArray, second: FloatArray) ->
     """P-value of the same differences of arms in all rounds together as within stretches of rounds.
 
     Shapes: number, first, second (S, K): of each arm's rewards in each stretch, their number and the sums of
-    what they are above the arm's mean and of its square. NaN where no pair of arms can be compared.
+    what they are above the arm's mean and of its square. NaN if no pair of arms can be compared.
 
     With n_s rounds of two arms in stretch s, p_s of them of the first, and p overall, the first difference
     has weights (a - p) / (n p (1 - p)) and the second (a - p_s) / sum_s n_s p_s (1 - p_s). Their difference
-    is 0 where no level moves, and else what moving shares and levels do to plain means.
+    is 0 if no level moves, and else what moving shares and levels do to plain means.
     """
     total = number.sum(axis=0)
     largest = int(total.argmax())
@@ -159,7 +159,7 @@ def pooling_pvalue(number: FloatArray, first: FloatArray, second: FloatArray) ->
 
 
 def _pooling_z(number: FloatArray, first: FloatArray, second: FloatArray) -> float:
-    """Of two arms, shapes (S, 2)."""
+    """For two arms, shapes (S, 2)."""
     rounds = number.sum(axis=1)
     share = number[:, 0] / np.maximum(rounds, 1.0)
     overall = number[:, 0].sum() / rounds.sum()
@@ -249,7 +249,7 @@ def _centred(margin: FloatArray, n: FloatArray) -> FloatArray:
 
 
 def _pvalue(vector: FloatArray, covariance: FloatArray) -> float:
-    """Chi-squared p-value of a vector, in the directions in which it varies; 1 where there are none."""
+    """Chi-squared p-value of a vector, in the directions in which it varies; 1 if there are none."""
     size = np.sqrt(np.diag(covariance))
     kept = size > 0.0
     if not kept.any():

@@ -67,7 +67,7 @@ _LEAST_VARIANCE = 25.0
 _FEWEST = 100
 """Rounds of which fewer have no arm's count of that variance: a round adds no more than a quarter."""
 _LARGEST_STEP = 0.2
-"""Of one round, in standard deviations, for a sum of inverse propensities to be taken as normal."""
+"""For one round, in standard deviations, for a sum of inverse propensities to be taken as normal."""
 _LEAST_ROUNDS, _SHOWN = 20, 5
 _WITHIN_BATCHES = "within batches"
 _IN_ORDER = "by order of rounds"
@@ -78,12 +78,12 @@ _BLOCK, _MOST = 4096, 2_000_000
 
 
 def miscalibration(log: AdaptiveLog, draws: IntArray | None = None) -> str | None:
-    """In what arms were not chosen as often as their propensities say; empty where nothing shows.
+    """In what arms were not chosen as often as their propensities say; empty if nothing shows.
 
-    Shapes: draws (n,), the rounds whose arm was drawn, all by default. None where nothing could show: not
-    every arm's propensity is known, or no arm's choice was open often enough.
+    Shapes: draws (n,), the rounds whose arm was drawn, all by default. None if nothing could show: not every
+    arm's propensity is known, or no arm's choice was open often enough.
 
-    Of a long log, blocks of rounds at equal distances are looked at, 2,000,000 propensities in all.
+    Of a long log, blocks of rounds at equal distances are examined, 2,000,000 propensities in all.
     """
     rows = some_rounds(log.n_rounds if draws is None else len(draws), log.n_arms)
     rows = rows if draws is None else draws[rows]
@@ -187,7 +187,7 @@ def excess_pvalue(observed: FloatArray, expected: FloatArray, variance: FloatArr
     """Smallest p-value of the arms, times their number, of counts by group; shapes (groups, K).
 
     Neighbouring groups are joined until each has some variance; what is left over joins the last. Of two arms
-    the first is looked at: what it has too many, the other has too few.
+    the first is examined: what it has too many, the other has too few.
     """
     if observed.shape[1] == 2:
         observed, expected, variance = observed[:, :1], expected[:, :1], variance[:, :1]
@@ -214,14 +214,14 @@ def _squares(gaps: list[float], spreads: list[float]) -> tuple[float, int]:
 
 
 def calibration_caution(found: str) -> tuple[str, ...]:
-    """The caution under a table that divides by such propensities; none where nothing shows."""
+    """The caution under a table that divides by such propensities; none if nothing shows."""
     if not found:
         return ()
     return (claims.NOT_FOLLOWED(where=found, alarm=ALARM),)
 
 
 def chosen_alone_caution(z: FloatArray, arms: Sequence[Any]) -> tuple[str, ...]:
-    """The caution that arms were not chosen as often as their own propensities say; none where nothing shows.
+    """The caution that arms were not chosen as often as their own propensities say; none if nothing shows.
 
     Shapes: z of `frequency_statistics` (K,).
     """
@@ -257,19 +257,19 @@ class PropensityFacts(UnitFacts):
 
     @cached_property
     def propensity(self) -> FloatArray | None:
-        """Of the chosen arm at the draw that it came from; None where the log has none; shape (T,)."""
+        """For the chosen arm at the draw that it came from; None if the log has none; shape (T,)."""
         known = self.log.arrays.propensity
         return known[self._first_rounds] if known is not None and self.drawn_once else known
 
     @cached_property
     def propensities(self) -> FloatArray | None:
-        """Of every arm at the draw of the chosen one; None where the log has none; shape (T, K)."""
+        """For every arm at the draw of the chosen one; None if the log has none; shape (T, K)."""
         known = self.log.arrays.propensities
         return known[self._first_rounds] if known is not None and self.drawn_once else known
 
     @cached_property
     def partial_propensities(self) -> FloatArray | None:
-        """Propensities of every arm as far as the chosen arms' tell; None where they rule no arm out; (T, K).
+        """Propensities of every arm as far as the chosen arms' tell; None if they rule no arm out; (T, K).
 
         0 for arms without rounds in a batch whose chosen arms leave no room to others, the logged one of the
         chosen arm, and 1 for arms that may have been possible.
@@ -353,7 +353,7 @@ class PropensityFacts(UnitFacts):
 
     @cached_property
     def propensities_found(self) -> Finding | None:
-        """What speaks against the log's propensities; None where nothing could, as arms are sure or few."""
+        """What is evidence against the log's propensities; None if nothing could, as arms are sure or few."""
         if not self.logs_propensities:
             return None
         draws = np.unique(self._first_rounds) if self.one_draw_a_unit else None

@@ -1,4 +1,4 @@
-"""What claims ask where the means of arms are to stay: trends of their rewards, and shares that move."""
+"""Facts that claims use if arm means must be constant: trends in rewards, and changing shares."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def shares_moved(profile: LogProfile, codes: Iterable[int]) -> str:
 
 
 class ConstantMeans:
-    """What claims ask of a method that needs the means of some arms to stay; codes (k,)."""
+    """Facts that claims use about a method that needs the means of some arms to stay; codes (k,)."""
 
     profile: LogProfile
     codes: Iterable[int]
@@ -39,12 +39,12 @@ class ConstantMeans:
 
     @property
     def drift_found(self) -> Finding | None:
-        """A trend in the rewards of the arms; None where none of them can be tested."""
+        """A trend in the rewards of the arms; None if none of them can be tested."""
         return self.profile.drift_of(self.codes)
 
     @property
     def drift_untested(self) -> bool:
-        """Nobody says that means stay, and no reward does."""
+        """No one says that means stay, and no reward does."""
         return self.drift_found is None and not self.stationary
 
     @property

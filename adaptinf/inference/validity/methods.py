@@ -29,11 +29,11 @@ class Verdict:
     corrected: bool = False
     """Whether the corrected columns are what is valid."""
     length: float = math.nan
-    """Expected length of its 95% intervals, where it is known; it looks at no arm's own rewards."""
+    """Expected length of its 95% intervals, if known; it looks at no arm's own rewards."""
     unanswered: int = 0
     """Arms that it gives no interval, as their outcomes are too rare for it."""
     opening: str = ""
-    """What a fit that was taken for this reason says in the place of its own opening; empty for that."""
+    """What a fit that was treated as this reason says in place of its own opening; empty for that."""
 
     @property
     def order(self) -> tuple[bool, int, Rank]:
@@ -51,7 +51,7 @@ Question = TypeVar("Question")
 
 
 def unknown_length(question: Any, verdict: Verdict) -> float:
-    """Of a method whose intervals nothing is known of beforehand."""
+    """For a method whose intervals nothing is known of in advance."""
     return math.nan
 
 
@@ -80,7 +80,7 @@ def verdicts(methods: Iterable[MethodRecord[Question]], question: Question) -> l
 
 
 def refusal(check: Callable[..., Any], *arguments: Any) -> str:
-    """Why a check refuses a log; empty where it does not."""
+    """Why a check refuses a log; empty if it does not."""
     try:
         check(*arguments)
     except InvalidForLog as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 Rank = tuple[int, ...]
-"""A place in an order; what stands behind all of it begins with a larger number."""
+"""A place in an order; what is behind all of it begins with a larger number."""
 
 
 class Order:
@@ -22,7 +22,7 @@ class Order:
     def __init__(self, cases: Sequence[str]) -> None:
         self.cases = tuple(cases)
         self._place = {case: (place,) for place, case in enumerate(self.cases)}
-        assert len(self._place) == len(self.cases), "a case stands twice"
+        assert len(self._place) == len(self.cases), "a case occurs twice"
 
     def __getitem__(self, case: str) -> Rank:
         return self._place[case]

@@ -1,6 +1,6 @@
 """A log's rounds in the words that sums answer too: a piece is a round, or all rounds of a batch of sums.
 
-`SumsProfile` answers the same questions from batches, so that who asks need not know what the data are.
+`SumsProfile` answers the same questions from batches, so who asks need not know what the data are.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class RowPieces(PropensityFacts, RewardFacts):
 
     @cached_property
     def expected_pulls(self) -> FloatArray | None:
-        """Sums of each arm's propensities, None where they are not all known; shape (K,)."""
+        """Sums of each arm's propensities, None if they are not all known; shape (K,)."""
         every = self.log.arrays.propensities
         return None if every is None else np.einsum("tk->k", every)  # three times as quick as sum(axis=0)
 

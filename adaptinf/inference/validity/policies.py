@@ -1,4 +1,4 @@
-"""The policies by which a log was gathered, at any context: one snapshot a batch.
+"""The policies by which a log was collected, at any context: one snapshot a batch.
 
 Contextual weights ask what the design of one round would have done with the context of another. A log alone
 cannot say, unless its propensities do not depend on contexts.
@@ -51,7 +51,7 @@ class PolicySnapshots:
     Raises
     ------
     ParameterError
-        Listing what is wrong with the starts.
+        Listing problems with the starts.
 
     Notes
     -----
@@ -182,7 +182,7 @@ def logging_policies(log: AdaptiveLog, snapshots: Any, method: str) -> LoggingPo
 
 
 def snapshots_problems(snapshots: Any) -> list[str]:
-    """Say what is wrong with the kind of `snapshots`."""
+    """List problems with the kind of `snapshots`."""
     if snapshots is None or isinstance(snapshots, PolicySnapshots):
         return []
     if isinstance(snapshots, str) and snapshots == "context-free":
@@ -221,10 +221,10 @@ def _by_class(given: Any, classes: list[Any], arms: tuple[Any, ...]) -> Any:
 
 
 def probability_problems(name: str, values: FloatArray | None, shape: tuple[int, int], low: int) -> list[str]:
-    """Say what is wrong with rows of probabilities."""
+    """List problems with rows of probabilities."""
     if values is None or values.shape != shape:
         got = "something else" if values is None else f"shape {values.shape}"
-        return [f"{name} must give an array of numbers of shape {shape}, one column per arm, got {got}"]
+        return [f"{name} must return an array of numbers of shape {shape}, one column per arm, got {got}"]
     problems: list[str] = []
     if not np.all(np.isfinite(values)):
         return [_rows(f"{name} has probabilities that are not finite", ~np.isfinite(values).all(axis=1), low)]
@@ -248,7 +248,7 @@ def _starts(starts: Sequence[int] | IntArray, count: int) -> IntArray:
         problems.append(f"starts must be whole numbers, rows of the log counted from 0, got {starts!r:.80}")
         raise ParameterError("PolicySnapshots", problems)
     if len(values) != count:
-        problems.append(f"there must be one start a policy, got {len(values)} starts and {count} policies")
+        problems.append(f"there must be one start per policy, got {len(values)} starts and {count} policies")
     if len(values) == 0 or values[0] != 0:
         problems.append("the first batch must start at row 0")
     if np.any(np.diff(values) <= 0):
@@ -262,10 +262,12 @@ def _given(log: AdaptiveLog, snapshots: PolicySnapshots) -> LoggingPolicies:
     count = len(snapshots.policies)
     if starts is None:
         if log.arrays.batch is None:
-            raise ParameterError("PolicySnapshots", ["the log has no batches: say at which rows they start"])
+            raise ParameterError(
+                "PolicySnapshots", ["the log has no batches: give the rows at which they start"]
+            )
         starts = np.flatnonzero(np.diff(log.arrays.batch, prepend=-1)).astype(np.int64)
         if len(starts) != count:
-            problem = f"the log has {len(starts)} batches, and there are {count} policies"
+            problem = f"the log has {len(starts)} batches, but there are {count} policies"
             raise ParameterError("PolicySnapshots", [problem])
     if starts[-1] >= log.n_rounds:
         problem = f"batch {count - 1} starts at row {starts[-1]}, beyond the log's {log.n_rounds} rounds"
@@ -328,7 +330,8 @@ def _check_agreement(log: AdaptiveLog, logging: LoggingPolicies) -> None:
             largest = max(largest, float(gap.max()))
     if wrong.any():
         problem = (
-            "the snapshots are not the policies that gathered the log: they differ from its propensities by "
-            f"up to {largest:.2g} (check the rows at which batches start, and the order of the arms)"
+            "the snapshots are not the policies that collected the log: their probabilities differ from "
+            f"its propensities by up to {largest:.2g} (check the rows at which batches start, and the order "
+            "of the arms)"
         )
         raise ParameterError("PolicySnapshots", [_rows(problem, wrong, 0)])

@@ -57,19 +57,19 @@ class LogProfile(RowPieces):
     """The facts of one log; each is computed when it is first asked for."""
 
     sums: Sums | None = None
-    """Sums by batch and arm, where they stand in the place of a log's rows."""
+    """Sums by batch and arm, where they are in place of a log's rows."""
 
     def __init__(self, log: AdaptiveLog) -> None:
         self.log = log
 
-    # What gathered it
+    # What collected it
 
     @cached_property
     def _answered(self) -> dict[Any, tuple[Verdict, ...]]:
         return {}
 
     def worked_out(self, asked: Any, work: Callable[[], Iterable[Verdict]]) -> list[Verdict]:
-        """Verdicts by what was asked, worked out once for defaults, refusals and rows of `recommend`."""
+        """Verdicts by what was asked, computed once for defaults, refusals and rows of `recommend`."""
         if asked not in self._answered:
             self._answered[asked] = tuple(work())
         return list(self._answered[asked])
@@ -84,12 +84,12 @@ class LogProfile(RowPieces):
 
     @cached_property
     def design_title(self) -> str:
-        """The design's name for a text; empty where the log names none."""
+        """The design's name for a text; empty if the log names none."""
         return " over ".join(self.design_names)
 
     @cached_property
     def traits(self) -> DesignTraits | None:
-        """What the design says of itself; None where nothing, or the log contradicts it."""
+        """What the design says of itself; None if nothing, or the log contradicts it."""
         traits = None if self.log.design is None else self.log.design.traits
         contradicted = traits is not None and not traits.adapts and self.varying_propensities
         return None if contradicted else traits
@@ -114,13 +114,13 @@ class LogProfile(RowPieces):
 
     @cached_property
     def may_not_adapt(self) -> bool:
-        """Whether the user may state that nothing adapted: nobody has said anything of it yet."""
+        """Whether the user may state that nothing adapted: no one has said anything of it yet."""
         silent = self.log.adaptive is None and self.log.feedback_rounds is None
         return silent and self.traits is None and not self.knows_propensities
 
     @cached_property
     def shares_move(self) -> bool:
-        """Whether the arms' shares of the rounds move: by their propensities, visibly where there are none.
+        """Whether the arms' shares of the rounds move: by their propensities, visibly if there are none.
 
         Then a drift that arms share is not the same in their plain means, although nothing adapts.
         """
@@ -167,7 +167,7 @@ class LogProfile(RowPieces):
     def reaction_found(self) -> Finding | None:
         """Whether a reward visibly decides if its arm is chosen again, of a log that states that none does.
 
-        None where it cannot be seen. Within batches nothing reacts, though the next one may.
+        None if it cannot be seen. Within batches nothing reacts, though the next one may.
         """
         if not self.states_not_adaptive or self.repeated_units or self.incomplete:
             return None
@@ -208,7 +208,7 @@ class LogProfile(RowPieces):
 
     @cached_property
     def floor_decay(self) -> float | None:
-        """Decay of the design's propensity floor; None where it states none that falls."""
+        """Decay of the design's propensity floor; None if it states none that falls."""
         floor = None if self.traits is None else self.traits.floor
         return None if floor is None or floor.decay == 0.0 else floor.decay
 
@@ -221,7 +221,7 @@ class LogProfile(RowPieces):
 
     @cached_property
     def trends(self) -> Trends:
-        """Of each arm's own rewards in time.
+        """For each arm's own rewards in time.
 
         None is tested where contexts assign arms, whose rewards then move with the mix of contexts.
         """
@@ -235,14 +235,14 @@ class LogProfile(RowPieces):
         return {}
 
     def drift_of(self, codes: Iterable[int]) -> Finding | None:
-        """What trends say of means of some arms that are to stay, worked out once for these; codes (k,)."""
+        """What trends say of means of some arms that are to stay, computed once for these; codes (k,)."""
         arms = tuple(codes)
         if arms not in self._drifts:
             self._drifts[arms] = self.trends.of(arms, self.log.arms)
         return self._drifts[arms]
 
     def _trends(self) -> Trends:
-        """Of a long log, stretches are of blocks at equal distances, a quarter of what propensities are."""
+        """For a long log, stretches are of blocks at equal distances, a quarter of what propensities are."""
         arrays, n_arms = self.log.arrays, self.log.n_arms
         time = times(self.log.n_rounds, arrays.batch)
         unit, pulls = self.units if self.repeated_units else None, None
@@ -306,7 +306,7 @@ class LogProfile(RowPieces):
 
     @cached_property
     def no_shared_weights(self) -> str:
-        """Why arms cannot share weights made of propensities; empty where they can."""
+        """Why arms cannot share weights made of propensities; empty if they can."""
         followed = self.decides_by_context or not self.context_free
         if self.batched or not followed or self.constant_propensities:
             return ""
@@ -338,7 +338,7 @@ class LogProfile(RowPieces):
     def deciding_context(self) -> str:
         """Name of a context that visibly decides arms, of a log that says neither how nor with what chance.
 
-        Empty where none does, and where it need not be asked: contexts had no part, or propensities answer,
+        Empty if none does, and where it need not be asked: contexts had no part, or propensities answer,
         which are not 1 in all rounds.
         """
         log, arrays = self.log, self.log.arrays
@@ -350,7 +350,7 @@ class LogProfile(RowPieces):
 
     @cached_property
     def never_random(self) -> bool:
-        """Whether all propensities are 1 with several arms, and nobody says that earlier rounds decided.
+        """Whether all propensities are 1 with several arms, and no one says that earlier rounds decided.
 
         Where contexts are known to assign arms, the log is refused for that.
         """
@@ -381,7 +381,7 @@ class LogProfile(RowPieces):
 
     @cached_property
     def visible_context(self) -> str | None:
-        """Name of a context that visibly decides arms, whatever the log says of it; empty where none does.
+        """Name of a context that visibly decides arms, whatever the log says of it; empty if none does.
 
         None without contexts, and of a design that decides by them.
         """
@@ -395,7 +395,7 @@ class LogProfile(RowPieces):
 
     @cached_property
     def context_refusal(self) -> str:
-        """Why means of the arms' rounds cannot be compared; empty where they can."""
+        """Why means of the arms' rounds cannot be compared; empty if they can."""
         if self.decides_by_context:
             title = self.design_title
             why = contexts.BY_DESIGN(design=title) if title else contexts.AS_STATED()
@@ -487,12 +487,12 @@ class LogProfile(RowPieces):
 
     @cached_property
     def no_correction(self) -> str:
-        """Why there is no correction; empty where there is."""
+        """Why there is no correction; empty if there is."""
         return why_not(self.log)
 
 
 PROFILES: dict[type, Callable[[Any], LogProfile]] = {}
-"""What makes the profile of data that are no log; that of sums is added where it is defined."""
+"""What makes the profile of data that are not log; that of sums is added where it is defined."""
 
 
 def profile_of(log: AdaptiveLog | Sums) -> LogProfile:

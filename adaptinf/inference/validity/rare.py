@@ -43,7 +43,7 @@ class PartsLaw:
     ) -> PartsLaw:
         """Student's t, and nothing to say; estimate, std_error, df (k,), covariance (k, k).
 
-        Where there is no standard error there is no covariance.
+        Without a standard error, there is no covariance.
         """
         unknown = np.where(np.isfinite(std_error), 0.0, np.nan)
         law = StudentReference(estimate, std_error, df)
@@ -75,7 +75,7 @@ def law_of_parts(
 
 
 def without_interval(uncommon: FloatArray) -> BoolArray:
-    """Terms with too few outcomes other than the commonest; uncommon (...,), infinite where none is so."""
+    """Terms with too few outcomes other than the commonest; uncommon (...,), infinite if none is so."""
     return np.asarray(uncommon < FEWEST)
 
 

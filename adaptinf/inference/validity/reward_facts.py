@@ -76,7 +76,7 @@ class RewardFacts:
 
     @cached_property
     def two_values(self) -> tuple[float, float] | None:
-        """The two values that rewards take, the smaller one first; None where they take others."""
+        """The two values that rewards take, the smaller one first; None if they take others."""
         return two_values(self.rewards)
 
     @cached_property
@@ -94,7 +94,7 @@ class RewardFacts:
 
     @cached_property
     def uncommon(self) -> FloatArray:
-        """Number of each arm's rewards other than its commonest, infinite where none is common; (K,)."""
+        """Number of each arm's rewards other than its commonest, infinite if none is common; (K,)."""
         return uncommon_outcomes(self.rewarded_actions, self.rewards, self.log.n_arms)
 
     @cached_property

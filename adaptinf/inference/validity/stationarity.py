@@ -42,11 +42,11 @@ SEEN = 5e-4
 Of the arms' own slopes, and of levels by stretch of the log.
 """
 SEEN_ALONE = SEEN_TOGETHER = 1e-3
-"""The same of slopes that no other test stands beside, and of one that arms have in common."""
+"""The same for slopes that are tested alone, and for one that arms have in common."""
 SEEN_BESIDE = 1e-2
 """The same where the arms' shares of the rounds are seen to move, although nothing adapts."""
 STRETCHES = 8
-"""Of a log, between which levels are compared."""
+"""For a log, between which levels are compared."""
 _SKEWED = 0.3
 """Skewness of the sum of a stretch from which its law is not taken as normal."""
 LEAST_ROUNDS = 20
@@ -55,18 +55,18 @@ _BLOCK, _FEW, _SHOWN = 2**14, 4, 5
 _SMALL = 2_000_000
 """Rounds up to which NumPy is quick enough: a fit without propensities loads Numba for this alone."""
 _SPAN = 1e-8
-"""Of the largest direction in which sums by stretch vary, below which one is rounding."""
+"""For the largest direction in which sums by stretch vary, below which one is rounding."""
 
 
 @dataclass(frozen=True, eq=False)
 class Trends:
-    """Standardised slopes of rewards in time; z (K,), NaN where there is nothing to test."""
+    """Standardised slopes of rewards in time; z (K,), NaN if there is nothing to test."""
 
     z: FloatArray
     scale: FloatArray | None = None
-    """What the slopes were divided by, (K,), so that arms can be taken together."""
+    """What the slopes were divided by, (K,), so arms can be taken together."""
     stretches: FloatArray | None = None
-    """Of each arm in each stretch, the number of rewards less their mean and sums of 3 powers; (4, S, K)."""
+    """For each arm in each stretch, the number of rewards less their mean and sums of 3 powers; (4, S, K)."""
 
     @cached_property
     def tested(self) -> BoolArray:
@@ -75,19 +75,19 @@ class Trends:
 
     @cached_property
     def pvalues(self) -> FloatArray:
-        """Two-sided, shape (K,); NaN where there is nothing to test."""
+        """Two-sided, shape (K,); NaN if there is nothing to test."""
         return np.asarray(2.0 * special.ndtr(-np.abs(self.z)), dtype=np.float64)
 
     @cached_property
     def seen(self) -> BoolArray:
-        """Which are told apart from chance, shape (K,)."""
+        """Which are distinguished from chance, shape (K,)."""
         level = SEEN_ALONE if self.scale is None else SEEN
         return np.asarray(self.pvalues < level / max(1, int(self.tested.sum())))
 
     def of(
         self, codes: Iterable[int], arms: Sequence[Any], claim: Claim = claims.ARM_DRIFTS
     ) -> Finding | None:
-        """What they say of means that are to stay; None where none of these arms is tested."""
+        """What they say of means that are to stay; None if none of these arms is tested."""
         codes = [code for code in codes if self.tested[code]]
         if not codes:
             return None
@@ -109,7 +109,7 @@ class Trends:
         return ()
 
     def _common_z(self, codes: Iterable[int]) -> float:
-        """Standardised slope of some arms together; NaN where there is no more than that of one."""
+        """Standardised slope of some arms together; NaN if there is no more than that of one."""
         kept = [code for code in codes if self.tested[code]]
         if self.scale is None or not kept:
             return math.nan
@@ -117,11 +117,11 @@ class Trends:
         return float(self.z[kept] @ scale) / math.sqrt(float(scale @ scale))
 
     def common_pvalue(self, codes: Iterable[int]) -> float:
-        """P-value of a slope that some arms have in common; NaN where none is tested."""
+        """P-value of a slope that some arms have in common; NaN if none is tested."""
         return float(2.0 * special.ndtr(-abs(self._common_z(codes))))
 
     def stretches_pvalue(self, codes: Iterable[int]) -> float:
-        """P-value of the same level of some arms in all stretches; NaN where there is too little to test.
+        """P-value of the same level of some arms in all stretches; NaN if there is too little to test.
 
         With n_sk rewards of arm k in stretch s, and n_k in all, the sums of residuals over arms have
         covariances sum_k v_k (n_sk [s = r] - n_sk n_rk / n_k), v_k the variance of the arm's rewards.
@@ -149,7 +149,7 @@ def _move(z: float) -> str:
 
 
 def trend_of_values(terms: Sequence[str], z: Sequence[float]) -> Finding | None:
-    """What standardised slopes of scores say of values that are to stay; None where one has no slope."""
+    """What standardised slopes of scores say of values that are to stay; None if one has no slope."""
     found = Trends(np.array(z))
     if not found.tested.all():
         return None
@@ -160,12 +160,12 @@ def trend_of_values(terms: Sequence[str], z: Sequence[float]) -> Finding | None:
 
 
 def times(rounds: int, batch: IntArray | None) -> FloatArray:
-    """Time of each round, that of the middle of its batch where there are several; batch (T,)."""
+    """Time of each round, that of the middle of its batch if there are several; batch (T,)."""
     return times_of(rounds, None if batch is None or batch[-1] == batch[0] else batch)
 
 
 def standardised(terms: FloatArray) -> float:
-    """A sum over the root of the sum of its squared terms; NaN where there is nothing to divide by; (n,)."""
+    """A sum over the root of the sum of its squared terms; NaN if there is nothing to divide by; (n,)."""
     size = float(np.sqrt(terms @ terms))
     return float(terms.sum()) / size if 0.0 < size < math.inf else math.nan
 
@@ -178,10 +178,10 @@ def trends_of_rows(
     unit: IntArray | None = None,
     pulls: FloatArray | None = None,
 ) -> Trends:
-    """Of the arms' own rewards; rounds follow one another where no time is given.
+    """For the arms' own rewards; rounds follow one another where no time is given.
 
-    Shapes: action, reward, time, unit (n,), where rounds of one may be dependent, pulls, where they are known
-    already, (K,).
+    Shapes: action, reward, time, unit (n,), where rounds of one may be dependent, pulls, if known already,
+    (K,).
     """
     low, high = reward.min(initial=np.inf), reward.max(initial=-np.inf)
     # Standardised slopes have neither origin nor unit, and rewards scaled to one unit do not overflow.
@@ -272,7 +272,7 @@ def stretches_of_rows(action: IntArray, reward: FloatArray, time: FloatArray, n_
 
 
 def about_means(cells: Cells) -> FloatArray:
-    """Of sums by batch: number of rewards less their arm's mean, and sums of 3 powers; (4, B, K)."""
+    """For sums by batch: number of rewards less their arm's mean, and sums of 3 powers; (4, B, K)."""
     number, first = cells.moments[0, :2]
     found = shifted(cells.moments[0], -first.sum(axis=0) / np.maximum(number.sum(axis=0), 1.0))
     np.maximum(found[2], 0.0, out=found[2])
@@ -285,7 +285,7 @@ def stretch_at(time: FloatArray) -> IntArray:
 
 
 def trends_of_sums(cells: Cells) -> Trends:
-    """Of the arms' own rewards, at the middle of their batches."""
+    """For the arms' own rewards, at the middle of their batches."""
     moments, time = about_means(cells), middles(cells.rounds)
     number, first, second = moments[:3]
     count = number.sum(axis=0)

@@ -79,7 +79,7 @@ class SumsProfile(LogProfile):
 
     @cached_property
     def expected_pulls(self) -> FloatArray | None:
-        """Sums of each arm's propensities, None where they are not all known; shape (K,)."""
+        """Sums of each arm's propensities, None if they are not all known; shape (K,)."""
         return np.asarray(self.cells.expected.sum(axis=0)) if self.cells.knows_every else None
 
     def own_skewness(self, codes: IntArray) -> FloatArray:
@@ -122,7 +122,7 @@ class SumsProfile(LogProfile):
 
     @cached_property
     def uncommon(self) -> FloatArray:
-        """Number of each arm's rewards other than its commonest, infinite where none is known; (K,).
+        """Number of each arm's rewards other than its commonest, infinite if none is known; (K,).
 
         Beside the values of two-valued rewards, only 0 can be known to be the commonest.
         """
@@ -204,7 +204,7 @@ class SumsProfile(LogProfile):
 
     @cached_property
     def unit_skewness(self) -> float:
-        """Squared skewness of the units' mean rewards, whatever their arms; 0 where no unit came back."""
+        """Squared skewness of the units' mean rewards, whatever their arms; 0 if no unit came back."""
         totals = self.sums.by_unit
         return 0.0 if totals is None or not self.repeated_units else _squared_skewness(totals.means)
 
@@ -230,7 +230,7 @@ class SumsProfile(LogProfile):
 
     @cached_property
     def _chance_of_keeping(self) -> float:
-        """Log probability that draws by round give every unit its arm again; 0 where some changed."""
+        """Log probability that draws by round give every unit its arm again; 0 if some changed."""
         totals = self.sums.by_unit
         return totals.values["keeping"] if totals is not None and self.one_arm_a_unit else 0.0
 
@@ -364,7 +364,7 @@ class SumsProfile(LogProfile):
 
     @cached_property
     def propensities_found(self) -> Finding | None:
-        """What speaks against the propensities; None where nothing could, as arms are sure or few."""
+        """What is evidence against the propensities; None if nothing could, as arms are sure or few."""
         if not self.logs_propensities or self.one_draw_a_unit:  # rounds of a unit are no draws of their own
             return None
         if self.knows_every_propensity:
@@ -405,7 +405,7 @@ class SumsProfile(LogProfile):
 
     @cached_property
     def shares_found(self) -> Finding | None:
-        """Whether arms' shares move within batches, as `aggregate` saw; None where nobody did."""
+        """Whether arms' shares move within batches, as `aggregate` saw; None if no one did."""
         p = self.sums.share_movement
         if p is None:
             return Finding() if self.logs_propensities else None
@@ -427,7 +427,7 @@ class SumsProfile(LogProfile):
 
 
 def _least(values: FloatArray) -> FloatArray:
-    """Least values of columns, infinite without any; values (B, K), NaN where there is none."""
+    """Least values of columns, infinite without any; values (B, K), NaN if there is none."""
     return np.asarray(np.where(np.isnan(values), math.inf, values).min(axis=0), dtype=np.float64)
 
 

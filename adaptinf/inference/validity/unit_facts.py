@@ -26,7 +26,7 @@ class UnitFacts:
 
     @cached_property
     def units(self) -> IntArray | None:
-        """Code of the unit of each round, by first appearance; None where the log names none; shape (T,)."""
+        """Code of the unit of each round, by first appearance; None if the log names none; shape (T,)."""
         if self.log.units is None:
             return None
         return np.asarray(pd.factorize(self.log.units)[0], dtype=np.int64)
@@ -43,7 +43,7 @@ class UnitFacts:
 
     @cached_property
     def unit_skewness(self) -> float:
-        """Squared skewness of the units' mean rewards, whatever their arms; 0 where no unit came back."""
+        """Squared skewness of the units' mean rewards, whatever their arms; 0 if no unit came back."""
         if self.units is None or not self.repeated_units:
             return 0.0
         totals = np.bincount(self.units, self.log.arrays.reward, self.n_units)
@@ -56,7 +56,7 @@ class UnitFacts:
 
     @cached_property
     def unit_refusal(self) -> str:
-        """Why a method that takes rounds to be independent does not serve; empty where no unit came back."""
+        """Why a method that takes rounds to be independent does not serve; empty if no unit came back."""
         if not self.repeated_units:
             return ""
         return DEPENDENT(units=self.n_units, rounds=self.log.n_rounds)
@@ -100,7 +100,7 @@ class UnitFacts:
 
     @cached_property
     def _chance_of_keeping(self) -> float:
-        """Log probability that draws by round give every unit its first arm again; 0 where some changed."""
+        """Log probability that draws by round give every unit its first arm again; 0 if some changed."""
         known = self.log.arrays.propensity
         if known is None or not self.one_arm_a_unit:
             return 0.0

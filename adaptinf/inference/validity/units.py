@@ -28,7 +28,7 @@ LOGGED_ROUNDS = "for the logged rounds"
 
 
 class ErrorsByUnit:
-    """What claims ask of errors by unit.
+    """Facts that claims use about errors by unit.
 
     Shapes: units, events (k,), of the units that count for each term, and those of them with an event.
     """

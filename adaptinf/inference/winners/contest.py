@@ -25,7 +25,7 @@ class Contest:
     won : int
         Position of the winner.
     against : int or None
-        Position of the arm that its mean is compared with; None where the mean itself is asked for.
+        Position of the arm that its mean is compared with; None if the mean itself is requested.
     ahead : tuple of (int, int)
         Pairs of which the first is ahead of the second: what was seen when the question was chosen.
     family : int
@@ -60,7 +60,7 @@ class Contest:
 
     @property
     def direction(self) -> FloatArray:
-        """Coefficients of the means in what is asked for, shape (k,)."""
+        """Coefficients of the means in what is requested, shape (k,)."""
         found = np.zeros(self.size)
         found[self.won] = 1.0
         if self.against is not None:
@@ -124,9 +124,13 @@ def asked_of(
 
 
 def noise_problems(arms: Sequence[Any], noise: Any, winner: Any, control: Any, runner_up: Any) -> list[str]:
-    """What is wrong with a choice by noisy estimates, of some arms."""
+    """Problems with a choice by noisy estimates, of some arms."""
     if noise is None:
-        return [] if winner is None else ["winner is the highest: it is given with noise alone"]
+        return (
+            []
+            if winner is None
+            else ["without noise, the winner is the highest estimate: winner= applies only with noise="]
+        )
     problems = []
     scales = number_array(noise)
     if (
@@ -136,11 +140,11 @@ def noise_problems(arms: Sequence[Any], noise: Any, winner: Any, control: Any, r
     ):
         problems.append("noise must be one positive scale, or one for each estimate")
     if winner is None:
-        problems.append("noise needs winner, the one that the noisy estimates made it")
+        problems.append("noise requires winner, the arm selected from the noisy estimates")
     elif winner not in arms or winner == control:
         problems.append(unlisted("winner", [arm for arm in arms if arm != control], winner))
     if runner_up is True:
-        problems.append("runner_up cannot be asked with noise, which decides on the second too")
+        problems.append("runner_up is not available with noise, which also affects the choice of the second")
     return problems
 
 
@@ -150,20 +154,20 @@ def variance_problems(sigma: FloatArray, contest: Contest) -> list[str]:
     size = float(np.abs(direction) @ np.abs(sigma) @ np.abs(direction))
     if float(direction @ sigma @ direction) > 1e-14 * size:
         return []
-    return ["the difference of the two has no variance: leave one of them out"]
+    return ["the difference between the two has zero variance: omit one of them"]
 
 
 def comparison_problems(arms: Sequence[Any], control: Any, runner_up: Any) -> list[str]:
-    """What is wrong with a comparison, of some arms."""
+    """Problems with a comparison, of some arms."""
     problems = (
         [] if isinstance(runner_up, bool) else [f"runner_up must be True or False, got {runner_up!r:.60}"]
     )
     if control is not None and control not in arms:
         problems.append(unlisted("control", arms, control))
     if control is not None and runner_up is True:
-        problems.append("control and runner_up are two questions: ask one at a time")
+        problems.append("control and runner_up define two different comparisons: use one at a time")
     if len(arms) < 2 and (control is not None or runner_up is True):
-        problems.append("a comparison needs two estimates or more")
+        problems.append("a comparison requires at least two estimates")
     return problems
 
 

@@ -42,9 +42,9 @@ _RECORDS = {record.name: record for record in (HYBRID, CONDITIONAL, PROJECTION)}
 
 
 class Winner:
-    """The mean of the arm with the highest estimate, with intervals that allow for its having been picked.
+    """The mean of the arm with the highest estimate, with intervals that account for the selection.
 
-    Or its difference from a control, or from the runner-up.
+    Alternatively its difference from a control, or from the runner-up.
 
     Parameters
     ----------
@@ -97,13 +97,13 @@ class Winner:
         Parameters
         ----------
         estimator, weights : str, optional
-            As for `ArmMeans.fit`; its default by default, by which arms share their weights unless
-            ``stationary=True`` says that no arm's mean drifts.
+            As in `ArmMeans.fit`; by default its default, with weights shared by the arms unless
+            ``stationary=True`` states that no arm's mean drifts.
         method : {"hybrid", "conditional", "projection"}
-            How the interval takes account of the choice, as for `winner_interval`. Where an arm has fewer
-            than 5 successes or failures, and the means have exact intervals, it is the projection of these.
+            How the interval accounts for the selection, as in `winner_interval`. If an arm has fewer than 5
+            successes or failures, and the means have exact intervals, it is the projection of these.
         held_out : int, str or array_like of bool, shape (T,), optional
-            Rounds that have no part in choosing the winner, and alone estimate it: the number of the last
+            Rounds that are not used to choose the winner, and alone estimate its mean: the number of the last
             batches, or a column or mask of the last rounds. The interval is then the ordinary one of
             `ArmMeans`, or `Contrast`, on these rounds, and `method` is not used.
         **options
@@ -118,7 +118,7 @@ class Winner:
         Raises
         ------
         ParameterError
-            If an argument makes no sense.
+            If an argument is invalid.
         InvalidForLog
             If the log does not support the estimator, or the estimates have no joint covariance.
         """
@@ -170,7 +170,7 @@ def _whole(means: Results, arms: Sequence[Any]) -> Results:
         raise InvalidForLog("Winner", reason, ["arms=[...] with only the other arms"])
     if means.covariance is None or not np.isfinite(means.covariance).all():
         reason = claims.NO_COVARIANCE(estimator=means.estimator)
-        raise InvalidForLog("Winner", reason, ['fit("aipw"), where propensities are known'])
+        raise InvalidForLog("Winner", reason, ['fit("aipw"), if propensities are known'])
     return means
 
 

@@ -47,9 +47,9 @@ def winner_interval(
     noise: ArrayLike | None = None,
     winner: Any = None,
 ) -> WinnerInterval:
-    """Interval for the highest of several normal estimates, which was picked by these very estimates.
+    """Interval for the highest of several normal estimates, selected by these estimates themselves.
 
-    Or for its difference from a control, or from the second.
+    Alternatively for its difference from a control, or from the second.
 
     Parameters
     ----------
@@ -60,17 +60,17 @@ def winner_interval(
     alpha : float
         One minus the level, between 0 and 0.5.
     method : {"hybrid", "conditional", "projection"}
-        The conditional interval has its level given which one won, and no finite expected length; the
+        The conditional interval has its level given which one won, and infinite expected length; the
         projection is the winner's part of a simultaneous interval; the hybrid is conditional within a
         projection of level 1 - alpha / 10, and never much wider than either.
     labels : sequence, optional
         Names of the estimates; their positions by default.
     control : label, optional
-        The highest of the others is compared with this one, which stands outside the contest.
+        The arm with which the highest of the others is compared, and which is excluded from the contest.
     runner_up : bool
         Whether the highest is compared with the second.
     noise : float or array_like of shape (k,), optional
-        Where the winner was chosen by released estimates, these with Laplace noise: its scale, or scales.
+        If the winner was chosen by released estimates, which have Laplace noise: its scale, or scales.
     winner : label, optional
         With `noise`, the one with the highest released estimate.
 
@@ -81,7 +81,7 @@ def winner_interval(
     Raises
     ------
     ParameterError
-        Listing everything that does not fit: shapes, numbers that are not finite, a matrix that is no
+        Listing everything that is inconsistent: shapes, numbers that are not finite, a matrix that is no
         covariance, a comparison that has no variance.
 
     Notes
@@ -104,8 +104,8 @@ def winner_interval(
     d >= 0 and one minus that of -d below, for more the integral over the winner's noise. The noise must be
     that of the same estimates, and not be part of them.
 
-    Where the two highest estimates are equal, the choice between them was made by something else: the
-    interval is then the projection.
+    If the two highest estimates are equal, the choice between them was made by other means: the interval is
+    then the projection.
 
     References
     ----------
@@ -151,7 +151,9 @@ def _small_noise_problems(noise: FloatArray | None, sigma: FloatArray, contest: 
     direction = contest.direction
     if noise is None or noise.min() >= _LEAST_NOISE * math.sqrt(float(direction @ sigma @ direction)):
         return []
-    return [f"noise must be at least {_LEAST_NOISE:g} standard errors: less of it chooses nothing"]
+    return [
+        f"noise must be at least {_LEAST_NOISE:g} standard errors: smaller noise does not affect the choice"
+    ]
 
 
 def _read(
@@ -201,7 +203,9 @@ def last_rounds(log: AdaptiveLog | Sums, held_out: Any) -> BoolArray:
         keep = round_mask(_SUBJECT, log, held_out)
         assert keep is not None
         if keep.all() or not keep[int(np.argmax(keep)) :].all():
-            problem = "held_out must mark the last rounds, and not all: what it leaves chooses the winner"
+            problem = (
+                "held_out must select the last rounds, but not all: the remaining rounds choose the winner"
+            )
             raise ParameterError(_SUBJECT, [problem])
         return keep
     refuse(_SUBJECT, COUNT("held_out", held_out))
@@ -211,7 +215,7 @@ def last_rounds(log: AdaptiveLog | Sums, held_out: Any) -> BoolArray:
     batches = int(batch[-1]) + 1
     if held_out >= batches:
         raise ParameterError(
-            _SUBJECT, [f"held_out must leave one of the {batches} batches, got {held_out!r}"]
+            _SUBJECT, [f"held_out must leave at least one of the {batches} batches, got {held_out!r}"]
         )
     return np.asarray(batch >= batches - held_out)
 

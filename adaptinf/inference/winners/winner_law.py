@@ -26,7 +26,7 @@ _FAR_APART = 45.0
 
 @dataclass(frozen=True, eq=False)
 class NoisyChoice:
-    """Log of the chance of the choice by the estimate that is asked for, in standard errors."""
+    """Log of the chance of the choice by the estimate that is requested, in standard errors."""
 
     log_chance: CubicSpline
 
@@ -62,7 +62,7 @@ class NoisyChoice:
         edges = np.linspace(low, high, int(np.ceil((high - low) / 0.5)) + 1)
         half = 0.5 * np.diff(edges)[:, None]
         at = edges[:-1, None] + half * (1.0 + _NODES)
-        # The density's constant is left out: the masses are only divided by one another.
+        # The density's constant is omitted: the masses are only divided by one another.
         logs = self.log_chance(at) - 0.5 * np.square(at - mean)
         return float(logsumexp(logs, b=half * _WEIGHTS))
 
@@ -78,7 +78,7 @@ def log_choice(gaps: FloatArray, own: float, noise: FloatArray) -> FloatArray:
 
 
 def _log_two(lead: FloatArray) -> FloatArray:
-    """Of two with the same scale: F(d) = 1 - exp(-d) (2 + d) / 4 for d >= 0, and 1 - F(-d) below."""
+    """For two with the same scale: F(d) = 1 - exp(-d) (2 + d) / 4 for d >= 0, and 1 - F(-d) below."""
     size = np.abs(lead)
     log_tail = np.log(0.25 * (2.0 + size)) - size
     return np.where(lead < 0.0, log_tail, np.log1p(-np.exp(log_tail)))
@@ -112,7 +112,7 @@ _FAR = 1e12
 
 
 def log_between(low: float, high: float) -> float:
-    """Log of the standard normal probability between two limits; -inf where they do not differ."""
+    """Log of the standard normal probability between two limits; -inf if they do not differ."""
     if not low < high:
         return -math.inf
     # Probabilities near 1 have lost the digits that the lower tail, by symmetry, still has.

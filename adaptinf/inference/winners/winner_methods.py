@@ -30,14 +30,14 @@ FEWEST = 2
 
 
 class ContestFacts:
-    """Of arms in a contest, whatever the method for their means."""
+    """For arms in a contest, whatever the method for their means."""
 
     def __init__(self, question: Question) -> None:
         self.question, self.profile = question, question.profile
 
     @property
     def two_ends(self) -> bool:
-        """Rewards are missing, and nobody says to leave their rounds out."""
+        """Rewards are missing, and no one says to leave their rounds out."""
         return self.profile.incomplete and self.profile.log.missing != "drop"
 
     @property
@@ -49,7 +49,7 @@ class ContestFacts:
 
 
 class MeansFacts(ContestFacts):
-    """Of a row of `recommend` for means of arms."""
+    """For a row of `recommend` for means of arms."""
 
     def __init__(self, question: Question, verdict: Verdict) -> None:
         super().__init__(question)
@@ -77,7 +77,7 @@ class MeansFacts(ContestFacts):
 
 
 class HeldOutFacts(ContestFacts):
-    """Of the last batch, if it is held out."""
+    """For the last batch, if it is held out."""
 
     @property
     def needs_rows(self) -> str:
@@ -136,7 +136,7 @@ class WinnerQuestion:
 
 
 def refusal(question: Question) -> str:
-    """Why there is no winner with an interval, whatever the method; empty where there is."""
+    """Why there is no winner with an interval, whatever the method; empty if there is."""
     return first(claims.NEEDS, ContestFacts(question))
 
 
@@ -187,7 +187,7 @@ def _projected(verdict: Verdict, arguments: dict[str, Any]) -> Verdict:
 
 
 def _behind(question: WinnerQuestion, name: str, way: str, arguments: dict[str, Any]) -> Verdict:
-    """Another way with the first estimator, less the length, which is not known beforehand."""
+    """Another way with the first estimator, less the length, which is not known in advance."""
     every = [_of_means(question, verdict) for verdict in question.means]
     first = min(every, key=lambda verdict: verdict.order)
     return replace(

@@ -1,4 +1,4 @@
-"""What is said of the best of several estimates.
+"""Statements about the best of several estimates.
 
 References
 ----------
@@ -105,7 +105,7 @@ def critical_lead(tail: Callable[[float], float], alpha: float, size: int, df: f
 
 
 def _single(limit: float, df: float) -> float:
-    """Chance that one lead is above a limit, 1 where that is not positive."""
+    """Chance that one lead is above a limit, 1 if that is not positive."""
     if limit <= 0.0:
         return 1.0
     return float(special.ndtr(-limit) if math.isinf(df) else special.stdtr(df, -limit))
@@ -118,23 +118,24 @@ class WinnerInterval:
     Attributes
     ----------
     winner : label
-        Which one it is: its label, or its position.
+        The winner: its label, or its position.
     against : label or None
-        The one that it is compared with; None where the numbers are of the winner itself.
+        The one with which it is compared; None if the numbers refer to the winner itself.
     estimate, std_error : float
-        What was estimated for it, or for the difference; too high on average, as it was picked for that.
+        The estimate for it, or for the difference; too high on average, because it was selected for its
+        estimate.
     median_unbiased : float
-        Estimate that is too high as often as too low, given which one won.
+        Median-unbiased estimate, given which one won.
     low, high : float
         Limits of the interval.
     naive : (float, float)
-        The usual interval, which takes no notice of the choice.
+        The usual interval, which ignores the selection.
     method : {"hybrid", "conditional", "projection"}
         How it was made.
     alpha : float
         One minus the nominal level.
     note : str
-        What to know of it; empty where there is nothing.
+        Information needed to interpret it; possibly empty.
 
     Examples
     --------
@@ -163,7 +164,7 @@ class WinnerInterval:
             f"  estimate            {self.estimate:.6g} (standard error {self.std_error:.4g})",
             f"  median-unbiased     {self.median_unbiased:.6g}",
             f"  {level + ' interval':<19} {self.low:.6g} to {self.high:.6g} ({self.method})",
-            f"  without the choice  {self.naive[0]:.6g} to {self.naive[1]:.6g}",
+            f"  without selection   {self.naive[0]:.6g} to {self.naive[1]:.6g}",
         ]
         return "\n".join([*lines, *([f"  {self.note}"] if self.note else [])])
 
@@ -179,9 +180,9 @@ class WinnerResults(Results):
     against : label or None
         The arm that it is compared with.
     means : Results
-        The estimates of all arms, by which it won.
+        The estimates of all arms, from which it was selected.
     **others
-        As for `Results`.
+        As in `Results`.
     """
 
     winner: Any
@@ -213,11 +214,11 @@ class WinnerResults(Results):
 
         Notes
         -----
-        An arm is left out where another one's lead over it is above the critical value of the largest of such
+        An arm is excluded if another one's lead over it is above the critical value of the largest of such
         leads among equal arms: one-sided Dunnett tests with each arm as the control in turn, by the joint
-        covariance, normal or, where the estimates have Student's law, t with the fewest degrees of freedom.
-        No multiplicity is due beyond that, as only the test of the best arm can be wrong. With equal
-        variances it is Hsu's multiple comparison with the best.
+        covariance, normal or, if the estimates have Student's distribution, t with the fewest degrees of
+        freedom. No further multiplicity correction is needed, because only the test of the best arm can be
+        wrong. With equal variances it is Hsu's multiple comparison with the best.
 
         References
         ----------

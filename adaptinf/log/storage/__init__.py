@@ -1,1 +1,1 @@
-"""Logs as files, and the plain values that a file holds."""
+"""Logs as files, and the plain values that a file contains."""

@@ -1,7 +1,7 @@
 """CSV: a log's columns as text with its metadata in a sidecar.
 
 The two files of a log are replaced one after the other, and yet a reader finds the old log or the new one
-wherever the writer is stopped. The sidecar holds the hash of the table that it belongs to, and the new one
+wherever the writer is stopped. The sidecar contains the hash of the table that it belongs to, and the new one
 waits under a name of its own until the new table is there:
 
 1. the new table is written under a temporary name:   table old, sidecar old
@@ -12,7 +12,7 @@ waits under a name of its own until the new table is there:
 Every step is one renaming, on the disk before the next begins. The reader takes the sidecar whose hash is
 that of the table: the old one up to step 2, the waiting one after step 3, the new one after step 4. A writer
 that finds a waiting sidecar of the table that is there first does step 4 of the writer that was stopped, so
-that its own step 2 cannot overwrite the only sidecar of that table.
+its own step 2 cannot overwrite the only sidecar of that table.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _finish(place: Path, sidecar: Path, waiting: Path) -> None:
 
 
 def _metadata(path: Path, digest: str, named: bool) -> Any:
-    """What the sidecar of a table says; None where the table counts as one of other people."""
+    """What the sidecar of a table says; None if the table counts as one of other people."""
     found = {sidecar: _content(sidecar) for sidecar in sidecars(path) if sidecar.exists()}
     own = [stored for stored in found.values() if _is_of(stored, digest)]
     # A writer that was stopped may have left the waiting sidecar of a table that never came.
@@ -133,7 +133,7 @@ def _metadata(path: Path, digest: str, named: bool) -> Any:
 
 
 def _content(sidecar: Path) -> Any:
-    """What a sidecar says; None where it is no JSON."""
+    """What a sidecar says; None if it is not JSON."""
     try:
         return json.loads(sidecar.read_bytes())
     except (ValueError, RecursionError):
@@ -158,7 +158,7 @@ def _from_text(series: pd.Series[Any], dtype: str) -> NDArray[Any]:
     values = series.to_numpy(dtype=object)
     if np.dtype(dtype).kind == "b":
         if not set(values.tolist()) <= {"True", "False"}:
-            raise ValueError(f"column {series.name!r} must hold True and False")
+            raise ValueError(f"column {series.name!r} must contain True and False")
         return np.asarray(values == "True", dtype=bool)
     return values.astype(dtype)
 

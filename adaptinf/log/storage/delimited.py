@@ -78,11 +78,11 @@ class Delimited:
         member = np.array([str(text).strip() in odd for text in distinct], dtype=bool)
         rows = np.flatnonzero(member[places])
         shown = ", ".join(self.lines(rows[:_SHOWN].tolist()))
-        more = f", ... ({len(rows)} lines in all)" if len(rows) > _SHOWN else ""
+        more = f", ... ({len(rows)} lines in total)" if len(rows) > _SHOWN else ""
         return f" [line{'' if len(rows) == 1 else 's'} {shown}{more}]"
 
     def _plain(self, name: str, use: Use) -> NDArray[Any] | None:
-        """A column of numbers that Arrow reads as they stand; None where any text asks for a closer look."""
+        """A column of numbers that Arrow reads as they stand; None if any text asks for a closer look."""
         if use not in ("number", "context") or self.dialect.said.keys() & {"decimal", "missing_values"}:
             return None
         texts = pa.array(self.fields[name], pa.string())
@@ -90,7 +90,7 @@ class Delimited:
             whole: NDArray[Any] = texts.cast(pa.int64()).to_numpy()
             if pc.any(pc.match_substring(texts, "x", ignore_case=True)).as_py():
                 return None  # Arrow reads 0x1F as 31
-            return whole if use == "number" else None  # codes such as 01234 are no numbers
+            return whole if use == "number" else None  # codes such as 01234 are not numbers
         except pa.ArrowInvalid:
             pass
         try:
@@ -134,10 +134,11 @@ def delimited(
         if names != heads[0][1]:
             raise ValueError(
                 f"{name} begins with {', '.join(names)!r:.80} and {heads[0][0]} with "
-                f"{', '.join(heads[0][1])!r:.80}: all parts need one header, in Spark option('header', True)"
+                f"{', '.join(heads[0][1])!r:.80}: all parts must have the same header, in Spark "
+                "option('header', True)"
             )
     if not found:
-        raise ValueError("it holds no text")
+        raise ValueError("it contains no text")
     assert sep is not None
     for name, text in found:
         try:
@@ -161,7 +162,7 @@ def plain_text(name: str, data: bytes, encoding: str | None) -> tuple[bytes, lis
 def converted(distinct: Any, found: Typed, mark: str) -> Callable[[NDArray[np.int64]], Any]:
     """What makes a column of the codes of its texts; distinct (L,)."""
     bare = [str(text).strip() for text in distinct]
-    empty = [not text for text in (distinct if found.kind == "text" else bare)]  # blanks are no label
+    empty = [not text for text in (distinct if found.kind == "text" else bare)]  # blanks are not label
     missing = np.array([gone or text in found.missing for gone, text in zip(empty, bare, strict=True)])
     if found.kind in ("whole", "float", "flag"):
         return _native(bare, missing, found.kind, mark)
@@ -235,8 +236,8 @@ def check_lines(text: BinaryIO, width: int, sep: str, quoted: bool = True) -> No
     if found:
         more = ", ..." if len(found) > _SHOWN else ""
         raise ValueError(
-            f"{len(found)} rows have other numbers of fields than the {width} of the header; lines (and "
-            f"fields): {', '.join(found[:_SHOWN])}{more}"
+            f"{len(found)} rows differ from the header's number of fields, {width}; lines (and fields): "
+            f"{', '.join(found[:_SHOWN])}{more}"
         )
 
 

@@ -31,7 +31,7 @@ _MARKS = (
 """What a text begins with that says its encoding; the longer ones first, as UTF-32 begins like UTF-16."""
 _GUESS = "cp1252"
 _SAMPLED = 200
-"""Lines by which separators are told apart."""
+"""Lines by which separators are distinguished."""
 _SHOWN = 80
 """Characters of a line in an error."""
 
@@ -58,7 +58,7 @@ OPTIONS = ("sep", "decimal", "encoding", "missing_values")
 
 
 def dialect_of(given: Mapping[str, Any]) -> tuple[Dialect, list[str]]:
-    """The dialect that arguments say, and what is wrong with them."""
+    """The dialect that arguments say, and problems with them."""
     sep, decimal, encoding = given.get("sep"), given.get("decimal"), given.get("encoding")
     missing, problems = given.get("missing_values"), list[str]()
     if sep is not None and not (isinstance(sep, str) and len(sep) == 1 and sep.isprintable() | (sep == "\t")):
@@ -78,7 +78,7 @@ def dialect_of(given: Mapping[str, Any]) -> tuple[Dialect, list[str]]:
         listed = list(missing) if isinstance(missing, (list, tuple, set, frozenset)) else [None]
         if not all(isinstance(text, str) for text in listed):
             problems.append(
-                f"missing_values must be a list of texts, such as ['NA', '-'], got {missing!r:.60}"
+                f"missing_values must be a list of strings, such as ['NA', '-'], got {missing!r:.60}"
             )
             listed = []
         missing = tuple(listed)
@@ -127,22 +127,24 @@ def _undecoded(data: bytes, name: str, error: UnicodeDecodeError) -> str:
     """Where a text is not in its encoding, and which it may be in."""
     number = data.count(b"\n", 0, error.start) + 1
     if codecs.lookup(name).name not in ("utf-8", "utf-8-sig"):
-        return f"line {number} is no {name} text ({error.reason}): say its encoding, as in encoding='utf-8'"
+        return (
+            f"line {number} is not {name} text ({error.reason}): specify its encoding, as in encoding='utf-8'"
+        )
     begin = data.rfind(b"\n", 0, error.start) + 1
     line = data[begin : (data.find(b"\n", begin) + 1 or len(data))].rstrip()
     guessed = line.decode(_GUESS, "replace")
     return (
-        f"line {number} is no UTF-8 text ({error.reason}): save it as UTF-8, or say encoding=, such as "
-        f"{_GUESS!r}, by which the line is {guessed[:_SHOWN]!r}"
+        f"line {number} is not UTF-8 text ({error.reason}): save it as UTF-8, or specify encoding=, such as "
+        f"{_GUESS!r}, with which the line reads {guessed[:_SHOWN]!r}"
     )
 
 
 def _with_nul(data: bytes, number: int, encoding: str | None) -> str:
-    told = f"line {number} has a NUL character, which no text has"
+    told = f"line {number} has a NUL character, which text files must not contain"
     pairs = data[: 2 * _SHOWN]
     if encoding is None and len(pairs) > 3 and pairs.count(b"\0") * 3 > len(pairs):
         name = "utf-16-le" if pairs[1] == 0 else "utf-16-be"
-        told += f": it seems to be UTF-16 without a mark, so say encoding={name!r}"
+        told += f": it seems to be UTF-16 without a byte order mark, so specify encoding={name!r}"
     return told
 
 
@@ -154,7 +156,7 @@ def separator(data: bytes, given: str | None, wanted: Collection[str]) -> str:
     if given is not None:
         return given
     lines = _head(data)
-    if not lines or len(lines[0]) > 1_000_000:  # whoever reads the names says that there are too many
+    if not lines or len(lines[0]) > 1_000_000:  # anyone who reads the names says that there are too many
         return ","
     heads = {sep: next(_rows(lines[:1], sep), []) for sep in NAMES}
     several = [sep for sep, names in heads.items() if len(names) > 1]
@@ -168,8 +170,8 @@ def separator(data: bytes, given: str | None, wanted: Collection[str]) -> str:
     likely = max(fits or several, key=lambda sep: len(heads[sep]))
     others = " or ".join(repr(sep) for sep in several)
     raise ValueError(
-        f"its first line, {lines[0].strip()[:_SHOWN]!r}, can be divided at {others}: say which, as in "
-        f"sep={likely!r} (a guess)"
+        f"its first line, {lines[0].strip()[:_SHOWN]!r}, can be divided at {others}: specify the separator, "
+        f"as in sep={likely!r} (a guess)"
     )
 
 

@@ -26,7 +26,7 @@ from adaptinf.parameters import refuse
 
 COLUMNS = 100_000
 HEADER_CHARACTERS = 2**22
-"""Of a CSV's first row."""
+"""For a CSV's first row."""
 CHUNKS = 200_000
 """Columns times row groups of a Parquet file."""
 FOOTER_VALUES = 8_000_000
@@ -53,7 +53,7 @@ def most_nested(text_bytes: int) -> int:
 def check_size(what: str, size: int, most: int) -> None:
     """Refuse a size beyond its limit, and one below zero, which only a damaged file has."""
     if not 0 <= size <= most:
-        refuse("file", [f"holds {size:,} {what}; from 0 to {most:,} are read"])
+        refuse("file", [f"contains {size:,} {what}; from 0 to {most:,} are allowed"])
 
 
 def deflated(text: bytes) -> bytes:
@@ -71,7 +71,7 @@ def inflated(encoded: bytes) -> bytes:
     text = inflater.decompress(compressed, most + 1)
     check_size("or more bytes of releases", len(text), most)
     if not inflater.eof or inflater.unused_data:
-        raise ParameterError("file", ["has releases that are cut, or that something follows"])
+        raise ParameterError("file", ["has releases that are truncated or followed by other data"])
     nested = text.count(b"[") + text.count(b"{")
     check_size("lists and objects in its releases", nested, most_nested(len(text)))
     return text
@@ -116,7 +116,7 @@ def _footer(path: Path) -> bytes:
         end = file.read(8)
         length = int.from_bytes(end[:4], "little")
         if end[4:] != _MAGIC or length > size - 12:
-            raise ValueError("it does not end as a Parquet file does")
+            raise ValueError("it does not end like a Parquet file")
         file.seek(size - 8 - length)
         return file.read(length)
 
@@ -163,7 +163,7 @@ class _Thrift:
 
     def _bytes(self, length: int) -> memoryview:
         if length > len(self.data) - self.at:
-            raise ValueError("its footer is cut")
+            raise ValueError("its footer is truncated")
         self.at += length
         return memoryview(self.data)[self.at - length : self.at]
 
@@ -198,7 +198,7 @@ def content_digest(header: Mapping[str, Any], releases: Any, columns: Mapping[st
 
 
 def _add(digest: Any, part: bytes) -> None:
-    # With its length, so that no two contents run together into the same bytes.
+    # With its length, so no two contents run together into the same bytes.
     digest.update(len(part).to_bytes(8))
     digest.update(part)
 
@@ -216,7 +216,9 @@ def _parts(values: NDArray[Any]) -> list[bytes]:
 VERSION = 2
 _FIELDS = ("version", "n_rounds", "dtypes", "log", "not_covered", "digest")
 SIZES = {"b": (1,), "i": (1, 2, 4, 8), "u": (1, 2, 4, 8), "f": (2, 4, 8), "M": (8,), "O": (8,)}
-OTHERWISE = "restore the file from a copy, or read its columns with pandas and name them to AdaptiveLog"
+OTHERWISE = (
+    "restore the file from a copy, or read its columns with pandas and pass their names to AdaptiveLog"
+)
 
 
 def header_of(log: StoredLog, releases: Any) -> dict[str, Any]:
@@ -235,7 +237,7 @@ def header_of(log: StoredLog, releases: Any) -> dict[str, Any]:
 
 
 def version_of(stored: Any) -> Any:
-    """Version of the format that a header names; None where it is no header of a log."""
+    """Version of the format that a header names; None if it is no header of a log."""
     return stored.get("version") if isinstance(stored, Mapping) and "dtypes" in stored else None
 
 
@@ -245,16 +247,16 @@ def check_version(stored: Any) -> None:
     problem = ""
     if version == 1:
         problem = (
-            "is a log of format version 1, which has no digest that would tell damage; write it anew, or "
+            "is a log of format version 1, which has no digest that would reveal damage; write it again, or "
             'read it like any other file, by naming its columns: read_log(path, action="action", '
             'reward="reward", ...)'
         )
     elif version is None:
-        problem = f"has metadata that are not of adaptinf, or damaged; {OTHERWISE}"
+        problem = f"has metadata that are damaged or were not written by adaptinf; {OTHERWISE}"
     elif type(version) is not int or version != VERSION:
         problem = (
-            f"has format version {version!r:.20}, this adaptinf reads {VERSION}: install the version that "
-            "wrote it, or restore the file if it is damaged"
+            f"has format version {version!r:.20}, but this adaptinf reads {VERSION}: install the version "
+            "that wrote it, or restore the file if it is damaged"
         )
     elif missing := [name for name in _FIELDS if name not in stored]:
         problem = f"has metadata without {' and '.join(missing)}; {OTHERWISE}"
@@ -266,11 +268,11 @@ def check_table(stored: Mapping[str, Any], n_rounds: int, names: list[str]) -> d
     problems = []
     dtypes = stored["dtypes"]
     if stored["n_rounds"] != n_rounds:
-        problems.append(f"has {n_rounds} rows, its metadata says {stored['n_rounds']!r:.20}")
+        problems.append(f"has {n_rounds} rows, but its metadata state {stored['n_rounds']!r:.20}")
     if list(dtypes) != names:
-        problems.append(f"has the columns {names!r:.200}, its metadata says {list(dtypes)!r:.200}")
+        problems.append(f"has the columns {names!r:.200}, but its metadata state {list(dtypes)!r:.200}")
     problems += [
-        f"has column {name!r}, of which its metadata says the type {dtype!r:.40}"
+        f"has column {name!r}, for which its metadata state the type {dtype!r:.40}"
         for name, dtype in dtypes.items()
         if not _is_known(dtype)
     ]
@@ -282,7 +284,7 @@ def log_from(stored: Mapping[str, Any], releases: Any, columns: dict[str, NDArra
     """A log from the parts of a file, after the digest and every check that a user's frame goes through."""
     said = {name: value for name, value in stored.items() if name != "digest"}
     if content_digest(said, releases, columns) != stored["digest"]:
-        refuse("file", [f"is damaged: what it holds does not match its digest; {OTHERWISE}"])
+        refuse("file", [f"is damaged: its content does not match its digest; {OTHERWISE}"])
     try:
         return restored(
             StoredLog(
@@ -293,7 +295,7 @@ def log_from(stored: Mapping[str, Any], releases: Any, columns: dict[str, NDArra
             )
         )
     except AdaptinfError as error:
-        raise ParameterError("file", [f"holds no valid log: {error}"]) from error
+        raise ParameterError("file", [f"contains no valid log: {error}"]) from error
 
 
 def encode_table(table: pd.DataFrame) -> dict[str, Any]:
@@ -329,7 +331,8 @@ def _is_known(dtype: Any) -> bool:
 
 def _check_text(log: StoredLog) -> None:
     wrong = [
-        f"column {name!r} holds values that are not strings; a file needs strings or numbers of one type"
+        f"column {name!r} contains values that are not strings; a file requires strings or numbers of one "
+        "type"
         for name, values in log.columns.items()
         if values.dtype.kind == "O" and set(map(type, values)) - {str}
     ]
@@ -339,4 +342,4 @@ def _check_text(log: StoredLog) -> None:
         try:
             "".join(values).encode()
         except UnicodeEncodeError as error:
-            refuse("AdaptiveLog", [f"{name!r} holds text that UTF-8 cannot write: {error}"])
+            refuse("AdaptiveLog", [f"{name!r} contains text that UTF-8 cannot encode: {error}"])

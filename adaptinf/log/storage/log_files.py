@@ -66,7 +66,10 @@ def output_problems(output: str | None, source: Path) -> list[str]:
     place = Path(output)
     parts = [source, *(sidecars(source) if source.suffix.lower() in _CSV else [])]
     taken = [part for part in parts if "\0" not in f"{output}{source}" and same_file(place, part)]
-    return [f"the output {output} would overwrite {part}, which is read: name another file" for part in taken]
+    return [
+        f"the output {output} would overwrite {part}, which is an input: choose another file name"
+        for part in taken
+    ]
 
 
 def check_regular(path: Path, subject: str) -> None:
@@ -74,13 +77,13 @@ def check_regular(path: Path, subject: str) -> None:
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
-        raise FileNotFoundError(f"{subject}: there is no file {path}") from None
+        raise FileNotFoundError(f"{subject}: file {path} does not exist") from None
     except OSError as error:
         raise FileError(str(path), "read", error.strerror or str(error)) from error
     if stat.S_ISDIR(mode):
         raise ParameterError(subject, [f"{path} is a directory; give one file"])
     if not stat.S_ISREG(mode):
-        raise FileError(str(path), "read", "it is no regular file")
+        raise FileError(str(path), "read", "it is not a regular file")
     if not os.access(path, os.R_OK):
         raise FileError(str(path), "read", "permission denied")
 

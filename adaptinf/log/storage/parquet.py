@@ -48,7 +48,7 @@ _FACTS = ("design", "parameters", "traits", "arms", "contexts", "guarantee_sourc
 
 @dataclass(frozen=True, slots=True)
 class StoredPublic:
-    """The public part of a log as it stands in a file; parts are names, whether covered, and reasons."""
+    """The public part of a log as it is in a file; parts are names, whether covered, and reasons."""
 
     guarantee: PrivacyGuarantee
     facts: dict[str, Any]
@@ -68,7 +68,7 @@ class StoredPublic:
         }
 
     def tables(self) -> dict[str, Any]:
-        """The releases, and the rounds where there are any, as JSON holds them."""
+        """The releases, and the rounds if there are any, as JSON holds them."""
         rounds = None if self.rounds is None else encode_table(self.rounds)
         return {"releases": encode_table(self.releases), "rounds": rounds}
 
@@ -88,7 +88,7 @@ def read_public(table: pa.Table, metadata: Mapping[bytes, bytes]) -> StoredPubli
     version = told.get("version") if isinstance(told, dict) else None
     problem = ""
     if version != VERSION:
-        problem = f"is a public part of version {version!r:.20}, this adaptinf reads {VERSION}"
+        problem = f"is a public part of version {version!r:.20}, but this adaptinf reads {VERSION}"
     elif missing := [name for name in _FIELDS if name not in told]:
         problem = f"is a public part without {' and '.join(missing)}; {OTHERWISE}"
     elif TABLES not in metadata:
@@ -96,7 +96,7 @@ def read_public(table: pa.Table, metadata: Mapping[bytes, bytes]) -> StoredPubli
     refuse("file", [problem] if problem else [])
     tables = json.loads(inflated(metadata[TABLES]))
     said = {name: value for name, value in told.items() if name != "digest"}
-    damaged = f"is damaged: what it holds does not match its digest; {OTHERWISE}"
+    damaged = f"is damaged: its content does not match its digest; {OTHERWISE}"
     refuse("file", [damaged] if content_digest(said, tables, {}) != told["digest"] else [])
     releases = decode_table(tables["releases"])[list(RELEASE_COLUMNS)]
     refuse("file", [damaged] if not _rows(releases).equals(table.replace_schema_metadata(None)) else [])
@@ -132,7 +132,7 @@ def write_parquet(path: Path, log: StoredLog, owner_only: bool = False) -> None:
     try:
         table = pa.table({name: pa.array(values) for name, values in log.columns.items()})
     except pa.ArrowException as error:
-        raise ParameterError("AdaptiveLog.to_parquet", [f"Parquet cannot hold a column: {error}"]) from error
+        raise ParameterError("AdaptiveLog.to_parquet", [f"Parquet cannot store a column: {error}"]) from error
     metadata = {_KEY: _json(header), _RELEASES_KEY: deflated(_json(releases))}
     table = table.replace_schema_metadata(metadata)
     atomic_write(path, lambda file: pq.write_table(table, file), owner_only)
@@ -173,7 +173,7 @@ def read_columns(path: Path) -> pa.Table:
     with pq.ParquetFile(path, metadata=metadata, read_dictionary=texts, **options) as file:
         table = file.read()
     check_size("bytes of text", _text_bytes(table), most)
-    table.validate(full=True)  # texts that are no UTF-8 would stop whoever reads them first
+    table.validate(full=True)  # texts that are no UTF-8 would stop anyone who reads them first
     for position, field in enumerate(schema):
         if table.schema.field(position).type != field.type:
             table = table.set_column(position, field, _decoded(table.column(position), field.type))
@@ -188,7 +188,7 @@ def _columns(table: pa.Table, dtypes: dict[str, str]) -> dict[str, NDArray[Any]]
         kind = np.dtype(dtype).kind
         written = pa.string() if kind in "OU" else pa.array(np.empty(0, dtype)).type
         if column.type != written:
-            problems.append(f"has column {name!r} as {column.type}, its metadata says {dtype}")
+            problems.append(f"has column {name!r} as {column.type}, but its metadata state {dtype}")
         elif column.null_count and kind != "M":  # no time is NaT, which only outcomes that are missing have
             row = pc.index(column.is_null(), True).as_py()
             problems.append(f"has no value in column {name!r}, first in row {row}")
@@ -197,7 +197,7 @@ def _columns(table: pa.Table, dtypes: dict[str, str]) -> dict[str, NDArray[Any]]
 
 
 def _text_bytes(table: pa.Table) -> int:
-    """Bytes that columns of codes have once every row holds its own text."""
+    """Bytes that columns of codes have once every row contains its own text."""
     total = 0
     for column in table.columns:
         if pa.types.is_dictionary(column.type):

@@ -62,7 +62,7 @@ LATER_FIELDS = ("missing", "outcomes", "adaptive", "stopping")
 
 @dataclass(frozen=True, slots=True)
 class StoredLog:
-    """A log as it stands in a file; columns (T,)."""
+    """A log as it is in a file; columns (T,)."""
 
     columns: dict[str, NDArray[Any]]
     metadata: dict[str, Any]
@@ -108,7 +108,7 @@ def storable(columns: dict[str, NDArray[Any]], arms: Sequence[Label]) -> dict[st
     """Canonical columns whose actions a file can hold: as text where the arms are of several types."""
     if len(set(map(str, arms))) < len(arms):
         raise ParameterError(
-            "AdaptiveLog", [f"arms that read the same cannot be told apart in a file: {arms!r}"]
+            "AdaptiveLog", [f"arms that look the same cannot be distinguished in a file: {arms!r}"]
         )
     if len(arms) and label_array(arms).dtype.kind == "O":
         for name in ("action", "received"):
@@ -118,7 +118,7 @@ def storable(columns: dict[str, NDArray[Any]], arms: Sequence[Label]) -> dict[st
 
 
 def same_values(first: NDArray[Any], second: NDArray[Any]) -> bool:
-    """Whether two columns hold the same values; NaN equals NaN."""
+    """Whether two columns contain the same values; NaN equals NaN."""
     gaps = first.dtype.kind == second.dtype.kind and first.dtype.kind in "fM"
     return bool(np.array_equal(first, second, equal_nan=gaps))
 
@@ -145,7 +145,7 @@ def encode(value: object) -> Any:
         if all(isinstance(key, str) for key in value) and not _TAGS & set(value):
             return {key: encode(item) for key, item in value.items()}
         return {"dict": [[encode(key), encode(item)] for key, item in value.items()]}
-    raise ParameterError("AdaptiveLog", [f"a file cannot hold {value!r} of type {type(value).__name__}"])
+    raise ParameterError("AdaptiveLog", [f"a file cannot store {value!r} of type {type(value).__name__}"])
 
 
 def decode(value: Any) -> Any:
@@ -163,7 +163,7 @@ def _decode_array(stored: dict[str, Any]) -> NDArray[Any]:
     values, dtype = stored["values"], np.dtype(stored["dtype"])
     longest = max((len(item) for item in values if isinstance(item, str)), default=0)
     if dtype.kind not in "biufUO" or (dtype.kind == "U" and dtype.itemsize > 4 * max(longest, 1)):
-        raise ValueError(f"an array of {longest} characters an entry cannot be of type {dtype}")
+        raise ValueError(f"an array with entries of {longest} characters cannot be of type {dtype}")
     flat = np.empty(len(values), dtype=dtype)
     for position, item in enumerate(values):
         flat[position] = decode(item)
@@ -172,7 +172,7 @@ def _decode_array(stored: dict[str, Any]) -> NDArray[Any]:
 
 def _decode_float(text: str) -> float:
     if text not in ("inf", "-inf", "nan"):
-        raise ValueError(f"{text!r:.40} is no infinity, and not NaN")
+        raise ValueError(f"{text!r:.40} is neither an infinity nor NaN")
     return float(text)
 
 
@@ -315,9 +315,9 @@ def _check_columns(columns: Mapping[str, NDArray[Any]], metadata: Mapping[str, A
         problems.append(f"the columns must be {', '.join(expected)}, not {', '.join(columns)}")
     elsewhere = sorted(set((metadata["names"] or {}).values()) - set(columns))
     if elsewhere:
-        problems.append(f"the user's names are of columns that are not there: {', '.join(elsewhere)}")
+        problems.append(f"the user's names refer to columns that are absent: {', '.join(elsewhere)}")
     if metadata["names"] and len(set(metadata["names"].values())) < len(metadata["names"]):
-        problems.append("two of the user's names are of one column")
+        problems.append("two of the user's names refer to the same column")
     refuse("columns", problems)
 
 
@@ -356,7 +356,7 @@ def _check_like_a_frame(stored: StoredLog, action: IntArray, received: IntArray 
 
 def _design(stored: tuple[str, dict[str, Any]] | None, traits: dict[str, Any] | None) -> DesignRecord | None:
     if stored is None:
-        refuse("metadata", [] if traits is None else ["there are traits, and no design that has them"])
+        refuse("metadata", [] if traits is None else ["there are traits, but no design that has them"])
         return None
     return DesignRecord(stored[0], stored[1], None if traits is None else DesignTraits.from_dict(traits))
 
@@ -374,13 +374,15 @@ def _check_counts(
 
 
 def _codes(what: str, values: NDArray[Any], labels: Sequence[Label]) -> IntArray:
-    """Positions of labels, which are told apart by their text."""
+    """Positions of labels, which are distinguished by their text."""
     positions = {str(label): code for code, label in enumerate(labels)}
     codes, distinct = pd.factorize(values, use_na_sentinel=False)
     unknown = [label for label in distinct.tolist() if str(label) not in positions]
     if unknown:
         shown = f"{unknown!r:.200}"
-        raise ParameterError(f"column {what}", [f"there are labels that the metadata do not know: {shown}"])
+        raise ParameterError(
+            f"column {what}", [f"there are labels that are absent from the metadata: {shown}"]
+        )
     return np.array([positions[str(label)] for label in distinct.tolist()], dtype=np.int64)[codes]
 
 

@@ -106,7 +106,7 @@ def read_table(
 ) -> TableSource:
     """The table that a user names or holds: a file, several, a folder, ``"-"``, bytes, or a frame.
 
-    `wanted` are names of columns that it should have, by which separators are told apart.
+    `wanted` are names of columns that it should have, by which separators are distinguished.
     """
     if isinstance(source, (str, PathLike)):
         if str(source) == STANDARD_INPUT:
@@ -152,14 +152,14 @@ def parts_of(folder: Path, subject: str) -> list[Path]:
     files = [entry for entry in entries if not entry.is_dir()]
     problems = []
     if (folder / "_temporary").exists():
-        problems.append(f"{folder} holds _temporary: the job that writes it has not finished")
+        problems.append(f"{folder} contains _temporary: the job that writes it has not finished")
     if inside:
-        problems.append(f"{folder} has folders inside ({', '.join(inside[:3])}): name one of them, or a file")
+        problems.append(f"{folder} contains folders ({', '.join(inside[:3])}): give one of them, or a file")
     if not files and not inside:
-        problems.append(f"{folder} is a directory without files of rows; give one file")
+        problems.append(f"{folder} is a directory without data files; give one file")
     kinds = sorted({kind_of(entry) or "none" for entry in files})
     if len(kinds) > 1:
-        problems.append(f"{folder} holds files of several kinds ({', '.join(kinds)}): name one file")
+        problems.append(f"{folder} contains files of several kinds ({', '.join(kinds)}): give one file")
     elif files and kinds[0] not in SUFFIXES:
         problems.append(f"{folder} is a directory of files that end in {kinds[0]}; give one file")
     refuse(subject, problems)
@@ -178,12 +178,12 @@ def _of_list(files: list[Path], dialect: Dialect, wanted: Collection[str], subje
     """Several files as one table, in their order."""
     kinds = sorted({kind_of(file) or "none" for file in files})
     if len(kinds) > 1:
-        problem = f"the files are of several kinds ({', '.join(kinds)}): name files of one kind"
+        problem = f"the files are of several kinds ({', '.join(kinds)}): give files of one kind"
         raise ParameterError(subject, [problem])
     where = f"files {files[0].name} to {files[-1].name}"
     kept = next(
         (file for file in files if owners_alone(file)), files[0]
-    )  # what nobody else may read stays so
+    )  # what no one else may read stays so
     more = len(files) - 1
     told = f"{files[0]} and {more} more file{'s' if more > 1 else ''}" if more else str(files[0])
     return _of_files(files, list(map(str, files)), where, told, kept, dialect, wanted, subject)
@@ -199,7 +199,7 @@ def _of_files(
     wanted: Collection[str],
     subject: str,
 ) -> TableSource:
-    """Files of one kind as one table; their names stand before lines."""
+    """Files of one kind as one table; their names are before lines."""
     for file in files:
         check_suffix(file, subject)
         check_regular(file, subject)
@@ -311,16 +311,16 @@ def _object(line: bytes, where: str) -> dict[str, Any]:
     try:
         record = json.loads(line, object_pairs_hook=_once, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{where} is no JSON ({error!s:.100})") from None
+        raise ValueError(f"{where} is not JSON ({error!s:.100})") from None
     if not isinstance(record, dict):
-        raise ValueError(f"{where} is no JSON object with the names of columns")
+        raise ValueError(f"{where} is not a JSON object with the names of columns")
     return record
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     record = dict(pairs)
     if len(record) < len(pairs):
-        raise ValueError("a name is there twice")
+        raise ValueError("a name occurs twice")
     return record
 
 
@@ -353,5 +353,5 @@ def _only_of_text(dialect: Dialect, what: str, name: str = "") -> list[str]:
     given = [option for option in dialect.said if option not in allowed]
     where = f"{name} is" if name else "this is"
     return (
-        [f"{' and '.join(f'{each}=' for each in given)} are of text files; {where} {what}"] if given else []
+        [f"{' and '.join(f'{each}=' for each in given)} apply to text files; {where} {what}"] if given else []
     )

@@ -91,7 +91,7 @@ def _is_number(bare: str, mark: str) -> bool:
 
 
 def number_of(bare: str, mark: str) -> float | int | None:
-    """The number that a text without blanks is, whole where it is written so; None where it is none."""
+    """The number that a text without blanks is, whole where it is written so; None if it is none."""
     if len(bare) <= LONGEST and _WHOLE.fullmatch(bare):
         return int(bare)
     return float(bare.replace(mark, ".")) if _is_number(bare, mark) else None
@@ -127,7 +127,7 @@ def _of_numerals(
     codes = [bare for bare in numerals if CODE.fullmatch(bare)]
     odd = [bare for bare in numerals if not plainly_written(bare)] if use == "label" else []
     whole = all(bare.isdecimal() for bare in numerals)
-    infinite = any(_INFINITE.fullmatch(bare) for bare in numerals)  # nobody's labels
+    infinite = any(_INFINITE.fullmatch(bare) for bare in numerals)  # no one's labels
     kept = {"label": codes or odd, "context": codes if whole else [], "order": []}[use]
     large = use == "label" and _numeric(numerals) == "mixed"
     if (kept or large) and not infinite:
@@ -140,7 +140,7 @@ def _of_numerals(
 
 
 def _flags(use: Use, name: str, labels: Sequence[str], missing: frozenset[str]) -> Typed | None:
-    """A column of truth values; None where it holds anything else."""
+    """A column of truth values; None if it holds anything else."""
     if not labels or not all(bare in FLAGS for bare in labels):
         return None
     odd = [bare for bare in labels if bare not in ("True", "False")]
@@ -171,8 +171,8 @@ def _among_numbers(labels: Sequence[str], mark: str) -> list[str]:
 
 def _mixed(name: str, odd: Sequence[str]) -> str:
     return (
-        f"column {name!r} has text among its numbers, such as {odd[0]!r:.40}, and would be read as "
-        "labels: correct it, leave out what is missing, or name it in missing_values="
+        f"column {name!r} has text among its numbers, such as {odd[0]!r:.40}, and would be read as labels: "
+        "correct it, leave missing values empty, or list it in missing_values="
     )
 
 
@@ -197,8 +197,8 @@ def _rounded(numerals: Sequence[str]) -> list[str]:
 
 def _told_rounded(name: str, rounded: Sequence[str]) -> str:
     return (
-        f"column {name!r} holds {rounded[0]!r:.40}: a float of that size has not every whole number, so that "
-        "several labels may have become one; write whole numbers, or text, from the source"
+        f"column {name!r} contains {rounded[0]!r:.40}: floats of this size cannot represent every whole "
+        "number, so several labels may have been merged; write whole numbers, or text, from the source"
     )
 
 
@@ -206,8 +206,8 @@ def one_label(name: str, texts: Sequence[str]) -> str:
     """That texts of a column would be one label."""
     shown = " and ".join(map(repr, texts[:_SHOWN]))
     return (
-        f"column {name!r} holds {shown}, which would be one label: spell a label in one way, or read the "
-        "file with pandas and dtype=str"
+        f"column {name!r} contains {shown}, which would become one label: spell each label in one way, or "
+        "read the file with pandas and dtype=str"
     )
 
 
@@ -233,7 +233,10 @@ def decimal_mark(
     if all(_GROUPED.fullmatch(bare) for _, bare in commas):
         name, bare = commas[0]
         sense = f"{bare.replace(',', '.')} or {bare.replace(',', '')}"
-        told = f"column {name!r} holds {bare!r}, which can be {sense}: say decimal=',' if it is the first"
+        told = (
+            f"column {name!r} contains {bare!r}, which can mean {sense}: set decimal=',' for the first "
+            "meaning"
+        )
         return ".", [], [told]
     name, bare = next((name, bare) for name, bare in commas if not _GROUPED.fullmatch(bare))
     return ",", [Reading("dialect", claims.DECIMAL_COMMA(example=bare, name=name))], []

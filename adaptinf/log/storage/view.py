@@ -23,7 +23,7 @@ from adaptinf.typing import IntArray
 
 
 class LogColumns(Promises):
-    """What a log shows of its columns; the arrays are the log, a frame is made when it is asked for."""
+    """What a log shows of its columns; the arrays are the log, a frame is made when it is requested."""
 
     arrays: LogArrays
     arms: tuple[Label, ...]
@@ -148,7 +148,7 @@ class LogColumns(Promises):
 
     def _by_round(self, values: Any) -> NDArray[Any]:
         """Numbers by round from what a user gave for all, by arm or by round, shape (T,)."""
-        problem = "values must be a number, a number for every arm, or an array of a number per round"
+        problem = "values must be a number, a number for every arm, or an array with one number per round"
         if isinstance(values, Mapping):
             if not all(isinstance(values.get(arm), Real) for arm in self.arms):
                 raise ParameterError("AdaptiveLog.filled", [problem])
@@ -181,14 +181,14 @@ class LogColumns(Promises):
 
     @property
     def releases(self) -> pd.DataFrame:
-        """Private releases: round, name, group, value, mechanism and scale; empty where there are none."""
+        """Private releases: round, name, group, value, mechanism and scale; empty if there are none."""
         if not isinstance(self._releases, pd.DataFrame):
             self._releases = pd.DataFrame(self._releases or {}, columns=list(RELEASE_COLUMNS))
         return self._releases
 
     @property
     def frame(self) -> pd.DataFrame:
-        """Canonical columns as a pandas frame: a fresh one, so that changing it does not change the log."""
+        """Canonical columns as a pandas frame: a fresh one, so changing it does not change the log."""
         if self._frame is None:
             self._frame = pd.DataFrame(self._canonical_columns())
         return self._frame.copy(deep=False)

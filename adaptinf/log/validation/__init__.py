@@ -1,4 +1,4 @@
-"""Validation of a user's frame: all that is found wrong with it is found before one error is raised."""
+"""Validation of a user's frame: all problems are collected before one error is raised."""
 
 from adaptinf.log.validation.check import CheckedLog, arrays_of, check_frame, incomplete
 from adaptinf.log.validation.column_roles import CANONICAL, LATER, columns_by_role

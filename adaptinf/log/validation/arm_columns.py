@@ -57,7 +57,7 @@ def declare_arms(arms: object, found: Findings) -> list[Label] | None:
     if arms is None:
         return None
     if isinstance(arms, (str, bytes, Mapping, Set)) or not isinstance(arms, Iterable):
-        found.add("bad-arms", f"arms= must be a list of labels in the order you want, got {arms!r}")
+        found.add("bad-arms", f"arms= must be a list of labels in the desired order, got {arms!r}")
         return None
     given = list(arms)
     labels = [label for label in map(plain_label, given) if label is not None]
@@ -107,8 +107,8 @@ def find_arm_columns(
 
 
 _TEXTS = (
-    f"or a text: a pattern such as 'p_{_HOLDER}', what the columns' names begin with, or a column that holds "
-    "lists or JSON objects"
+    f"or a string: a pattern such as 'p_{_HOLDER}', the common prefix of the column names, or a column that "
+    "contains lists or JSON objects"
 )
 """What a text of propensities= may be."""
 
@@ -123,11 +123,12 @@ def _pattern(text: str, roles: Roles, found: Findings) -> str:
         return text + _HOLDER
     if text in roles.names:
         told = (
-            "is a column that holds no lists and no JSON objects (propensity= names that of the chosen arm)"
+            "is a column that contains neither lists nor JSON objects (propensity= names that of the chosen "
+            "arm)"
         )
         hint = f", and the name of no other begins with it; the frame has {listed(roles.names)}"
     else:
-        told = "is no column, and no column's name begins with it"
+        told = "is not a column, and no column name begins with it"
         near = did_you_mean(text, [name for name in roles.names if isinstance(name, str)])
         hint = near or f"; the frame has {listed(roles.names)}"
     found.add("bad-propensities", f"propensities={text!r:.60} {told}{hint}")
@@ -152,7 +153,7 @@ def arms_of_entries(
     if strangers:
         found.add(
             "unmatched-propensity-columns",
-            f"{what} has entries for {listed(strangers)}, which are no arms ({listed(known)})",
+            f"{what} has entries for {listed(strangers)}, which are not arms ({listed(known)})",
         )
     return pairs
 
@@ -183,8 +184,8 @@ def _columns_by_pattern(pattern: str, arms: Sequence[Label], roles: Roles, found
     problems = [f"no column for {', '.join(without[:_SHOWN])}"] if without else []
     if strangers:
         problems.append(
-            f"no arm for {listed(strangers)} (an arm that was never chosen has to be named in arms=, other "
-            "columns to be dropped)"
+            f"no arm for {listed(strangers)} (an arm that was never chosen must be named in arms=, and "
+            "other columns must be dropped)"
         )
     if problems and arms:
         found.add(
@@ -213,8 +214,8 @@ def _columns_by_name(
         if len(free) > ("propensity" in roles.single) and known:
             found.add(
                 "unmatched-propensity-columns",
-                f"the columns {listed(free.values())} are named like propensities, and none is that of an "
-                f"arm ({listed(known)}); rename them after the arms, name them in propensities= (or "
+                f"the columns {listed(free.values())} are named like propensities, but do not match the "
+                f"arms ({listed(known)}); rename them after the arms, name them in propensities= (or "
                 "propensity=), or drop them",
             )
         return ArmColumns()
@@ -226,7 +227,7 @@ def _columns_by_name(
 def _unchosen_arms(
     observed: Sequence[Label], free: Mapping[str, str], found: Findings
 ) -> list[tuple[Label, Hashable]]:
-    """Arms that nobody chose but that have a propensity column; labels get the type of the others."""
+    """Arms that no one chose but that have a propensity column; labels get the type of the others."""
     rest = {text: name for text, name in free.items() if text not in set(map(str, observed))}
     kinds = {type(label) for label in observed}
     if len(kinds) > 1:
@@ -281,17 +282,17 @@ def check_actions(column: Column, name: object, role: str, as_written: bool, fou
     labels, what = read_labels(column), f"{role} column {name!r}"
     found.add_rows("missing-action", f"{what} has no value", labels.missing)
     found.add_rows(
-        "bad-action", f"{what} must hold strings, whole numbers, booleans or finite numbers", labels.bad
+        "bad-action", f"{what} must contain strings, whole numbers, booleans or finite numbers", labels.bad
     )
     if not as_written:
-        found.add_rows("blank-action", f"{what} has a label of blanks alone", blank_rows(labels))
+        found.add_rows("blank-action", f"{what} has a label that consists only of spaces", blank_rows(labels))
     return labels
 
 
 def code_actions(
     labels: Labels, arms: Sequence[Label], declared: bool, what: str, found: Findings
 ) -> IntArray:
-    """Positions of the chosen arms, shape (T,); -1 where there is none; `what` is their column."""
+    """Positions of the chosen arms, shape (T,); -1 if there is none; `what` is their column."""
     _check_distinct(labels, arms, what, found)
     position = {label_key(arm): code for code, arm in enumerate(arms)}
     codes = np.array([position.get(label_key(label), -1) for label in labels.values] + [-1], dtype=np.int64)
@@ -316,8 +317,8 @@ def _check_distinct(labels: Labels, arms: Sequence[Label], what: str, found: Fin
         member = np.array([label_key(label) in keys for label in labels.values] + [False], dtype=bool)
         told = told_apart(alike) if groups else listed(alike)
         message = (
-            f"{what}: the labels {told} cannot be told apart in releases and files; give arms labels of one "
-            "type, without blanks around them"
+            f"{what}: the labels {told} cannot be distinguished in releases and files; use arm labels of "
+            "one type, without surrounding spaces"
         )
         if member.any():
             found.add_rows("ambiguous-arm", message, member[labels.codes])
@@ -326,7 +327,7 @@ def _check_distinct(labels: Labels, arms: Sequence[Label], what: str, found: Fin
 
 
 def _of_chosen(table: FloatArray, action: IntArray) -> FloatArray:
-    """The entry of each row's action, NaN where that is -1; table (T, K), action (T,)."""
+    """The entry of each row's action, NaN if that is -1; table (T, K), action (T,)."""
     own = np.empty(len(action))
     for first in range(0, len(action), _BLOCK):
         rows = slice(first, first + _BLOCK)
@@ -345,7 +346,7 @@ def check_propensity_rows(
 ) -> FloatArray | None:
     """Check rows of propensities, and return that of the chosen arm, shape (T,).
 
-    Shapes: chosen (T,), table (T, K), action (T,). Where `rounded`, rows of the table that miss 1 by rounding
+    Shapes: chosen (T,), table (T, K), action (T,). If `rounded`, rows of the table that miss 1 by rounding
     are renormalised in place.
     """
     # A row may miss 1 by 1e-6; the two versions of the chosen arm's propensity may differ by a millionth of
@@ -413,7 +414,7 @@ def _full(cells: BatchCells) -> BoolArray:
 def propensities_as_far_as_known(
     batch: IntArray, action: IntArray, propensity: FloatArray, n_arms: int
 ) -> FloatArray | None:
-    """Every arm's propensity as far as that of the chosen arms tells; None where no arm is ruled out.
+    """Every arm's propensity as far as that of the chosen arms tells; None if no arm is ruled out.
 
     Shapes: batch, from 0, action, propensity of the chosen arm (T,); returns (T, K): the logged one of the
     chosen arm, 0 beside one that was sure, and for arms without rounds in a batch whose chosen arms leave no
@@ -456,11 +457,11 @@ def filled_from_batches(
     short = ~full & ~over
     reasons = {
         "a chosen arm's propensity is not the same in all rounds": cells.moved,
-        "the chosen arms' propensities add up to more than 1": over & ~cells.moved,
-        "every arm was chosen, and their propensities do not add up to 1": (
+        "the chosen arms' propensities sum to more than 1": over & ~cells.moved,
+        "every arm was chosen, but their propensities do not sum to 1": (
             short & (chosen == n_arms) & ~cells.moved
         ),
-        "several arms were not chosen, and what is left to them cannot be told apart": (
+        "several arms were not chosen, and their propensities cannot be determined": (
             short & (chosen < n_arms - 1) & ~cells.moved
         ),
     }

@@ -1,4 +1,4 @@
-"""Validation of a user's frame: all that is found wrong with it is found before one error is raised."""
+"""Validation of a user's frame: all problems are collected before one error is raised."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ MEANINGS = ("drop", "worst", "best")
 def check_meaning(
     missing: object, observation: bool, reward_range: tuple[float, float] | None, found: Findings
 ) -> str | None:
-    """What missing rewards mean; None where there may be none. Probabilities of observation imply "drop"."""
+    """What missing rewards mean; None if there may be none. Probabilities of observation imply "drop"."""
     if missing is None:
         return "drop" if observation else None
     if not isinstance(missing, str) or missing not in MEANINGS:
@@ -77,20 +77,18 @@ def check_meaning(
     if missing != "drop" and observation:
         found.add(
             "bad-missing",
-            f"'observation' belongs to missing='drop': bounds (missing={missing!r}) use no probabilities",
+            f"'observation' applies to missing='drop': bounds (missing={missing!r}) do not use probabilities",
         )
     bounded = reward_range is not None and bool(np.isfinite(reward_range).all())
     if missing != "drop" and not bounded:
-        found.add(
-            "bad-missing", f"missing={missing!r} needs reward_range=, the ends between which rewards are"
-        )
+        found.add("bad-missing", f"missing={missing!r} requires reward_range=, the limits of the rewards")
     return missing
 
 
 def check_some_observed(reward: FloatArray | None, found: Findings) -> None:
     """Refuse rewards of which none is observed; reward (T,)."""
     if reward is not None and np.isnan(reward).all():
-        found.add("missing-reward", "every reward is missing: there is nothing to estimate from")
+        found.add("missing-reward", "every reward is missing, so nothing can be estimated")
 
 
 def check_observation(column: Column, name: object, found: Findings) -> FloatArray | None:
@@ -103,15 +101,15 @@ def check_received(column: Column, name: object, arms: Sequence[Label], found: F
     labels = read_labels(column)
     what = f"received column {name!r}"
     found.add_rows("missing-received", f"{what} has no value", labels.missing)
-    found.add_rows("bad-received", f"{what} must hold labels of arms", labels.bad)
+    found.add_rows("bad-received", f"{what} must contain labels of arms", labels.bad)
     aside = Findings()
     codes = code_actions(labels, arms, True, what, aside)
     unseen = [label for label in labels.values if not any(_same(label, arm) for arm in arms)]
     told = ", ".join(map(repr, unseen[:5])) + (", ..." if len(unseen) > 5 else "")
     found.add_rows(
         "unseen-received",
-        f"{what} holds {told}, which are not among the arms that are assigned, {list(arms)!r:.200}; name "
-        "further arms in arms=",
+        f"{what} contains {told}, which are not among the assigned arms, {list(arms)!r:.200}; name further "
+        "arms in arms=",
         (codes < 0) & (labels.codes >= 0),
     )
     return None if (codes < 0).any() else codes
@@ -144,13 +142,13 @@ def check_known(
         kind = "times" if own.dtype.kind == "M" else "numbers"
         counted = " (1, 2, ..., as there is no round=)" if rounds is None else ""
         found.add(
-            "bad-outcome-round", f"{what} must hold {kind}, as the rounds do{counted}, not {column.dtype}"
+            "bad-outcome-round", f"{what} must contain {kind}, as the rounds do{counted}, not {column.dtype}"
         )
         return None
     if values.dtype.kind == "f":
         values, inexact = as_float(values)
         found.add_rows(
-            "bad-outcome-round", f"{what} is infinite or beyond float64", inexact | np.isinf(values)
+            "bad-outcome-round", f"{what} is infinite or too large for float64", inexact | np.isinf(values)
         )
     elif values.dtype.kind in "iu" and column.missing.any():
         values = np.where(column.missing, np.nan, values.astype(np.float64))
@@ -212,7 +210,7 @@ def check_frame(
     as_written: bool = False,
     found: Findings | None = None,
 ) -> CheckedLog:
-    """Read a frame, or raise one error that lists all that is found wrong with it, and was before."""
+    """Read a frame, or raise one error that lists all problems, including earlier ones."""
     # `as_written` says that no step before can have changed a number, as in a file with a digest.
     found, how = Findings() if found is None else found, reading or {}
     frame = _frame_of(frame, how.get("missing_values"), found)
@@ -279,7 +277,7 @@ def _frame_of(table: Any, missing_values: object, found: Findings) -> Any:
     given = missing_values if isinstance(missing_values, (list, tuple, set, frozenset)) else [None]
     texts = [text for text in given if isinstance(text, str)]
     if len(texts) < len(given):
-        found.add("bad-option", f"missing_values must be a list of texts, got {missing_values!r:.60}")
+        found.add("bad-option", f"missing_values must be a list of strings, got {missing_values!r:.60}")
         return frame
     return without_texts(frame, texts)
 
@@ -454,7 +452,7 @@ class _FrameCheck(TimedRows):
         columns: Mapping[str, Any],
         others: Mapping[str, NDArray[Any] | None],
     ) -> None:
-        """Report ids that stand in several rows, as far as columns could be read; ids and columns (T,)."""
+        """Report ids that are in several rows, as far as columns could be read; ids and columns (T,)."""
         if ids is None:
             return
         single = {**columns, **others}
@@ -486,7 +484,7 @@ class _FrameCheck(TimedRows):
         if isinstance(given.feedback_rounds, (int, np.integer)) and given.feedback_rounds > most:
             self.found.add(
                 "bad-feedback-rounds",
-                f"feedback_rounds is {given.feedback_rounds}, and only {most} outcomes became known before "
+                f"feedback_rounds is {given.feedback_rounds}, but only {most} outcomes became known before "
                 "the last choice",
             )
         return most if given.feedback_rounds is None else given.feedback_rounds

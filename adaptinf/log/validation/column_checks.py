@@ -1,4 +1,4 @@
-"""Checks of one column at a time: each returns the column as an array, or None where it cannot be used."""
+"""Checks of one column at a time: each returns the column as an array, or None if it cannot be used."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _SHOWN = 8
 
 
 def implied_range(success: object) -> tuple[float, float] | None:
-    """Smallest and largest number that labels can become; None where there are not two."""
+    """Smallest and largest number that labels can become; None if there are not two."""
     if success is None:
         return None
     if not isinstance(success, Mapping):
@@ -59,11 +59,11 @@ def implied_range(success: object) -> tuple[float, float] | None:
 
 
 def numbered_outcomes(column: Column, name: object, success: object, found: Findings) -> Column | None:
-    """A column of labels as numbers; None where one of them has none, which becomes a problem."""
+    """A column of labels as numbers; None if one of them has none, which becomes a problem."""
     labels = read_labels(column)
     what = f"reward column {name!r}"
     if labels.bad.any():
-        found.add_rows("bad-outcome", f"{what} must hold labels where 'success' is given", labels.bad)
+        found.add_rows("bad-outcome", f"{what} must contain labels if 'success' is given", labels.bad)
         return None
     if isinstance(success, Mapping):
         numbers = _by_mapping(labels, what, success, found)
@@ -82,7 +82,7 @@ def numbered_outcomes(column: Column, name: object, success: object, found: Find
 
 
 def _by_success(labels: Labels, what: str, success: object, found: Findings) -> list[float] | None:
-    """1 for the success and 0 for the one other label; None where there are several others, or no success."""
+    """1 for the success and 0 for the one other label; None if there are several others, or no success."""
     wanted = plain_label(success)
     if wanted is None:
         found.add(
@@ -93,11 +93,12 @@ def _by_success(labels: Labels, what: str, success: object, found: Findings) -> 
         return None
     others = [label for label in labels.values if not _same(label, wanted)]
     example = ", ".join(f"{label!r:.40}: ..." for label in labels.values[:_SHOWN])
-    advice = f"number every text by 'success', such as {{{example}}}"
+    advice = f"assign a number to every label with 'success', such as {{{example}}}"
     alike = [label for label in others if _read(label) == _read(wanted)]
     if len(others) == len(labels.values) and others:
         found.add(
-            "no-success", f"no row of {what} holds {wanted!r:.40}, but {_counted(labels, others)}; {advice}"
+            "no-success",
+            f"no row of {what} contains {wanted!r:.40}, but {_counted(labels, others)}; {advice}",
         )
     elif len(others) > 1 or alike or any(not _read(label) for label in others):
         counts = np.bincount(labels.codes[labels.codes >= 0], minlength=len(labels.values))
@@ -106,8 +107,8 @@ def _by_success(labels: Labels, what: str, success: object, found: Findings) -> 
         member = np.array([any(_same(label, one) for one in odd) for label in labels.values] + [False])
         found.add_rows(
             "other-outcome",
-            f"{what} holds {_counted(labels, others)} beside {wanted!r:.40}, and one text "
-            f"alone can be that of no success; correct them, or {advice}",
+            f"{what} contains {_counted(labels, others)} as well as {wanted!r:.40}, but only one label can "
+            f"mean failure; correct them, or {advice}",
             member[labels.codes],
         )
     else:
@@ -118,7 +119,7 @@ def _by_success(labels: Labels, what: str, success: object, found: Findings) -> 
 def _by_mapping(
     labels: Labels, what: str, success: Mapping[object, object], found: Findings
 ) -> list[float] | None:
-    """The number of every label; None where one has none, or the mapping is of others."""
+    """The number of every label; None if one has none, or the mapping is of others."""
     keys = [plain_label(key) for key in success]
     values = [_number(value) for value in success.values()]
     if not keys or None in keys or None in values:
@@ -131,7 +132,7 @@ def _by_mapping(
         member = np.array([number is None for number in numbers] + [False])
         found.add_rows(
             "other-outcome",
-            f"{what} holds {_counted(labels, strangers)}, to which 'success' gives no number",
+            f"{what} contains {_counted(labels, strangers)}, to which 'success' assigns no number",
             member[labels.codes],
         )
         return None
@@ -139,7 +140,7 @@ def _by_mapping(
 
 
 def _same(label: Label, other: Label) -> bool:
-    """Whether two labels are equal; numbers are no text and no truth values."""
+    """Whether two labels are equal; numbers are not text and no truth values."""
     kinds = [isinstance(label, str), isinstance(label, bool)] == [
         isinstance(other, str),
         isinstance(other, bool),
@@ -170,14 +171,14 @@ def _number(value: Any) -> float | None:
 
 _LABELS = "strings, whole numbers, booleans or finite numbers"
 _AMBIGUOUS = (
-    "has labels that read the same, such as 'a' and 'a ' or batches 01 and 1, or truth values beside "
-    "others; use labels of one type, without blanks around them"
+    "has labels that look the same, such as 'a' and 'a ' or batches 01 and 1, or booleans mixed with other "
+    "labels; use labels of one type, without surrounding spaces"
 )
 
 
 def check_reward_range(reward_range: object, as_written: bool, found: Findings) -> tuple[float, float] | None:
-    """Smallest and largest possible reward, or None where none was given or it is of no use."""
-    # An environment whose rewards have no end writes infinities, which nobody types in.
+    """Smallest and largest possible reward, or None if none was given or it is of no use."""
+    # An environment whose rewards have no end writes infinities, which no one types in.
     if reward_range is None:
         return None
     pair = list(reward_range) if isinstance(reward_range, (tuple, list, np.ndarray)) else []
@@ -204,7 +205,7 @@ def check_rewards(
     gaps: bool,
     found: Findings,
 ) -> FloatArray | None:
-    """Rewards as float64, NaN where there are gaps that may be; booleans are 0 and 1."""
+    """Rewards as float64, NaN if there are gaps that may be; booleans are 0 and 1."""
     values = read_numbers(column, f"reward column {name!r}", "reward", found, booleans=True, gaps=gaps)
     if values is None:
         return None
@@ -228,7 +229,8 @@ def check_propensity(column: Column, name: object, found: Findings) -> FloatArra
     if holds_entries(column):
         found.add(
             "non-numeric-propensity",
-            f"propensity column {name!r} holds lists or objects, with every arm's: name it in propensities=",
+            f"propensity column {name!r} contains lists or objects, with every arm's: name it in "
+            "propensities=",
         )
         return None
     return check_probabilities(column, f"propensity column {name!r}", "(0", found)
@@ -258,13 +260,13 @@ def check_rounds(
         column = dates
     values, missing = column.values, column.missing
     if values.dtype.kind not in "iufM":
-        found.add("bad-round", f"{what} must hold numbers or times, not {column.dtype}")
+        found.add("bad-round", f"{what} must contain numbers or times, not {column.dtype}")
         return None
     present = ~missing
     if values.dtype.kind == "f":
         values, inexact = as_float(values)
         unusable = (np.isinf(values) | inexact) & present
-        found.add_rows("bad-round", f"{what} is infinite or beyond float64", unusable)
+        found.add_rows("bad-round", f"{what} is infinite or too large for float64", unusable)
         present &= ~unusable
     rows = np.flatnonzero(present)
     backward = np.zeros_like(missing)
@@ -294,7 +296,7 @@ def batch_labels(
         column = Column(times.view(np.int64), column.missing, str(times.dtype))
     labels = read_labels(column)
     found.add_rows("missing-batch", f"{what} has no value", labels.missing | blank_rows(labels))
-    found.add_rows("bad-batch", f"{what} must hold {_LABELS}, dates or times", labels.bad)
+    found.add_rows("bad-batch", f"{what} must contain {_LABELS}, dates or times", labels.bad)
     numbers = text_numbers(labels.values)
     twice = [*pd.Series(numbers or [], dtype=object).duplicated(keep=False)] or [False] * len(labels.values)
     alike = _alike_another(labels) | np.array([*twice, False], dtype=bool)[labels.codes]
@@ -320,12 +322,11 @@ def check_batches(column: Column, name: object, date_format: str | None, found: 
     starts = np.append(np.arange(min(1, len(codes))), np.flatnonzero(codes[1:] != codes[:-1]) + 1)
     returning = pd.Series(codes[starts]).duplicated().to_numpy()
     told = "" if zoned or values is None or values.dtype.kind != "M" else clock_change(what, values[codes])
-    hint = "" if values is None else f": if it says when, {SORT_HINT}"
+    hint = "" if values is None else f": if it gives the time, {SORT_HINT}"
     found.add_rows(
         "batch-not-contiguous",
         told
-        or f"{what} comes back to an earlier batch; the rows of a batch must stand together, in time order"
-        f"{hint}",
+        or f"{what} returns to an earlier batch; the rows of a batch must be contiguous, in time order{hint}",
         _mask(_rows_of(starts[returning], rows), len(labels.codes)),
     )
     if values is None:
@@ -348,7 +349,7 @@ def check_phases(column: Column, name: object, found: Findings) -> tuple[IntArra
     what = f"phase column {name!r}"
     labels = read_labels(column)
     found.add_rows("missing-phase", f"{what} has no value", labels.missing)
-    found.add_rows("bad-phase", f"{what} must hold strings", labels.bad | _not_text(labels))
+    found.add_rows("bad-phase", f"{what} must contain strings", labels.bad | _not_text(labels))
     return labels.codes, tuple(str(label) for label in labels.values)
 
 
@@ -362,7 +363,7 @@ def check_randomised(column: Column, name: object, found: Findings) -> BoolArray
         found.add("non-boolean-randomised", f"{what} must be boolean (True or False), not {column.dtype}")
         return None
     boolean = np.array([isinstance(value, (bool, np.bool_)) for value in column.values], dtype=bool)
-    found.add_rows("non-boolean-randomised", f"{what} must hold True or False", ~boolean & ~column.missing)
+    found.add_rows("non-boolean-randomised", f"{what} must contain True or False", ~boolean & ~column.missing)
     return np.where(boolean, column.values, False).astype(bool)
 
 
@@ -381,7 +382,7 @@ def _check_names(role: str, column: Column, name: object, found: Findings) -> ND
     what = f"{role} column {name!r}"
     labels = read_labels(column)
     found.add_rows(f"missing-{role}", f"{what} has no value", labels.missing | blank_rows(labels))
-    found.add_rows(f"bad-{role}", f"{what} must hold {_LABELS}", labels.bad)
+    found.add_rows(f"bad-{role}", f"{what} must contain {_LABELS}", labels.bad)
     alike = _alike_another(labels)
     found.add_rows(f"ambiguous-{role}", f"{what} {_AMBIGUOUS}{_example(labels, alike)}", alike)
     limit = whole_numbers(column)
@@ -403,10 +404,10 @@ def check_context(column: Column, name: str, found: Findings) -> NDArray[Any] | 
         return column.values.copy()
     if kind in "iu":
         too_large = (column.values > np.iinfo(np.int64).max) & ~column.missing
-        found.add_rows("inexact-context", f"{what} has whole numbers beyond 64 bits", too_large)
+        found.add_rows("inexact-context", f"{what} has whole numbers of more than 64 bits", too_large)
         return column.values.astype(np.int64)
     if kind != "O":
-        found.add("bad-context", f"{what} must hold numbers, booleans or strings, not {column.dtype}")
+        found.add("bad-context", f"{what} must contain numbers, booleans or strings, not {column.dtype}")
         return None
     labels = read_labels(column)
     kinds = {type(label) for label in labels.values}
@@ -414,7 +415,7 @@ def check_context(column: Column, name: str, found: Findings) -> NDArray[Any] | 
         return _expand(labels)
     found.add_rows(
         "bad-context",
-        f"{what} of type {column.dtype} must hold strings only; make it numeric or label it with strings",
+        f"{what} of type {column.dtype} must contain only strings; make it numeric or label it with strings",
         labels.bad | _not_text(labels),
     )
     return _expand(labels)
@@ -453,7 +454,7 @@ def read_numbers(
 
 
 _CELLS = 5
-"""Entries of a column that are shown where they are no numbers."""
+"""Entries of a column that are shown where they are not numbers."""
 
 
 def _numbers_of_objects(
@@ -500,7 +501,7 @@ def _tell_no_numbers(column: Column, wrong: BoolArray, what: str, role: str, fou
     code = f"non-numeric-{role}"
     count, present = int(wrong.sum()), int((~column.missing).sum())
     if not count:
-        found.add(code, f"{what} of type {column.dtype} holds no numbers, nor anything else")
+        found.add(code, f"{what} of type {column.dtype} contains neither numbers nor anything else")
         return
     as_text = np.zeros(len(wrong), dtype=bool)
     for row in np.flatnonzero(wrong):
@@ -508,7 +509,7 @@ def _tell_no_numbers(column: Column, wrong: BoolArray, what: str, role: str, fou
     if (wrong == as_text).all():
         shown = _shown(column.values[as_text][:_CELLS].tolist(), count)
         message = (
-            f"{what} of type {column.dtype} holds numbers as text, such as {shown}; see pandas.to_numeric"
+            f"{what} of type {column.dtype} contains numbers as text, such as {shown}; see pandas.to_numeric"
         )
         found.add_rows(code, message, wrong)
         return
@@ -519,14 +520,16 @@ def _tell_no_numbers(column: Column, wrong: BoolArray, what: str, role: str, fou
 
 
 def no_numbers(what: str, dtype: str, role: str, entries: Sequence[Any], count: int, present: int) -> str:
-    """What is said of entries that are no numbers, of which the first are given, among those present."""
+    """Statements about entries that are not numbers, of which the first are given, among those present."""
     shown = _shown(entries, count)
     if count == present:
-        success = ", or say which text means 'success', such as 'Y' (--success Y on the command line)"
-        return f"{what} of type {dtype} must be numeric, and holds {shown}{success * (role == 'reward')}"
+        success = (
+            ", or set 'success' to the label that counts as 1, such as 'Y' (--success Y on the command line)"
+        )
+        return f"{what} of type {dtype} must be numeric, but contains {shown}{success * (role == 'reward')}"
     return (
-        f"{what} holds numbers, and {shown}; correct {'this entry' if count == 1 else 'these entries'}, or "
-        "name what stands for a missing value in missing_values="
+        f"{what} contains numbers and {shown}; correct {'this entry' if count == 1 else 'these entries'}, "
+        "or list the text that represents a missing value in missing_values="
     )
 
 
@@ -543,7 +546,7 @@ def _is_numeral(text: str) -> bool:
 
 
 def _expand(labels: Labels) -> NDArray[Any] | None:
-    """Labels row by row, or None where a row has none."""
+    """Labels row by row, or None if a row has none."""
     return None if (labels.codes < 0).any() else label_array(labels.values)[labels.codes]
 
 
@@ -557,7 +560,7 @@ def _alike_another(labels: Labels) -> BoolArray:
     """Rows whose label reads the same as another, is equal to one, or of a type that mixes them up."""
     texts = [reads_as(label) for label in labels.values if isinstance(label, str)]
     if len(texts) == len(labels.values):
-        # Objects, as halves of characters are no text to pyarrow.
+        # Objects, as halves of characters are not text to pyarrow.
         same = pd.Series(texts, dtype=object).duplicated(keep=False)
         return np.array([*same, False], dtype=bool)[labels.codes]
     groups = alike_labels(labels.values) or mixed_labels(labels.values)
@@ -567,7 +570,7 @@ def _alike_another(labels: Labels) -> BoolArray:
 
 
 def _example(labels: Labels, alike: BoolArray) -> str:
-    """The first labels that read the same, with what tells them apart; empty without any; alike (T,)."""
+    """The first labels that read the same, with what distinguishes them; empty without any; alike (T,)."""
     if not alike.any():
         return ""
     found = list(dict.fromkeys(labels.codes[alike].tolist()))

@@ -1,4 +1,4 @@
-"""Which column plays which role, and whether the names can be told apart."""
+"""Which column plays which role, and whether the names can be distinguished."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Roles:
         return [*self.single.items(), *((role, name) for role, names in several.items() for name in names)]
 
     def position(self, role: str) -> int | None:
-        """Position of a single role's column, or None where there is none to read."""
+        """Position of a single role's column, or None if there is none to read."""
         return self.positions.get(self.single[role]) if role in self.single else None
 
 
@@ -161,16 +161,16 @@ def _check_canonical_names(roles: Roles, found: Findings) -> None:
         if name in canonical and name != CANONICAL[role]:
             found.add(
                 "name-collision",
-                f"column {name!r} is used as {role}, but the log keeps that name for something else; "
+                f"column {name!r} is used as {role}, but the log reserves this name for another purpose; "
                 "rename it",
             )
     for role, name in roles.users[len(roles.single) :]:
         if name in canonical:
             found.add(
                 "name-collision",
-                f"{role.removesuffix('s')} column {name!r} has a name that the log keeps for itself "
-                f"({', '.join(name for name in CANONICAL.values() if name in canonical)}, propensity_<arm>); "
-                "rename it",
+                f"{role.removesuffix('s')} column {name!r} has a name that the log reserves "
+                f"({', '.join(name for name in CANONICAL.values() if name in canonical)}, "
+                "propensity_<arm>); rename it",
             )
 
 
@@ -184,8 +184,8 @@ def check_arm_names(
         if name in reserved:
             found.add(
                 "name-collision",
-                f"column {name!r} is used as {role}, but the log keeps that name for an arm's propensity; "
-                "rename it",
+                f"column {name!r} is used as {role}, but the log reserves this name for an arm's "
+                "propensity; rename it",
             )
     taken = {name: role for role, name in others}
     for arm, name in columns:
@@ -198,6 +198,6 @@ def check_arm_names(
         if name != f"propensity_{arm}" and name in reserved | set(CANONICAL.values()):
             found.add(
                 "name-collision",
-                f"column {name!r} is used as propensity of arm {arm!r}, but the log keeps that name for "
-                "something else; rename it",
+                f"column {name!r} is used as propensity of arm {arm!r}, but the log reserves this name for "
+                "another purpose; rename it",
             )

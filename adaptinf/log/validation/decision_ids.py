@@ -1,4 +1,4 @@
-"""Decisions that stand in a log twice by their ids: copies of rows, and joins that multiplied them."""
+"""Decisions that are in a log twice by their ids: copies of rows, and joins that multiplied them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OUTCOMES = ("reward", "outcomes", "received", "outcome_round")
 def check_decisions(
     ids: NDArray[Any], name: object, columns: Mapping[tuple[str, object], NDArray[Any]], found: Findings
 ) -> None:
-    """Report ids that stand in several rows, by what the rows differ in.
+    """Report ids that are in several rows, by what the rows differ in.
 
     `columns` are those that the log reads, by their role and name; shapes ids and columns (T,).
     """
@@ -34,11 +34,11 @@ def check_decisions(
     own = {key: each for key, each in differ.items() if key[0] not in OUTCOMES}
     other = _any(list(own.values()), len(again))
     outcome = _any([each for key, each in differ.items() if key not in own], len(again))
-    what = f"id column {name!r} names a decision twice"
+    what = f"id column {name!r} contains a decision twice"
     copies, joined = ~other & ~outcome, ~other & outcome
     _add(
-        f"{what}, and the rows are equal in all columns that the log reads",
-        f"drop the copies, as pandas.DataFrame.drop_duplicates(subset={name!r}) does",
+        f"{what}, and the rows agree in all columns that the log reads",
+        f"drop the copies, for example with pandas.DataFrame.drop_duplicates(subset={name!r})",
         ("duplicated-id", copies),
         (again, before),
         len(ids),
@@ -46,18 +46,17 @@ def check_decisions(
     )
     _add(
         f"{what}, with different outcomes ({_named(differ, joined)})",
-        "a join with a table of outcomes multiplied rows; sum the outcomes of a decision, or choose one, "
-        "before "
-        "the tables are joined",
+        "a join with a table of outcomes multiplied rows; sum the outcomes of each decision, or choose one, "
+        "before joining the tables",
         ("joined-id", joined),
         (again, before),
         len(ids),
         found,
     )
     _add(
-        f"{what}, and the rows are not of one decision (they differ in {_named(own, other)})",
-        "id= needs a column with a value of its own for every decision; a column that says who took part is "
-        "unit=",
+        f"{what}, but the rows belong to different decisions (they differ in {_named(own, other)})",
+        "id= requires a column with a distinct value for every decision; the column that identifies "
+        "participants is unit=",
         ("shared-id", other),
         (again, before),
         len(ids),

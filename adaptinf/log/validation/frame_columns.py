@@ -1,4 +1,4 @@
-"""Columns of frames as NumPy arrays, without changing a value, and what is found wrong with them."""
+"""Columns of frames as NumPy arrays, without changing a value, and problems with them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Column:
     inexact: BoolArray | None = None
     decimals: bool = False
     """Whether the values were decimals, of any number of places."""
-    """Rows whose decimal number has more digits than a float keeps, where there are any."""
+    """Rows whose decimal number has more digits than a float keeps, if there are any."""
 
     def at(self, order: IntArray) -> Column:
         """The column in another order of rows; order (T,)."""
@@ -68,7 +68,7 @@ def column_names(frame: Any) -> list[Hashable]:
 
 
 def index_names(frame: Any) -> tuple[Hashable, ...]:
-    """Names of the index of a frame of pandas, as far as they are no columns too."""
+    """Names of the index of a frame of pandas, as far as they are not columns too."""
     names = frame.index.names if frame_kind(frame) == "pandas" else ()
     return tuple(name for name in names if name is not None and name not in set(column_names(frame)))
 
@@ -266,7 +266,7 @@ def whole_numbers(column: Column) -> int:
 
 
 def plain_label(value: object) -> Label | None:
-    """Plain Python label for a value, or None where it cannot be one."""
+    """Plain Python label for a value, or None if it cannot be one."""
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, (bool, np.bool_)):
@@ -344,7 +344,7 @@ class Findings:
         self.readings: list[Reading] = []
         self.order: IntArray | None = None
         self.index: tuple[Hashable, ...] = ()
-        """Names of the frame's index, which are no columns."""
+        """Names of the frame's index, which are not columns."""
         self.located: Callable[[LogValidationError], LogValidationError] | None = None
         """Gives an error the name of a file and its lines."""
 
@@ -398,10 +398,10 @@ MATCH_TOLERANCE = 1e-6
 FAULTS = {
     "missing": "has no value (NaN or None)",
     "infinite": "is infinite",
-    "inexact": "has numbers that float64 cannot hold exactly",
+    "inexact": "has numbers that float64 cannot represent exactly",
     "rounded": (
-        "has numbers of 2**53 or more in size: beside fractions, whole numbers of that size are rounded "
-        "before a log sees them; measure rewards in a larger unit"
+        "has numbers of 2**53 or more in size: if a column also has fractions, whole numbers of that size "
+        "are rounded before the log reads them; measure rewards in a larger unit"
     ),
     "propensities-sum": f"do not sum to 1 (tolerance {SUM_TOLERANCE:g})",
     "chosen-propensity-zero": "the chosen arm has a propensity of 0 in its column",
@@ -410,20 +410,20 @@ FAULTS = {
         f"{MATCH_TOLERANCE:g})"
     ),
 }
-"""What is said of a column, by the fault; a code is the fault and the role, as in missing-reward."""
+"""Statements about a column, by the fault; a code is the fault and the role, as in missing-reward."""
 
 
 def inexact_unit(limit: int) -> str:
-    """What is said of units that are floats from a limit on, which is a power of 2."""
+    """Statements about units that are floats from a limit on, which is a power of 2."""
     size = f"2**{limit.bit_length() - 1}"
-    return f"has floats of {size} or more, each of which stands for several numbers: read it as text"
+    return f"has floats of {size} or more, each of which represents several whole numbers: read it as text"
 
 
 def outside(lowest: str) -> str:
-    """What is said of propensities outside an interval, whose lower end is ``"(0"`` or ``"[0"``."""
+    """Statements about propensities outside an interval, whose lower end is ``"(0"`` or ``"[0"``."""
     return f"has values outside {lowest}, 1]"
 
 
 def out_of_range(low: float, high: float) -> str:
-    """What is said of rewards outside their range."""
+    """Statements about rewards outside their range."""
     return f"rewards outside reward_range [{low:g}, {high:g}]; correct them or widen the range"

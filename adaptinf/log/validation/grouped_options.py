@@ -1,4 +1,4 @@
-"""What is rarer than the arguments of a log stands in dicts: `columns=`, `reading=` and `about=`."""
+"""What is rarer than the arguments of a log is in dicts: `columns=`, `reading=` and `about=`."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def nested_options(flat: Mapping[str, Any], groups: Groups = OF_LOGS) -> dict[st
 def group_options(
     group: str, given: object, groups: Groups, found: Findings, *, framed: bool = False
 ) -> dict[str, Any]:
-    """The options that a dict holds; others become problems. Where `framed`, those of files are others."""
+    """The options that a dict holds; others become problems. If `framed`, those of files are others."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):
@@ -73,8 +73,8 @@ def group_options(
             found.add("unknown-option", _unknown(group, name, known, groups))
     files = [name for name in OF_FILES if framed and name in given and name in known]
     if files:
-        message = f"{group}= has what only a file needs, {', '.join(map(repr, files))}"
-        found.add("bad-option", f"{message}, and the log is made of a frame: leave it out")
+        message = f"{group}= has options that apply only to files, {', '.join(map(repr, files))}"
+        found.add("bad-option", f"{message}, but the log is created from a frame: omit it")
     return {name: value for name, value in given.items() if name in known and name not in files}
 
 
@@ -83,5 +83,5 @@ def _unknown(group: str, name: object, known: tuple[str, ...], groups: Groups) -
     elsewhere = next((other for other, options in groups.items() if name in options), None)
     if elsewhere is not None:
         return f"{group}= has no option {name!r}: it belongs in {elsewhere}="
-    hint = did_you_mean(name, known) or f"; it takes {', '.join(map(repr, known))}"
+    hint = did_you_mean(name, known) or f"; its options are {', '.join(map(repr, known))}"
     return f"{group}= has no option {name!r:.60}{hint}"

@@ -74,15 +74,15 @@ class LogArrays:
     observation: FloatArray | None = None
     outcomes: dict[str, FloatArray] = field(default_factory=dict)
     observed: ClassVar[BoolArray | None] = None
-    """Rounds whose reward is observed, shape (T,); None where all are, as in a complete log."""
+    """Rounds whose reward is observed, shape (T,); None if all are, as in a complete log."""
 
     @property
     def recorded(self) -> FloatArray:
-        """Rewards with NaN where they are missing, shape (T,)."""
+        """Rewards with NaN if they are missing, shape (T,)."""
         return self.reward
 
     def by_field(self) -> dict[str, Any]:
-        """The columns by field, rewards with NaN where they are missing."""
+        """The columns by field, rewards with NaN if they are missing."""
         names = [each.name for each in fields(self) if each.name != "reward"]
         return {**{name: getattr(self, name) for name in names}, "reward": self.recorded}
 
@@ -90,7 +90,7 @@ class LogArrays:
 class IncompleteArrays(LogArrays):
     """The columns of a log some of whose rewards are missing.
 
-    Reading `reward` is refused, so that no method takes what is missing for a number: those that know what a
+    Reading `reward` is refused, so no method takes what is missing for a number: those that know what a
     missing reward means read `recorded` and `observed`.
     """
 
@@ -107,7 +107,7 @@ class IncompleteArrays(LogArrays):
             (
                 "ArmMeans and Contrast with estimator='aipw' (missing='drop', or 'observation')",
                 "ArmMeans and Contrast with any estimator (missing='worst' or 'best')",
-                "AdaptiveLog.filled, which puts a number in their place",
+                "AdaptiveLog.filled, which replaces them with a number",
             ),
         )
 
@@ -122,7 +122,7 @@ class IncompleteArrays(LogArrays):
 
     @property
     def recorded(self) -> FloatArray:
-        """Rewards with NaN where they are missing, shape (T,)."""
+        """Rewards with NaN if they are missing, shape (T,)."""
         return self._recorded
 
     def complete(self, reward: FloatArray) -> LogArrays:
@@ -145,7 +145,7 @@ def _incomplete(columns: dict[str, Any]) -> IncompleteArrays:
 
 @dataclass(frozen=True, slots=True)
 class DesignRecord:
-    """Name and parameters of the design that gathered a log.
+    """Name and parameters of the design that collected a log.
 
     Attributes
     ----------
@@ -154,8 +154,8 @@ class DesignRecord:
     parameters : dict of str to object
         Its parameters as plain values: numbers, strings, None, arrays, and lists, tuples or dicts of these.
     traits : DesignTraits or None
-        What it says about itself. None where nothing is known but the name, which decides nothing: rewards
-        and contexts may then have moved the choice of arms.
+        What it says about itself. None if nothing is known but the name, which decides nothing: rewards and
+        contexts may then have moved the choice of arms.
 
     Examples
     --------
@@ -284,14 +284,14 @@ def _check_adaptive(
         does = "does not adapt" if stated else "adapts"
         found.add(
             "contradicted-adaptive",
-            f"{said}, and the design {design.name} states that it {does} (traits.adapts): leave out the one "
-            "that is wrong",
+            f"{said}, but the design {design.name} states that it {does} (traits.adapts): omit the one that "
+            "is wrong",
         )
     if rounds is not None and (rounds > 0) is not stated:
         found.add(
             "contradicted-adaptive",
-            f"{said}, and feedback_rounds = {rounds} that {rounds} rewards could change a later choice: "
-            "leave out the one that is wrong",
+            f"{said}, but feedback_rounds = {rounds} states that {rounds} rewards could change a later "
+            "choice: omit the one that is wrong",
         )
     return stated
 
@@ -324,12 +324,12 @@ def _check_releases(given: object, found: Findings) -> pd.DataFrame | None:
     if given is None:
         return None
     if not isinstance(given, (pd.DataFrame, Mapping)) or sorted(map(str, given)) != sorted(RELEASE_COLUMNS):
-        found.add("bad-releases", f"releases must be a frame of the columns {', '.join(RELEASE_COLUMNS)}")
+        found.add("bad-releases", f"releases must be a frame with the columns {', '.join(RELEASE_COLUMNS)}")
         return None
     try:
         releases = pd.DataFrame(given)[list(RELEASE_COLUMNS)].reset_index(drop=True)
     except ValueError as error:
-        found.add("bad-releases", f"releases cannot be made a frame: {error}")
+        found.add("bad-releases", f"releases cannot be converted to a frame: {error}")
         return None
     for name, (test, what) in _RELEASE_VALUES.items():
         wrong = np.array([not test(value) for value in releases[name].tolist()], dtype=bool)
@@ -368,17 +368,19 @@ def _check_counts(
         found.add(
             "bad-released-rounds",
             f"released_rounds = {released} must be at least feedback_rounds = {adaptive}: a reward that "
-            "moves an action counts for both",
+            "affects an action counts towards both",
         )
     if cap is not None and units is None:
-        found.add("bad-rounds-per-unit", "rounds_per_unit needs unit=, the column that says who took part")
+        found.add(
+            "bad-rounds-per-unit", "rounds_per_unit requires unit=, the column that identifies participants"
+        )
     elif cap is not None and len(units):  # type: ignore[arg-type]
         sizes = pd.Series(units).value_counts()
         if over := int((sizes > cap).sum()):
             units_told = "1 unit has" if over == 1 else f"{over} units have"
             found.add(
                 "bad-rounds-per-unit",
-                f"rounds_per_unit is {cap}, and {units_told} more (the most: {sizes.iloc[0]})",
+                f"rounds_per_unit is {cap}, but {units_told} more (the most: {sizes.iloc[0]})",
             )
     return counts
 
@@ -395,7 +397,7 @@ def _check_count(name: str, given: object, low: int, high: int, found: Findings)
 
 
 def _check_source(given: Metadata, found: Findings) -> str | None:
-    """Who vouches for the guarantees: whoever states them, unless a design did."""
+    """Who vouches for the guarantees: anyone who states them, unless a design did."""
     if given.guarantee is None and given.reward_guarantee is None:
         return None
     if given.guarantee_source not in (None, "stated", "design"):

@@ -19,7 +19,7 @@ def one_hot_names(role: str, given: Sequence[Any], found: Findings) -> list[Labe
     if len(names) < max(2, len(given)) or len(set(map(str, names))) < len(names):
         found.add(
             "bad-column-name",
-            f"{role}= must name one column, or list two columns or more of 0 and 1, one for each arm, got "
+            f"{role}= must name one column, or list at least two columns of 0 and 1, one for each arm, got "
             f"{list(given)!r:.80}",
         )
         return None
@@ -33,11 +33,11 @@ def one_hot_column(columns: Mapping[Label, Column], role: str, found: Findings) 
         values = column.values
         what = f"{role} column {name!r}"
         if values.dtype.kind not in "biuf":
-            found.add(f"bad-{role}", f"{what} must hold 0 and 1, or True and False, not {column.dtype}")
+            found.add(f"bad-{role}", f"{what} must contain 0 and 1, or True and False, not {column.dtype}")
             continue
         found.add_rows(f"missing-{role}", f"{what} has no value", column.missing)
         other = ~column.missing & (values != 0) & (values != 1)
-        found.add_rows(f"bad-{role}", f"{what} must hold 0 and 1", other)
+        found.add_rows(f"bad-{role}", f"{what} must contain 0 and 1", other)
         held.append(values == 1)
     if len(found.problems) > before:
         return None

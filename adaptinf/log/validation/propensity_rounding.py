@@ -19,7 +19,7 @@ MOST_DECIMALS = 7
 _FLOAT32 = 6e-8
 """By how much a number of 32 bits may miss its decimals."""
 _EXACT = 1e-9
-_EVERY = "every arm needs its column, and propensities= or arms= says which columns count"
+_EVERY = "every arm needs its column, and propensities= or arms= specifies which columns count"
 _BLOCK = 1 << 17
 """Rows at a time, where all at once would take much memory."""
 
@@ -55,7 +55,7 @@ def slack_of(decimals: int) -> float:
 
 
 def rounding_of(table: FloatArray) -> Rounding | None:
-    """The rounding that the digits of propensities show, shape (T, K); None where they show none."""
+    """The rounding that the digits of propensities show, shape (T, K); None if they show none."""
     for decimals in range(1, MOST_DECIMALS + 1):
         slack = slack_of(decimals)
         blocks = (table[first : first + _BLOCK] for first in range(0, len(table), _BLOCK))
@@ -76,10 +76,10 @@ def told_sums(total: FloatArray) -> str:
 def settle_sums(
     table: FloatArray, names: Sequence[Hashable], asked: bool, found: Findings
 ) -> tuple[BoolArray, Rounding | None]:
-    """Report rows of propensities that do not sum to 1, or renormalise them in place where it is asked for.
+    """Report rows of propensities that do not sum to 1, or renormalise them in place where it is requested.
 
     Returns the rows that were renormalised, shape (T,), and the rounding of the table, shape (T, K), which is
-    looked for where rows miss 1 or it is asked for.
+    looked for where rows miss 1 or it is requested.
     """
     total = table.sum(axis=1)
     with np.errstate(invalid="ignore"):
@@ -93,7 +93,7 @@ def settle_sums(
         return amiss, rounding
     wrong = beyond if asked else amiss
     if asked and rounding is not None:
-        advice = f"the rounding of {rounding} explains {rounding.most:.2g} at most; {_EVERY}"
+        advice = f"the rounding of {rounding} explains at most {rounding.most:.2g}; {_EVERY}"
     elif rounding is not None and not beyond.any():
         advice = f"if they were rounded to {rounding}, {ROUND_HINT}; otherwise {_EVERY}"
     else:
@@ -118,8 +118,8 @@ def settle_chosen(
 ) -> FloatArray:
     """The chosen arms' propensities, shape (T,), which must be those of the arms' own columns.
 
-    Shapes: chosen, own, action (T,), table (T, K); `own` is the table's entry as it was written. Where it is
-    asked for, one that has more digits than the table takes its place there, and the others have the rest.
+    Shapes: chosen, own, action (T,), table (T, K); `own` is the table's entry as it was written. If it is
+    requested, one that has more digits than the table takes its place there, and the others have the rest.
     """
     with np.errstate(invalid="ignore"):
         differs = np.abs(chosen - own) > MATCH_TOLERANCE * own
@@ -141,7 +141,7 @@ def settle_chosen(
     short[rows] = np.abs(table[rows].sum(axis=1) - 1.0) > SUM_TOLERANCE
     found.add_rows(
         "propensities-sum",
-        "the chosen arm's propensity is below 1, and those of all others are 0 in their columns",
+        "the chosen arm's propensity is below 1, but those of all others are 0 in their columns",
         short,
     )
     settled = table[np.arange(len(action)), action]

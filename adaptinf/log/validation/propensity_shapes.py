@@ -32,7 +32,7 @@ class Supplied:
 
 
 def is_constant(value: object) -> bool:
-    """Whether a user gave a number in the place of a column."""
+    """Whether a user gave a number in place of a column."""
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
@@ -64,7 +64,7 @@ def holds_entries(column: Column) -> bool:
 def read_entries(column: Column, name: Hashable, n_arms: int | None, found: Findings) -> Entries | None:
     """Every arm's propensities from a column of lists or objects; None with a problem.
 
-    Lists must have `n_arms` entries, where it is known. Objects may lack an arm, which then has 0.
+    Lists must have `n_arms` entries, if known. Objects may lack an arm, which then has 0.
     """
     what = f"propensity column {name!r}"
     found.add_rows("missing-propensity", f"{what} has no value", column.missing)
@@ -79,13 +79,15 @@ def read_entries(column: Column, name: Hashable, n_arms: int | None, found: Find
         first = column.values[np.flatnonzero(bad)[0]]
         found.add_rows(
             "bad-propensities",
-            f"{what} must hold a list of numbers, or an object with a number for each arm, in every row, not "
-            f"{first!r:.60}",
+            f"{what} must contain a list of numbers, or an object with a number for each arm, in every row, "
+            f"not {first!r:.60}",
             bad,
         )
         return None
     if lists.any() and objects.any():
-        found.add_rows("bad-propensities", f"{what} holds objects, and lists in other rows", objects)
+        found.add_rows(
+            "bad-propensities", f"{what} contains objects in some rows and lists in others", objects
+        )
         return None
     return _of_objects(parsed, what, found) if objects.any() else _of_lists(parsed, what, n_arms, found)
 
@@ -96,7 +98,7 @@ def _of_lists(parsed: Sequence[Any], what: str, n_arms: int | None, found: Findi
         example = f"arms=[{', '.join(f'arm {place + 1}' for place in range(int(lengths[0])))}]"
         found.add(
             "bad-propensities",
-            f"{what} holds lists, whose entries have no names: give the arms in the order of the lists, "
+            f"{what} contains lists, whose entries have no names: give the arms in the order of the lists, "
             f"{example:.80}",
         )
         return None
@@ -105,7 +107,7 @@ def _of_lists(parsed: Sequence[Any], what: str, n_arms: int | None, found: Findi
         length = int(lengths[np.flatnonzero(wrong)[0]])
         found.add_rows(
             "bad-propensities",
-            f"{what} must hold lists of {n_arms} entries, as arms= does, not of {length}",
+            f"{what} must contain lists of {n_arms} entries, as arms= does, not of {length}",
             wrong,
         )
         return None

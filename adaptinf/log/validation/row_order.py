@@ -60,13 +60,13 @@ class Dates:
     Attributes
     ----------
     column : Column
-        Times without a zone, in UTC where there was one; NaT where there is no date. Shape (T,).
+        Times without a zone, in UTC if there was one; NaT if there is no date. Shape (T,).
     bad : ndarray of bool, shape (T,)
         Entries that are no date of the column's format.
     told : str
         How text was read, empty for ISO 8601 and for objects.
     problem : str
-        Why the dates cannot be told although they are some; empty where they can.
+        Why the dates cannot be told although they are some; empty if they can.
     """
 
     column: Column
@@ -134,7 +134,7 @@ def months_alone(column: Column) -> bool:
 
 
 def _distinct(column: Column) -> tuple[IntArray, list[str]]:
-    """Codes of the distinct texts, shape (T,), -1 for what is no text and no date; and the texts."""
+    """Codes of the distinct texts, shape (T,), -1 for what is not text and no date; and the texts."""
     rows = zip(column.values, column.missing, strict=True)
     known: dict[str, int] = {}
     codes = [-1 if missing else _code(value, known) for value, missing in rows]
@@ -163,7 +163,7 @@ def _times(iso: Sequence[str | None], zoned: Sequence[bool]) -> tuple[np.ndarray
 
 
 def _by_format(texts: Sequence[str], date_format: str) -> tuple[np.ndarray, BoolArray]:
-    # Halves of characters are no text to pyarrow, and in no date.
+    # Halves of characters are not text to pyarrow, and in no date.
     whole = [text if text.encode(errors="ignore").decode() == text else None for text in texts]
     times = pd.to_datetime(pd.Series(whole, dtype="str"), format=date_format, errors="coerce", utc=True)
     values = times.dt.tz_localize(None).to_numpy()
@@ -187,7 +187,7 @@ def _order(form: str, texts: Sequence[str]) -> tuple[str, str]:
     """Order of day, month and year, and why it cannot be told; one of them is empty."""
     if form in _TWO_DIGITS:
         return "", (
-            f"holds dates such as {texts[0]!r}, whose year has two digits: say which part is which by "
+            f"contains dates such as {texts[0]!r}, whose year has two digits: specify their format with "
             f"'date_format', such as {_suggested(texts[0], '%d', '%m', form)!r}"
         )
     if form != "numbers":
@@ -205,8 +205,8 @@ def _order(form: str, texts: Sequence[str]) -> tuple[str, str]:
     unclear = next(text for text, (one, two) in zip(texts, pairs, strict=True) if one != two)
     month, day = (_suggested(unclear, *order, form) for order in (("%m", "%d"), ("%d", "%m")))
     return "", (
-        f"holds dates such as {unclear!r}, of which nothing tells the month from the day: give "
-        f"{month!r} or {day!r} as 'date_format'"
+        f"contains dates such as {unclear!r}, in which day and month cannot be distinguished: set {month!r} "
+        f"or {day!r} as 'date_format'"
     )
 
 
@@ -246,7 +246,7 @@ def _iso(text: str, form: str, order: str) -> str:
     return f"{day_text}T{hour:02d}:{part['minute']}:{part['second'] or '00'}.{part['fraction'] or '0'}{zone}"
 
 
-SORT_HINT = "set 'sort' to True (--sort on the command line) to put the rows in the order of this column"
+SORT_HINT = "set 'sort' to True (--sort on the command line) to sort the rows by this column"
 _ZONED_TYPE = re.compile(r"datetime64\[\w+, |tz=|time_zone='")
 """How pandas, Arrow and Polars write a type of times with a zone."""
 _ZONED_TEXT = re.compile(r":\d\d\S*?\s*(Z|UTC|GMT|[+-]\d\d:?\d\d)\s*$", re.ASCII | re.IGNORECASE)
@@ -257,19 +257,21 @@ _FEW = 3
 
 
 def check_date_format(date_format: object, found: Findings) -> str | None:
-    """A format of strptime, or None where none was given or it is of no use."""
+    """A format of strptime, or None if none was given or it is of no use."""
     if date_format is None:
         return None
     if isinstance(date_format, str) and "%" in date_format:
         try:
             read_dates(Column(np.array(["x"], dtype=object), np.array([False]), "object"), date_format)
         except ValueError as error:
-            found.add("bad-date-format", f"'date_format' {date_format!r} is no format of strptime: {error}")
+            found.add(
+                "bad-date-format", f"'date_format' {date_format!r} is not a format for strptime: {error}"
+            )
             return None
         return date_format
     found.add(
         "bad-date-format",
-        f"date_format must be a format of strptime such as '%d/%m/%Y', got {date_format!r:.60}",
+        f"date_format must be a format for strptime such as '%d/%m/%Y', got {date_format!r:.60}",
     )
     return None
 
@@ -308,8 +310,8 @@ def batch_dates(column: Column, what: str, date_format: str | None, found: Findi
         first = column.values[np.flatnonzero(dated)[0]]
         found.add_rows(
             "bad-batch",
-            f"{what} holds dates such as {str(first)!r:.40}, and in these rows none: give every batch a date "
-            "of one format, or labels that are no dates",
+            f"{what} contains dates such as {str(first)!r:.40}, but not in these rows: give every batch a "
+            "date in one format, or use labels that are not dates",
             ~dated & ~column.missing,
         )
         return None
@@ -343,7 +345,7 @@ def instants(
     if read is None or (role == "batch" and read.values.dtype.kind != "M"):
         return read
     if read.values.dtype.kind != "M":
-        found.add("bad-timezone", f"'timezone' is for times, and {what} is of type {column.dtype}")
+        found.add("bad-timezone", f"'timezone' applies to times, but {what} is of type {column.dtype}")
         return None
     if zoned:  # text of instants is read in UTC
         return read if kind == "M" else Column(read.values, read.missing, "datetime64[us, UTC]")
@@ -371,7 +373,7 @@ def date_formats(
         if dated and date_format is not None:
             return dict.fromkeys(dated, date_format)
     if date_format is not None:
-        found.add("bad-date-format", "'date_format' is given, and no column of round= or batch= holds text")
+        found.add("bad-date-format", "'date_format' is set, but no column of round= or batch= contains text")
     return {}
 
 
@@ -382,7 +384,7 @@ def row_order(
     formats: Mapping[str, str | None],
     found: Findings,
 ) -> IntArray | None:
-    """Positions of the rows in the order of their rounds, else batches; None where they stand in it."""
+    """Positions of the rows in the order of their rounds, else batches; None if they are in it."""
     if not isinstance(sort, (bool, np.bool_)):
         found.add("bad-sort", f"sort must be True or False, got {sort!r:.60}")
         return None
@@ -390,14 +392,17 @@ def row_order(
     if not sort or (role is not None and role not in columns):
         return None
     if role is None:
-        found.add("bad-sort", "'sort' needs round= or batch=, the column that says when arms were chosen")
+        found.add(
+            "bad-sort",
+            "'sort' requires round= or batch=, the column with the times at which arms were chosen",
+        )
         return None
     keys = _sort_keys(role, columns[role], formats.get(role))
     if keys is None:
         found.add(
             "bad-sort",
-            f"'sort': {role} column {names[role]!r} holds no numbers and no dates to sort by, but labels; "
-            "sort the rows yourself",
+            f"'sort': {role} column {names[role]!r} contains labels, not numbers or dates to sort by; sort "
+            "the rows yourself",
         )
         return None
     if keys.dtype.kind == "M" and not has_zone(columns[role], formats.get(role)) and clock_change("", keys):
@@ -424,7 +429,7 @@ def tell_ties(what: str, rounds: NDArray[Any], batched: bool, found: Findings) -
 
 
 def text_numbers(labels: Sequence[Label]) -> list[int] | None:
-    """Numbers that labels of text are; None where they are others."""
+    """Numbers that labels of text are; None if they are others."""
     if labels and all(isinstance(label, str) and _WHOLE.fullmatch(label) for label in labels):
         return [int(label) for label in labels]
     return None
@@ -449,7 +454,7 @@ def _dates(column: Column, date_format: str | None) -> Dates:
 
 
 def _sort_keys(role: str, column: Column, date_format: str | None) -> NDArray[Any] | None:
-    """Numbers or times to sort by, shape (T,); None for labels. What is wrong with them is told later."""
+    """Numbers or times to sort by, shape (T,); None for labels. Problems with them is told later."""
     kind = column.values.dtype.kind
     if kind == "O" or (date_format is not None and kind in "iu"):
         read = batch_dates if role == "batch" else partial(date_column, role=role)
@@ -473,11 +478,11 @@ def _tell_bad(
 ) -> None:
     first = ", ".join(list(dict.fromkeys(f"{value!r:.40}" for value in column.values[dates.bad][:100]))[:3])
     if date_format is not None:
-        message = f"{what} must hold dates of the format {date_format!r}, not {first}"
+        message = f"{what} must contain dates of the format {date_format!r}, not {first}"
     else:
         message = (
-            f"{what} must hold numbers, times, or dates in one format such as {ISO_EXAMPLES} or 3/31/2024 "
-            f"(all with a zone, or none), not {column.dtype} such as {first}"
+            f"{what} must contain numbers, times, or dates in one format such as {ISO_EXAMPLES} or "
+            f"3/31/2024 (all with a time zone, or none), not {column.dtype} such as {first}"
         )
     every: BoolArray = ~column.missing
     if np.array_equal(dates.bad, every):

@@ -54,7 +54,7 @@ class Classification(Environment):
         Brings contexts into the unit cube, by bounds that do not come from these data.
     order : {"resampled", "shuffled", "given"}
         Whether a round's row is drawn with replacement; or each row is used at most once in a run, in an
-        order that every run shuffles anew, or in that of the frame.
+        order that every run shuffles again, or in that of the frame.
     arms : sequence, optional
         The classes in their order. By default those that occur, sorted where they can be, otherwise as they
         first occur.
@@ -73,8 +73,8 @@ class Classification(Environment):
     Raises
     ------
     ParameterError
-        Listing everything that does not fit: columns that are missing, are not of numbers, or have missing
-        values; labels that are not among `arms`, that cannot be told apart (1 and "1"), or that are floats
+        Listing everything that is inconsistent: columns that are missing, are not of numbers, or have missing
+        values; labels that are not among `arms`, that cannot be distinguished (1 and "1"), or that are floats
         and hardly repeat; contexts outside the bounds of the `scaler`.
 
     Notes
@@ -141,7 +141,7 @@ class Classification(Environment):
         )
 
     def horizon_problems(self, horizon: int) -> list[str]:
-        """What is wrong with a horizon: rows that are used once come to an end."""
+        """Problems with a horizon: rows that are used once come to an end."""
         return rows_problems(horizon, None if self._order == "resampled" else self.rows, "rows")
 
     def tables(self, horizon: int) -> EnvironmentTables:
@@ -184,7 +184,7 @@ class Classification(Environment):
         Raises
         ------
         ParameterError
-            Listing everything that does not fit.
+            Listing everything that is inconsistent.
         """
         problems = POSITIVE("epsilon", epsilon) + SEED("rng", rng)
         policy = _policy(behaviour, len(self.arms), problems)
@@ -220,14 +220,14 @@ def _columns(label: Any, context: Any, scaler: Any, problems: list[str]) -> list
         problems.append(f"scaler must be a UnitCube, got {type(scaler).__name__}")
     elif scaler.dimension != len(names) or (scaler.names and list(scaler.names) != list(names)):
         of = ", ".join(scaler.names) or f"{scaler.dimension} coordinates"
-        problems.append(f"the scaler is for {of}, the context is {', '.join(map(str, names)) or 'empty'}")
+        problems.append(f"the scaler is for {of}, but the context is {', '.join(map(str, names)) or 'empty'}")
     return names
 
 
 def _contexts(
     frame: Any, columns: Sequence[Hashable], scaler: UnitCube | None, problems: list[str]
 ) -> FloatArray:
-    """Context vectors, scaled; what is wrong with them joins the problems."""
+    """Context vectors, scaled; problems with them joins the problems."""
     known = len(problems)
     values = numeric_columns(frame, columns, problems)
     if len(problems) > known:
@@ -247,7 +247,7 @@ def _name_problems(columns: Sequence[Hashable], arms: Sequence[Label]) -> list[s
     """Context columns whose name a log keeps for itself."""
     kept = {*CANONICAL.values(), *(f"propensity_{arm}" for arm in arms)}
     return [
-        f"context column {name!r} has a name that logs keep for themselves; rename it"
+        f"context column {name!r} has a name that logs reserve; rename it"
         for name in columns
         if str(name) in kept
     ]
@@ -261,7 +261,7 @@ def _policy(behaviour: Any, n_arms: int, problems: list[str]) -> FloatArray:
     fits = given is not None and given.shape == (n_arms,) and bool((given >= 0.0).all())
     if given is None or not fits or not abs(given.sum() - 1.0) <= _ROUNDING:
         problems.append(
-            f'behaviour must be "uniform" or {n_arms} probabilities that add to 1, one per arm, got '
+            f'behaviour must be "uniform" or {n_arms} probabilities that sum to 1, one per arm, got '
             f"{behaviour!r:.60}"
         )
         return np.full(n_arms, 1.0 / n_arms)

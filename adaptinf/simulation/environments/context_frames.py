@@ -1,4 +1,4 @@
-"""Numbers and labels from the columns of a user's frame, with all that is found wrong with them."""
+"""Numbers and labels from the columns of a user's frame, with all problems found."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _BAD = "values that cannot be labels (strings, whole numbers, booleans, finite f
 def arm_problems(labels: Iterable[Label]) -> list[str]:
     """Which arms have labels that the columns of logs, releases and files could not tell apart."""
     return [
-        f"arms that read the same or are equal cannot be told apart in releases and files: "
-        f"{told_apart(alike)}; give arms labels of one type"
+        "arms that look the same or are equal cannot be distinguished in releases and files: "
+        f"{told_apart(alike)}; use arm labels of one type"
         for alike in alike_labels(labels)
     ]
 
@@ -49,9 +49,7 @@ def context_names(context: Any, problems: list[str]) -> list[Any]:
         return []
     names = [name.item() if isinstance(name, np.generic) else name for name in listed]
     problems += [
-        f"context must list columns by their names, got {name!r:.60}"
-        for name in names
-        if not is_hashable(name)
+        f"context must list columns by name, got {name!r:.60}" for name in names if not is_hashable(name)
     ]
     return [name for name in names if is_hashable(name)]
 
@@ -70,7 +68,7 @@ def column_problems(frame: Any, names: Sequence[Hashable]) -> list[str]:
 
 
 def numeric_columns(frame: Any, names: Sequence[Hashable], problems: list[str]) -> FloatArray:
-    """Columns of numbers or booleans in an array of shape (rows, columns), NaN where one is missing."""
+    """Columns of numbers or booleans in an array of shape (rows, columns), NaN if one is missing."""
     # The columns must be there, as `column_problems` finds out; what is not a number joins the problems.
     columns = column_names(frame)
     values, textual, nested = [], [], []
@@ -84,13 +82,14 @@ def numeric_columns(frame: Any, names: Sequence[Hashable], problems: list[str]) 
             values.append(found)
     if textual:
         problems.append(
-            f"contexts must be numbers, these columns are not: {', '.join(map(repr, textual))}; turn them "
-            f"into numbers first, for example pandas.get_dummies(frame, columns={textual!r}, dtype=float)"
+            f"contexts must be numbers, but these columns are not: {', '.join(map(repr, textual))}; convert "
+            f"them to numbers first, for example with pandas.get_dummies(frame, columns={textual!r}, "
+            "dtype=float)"
         )
     if nested:
         problems.append(
-            f"contexts must be one number per row, these columns hold lists: {', '.join(map(repr, nested))}; "
-            "make a column of each coordinate"
+            "contexts must be one number per row, but these columns contain lists: "
+            f"{', '.join(map(repr, nested))}; make a column of each coordinate"
         )
     return np.stack(values, axis=1) if values else np.zeros((len(frame), 0))
 
@@ -120,7 +119,7 @@ def _is_nested(column: Column) -> bool:
 
 
 def _numbers(column: Column) -> FloatArray | None:
-    """Numbers of a column, NaN where one is missing; None where it holds anything else."""
+    """Numbers of a column, NaN if one is missing; None if it holds anything else."""
     if column.dtype == "category":
         return None
     if column.values.dtype.kind in "biuf":
@@ -149,7 +148,7 @@ def label_codes(
     problems += arm_problems(labels)
     if arms is None and len(labels) > max(2, found.codes.size / 2) and all(map(_is_float, labels)):
         problems.append(
-            f"column {name!r} has {len(labels)} classes in {found.codes.size} rows; a label must repeat: "
+            f"column {name!r} has {len(labels)} classes in {found.codes.size} rows; labels must repeat: "
             "group the values into classes, or list them in arms="
         )
     if len(problems) > known:

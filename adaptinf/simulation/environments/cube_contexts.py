@@ -38,12 +38,12 @@ class AuxiliaryLog:
     Raises
     ------
     ParameterError
-        If there are no contexts, or some are not numbers or lie outside [0, 1]^d; if rewards lie outside
-        [0, 1]; or if epsilon is not positive.
+        If there are no contexts, or some are not numbers or lie outside [0, 1]^d; if rewards lie outside [0,
+        1]; or if epsilon is not positive.
 
     Notes
     -----
-    Contexts must have been brought into the cube by the scaling of the trial, fixed beforehand (`UnitCube`).
+    Contexts must have been brought into the cube by the scaling of the trial, fixed in advance (`UnitCube`).
     A trial takes the log only where both have the same arms in the same order, the same context columns in
     the same order, and the same reward range.
 
@@ -74,8 +74,8 @@ class AuxiliaryLog:
             wrong = np.flatnonzero(~((reward >= 0.0) & (reward <= 1.0)))
             if wrong.size:
                 problems.append(
-                    f"rewards must lie in [0, 1], {wrong.size} do not, in {listed_rows(wrong)}: rescale them "
-                    "as those of the trial, by constants that are fixed beforehand"
+                    f"rewards must lie in [0, 1], but {wrong.size} do not, in {listed_rows(wrong)}: rescale "
+                    "them like those of the trial, by constants fixed in advance"
                 )
         refuse("AuxiliaryLog", problems)
 
@@ -91,22 +91,23 @@ class AuxiliaryLog:
         names = environment.vector_names[: environment.dimension]
         if self.log.arms != environment.arms:
             problems.append(
-                f"its arms are {list(self.log.arms)}, those of the trial {list(environment.arms)}: the log "
-                "must have the same ones in the same order, arms="
+                f"its arms are {list(self.log.arms)}, but those of the trial are {list(environment.arms)}: "
+                "the log must have the same arms in the same order, arms="
             )
         if len(self.log.context) != environment.dimension:
             problems.append(
-                f"its contexts have {len(self.log.context)} coordinates, those of the trial "
-                f"{environment.dimension}: give the log the columns that the trial has, context="
+                f"its contexts have {len(self.log.context)} coordinates, but those of the trial have "
+                f"{environment.dimension}: give the log the same columns as the trial, context="
             )
         elif self.log.context != names:
             problems.append(
-                f"its contexts are {', '.join(self.log.context)}, those of the trial {', '.join(names)}: "
-                "coordinates must mean the same, rename and order the columns"
+                f"its contexts are {', '.join(self.log.context)}, but those of the trial are "
+                f"{', '.join(names)}: coordinates must have the same meaning, so rename and reorder the "
+                "columns"
             )
         if self.log.reward_range is not None and self.log.reward_range != environment.reward_range:
             problems.append(
-                f"its rewards have the range {self.log.reward_range}, those of the trial "
+                f"its rewards have the range {self.log.reward_range}, but those of the trial have "
                 f"{environment.reward_range}: rescale both by the same constants, reward_range="
             )
         return problems
@@ -118,15 +119,18 @@ def _context_problems(log: AdaptiveLog) -> list[str]:
     textual = [name for name, values in columns.items() if values is None]
     problems = []
     if textual:
-        problems.append(f"contexts must be numbers, these columns are not: {', '.join(map(repr, textual))}")
+        problems.append(
+            f"contexts must be numbers, but these columns are not: {', '.join(map(repr, textual))}"
+        )
     for name, values in columns.items():
         if values is None:
             continue
         outside = np.flatnonzero(~((values >= 0.0) & (values <= 1.0)))
         if outside.size:
             problems.append(
-                f"contexts must lie in [0, 1]^{len(columns)}, {outside.size} rows of column {name!r} do not, "
-                f"the first is row {outside[0]}: scale them by the UnitCube of the trial, fixed beforehand"
+                f"contexts must lie in [0, 1]^{len(columns)}, but {outside.size} rows of column {name!r} do "
+                f"not, the first being row {outside[0]}: scale them with the UnitCube of the trial, fixed "
+                "in advance"
             )
     return problems
 
@@ -183,7 +187,7 @@ class UnitCube:
     Raises
     ------
     ParameterError
-        Listing everything that does not fit; from `scale` also the rows and columns that are missing a
+        Listing everything that is inconsistent; from `scale` also the rows and columns that are missing a
         value, are infinite or, under ``"refuse"``, lie outside.
 
     Notes
@@ -192,7 +196,7 @@ class UnitCube:
     of them: the smallest and largest values *are* two people's values, every scaled context depends on them,
     and no noise that is added afterwards covers that. So there is nothing here that fits bounds on the data
     of a trial; `from_public` fits them on data that the user declares public, and `source` says so. What a
-    warning or an error counts comes from the data: it is for whoever holds them, not for release.
+    warning or an error counts comes from the data: it is for anyone who holds them, not for release.
 
     Examples
     --------
@@ -217,7 +221,7 @@ class UnitCube:
         problems = OneOf("refuse", "clip")("outside", self.outside)
         told: Any = self.source
         if not isinstance(told, str) or not told:
-            problems.append(f"source must say where the bounds come from, got {told!r:.60}")
+            problems.append(f"source must state where the bounds come from, got {told!r:.60}")
         names = _names(self.names, problems)
         low, high = _ends("low", self.low, problems), _ends("high", self.high, problems)
         if not problems:
@@ -236,7 +240,7 @@ class UnitCube:
         outside: str = "refuse",
         description: str = "",
     ) -> UnitCube:
-        """Bounds of public data: nobody's privacy depends on them. Never give it the data of the trial.
+        """Bounds of public data: no one's privacy depends on them. Never give it the data of the trial.
 
         Parameters
         ----------
@@ -258,7 +262,7 @@ class UnitCube:
         ------
         ParameterError
             If a column is not there, is not of numbers, has missing or infinite values, or is constant; or if
-            `description` is no text.
+            `description` is not text.
         """
         names = list(column_names(frame)) if columns is None and frame_kind(frame) else columns
         problems = Is(str, "a string")("description", description)
@@ -275,7 +279,7 @@ class UnitCube:
             high=values.max(axis=0).tolist(),
             names=wanted,
             outside=outside,
-            source=f"bounds fitted on {values.shape[0]} rows that were declared public{of}",
+            source=f"bounds fitted to {values.shape[0]} rows that were declared public{of}",
         )
 
     @property
@@ -289,8 +293,7 @@ class UnitCube:
         Parameters
         ----------
         values : DataFrame or array_like of shape (n, dimension) or (dimension,)
-            Contexts in their own units. Of a frame the columns `names` are taken, or all where there are
-            none.
+            Contexts in their own units. Of a frame the columns `names` are taken, or all if there are none.
 
         Returns
         -------
@@ -321,19 +324,19 @@ class UnitCube:
             clipped.append(f"{beyond.size} of {name}")
             if self.outside == "refuse":
                 problems.append(
-                    f"{name} must lie in [{low[k]:g}, {high[k]:g}], {beyond.size} values do not, in "
+                    f"{name} must lie in [{low[k]:g}, {high[k]:g}], but {beyond.size} values do not, in "
                     f"{listed_rows(beyond)}; the first is {column[beyond[0]]:g}"
                 )
         if problems:
             if clipped and self.outside == "refuse":
                 problems.append(
-                    'bounds are fixed before the trial: state wider ones, or ask for outside="clip", for all '
-                    "of it"
+                    'bounds are fixed before the trial: state wider ones, or set outside="clip" for the '
+                    "whole trial"
                 )
             raise ParameterError("UnitCube.scale", problems)
         if clipped:
             warnings.warn(
-                f"UnitCube: clipped values to the bounds, among {rows.shape[0]} rows: {', '.join(clipped)}",
+                f"UnitCube: clipped values to the bounds, in {rows.shape[0]} rows: {', '.join(clipped)}",
                 AdaptinfWarning,
                 stacklevel=2,
             )
@@ -381,7 +384,9 @@ class UnitCube:
         known = {field.name for field in fields(cls)}
         given: Any = stored
         if not isinstance(given, Mapping) or set(given) != known:
-            raise ParameterError("UnitCube.from_dict", [f"needs a mapping with {', '.join(sorted(known))}"])
+            raise ParameterError(
+                "UnitCube.from_dict", [f"requires a mapping with {', '.join(sorted(known))}"]
+            )
         return cls(**given)
 
     def _titles(self) -> list[str]:
@@ -401,7 +406,7 @@ class UnitCube:
         else:
             array = number_array(values)
         if array is None:
-            problems.append(f"values must be numbers in rows of one length, got {values!r:.60}")
+            problems.append(f"values must be numbers in rows of equal length, got {values!r:.60}")
         elif not problems and (array.ndim not in (1, 2) or array.shape[-1] != self.dimension):
             problems.append(
                 f"values must have {self.dimension} coordinates, shape (n, {self.dimension}) or "
@@ -419,7 +424,7 @@ class UnitCube:
         ]
         if len(parts) > _SHOWN:
             parts[_SHOWN:] = [f"and {len(parts) - _SHOWN} more"]
-        clipping = ", clipping what lies outside" if self.outside == "clip" else ""
+        clipping = ", clipping values outside" if self.outside == "clip" else ""
         return f"UnitCube({', '.join(parts)}{clipping}; fixed before the trial, {self.source})"
 
 
@@ -452,11 +457,11 @@ def _ends(name: str, values: Any, problems: list[str]) -> list[float]:
 def _bound_problems(low: list[float], high: list[float], names: list[str]) -> list[str]:
     if len(low) != len(high) or (names and len(names) != len(low)):
         told = f"{len(low)} low, {len(high)} high" + (f", {len(names)} names" if names else "")
-        return [f"low, high and names must be of the same coordinates, got {told}"]
+        return [f"low, high and names must refer to the same coordinates, got {told}"]
     titles = [repr(name) for name in names] or _unnamed(len(low))
     return [
-        f"low must be below high, coordinate {title} has {begin:g} and {end:g}; a constant is no context: "
-        "leave it out, or state the range that it can have"
+        f"low must be below high, but coordinate {title} has {begin:g} and {end:g}; a constant is not a "
+        "context: omit it, or state its possible range"
         for title, begin, end in zip(titles, low, high, strict=True)
         if not begin < end
     ]

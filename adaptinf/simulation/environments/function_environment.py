@@ -71,14 +71,14 @@ class FunctionEnvironment(Environment):
     Raises
     ------
     ParameterError
-        Listing all that is wrong with the arguments and with what `draw` returns: on construction for a run
-        of 8 rounds (or `horizon`, where it is less), later for each run.
+        Listing all problems with the arguments and with what `draw` returns: on construction for a run of 8
+        rounds (or `horizon`, where it is less), later for each run.
 
     Notes
     -----
     Rewards of one run may depend on each other in any way: drift, seasons, repeated units, shocks that arms
     share. All designs run in it, compiled or not, and ``draw`` is called with the stream of the run's block,
-    so that numbers are the same for any `n_jobs`. An array that it returns is copied.
+    so results do not depend on it `n_jobs`. An array that it returns is copied.
 
     With context vectors, regret is that of the best reward in each round, as for `Tableau`.
 
@@ -142,7 +142,7 @@ class FunctionEnvironment(Environment):
             shares = numbers("probabilities", probabilities, problems)
             if shares.shape != (n_features,) or not (shares >= 0.0).all() or abs(shares.sum() - 1.0) > 1e-8:
                 problems.append(
-                    f"probabilities must be {n_features} numbers that add to 1, one per context of features"
+                    f"probabilities must be {n_features} numbers that sum to 1, one per context of features"
                 )
         if means is not None:
             self.means = self._true_means("means", means, problems)
@@ -159,7 +159,7 @@ class FunctionEnvironment(Environment):
         self.probabilities = shares[None]
 
     def _true_means(self, name: str, means: ArrayLike, problems: list[str]) -> FloatArray:
-        """Means by context and arm, shape (features, arms); what is wrong with them joins the problems."""
+        """Means by context and arm, shape (features, arms); problems with them joins the problems."""
         given = numbers(name, means, problems)
         wanted = (self.n_features, len(self.arms)) if self.features else (len(self.arms),)
         if given.shape != wanted or not np.isfinite(given).all():
@@ -184,20 +184,22 @@ class FunctionEnvironment(Environment):
 
     @property
     def law(self) -> int:
-        """Rewards that are given, for each run anew."""
+        """Rewards that are given, for each run again."""
         return TABLEAU
 
     def horizon_problems(self, horizon: int) -> list[str]:
-        """What is wrong with a horizon: the function may come to an end."""
+        """Problems with a horizon: the function may come to an end."""
         if self.longest is None or horizon <= self.longest:
             return []
-        return [f"horizon must be at most {self.longest}, as FunctionEnvironment was told, got {horizon}"]
+        return [
+            f"horizon must be at most {self.longest}, as specified for FunctionEnvironment, got {horizon}"
+        ]
 
     def tables(self, horizon: int) -> EnvironmentTables:
         """There are none before a run; raises ParameterError."""
         problem = (
-            "rewards and contexts are drawn anew in every run, and what was asked for needs them fixed "
-            "beforehand: give a Tableau of what draw returns"
+            "rewards and contexts are drawn afresh in every run, but this request requires them to be fixed "
+            "in advance: pass a Tableau of the values that draw returns"
         )
         raise ParameterError(_SUBJECT, [problem])
 
@@ -263,7 +265,7 @@ class FunctionEnvironment(Environment):
         return _Drawn(rewards.copy(), **others, outcomes=further)
 
     def _drawn_problems(self, drawn: _Drawn, horizon: int) -> list[str]:
-        """What is wrong with what was drawn."""
+        """Problems with what was drawn."""
         call, n_arms, rewards = f"draw(rng, {horizon})", len(self.arms), drawn.rewards
         if rewards.shape != (horizon, n_arms) or not n_arms:
             wanted = f"({horizon}, {n_arms or 'arms'})"
@@ -291,9 +293,9 @@ class FunctionEnvironment(Environment):
             unknown = [label for label in contexts.tolist() if label not in known]
             return [f"{call} returned the context {label!r:.60}, not in features" for label in unknown[:1]]
         if contexts is None:
-            return [] if self._shape is None else [f"{call} returned no contexts, as it did before"]
+            return [] if self._shape is None else [f"{call} returned no contexts, unlike before"]
         if contexts.ndim == 1:
-            return [f"{call} returned one context a round: say by features= which ones can arrive"]
+            return [f"{call} returned one context per round: set features= to the possible contexts"]
         wanted = (horizon, *(self._shape or ()))
         if contexts.dtype.kind not in "biuf" or contexts.ndim > 3 or contexts.shape != wanted:
             return [f"{call} must return context vectors as numbers of shape {wanted}, got {contexts.shape}"]
@@ -319,7 +321,7 @@ def _of_outcome(values: Any) -> FloatArray:
 def _outcome_problems(
     outcomes: Mapping[str, FloatArray], call: str, shape: tuple[int, ...], known: tuple[str, ...] | None
 ) -> list[str]:
-    """What is wrong with further outcomes; known are the names of those that were returned before."""
+    """Problems with further outcomes; known are the names of those that were returned before."""
     if known is not None and set(outcomes) != set(known):
         return [f"{call} must return the same outcomes in every run, {list(known)}, got {list(outcomes)}"]
     return [

@@ -123,11 +123,11 @@ class Tableau(Environment):
             self.vector_names = tuple(f"x{k}_{arm}" for arm in self.arms for k in coordinates)
 
     def horizon_problems(self, horizon: int) -> list[str]:
-        """What is wrong with a horizon: there are only so many rounds."""
+        """Problems with a horizon: there are only so many rounds."""
         rounds = self._rewards.shape[0]
         if horizon <= rounds:
             return []
-        return [f"horizon must be at most the {rounds} rounds there are, got {horizon}"]
+        return [f"horizon must be at most {rounds}, the number of rounds, got {horizon}"]
 
     def regret(self, pulls: FloatArray, sums: FloatArray) -> FloatArray:
         """Reward of the best fixed arm over the rounds that were run, minus the reward that was had."""
@@ -137,7 +137,7 @@ class Tableau(Environment):
 
 
 def _vector_problems(given: FloatArray, rewards: FloatArray) -> list[str]:
-    """What is wrong with the context vectors of a tableau."""
+    """Problems with the context vectors of a tableau."""
     shared = given.ndim == 2 and given.shape[:1] == rewards.shape[:1]
     if given.size == 0 or not (shared or (given.ndim == 3 and given.shape[:2] == rewards.shape)):
         return [
@@ -147,7 +147,7 @@ def _vector_problems(given: FloatArray, rewards: FloatArray) -> list[str]:
 
 
 class Replay(Environment):
-    """A real data set, resampled by arm and context cell, so that the truth is known.
+    """A real data set, resampled by arm and context cell, so the truth is known.
 
     Parameters
     ----------
@@ -166,8 +166,8 @@ class Replay(Environment):
     Raises
     ------
     ParameterError
-        If a column is missing, an outcome is not a finite number, arms cannot be told apart (1 and "1"), or a
-        cell has no row of some arm, or outcomes leave `reward_range`.
+        If a column is missing, an outcome is not a finite number, arms cannot be distinguished (1 and "1"),
+        or a cell has no row of some arm, or outcomes leave `reward_range`.
 
     Notes
     -----
@@ -249,7 +249,7 @@ def _range_of(subject: str, rewards: FloatArray, declared: Any) -> tuple[tuple[f
     low, high = float(given[0]), float(given[1])
     if least < low or high < most:
         raise ParameterError(
-            subject, [f"rewards must lie in reward_range=({low:g}, {high:g}), and some do not"]
+            subject, [f"rewards must lie in reward_range=({low:g}, {high:g}), but some do not"]
         )
     return (low, high), False
 
@@ -284,7 +284,7 @@ def _labels(frame: pd.DataFrame, action: str, arms: Any) -> tuple[Any, ...]:
         raise ParameterError(
             "Replay",
             [
-                f"labels in column {action!r} must be strings or numbers, all of one kind where arms= is not "
+                f"labels in column {action!r} must be strings or numbers, all of one kind if arms= is not "
                 "given"
             ],
         ) from None
@@ -298,7 +298,7 @@ def _outcome(frame: pd.DataFrame, reward: str) -> tuple[FloatArray, list[str]]:
     else:
         outcome = number_array(column.astype(object).where(column.notna(), np.nan).tolist())
     if outcome is None or outcome.shape != (len(frame),):
-        return np.zeros(0), [f"column {reward!r} must hold numbers"]
+        return np.zeros(0), [f"column {reward!r} must contain numbers"]
     bad = int((~np.isfinite(outcome)).sum())
     return outcome, [f"column {reward!r} has {bad} missing or infinite values"] if bad else []
 

@@ -149,12 +149,12 @@ class FiniteContext(Environment):
     half_width : float or None
         Half the length of the uniform interval; by default the largest that keeps a cell within [0, 1].
     period : int or None
-        Rounds of a period; needed where `probabilities` has several rows.
+        Rounds of a period; required if `probabilities` has several rows.
 
     Raises
     ------
     ParameterError
-        Listing everything that does not fit.
+        Listing everything that is inconsistent.
 
     Examples
     --------
@@ -226,7 +226,7 @@ def _context_problems(
         problems.append(f"means of {rewards} rewards must lie in [0, 1]")
     problems += POSITIVE("scale", scale) + OrNone(NON_NEGATIVE)("half_width", half_width)
     if arrivals.shape[0] > 1 and period is None:
-        problems.append("period (rounds of a period) is needed where probabilities has several rows")
+        problems.append("period (rounds of a period) is required if probabilities has several rows")
     return problems + OrNone(COUNT)("period", period)
 
 
@@ -261,8 +261,8 @@ class DriftingArms(FunctionEnvironment):
 
     Notes
     -----
-    Levels are centred over the rounds of a run, so that `means` are the averages of the arms' expected
-    rewards, and differences between arms are the same in every round.
+    Levels are centred over the rounds of a run, so `means` are the averages of the arms' expected rewards,
+    and differences between arms are the same in every round.
 
     Examples
     --------
@@ -317,8 +317,8 @@ class DriftingArms(FunctionEnvironment):
         expected = self.levels(horizon)[:, None] + self._means
         low, high = float(expected.min()), float(expected.max())
         if self.law_of_rewards == "bernoulli" and not (low >= 0.0 and high <= 1.0):
-            problem = f"probabilities go from {low:.4g} to {high:.4g} with a drift of size {self.size:g}"
-            raise ParameterError("DriftingArms", [f"{problem}: take another size, or other means"])
+            problem = f"probabilities range from {low:.4g} to {high:.4g} with a drift of size {self.size:g}"
+            raise ParameterError("DriftingArms", [f"{problem}: use another size, or other means"])
         return expected
 
     def _drawn(self, rng: np.random.Generator, horizon: int) -> FloatArray:
@@ -374,7 +374,7 @@ class HeavyTailedArms(FunctionEnvironment):
         problems += POSITIVE("degrees", degrees) + OPEN_SHARE("buyers", buyers) + POSITIVE("spread", spread)
         self._means = vector("means", means, problems)
         if not problems and degrees <= 1.0:
-            problems.append(f"degrees must be above 1, or there is no mean, got {degrees:g}")
+            problems.append(f"degrees must be above 1, otherwise the mean does not exist, got {degrees:g}")
         if not problems and law == "spending" and not (self._means > 0.0).all():
             problems.append(f"means of spending must be above 0, got {self._means.tolist()}")
         refuse("HeavyTailedArms", problems)
@@ -403,7 +403,7 @@ class RepeatedUnits(FunctionEnvironment):
     units : int
         Number of units; each round's is drawn uniformly.
     unit_scale : float
-        Standard deviation of the units' levels, drawn anew in every run.
+        Standard deviation of the units' levels, drawn again in every run.
     scale : float
         Standard deviation of a reward about its unit's mean.
 

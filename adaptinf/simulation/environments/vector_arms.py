@@ -53,8 +53,8 @@ class LinearArms(Environment):
         rewards do not use it.
     contexts : {"sphere", "orthant"} or array_like
         ``"sphere"``: uniform on the unit sphere, independent from arm to arm. ``"orthant"``: the same with
-        absolute values, so that no coordinate is negative. An array of shape (rows, arms, dimension), or
-        (rows, dimension) where `shared`, gives them.
+        absolute values, so no coordinate is negative. An array of shape (rows, arms, dimension), or (rows,
+        dimension) where `shared`, gives them.
     shared : bool
         Whether all arms have the same context vector in a round.
     rewards : {"normal", "bernoulli", "uniform"}
@@ -78,7 +78,7 @@ class LinearArms(Environment):
     Raises
     ------
     ParameterError
-        Listing everything that does not fit; means of Bernoulli rewards outside [0, 1] among it.
+        Listing everything that is inconsistent; means of Bernoulli rewards outside [0, 1] among it.
 
     Notes
     -----
@@ -159,14 +159,14 @@ class LinearArms(Environment):
         )
 
     def horizon_problems(self, horizon: int) -> list[str]:
-        """What is wrong with a horizon: contexts that are used in their order come to an end."""
+        """Problems with a horizon: contexts that are used in their order come to an end."""
         return rows_problems(horizon, self.rows if self._in_order else None, "rows of contexts")
 
 
 def _given(
     contexts: str | ArrayLike, theta: FloatArray, shared: bool, problems: list[str]
 ) -> FloatArray | None:
-    """Given contexts in an array of shape (rows, arms, dimension); None where they are drawn."""
+    """Given contexts in an array of shape (rows, arms, dimension); None if they are drawn."""
     if isinstance(contexts, str):
         if contexts not in _DRAWN:
             problems.append(unlisted("contexts", _DRAWN, contexts, ", or an array of vectors"))
@@ -243,7 +243,7 @@ class SmoothArms(Environment):
     Raises
     ------
     ParameterError
-        Listing everything that does not fit; contexts outside the cube among it.
+        Listing everything that is inconsistent; contexts outside the cube among it.
 
     Notes
     -----
@@ -375,7 +375,7 @@ class SmoothArms(Environment):
         Raises
         ------
         ParameterError
-            Listing everything that does not fit.
+            Listing everything that is inconsistent.
         """
         check(
             "SmoothArms.auxiliary",
@@ -400,12 +400,12 @@ class SmoothArms(Environment):
         return gathered(self, contexts, action, reward, policy, epsilon)
 
     def horizon_problems(self, horizon: int) -> list[str]:
-        """What is wrong with a horizon: contexts that are used in their order come to an end."""
+        """Problems with a horizon: contexts that are used in their order come to an end."""
         return rows_problems(horizon, self.rows if self._in_order else None, "rows of contexts")
 
 
 def _given_points(contexts: str | ArrayLike, dimension: int, problems: list[str]) -> FloatArray | None:
-    """Given contexts in an array of shape (rows, dimension); None where they are drawn."""
+    """Given contexts in an array of shape (rows, dimension); None if they are drawn."""
     if isinstance(contexts, str):
         if contexts != "uniform":
             problems.append(f"contexts must be uniform, or an array of vectors, got {contexts!r}")
@@ -419,7 +419,7 @@ def _given_points(contexts: str | ArrayLike, dimension: int, problems: list[str]
         )
     elif outside := np.flatnonzero(~((array >= 0.0) & (array <= 1.0)).all(axis=1)).tolist():
         problems.append(
-            f"contexts must lie in [0, 1]^{dimension}, by a scaling that is fixed beforehand; "
-            f"{len(outside)} rows do not, the first is row {outside[0]}: {array[outside[0]].tolist()}"
+            f"contexts must lie in [0, 1]^{dimension}, by a scaling fixed in advance; {len(outside)} rows "
+            f"do not, the first being row {outside[0]}: {array[outside[0]].tolist()}"
         )
     return array

@@ -77,7 +77,7 @@ def opened(
     try:
         return Opened(lazily(table), files)
     except (TypeError, AttributeError):
-        kinds = "a frame that narwhals reads, or the name of Parquet or CSV files"
+        kinds = "a frame that narwhals can read, or the name of Parquet or CSV files"
         raise ParameterError("aggregate", [f"table must be {kinds}, got {type(table).__name__}"]) from None
 
 
@@ -112,7 +112,7 @@ def _relation(
         matching = duckdb.execute("SELECT file FROM glob(?) ORDER BY file", [str(path)]).fetchall()
         files = [Path(file) for (file,) in matching]
     if not files:
-        raise FileNotFoundError(f"aggregate: no file is named {path}")
+        raise FileNotFoundError(f"aggregate: file {path} does not exist")
     kind = kind_of(files[0])
     if kind in TEXT:
         files = [file for file in files if not is_empty(file)] if len(files) > 1 else files
@@ -122,7 +122,7 @@ def _relation(
             refuse("aggregate", [f"several files must end in .parquet or .csv, got {path.name!r}"])
         return _in_memory(path, dialect, uses), {}
     given = " and ".join(f"{name}=" for name in dialect.said)
-    refuse("aggregate", [f"{given} is of text files; {path} is Parquet"] if given else [])
+    refuse("aggregate", [f"{given} applies to text files; {path} is Parquet"] if given else [])
     types = {}
     for file in files:
         try:
@@ -145,7 +145,7 @@ def _of_text(
     others = [file for file in files if not reads(file, dialect)]
     if others:
         if len(files) > 1:
-            told = "several files are read as UTF-8 alone, plain or compressed by gzip or Zstandard"
+            told = "several files must be UTF-8, uncompressed or compressed with gzip or Zstandard"
             refuse("aggregate", [f"{told}, and whole: convert {others[0].name}, or read one file"])
         return _in_memory(files[0], dialect, uses), {}
     wanted = list(uses(None))
@@ -156,7 +156,7 @@ def _of_text(
     own = uses(list(dict.fromkeys(name for names in texts.names.values() for name in names)))
     kinds = {file: dict.fromkeys(names, "VARCHAR") for file, names in texts.names.items()}
     twice = [
-        f"column {name!r} stands several times in the header of {Path(file).name}; rename or drop one"
+        f"column {name!r} occurs several times in the header of {Path(file).name}; rename or drop one"
         for name in own
         for file, names in texts.names.items()
         if names.count(name) > 1
@@ -165,11 +165,11 @@ def _of_text(
     problems = Findings()
     check_files(kinds, list(own), problems)
     problems.raise_if_any("the table")
-    if not own:  # what names no column that is asked for may be no table
+    if not own:  # what names no column that is requested may be no table
         for file in files:
             _check_divided(file, dialect)
         empty = not any(texts.names.values())
-        refuse("aggregate", [f"{files[0]} is not a readable CSV file: it holds no text"] if empty else [])
+        refuse("aggregate", [f"{files[0]} is not a readable CSV file: it contains no text"] if empty else [])
         return pd.DataFrame(columns=list(dict.fromkeys(texts.names[str(files[0])]))), {}
     try:
         relation, times = texts.typed(own, roles)
@@ -181,7 +181,7 @@ def _of_text(
 def _damaged_text(
     files: Sequence[Path], dialect: Dialect, wanted: Sequence[str], error: Exception
 ) -> AdaptinfError:
-    """What is wrong with text files that the engine cannot divide: lines of other lengths, if any."""
+    """Problems with text files that the engine cannot divide: lines of other lengths, if any."""
     try:
         for file in files:
             _check_divided(file, dialect)
@@ -202,7 +202,7 @@ def _check_divided(file: Path, dialect: Dialect) -> None:
 
 
 def _damaged(file: Path, error: Exception) -> FileError:
-    return FileError(str(file), "read", f"it is cut off, empty or damaged ({_first_line(error)})")
+    return FileError(str(file), "read", f"it is truncated, empty or damaged ({_first_line(error)})")
 
 
 def check_files(files: Mapping[str, Mapping[str, str]], names: Sequence[str], found: Findings) -> None:
@@ -219,8 +219,8 @@ def check_files(files: Mapping[str, Mapping[str, str]], names: Sequence[str], fo
         other, kind = next((file, kind) for file, kind in kinds.items() if kind != usual)
         found.add(
             "mixed-types",
-            f"column {name!r} holds {usual} in {next(iter(kinds))!r} and {kind} in {other!r}: write it with "
-            "one type in all files",
+            f"column {name!r} contains {usual} in {next(iter(kinds))!r} and {kind} in {other!r}: write it "
+            "with one type in all files",
         )
 
 
@@ -349,7 +349,7 @@ def _plain_series(series: pd.Series[Any], truths: bool | None) -> Any:
 
 
 def _floats(decimals: pd.Series[Any]) -> FloatArray:
-    """Decimals as the floats next to them, NaN where there is none."""
+    """Decimals as the floats next to them, NaN if there is none."""
     found = [np.nan if value is None or value is pd.NA else float(value) for value in decimals]
     return np.array(found, dtype=np.float64)
 
@@ -383,14 +383,14 @@ def naming_failures() -> Iterator[None]:
         if isinstance(error, MemoryError) or "OutOfMemory" in type(error).__name__:
             code, told = (
                 "out-of-memory",
-                f"the engine has not enough memory ({said}): allow it more, aggregate parts of the table and "
-                "merge them (a + b), or take longer batches or fewer groups",
+                f"the engine ran out of memory ({said}): allow it more, aggregate parts of the table and "
+                "merge them (a + b), or use longer batches or fewer groups",
             )
         else:
             code, told = (
                 "engine-stopped",
-                f"the engine that holds the table stopped ({said}): see whether its files are whole and its "
-                "columns of one type, and that the query of collect=False runs there",
+                f"the engine that holds the table stopped ({said}): check that its files are complete and "
+                "its columns of one type, and that the query of collect=False runs there",
             )
         raise LogValidationError([Problem(code, told)], "the table") from error
 

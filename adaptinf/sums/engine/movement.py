@@ -3,7 +3,7 @@
 References
 ----------
 Dawson (1954), "A simplified expression for the variance of the chi-square function on a contingency table"
-(the exact moments given the margins, so that small counts do no harm).
+(the exact moments given the margins, so small counts do no harm).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Times cut to periods: instants in UTC or a zone that is named, naive stamps as they are written.
 
-Whatever engine holds them, instants become the clock's reading of one zone first, so that neither the zone of
-the process nor that of a connection or column has a part. Frames of pandas (and of Dask, part by part) and
-tables of Arrow are cut by NumPy; other engines cut in their own query.
+Whatever engine holds them, instants become the clock's reading of one zone first, so neither the zone of the
+process nor that of a connection or column has a part. Frames of pandas (and of Dask, part by part) and tables
+of Arrow are cut by NumPy; other engines cut in their own query.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ def check_zone(timezone: object, every: str | None) -> None:
     if problem := zone_problem(timezone):
         problems.append(problem)
     elif every is None:
-        problems.append("'timezone' goes with every=, which cuts times to hours, days, weeks or months")
+        problems.append("'timezone' applies to every=, which divides times into hours, days, weeks or months")
     refuse("aggregate", problems)
 
 
 def check_times(
     rows: nw.LazyFrame[Any], name: str, every: str | None, zone: str | None, found: Findings
 ) -> None:
-    """What a column's type cannot be cut to; that of pandas' own is looked at when it is cut."""
+    """What a column's type cannot be cut to; that of pandas' own is examined when it is cut."""
     if every is None or rows.implementation in (nw.Implementation.PANDAS, nw.Implementation.DASK):
         return
     kind = rows.collect_schema()[name]
@@ -65,16 +65,16 @@ def check_times(
 def not_times(name: str, kind: str) -> str:
     """That a column cannot be cut to periods."""
     return (
-        f"every= cuts dates and times, and column {name!r} is of type {kind}: leave every= out where it "
-        "holds batches, or make times of it (pandas.to_datetime, CAST AS TIMESTAMP)"
+        f"every= divides dates and times, but column {name!r} is of type {kind}: omit every= if the column "
+        "contains batches, or convert it to times (pandas.to_datetime, CAST AS TIMESTAMP)"
     )
 
 
 def not_instants(name: str, zone: str) -> str:
     """That stamps without a zone are no instants."""
     return (
-        f"'timezone' {zone!r} is for instants, and the times of column {name!r} have no zone or offset: they "
-        "are cut as they are written, so leave 'timezone' out, or give them the zone that they are in"
+        f"'timezone' {zone!r} applies to instants, but the times of column {name!r} have no zone or offset "
+        "and are divided as written: omit 'timezone', or convert them to times with a zone"
     )
 
 
@@ -132,7 +132,7 @@ def _clock(times: pd.Series[Any], name: str, zone: str | None) -> NDArray[Any]:
     if pd.api.types.infer_dtype(times, skipna=True) in ("date", "datetime") and dtype.kind == "O":
         aware = {getattr(time, "tzinfo", None) is not None for time in times[times.notna()]}
         if len(aware) > 1:
-            found.add("bad-batch", f"column {name!r} has times with an offset beside times without")
+            found.add("bad-batch", f"column {name!r} mixes times with an offset and times without")
         zoned, times = True in aware, pd.to_datetime(times, utc=True)
     clock = read_series(times).values  # in UTC where there is a zone
     if clock.dtype.kind != "M" and len(clock):
@@ -188,7 +188,7 @@ def _clock_of_ibis(rows: nw.LazyFrame[Any], batch: str, zone: str) -> Any:
     if engine not in _TO_CLOCK:
         refuse(
             "aggregate",
-            [f"instants cannot be cut in {engine}: give times without a zone, as the clock of one reads"],
+            [f"instants cannot be divided in {engine}: use times without a zone, in local time"],
         )
     name, instant_first, dropping = _TO_CLOCK[engine]
     time, told = table[batch], ibis.literal(zone)

@@ -140,7 +140,7 @@ def _faults_of_shares(columns: Columns) -> dict[str, tuple[str, nw.Expr]]:
 
 
 def counted(flag: nw.Expr) -> nw.Expr:
-    """1 where a flag is set, 0 elsewhere and where it is missing: floats, whose sums are the quicker."""
+    """1 if a flag is set, 0 elsewhere and where it is missing: floats, whose sums are the quicker."""
     return nw.when(flag).then(nw.lit(1.0)).otherwise(nw.lit(0.0))
 
 
@@ -167,7 +167,7 @@ def cell_query(
 ) -> nw.LazyFrame[Any]:
     """Sums by batch and arm of rewards and columns less their centres, and counts of faulty rows, lazily.
 
-    `within` are pieces of batches, by which rows are told apart too; `ends` asks for the ends of rewards.
+    `within` are pieces of batches, by which rows are distinguished too; `ends` asks for the ends of rewards.
     """
     read, keys = selected(rows, batch, within, columns)
     usable = [REWARD, *(f"{FURTHER}{place}" for place in range(len(columns.further.names)))]
@@ -249,7 +249,7 @@ def _powers(base: nw.Expr) -> list[nw.Expr]:
 
 
 def _over_all(n_arms: int) -> dict[str, nw.Expr]:
-    """Of every arm's propensity, chosen or not: 1 / e, e and e (1 - e)."""
+    """For every arm's propensity, chosen or not: 1 / e, e and e (1 - e)."""
     found = {}
     for place in range(n_arms):
         share = nw.col(f"__share_{place}")

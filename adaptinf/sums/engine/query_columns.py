@@ -74,7 +74,7 @@ class Columns:
 def columns_of(
     table: nw.LazyFrame[Any], given: Mapping[str, Any], arms: Sequence[Label] | None, found: Findings
 ) -> Columns | None:
-    """The columns of the roles, None where some are absent."""
+    """The columns of the roles, None if some are absent."""
     names = list(table.collect_schema())
     for role in _ROLES:
         name = given[role]
@@ -121,15 +121,15 @@ def check_types(rows: nw.LazyFrame[Any], columns: Columns, found: Findings) -> N
         kind = schema[name]
         times = role != "batch" and isinstance(kind, (nw.Datetime, nw.Date))
         if isinstance(kind, _NO_LABELS) or times or no_labels(rows, name, role == "batch"):
-            found.add(f"bad-{role}", f"{role} column {name!r} holds no labels, but {kind}")
+            found.add(f"bad-{role}", f"{role} column {name!r} contains no labels, but {kind}")
         elif mixed_truths(rows, name):
-            told = f"{role} column {name!r} has truth values beside other labels; use labels of one type"
+            told = f"{role} column {name!r} mixes booleans and other labels; use labels of one type"
             found.add(f"ambiguous-{'arm' if role == 'action' else role}", told)
     for name, role in columns.numbers.values():
         kind = schema[name]
         if not (kind.is_numeric() or (role != "propensity" and isinstance(kind, nw.Boolean))):
             code = "bad-context" if role == "context" else f"non-numeric-{role}"
-            found.add(code, f"{role} column {name!r} must hold numbers, and is of type {kind}")
+            found.add(code, f"{role} column {name!r} must contain numbers, but is of type {kind}")
 
 
 def _check_unit(given: Mapping[str, Any], knows_every: bool, found: Findings) -> None:
@@ -138,11 +138,20 @@ def _check_unit(given: Mapping[str, Any], knows_every: bool, found: Findings) ->
     if others:
         found.add("bad-unit", f"column {given['unit']!r} of unit= has another role: {', '.join(others)}")
     if given["propensity"] is None and not knows_every:
-        found.add("missing-propensity", "unit= needs propensities: errors by unit are of inverse weighting")
+        found.add(
+            "missing-propensity",
+            "unit= requires propensities: standard errors by unit are available "
+            "only for inverse propensity weighting",
+        )
     if given["denominator"] or given["covariate"]:
-        found.add("bad-unit", "unit= goes without denominator= and covariate=: with them it needs the rows")
+        found.add(
+            "bad-unit", "unit= cannot be combined with denominator= or covariate=: those require the rows"
+        )
     if given["by"]:
-        found.add("bad-unit", "unit= and by= do not go together: errors by unit within groups need the rows")
+        found.add(
+            "bad-unit",
+            "unit= and by= cannot be combined: standard errors by unit within groups require the rows",
+        )
 
 
 def _several(
@@ -236,7 +245,7 @@ def _plain(column: nw.Expr, kind: nw.dtypes.DType) -> nw.Expr:
 
 
 def _own_propensity(columns: Columns, schema: Schema) -> nw.Expr:
-    """The propensity of the chosen arm by the arm's own column; 1 where there is none."""
+    """The propensity of the chosen arm by the arm's own column; 1 if there is none."""
     if not columns.every:
         return nw.lit(1.0)
     found: Any = None

@@ -23,7 +23,7 @@ from adaptinf.sums.engine.query_columns import Columns, label_of
 def settled_shares(
     rows: nw.LazyFrame[Any], columns: Columns, asked: object, found: Findings
 ) -> nw.LazyFrame[Any]:
-    """Rows whose propensities are renormalised where they miss 1 by rounding and it is asked for; lazily."""
+    """Rows whose propensities are renormalised where they miss 1 by rounding and it is requested; lazily."""
     if not isinstance(asked, bool):
         found.add(*no_flag(asked))
         return rows
@@ -66,7 +66,7 @@ def told_rounding(rows: nw.LazyFrame[Any], columns: Columns, asked: bool) -> str
 
 
 def _rounding(rows: nw.LazyFrame[Any], columns: Columns) -> Rounding | None:
-    """The rounding that the digits of all propensities show; None where they show none."""
+    """The rounding that the digits of all propensities show; None if they show none."""
     schema = rows.collect_schema()
     shares = [as_number(name, schema) for name in columns.every.values()]
     far = {

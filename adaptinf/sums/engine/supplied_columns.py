@@ -76,10 +76,9 @@ def with_supplied(
     if isinstance(kind, _HELD):
         found.add(
             "bad-propensities",
-            f"propensity column {propensities!r} is of type {kind}, and lists and objects are read from "
-            f"frames of "
-            "pandas and Polars alone: make a column of each arm's entries in the engine, and name them in "
-            "propensities=",
+            f"propensity column {propensities!r} is of type {kind}, but lists and objects can be read only "
+            "from pandas and Polars frames: make a column of each arm's entries in the engine, and name "
+            "them in propensities=",
         )
         changed["propensities"] = None
     if is_constant(given["propensity"]) and given["propensity"] not in names:
@@ -117,7 +116,7 @@ def _arms(
         name for name in columns if not (schema[name].is_numeric() or isinstance(schema[name], nw.Boolean))
     ]
     for name in wrong:
-        told = f"action column {name!r} must hold 0 and 1, or True and False, not {schema[name]}"
+        told = f"action column {name!r} must contain 0 and 1, or True and False, not {schema[name]}"
         found.add("bad-action", told)
     if wrong:
         return None
@@ -131,7 +130,10 @@ def _arms(
     counted = nw.when(one).then(nw.lit(0.0)).otherwise(nw.lit(1.0))
     amiss = int(collected(rows.select(counted.alias("amiss")).select(nw.col("amiss").sum()))["amiss"].iloc[0])
     if amiss:
-        told = f"action columns {listed(columns)} must hold one 1 and else 0 in every row, and do not in"
+        told = (
+            f"action columns {listed(columns)} must contain a single 1 and otherwise 0 in every row, but "
+            "do not in"
+        )
         found.add("bad-action", f"{told} {amiss:,} {'row' if amiss == 1 else 'rows'}")
         return None
     arm: Any = nw.lit(columns[-1])

@@ -29,7 +29,7 @@ _HEAD = 1 << 22
 _MARK_OF = {".gz": GZIP, ".zst": ZSTANDARD}
 """Ends of names of what DuckDB decompresses, and how such files begin."""
 _DISTINCT = 10_000
-"""Distinct texts of a column that are looked at one by one."""
+"""Distinct texts of a column that are examined one by one."""
 _CELLS = 5
 _ISO = r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d{1,9})?)?)?(Z|[+-]\d\d(:?\d\d)?)?$"
 _ZONE = r":\d\d.*(?:Z|[+-]\d\d(?::?\d\d)?)$"
@@ -122,7 +122,7 @@ class TextFiles:
         return self.relation.project(", ".join(columns)) if columns else self.relation, times
 
     def _time(self, name: str) -> str | None:
-        """The type of dates or times that a column holds in all files."""
+        """The type of dates or times that a column contains in all files."""
         import duckdb
 
         kinds = set()
@@ -199,13 +199,13 @@ def check_divided(file: Path, dialect: Dialect) -> None:
 
 
 def names_of(file: Path, dialect: Dialect) -> list[str]:
-    """What stands in the first line of a text."""
+    """What is in the first line of a text."""
     head = _head(file)
     return header_names(head, separator(head, dialect.sep, ()))
 
 
 def instants(column: pd.Series[Any]) -> pd.Series[Any] | None:
-    """Times of a column of text in ISO 8601; None where one entry is none, as DuckDB reads them."""
+    """Times of a column of text in ISO 8601; None if one entry is none, as DuckDB reads them."""
     texts = column[column.notna()]
     if not len(texts) or not all(isinstance(text, str) for text in texts):
         return None
@@ -231,9 +231,7 @@ def text_files(files: Sequence[Path], dialect: Dialect, wanted: Sequence[str]) -
         names[str(file)] = tuple(header_names(head, sep))
     if len(set(seps)) > 1:
         listed = ", ".join(f"{file.name} {sep!r}" for file, sep in zip(files, seps, strict=True))
-        raise ParameterError(
-            "aggregate", [f"the files are divided in different ways ({listed:.200}): say sep="]
-        )
+        raise ParameterError("aggregate", [f"the files use different separators ({listed:.200}): set sep="])
     return TextFiles(tuple(files), tuple(seps), _read(files, seps[0]), names, dialect)
 
 

@@ -98,7 +98,7 @@ def _of_units(n_arms: int) -> dict[str, nw.Expr]:
 
 
 def _flag(holds: nw.Expr) -> nw.Expr:
-    """1.0 where a condition holds, 0.0 elsewhere."""
+    """1.0 if a condition holds, 0.0 elsewhere."""
     return _where(holds, nw.lit(1.0))
 
 
@@ -124,8 +124,8 @@ def totals_of(
     elif totals.rounds != rounds:
         found.add(
             "changed-table",
-            f"the table had {rounds:,} rows when batches were added up and {totals.rounds:,} when units "
-            "were: aggregate a copy that does not change",
+            f"the table had {rounds:,} rows when batches were summed and {totals.rounds:,} when units were: "
+            "aggregate a copy that does not change",
         )
     elif (problem := drawn_before(totals)) is not None:
         found.add("drawn-before", problem)

@@ -100,7 +100,7 @@ def test_everything_that_is_refused() -> None:
     table = np.zeros((pair.horizon, 2))
     wide = dataclasses.replace(pair, first=Tableau(table), second=Tableau(table))
     cases: list[tuple[Any, str, str]] = [
-        (unscored, "releases", "neighbours must have a score where view is 'releases'"),
+        (unscored, "releases", "neighbours must have a score if view is 'releases'"),
         (contextual, "releases", "neighbours must be tables of one arm"),
         (wide, "releases", "neighbours must be tables of one arm"),
         ("streams", "releases", "neighbours must be Neighbours, got 'streams'"),

@@ -83,5 +83,5 @@ def test_neighbours_differ_in_one_round(design: Any) -> None:
 
 def test_no_privacy_no_neighbours() -> None:
     for design in (UCB(), Mixture(UCB())):
-        with pytest.raises(ParameterError, match="promises no privacy"):
+        with pytest.raises(ParameterError, match="no privacy guarantee"):
             neighbouring_trials(design)

@@ -157,7 +157,7 @@ STUDIES: dict[str, Callable[[Rng, Study], Any]] = {
     "a probability in percent": lambda rng, s: put(rng, s, "PROB", lambda p: 100 * p),
     "a probability missing": lambda rng, s: put(rng, s, "PROB", None),
     "a probability of zero": lambda rng, s: put(rng, s, "PROB", 0.0),
-    "a stage that comes back": lambda rng, s: put(rng, s, "STAGE", lambda stage: 3 - stage),
+    "a stage that returns": lambda rng, s: put(rng, s, "STAGE", lambda stage: 3 - stage),
     "names of columns in small letters": lambda rng, s: rename(s.adsl, "USUBJID", "usubjid"),
     "names of columns in small letters, analysis": lambda rng, s: rename(s.analysis, "AVAL", "aval"),
     "no flag": lambda rng, s: s.adsl.pop("ITTFL") and None,

@@ -114,7 +114,7 @@ ANYWHERE: dict[str, Damage] = {
 
 TEXT: dict[str, Damage] = {
     "Windows code page": lambda rng, data: data.decode("utf-8").encode("cp1252"),
-    "a byte that is no UTF-8": lambda rng, data: inserted(rng, data, bytes([int(rng.integers(128, 256))])),
+    "a byte that is not UTF-8": lambda rng, data: inserted(rng, data, bytes([int(rng.integers(128, 256))])),
     "UTF-16 without mark": lambda rng, data: data.decode("utf-8").encode("utf-16-le"),
     "UTF-32": lambda rng, data: data.decode("utf-8").encode("utf-32"),
     "encoded twice": lambda rng, data: data.decode("utf-8").encode("utf-8").decode("latin-1").encode("utf-8"),

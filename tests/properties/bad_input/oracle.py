@@ -67,7 +67,10 @@ def labels(values: Sequence[Any]) -> list[Any]:
     demand(not {int, float} <= kinds or len({value for _, value in distinct}) == len(distinct), "1 and 1.0")
     numerals = any(kind is str and NUMBER.fullmatch(value) for kind, value in distinct)
     demand(not (numerals and kinds & {int, float}), "numbers beside text that is one")
-    demand(all(value.strip() for kind, value in distinct if kind is str), "a label of blanks alone")
+    demand(
+        all(value.strip() for kind, value in distinct if kind is str),
+        ("a label that consists only of spaces"),
+    )
     return found
 
 
@@ -172,7 +175,7 @@ def context_values(values: Sequence[Any]) -> list[Any]:
     kinds = set(map(type, values))
     if kinds <= {str} or kinds <= {bool}:
         return values
-    demand(all(type(value) is not int or abs(value) < 2**63 for value in values), "beyond 64 bits")
+    demand(all(type(value) is not int or abs(value) < 2**63 for value in values), "of more than 64 bits")
     return values if kinds <= {int} else [number(value) for value in values]
 
 
@@ -180,7 +183,7 @@ def batch_codes(values: list[Any]) -> list[int]:
     """Batches numbered from 0; each is one stretch, and numbers do not go down."""
     values = batch_numbers(values) or values
     starts = [value for row, value in enumerate(values) if row == 0 or values[row - 1] != value]
-    demand(len(starts) == len(set(starts)), "a batch comes back")
+    demand(len(starts) == len(set(starts)), "a batch returns")
     if not any(isinstance(value, str) for value in starts):
         demand(starts == sorted(starts), "batches go down")
     return [starts.index(value) for value in values]

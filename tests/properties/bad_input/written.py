@@ -164,7 +164,7 @@ def outcomes(values: Sequence[Any], success: Any) -> list[float]:
     others = {(type(value), value) for value in values if value != success}
     demand(success in values and len(others) <= 1, "other texts")
     alike = {str(value).strip().casefold() for _, value in others}
-    demand(success.strip().casefold() not in alike and "" not in alike, "texts that read the same")
+    demand(success.strip().casefold() not in alike and "" not in alike, "texts that look the same")
     return [float(value == success) for value in values]
 
 

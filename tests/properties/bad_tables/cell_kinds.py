@@ -107,7 +107,7 @@ def written_lines(rng: Rng, folder: Path) -> list[Use]:
 
 
 JSON_LINES: dict[str, Kind] = {
-    "as it should be": written_lines,
+    "as specified": written_lines,
     "keys that come and go": keys_of_others,
     "an array in the place of lines": array,
     "a line cut short": partial(lines_case, lambda rng, rows, at: json.dumps(rows[at])[:-9], ("JSON",)),
@@ -279,7 +279,7 @@ CELLS: dict[str, Kind] = {
 }
 SUMS: dict[str, Kind] = {
     "as they should be": good_sums,
-    "a cell that is no number": partial(bad_sum, ("n", "s", "q", "p")),
+    "a cell that is not a number": partial(bad_sum, ("n", "s", "q", "p")),
     "an empty cell": missing_sum,
     "a day without an arm": no_day,
     "totals without batches": totals,

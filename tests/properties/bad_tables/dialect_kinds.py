@@ -317,7 +317,7 @@ TEXTS: dict[str, Kind] = {
     **{f"in {name}, said": partial(said, name) for name in ("cp1252", "utf-16-le", "latin-1")},
     "in cp1252, not said": unsaid,
     "in UTF-16 without a mark": unmarked,
-    "one byte that is no UTF-8": one_bad_byte,
+    "one byte that is not UTF-8": one_bad_byte,
     "a NUL": a_nul,
     "compressed": compressed,
     "gzip in two members": two_members,

@@ -164,7 +164,13 @@ def test_what_is_refused() -> None:
     with pytest.raises(ParameterError) as caught:
         randomization_interval(three, statistic="f", alpha=0.7, replications=0, alternative="up")
     text = str(caught.value)
-    for word in ("needs two arms, the log has 3", "statistic", "alpha", "replications", "alternative"):
+    for word in (
+        "two arms are required, but the log has 3",
+        "statistic",
+        "alpha",
+        "replications",
+        "alternative",
+    ):
         assert word in text
     with pytest.raises(ParameterError, match="log must be"):
         randomization_interval("log")  # type: ignore[arg-type]

@@ -152,7 +152,7 @@ def test_what_is_refused() -> None:
     private = designs.PrivateUCB(epsilon=1.0)
     with pytest.raises(InvalidForLog, match="no exact propensities"):
         weighted_randomization_test(private.run(BernoulliArms([0.4, 0.5]), 50, rng=0))
-    with pytest.raises(ParameterError, match="no coins of its own"):
+    with pytest.raises(ParameterError, match="no random draws of its own"):
         weighted_randomization_test(designs.UCB().run(two, 50, rng=0))
     log = designs.EpsilonGreedy(exploration=0.4).run(two, 50, rng=0)
     wrong = dataclasses.replace(log.arrays, propensity=np.full(50, 0.5), propensities=np.full((50, 2), 0.5))

@@ -36,7 +36,7 @@ def test_a_score_is_one_number_a_run(score: Any, message: str) -> None:
 
 def test_neighbours_run_the_design_that_is_audited() -> None:
     pair = neighbouring_trials(LDPBandit(epsilon=4.0))[0]
-    with pytest.raises(ParameterError, match="neighbours are those of another design"):
+    with pytest.raises(ParameterError, match="neighbours belong to another design"):
         epsilon_lower_bound(LDPBandit(epsilon=1.0), pair, runs=2_000, rng=0)
 
 
@@ -47,7 +47,7 @@ def test_neighbours_may_run_the_design_in_a_state() -> None:
 
 
 def test_actions_are_looked_at_where_they_tell_something() -> None:
-    with pytest.raises(ParameterError, match="view='actions' has nothing to look at"):
+    with pytest.raises(ParameterError, match="view='actions' leaves nothing to examine"):
         epsilon_lower_bound(LDPBandit(epsilon=1.0), view="actions", runs=2_000, rng=0)
 
 
@@ -59,7 +59,7 @@ def test_actions_that_come_after_the_participant_tell_something() -> None:
 def test_a_claim_is_held_against_neighbours_of_its_unit() -> None:
     design = DPConSE(epsilon=1.0)
     reward = design.reward_guarantee(100, 2)
-    with pytest.raises(ParameterError, match="promised is per reward, and the neighbours differ in a record"):
+    with pytest.raises(ParameterError, match="promised is per reward, but the neighbours differ in a record"):
         epsilon_lower_bound(design, neighbouring_trials(design)[0], promised=reward, runs=2_000, rng=0)
 
 
@@ -68,10 +68,10 @@ def test_neighbours_differ_in_one_unit() -> None:
     first = np.full((7, 2), 0.5)
     second = first.copy()
     second[:3] = 1.0
-    with pytest.raises(ParameterError, match="differ in one round, they differ in rounds 1, 2, 3"):
+    with pytest.raises(ParameterError, match="differ in one round, but they differ in rounds 1, 2, 3"):
         dataclasses.replace(pair, first=Tableau(first), second=Tableau(second))
     record = neighbouring_trials(DPConSE(epsilon=1.0))[0]
-    with pytest.raises(ParameterError, match="the same contexts where unit is reward"):
+    with pytest.raises(ParameterError, match="the same contexts if unit is reward"):
         dataclasses.replace(record, unit="reward", hidden=())
 
 

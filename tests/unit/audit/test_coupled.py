@@ -127,7 +127,7 @@ class Planted:
         self.quick = fault in QUICK
 
 
-COST = "Cost above the promise"
+COST = "Cost above the guarantee"
 FAULTS = [
     Planted(live.stops_on_raw_sums, UCB, "value", "the arm of participant"),
     Planted(live.lost_enters_nothing, UCB, "never", "release"),
@@ -140,10 +140,10 @@ FAULTS = [
     Planted(live.status_counts_events, UCB, "value", "status().reason"),
     Planted(live.public_counts_events, UCB, "value", "public().facts['mean outcome']"),
     Planted(live.files_count_events, UCB, "value", "the file public.csv.json"),
-    Planted(live.half_the_scale, UCB, "value", "and it was drawn with"),
-    Planted(live.half_the_scale, CONSE, "value", "and it was drawn with"),
-    Planted(live.half_the_scale, EPOCHS, "value", "and it was drawn with"),
-    Planted(live.half_the_scale, PHASES, "value", "and it was drawn with"),
+    Planted(live.half_the_scale, UCB, "value", "but it was drawn with"),
+    Planted(live.half_the_scale, CONSE, "value", "but it was drawn with"),
+    Planted(live.half_the_scale, EPOCHS, "value", "but it was drawn with"),
+    Planted(live.half_the_scale, PHASES, "value", "but it was drawn with"),
     Planted(live.half_the_product_scale, LINEAR, "value", COST),
     Planted(live.carried_to_later_windows, CONSE, "value", COST),
     Planted(live.counts_for_the_next_too, UCB, "value", COST),
@@ -209,8 +209,8 @@ def test_a_trial_is_read_for_its_terms_alone(tmp_path: Path) -> None:
         (LinPriv(epsilon=1.0, delta=1e-5), "normal noise"),
         (DPBAIGauss(epsilon=1.0, delta=1e-5, features=FEATURES), "normal"),
         (DPOD(epsilon=1.0, features=FEATURES), "rewards times features"),
-        (LDPBandit(epsilon=1.0), "participant's side"),
-        (LDPLinear(epsilon=1.0), "participant's side"),
+        (LDPBandit(epsilon=1.0), "added by the participant"),
+        (LDPLinear(epsilon=1.0), "added by the participant"),
         (DPConSE(epsilon=1.0, calibration="published"), "as published"),
     ],
     ids=lambda one: type(one).__name__,
@@ -224,14 +224,14 @@ def test_designs_without_whole_noise_are_sent_to_the_lower_bound(target: Design,
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"target": Thompson()}, "promises no privacy"),
+        ({"target": Thompson()}, "no privacy guarantee"),
         ({"target": 3}, "target must be a private design"),
         ({"neighbours": "removed"}, "neighbours must be of value"),
         ({"neighbours": []}, "neighbours must be of value"),
         ({"neighbours": ["value", "context"]}, "contexts being public"),
         ({"target": PHASES, "neighbours": "late"}, "waits for each outcome"),
-        ({"target": RULE, "neighbours": "erased"}, "a stream has samples"),
-        ({"target": RULE, "horizon": 8}, "horizon must be left out"),
+        ({"target": RULE, "neighbours": "erased"}, "a stream only has samples"),
+        ({"target": RULE, "horizon": 8}, "horizon must be omitted if"),
         ({"pairs": 0}, "pairs must be a whole number"),
     ],
     ids=str,
@@ -255,7 +255,7 @@ def test_results_show_kinds_costs_and_what_disagrees() -> None:
         1.5,
         "an outcome is late: the status differs",
     )
-    assert "Cost above the promise: 1.5 of 1, where another outcome differs." in text
+    assert "Cost above the guarantee: 1.5 of 1, where another outcome differs." in text
     assert "First disagreement: an outcome is late: the status differs." in text
     assert found.to_frame()["refuted"].tolist() == [False, True, True]
     assert "<table" in found._repr_html_()

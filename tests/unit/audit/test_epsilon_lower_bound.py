@@ -288,14 +288,17 @@ class TestResult:
     def test_a_finding_refutes_whatever_the_bound_is(self) -> None:
         result = epsilon_lower_bound(BINARY, runs=2_000, rng=0)
         assert not result.refuted
-        told = (Finding("noise", "the noise of a goes with b"), Finding("replay", "the arm is not c"))
+        told = (
+            Finding("noise", "the noise of a is associated with b"),
+            Finding("replay", "the arm is not c"),
+        )
         found = dataclasses.replace(result, findings=told)
         assert found.epsilon == result.epsilon <= 1.0
         assert found.refuted
         text = " ".join(str(found).split())
         for words in (
             "REFUTED",
-            "Found (noise): the noise of a goes with b.",
+            "Found (noise): the noise of a is associated with b.",
             "Found (replay): the arm is not c.",
         ):
             assert words in text
@@ -332,31 +335,31 @@ class TestRefusals:
             ({"target": 3}, "target must be a design, a mechanism, a counter or sample"),
             ({"runs": 10}, "runs must be a whole number of at least 1000"),
             ({"view": "both"}, "view must be one of 'all', 'releases', 'actions', 'digits'"),
-            ({"view": "actions"}, "view='actions' is for designs alone"),
+            ({"view": "actions"}, "view='actions' applies only to designs"),
             ({"backend": "exact"}, "backend must be one of 'simulation', 'release'"),
             ({"backend": "release", "rng": 1}, "never seeded"),
-            ({"target": BINARY, "backend": "release"}, "the counter's noise is of the simulation backend"),
-            ({"target": Uniform(), "backend": "release"}, "does not say how its decisions follow"),
-            ({"target": str, "backend": "release"}, "must be simulation where target is a callable"),
-            ({"target": response(1.0), "neighbours": ([0.0], [1.0])}, "neighbours must be left out"),
+            ({"target": BINARY, "backend": "release"}, "the counter's noise uses the simulation backend"),
+            ({"target": Uniform(), "backend": "release"}, "does not specify how its decisions follow"),
+            ({"target": str, "backend": "release"}, "must be simulation if target is a callable"),
+            ({"target": response(1.0), "neighbours": ([0.0], [1.0])}, "neighbours must be omitted if"),
             ({"confidence": 0.2}, "confidence must be"),
             ({"delta": 2.0}, "delta must be"),
-            ({"decimals": -1}, "decimals, where it is not None, must be"),
-            ({"n_jobs": 0}, "n_jobs, where it is not -1, must be"),
+            ({"decimals": -1}, "decimals, if not None, must be"),
+            ({"n_jobs": 0}, "n_jobs, if not -1, must be"),
             ({"promised": 1.0}, "promised must be a PrivacyGuarantee"),
             ({"rng": "seed"}, "rng must be"),
             ({"neighbours": 3}, "neighbours must be a pair of arrays"),
             ({"neighbours": ([0.0], [3.0])}, "by at most the sensitivity 2 in L1, got 3"),
             ({"neighbours": ([0.0], [0.0])}, "neighbours must differ"),
-            ({"neighbours": ([0.0], [0.0, 1.0])}, "two sequences of one length"),
+            ({"neighbours": ([0.0], [0.0, 1.0])}, "two sequences of the same length"),
             ({"neighbours": ([0.0], [math.inf])}, "neighbours must be finite"),
             (
                 {"target": TruncatedLaplace(epsilon=1.0), "neighbours": ([0.0], [0.5])},
-                "whole numbers, which TruncatedLaplace is for",
+                "whole numbers, as TruncatedLaplace requires",
             ),
             (
                 {"target": DiscreteLaplace(epsilon=1.0), "neighbours": ([0.5], [1.5])},
-                "whole numbers, which DiscreteLaplace is for",
+                "whole numbers, as DiscreteLaplace requires",
             ),
             ({"target": Uniform(), "neighbours": ([0.0], [1.0])}, "neighbours must be Neighbours"),
             ({"target": BINARY, "neighbours": ([0.0], [2.0])}, "must lie in [0, 1]"),
@@ -382,8 +385,8 @@ class TestRefusals:
     def test_neighbouring_inputs(self) -> None:
         for arguments, words in (
             ({"target": 3}, "target must be a mechanism or a counter"),
-            ({"target": BINARY, "rounds": 0}, "rounds, where it is not None, must be"),
-            ({"target": MECHANISMS["laplace"], "rounds": 3}, "rounds must be left out"),
+            ({"target": BINARY, "rounds": 0}, "rounds, if not None, must be"),
+            ({"target": MECHANISMS["laplace"], "rounds": 3}, "rounds must be omitted if"),
         ):
             with pytest.raises(ParameterError, match=words):
                 neighbouring_inputs(**arguments)  # type: ignore[arg-type]
@@ -394,5 +397,5 @@ class TestRefusals:
 
 
 def test_a_bound_at_a_smaller_delta_refutes_nothing() -> None:
-    with pytest.raises(ParameterError, match=r"delta must be at least that of the promise, 0\.05"):
+    with pytest.raises(ParameterError, match=r"delta must be at least that of the guarantee, 0\.05"):
         epsilon_lower_bound(Gaussian(epsilon=1.0, delta=0.05), delta=0.0, runs=2_000, rng=0)

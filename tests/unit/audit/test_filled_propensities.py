@@ -98,7 +98,7 @@ def test_what_cannot_be_filled() -> None:
         with_propensities(log, designs.UCB())
     with pytest.raises(InvalidForLog, match="no propensities that follow"):
         with_propensities(log, designs.PrivateUCB(epsilon=0.5))
-    with pytest.raises(ParameterError, match="logged propensities are not those of EpsilonGreedy"):
+    with pytest.raises(ParameterError, match="logged propensities differ from those of EpsilonGreedy"):
         with_propensities(chosen_alone, designs.EpsilonGreedy(exploration=0.5))
     short = stripped(designs.EpsilonGreedy(exploration=0.2, batch_size=5).run(ENV, 50, rng=1))
     with pytest.raises(ParameterError, match=r"batches .* have fewer than 10 rounds"):

@@ -55,7 +55,7 @@ DESIGNS: dict[str, Any] = {
 IN_FILES = [name for name in DESIGNS if name != "DPBAI"]
 NAS = DPNAS(epsilon=1.0, alpha=0.5, beta=0.2, steps="exponential")
 SHARE = 0.002
-LAW, NOISY = "not the law that is", "scale makes them"
+LAW, NOISY = "the", "scale implies"
 Draw = Callable[[str, float], int]
 
 
@@ -93,8 +93,8 @@ def test_a_right_design_passes(name: str) -> None:
     checked = _live_checks(DESIGNS[name], np.random.SeedSequence(0), SHARE, needed=True)
     assert checked.findings == ()
     (looked,) = checked.looked
-    assert looked.startswith("The live path, replayed and its exact noise tested: ")
-    assert ("3 trials in files" in looked) == (name in IN_FILES)
+    assert looked.startswith("The live path was replayed and its exact noise was tested: ")
+    assert (", stored in files" in looked) == (name in IN_FILES)
     assert "sessions of" in looked
 
 
@@ -216,7 +216,7 @@ class OffByOne:
     [
         (Antithetic, "with the other sign"),
         (lambda: Carried(3), "came before"),
-        (OffByOne, "came before in its run"),
+        (OffByOne, "occurred before in its run"),
     ],
     ids=["antithetic", "carried", "off by one"],
 )
@@ -232,7 +232,9 @@ def test_noise_of_the_sampler_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     right = release._draw
     monkeypatch.setattr(release, "_draw", lambda *given: right(*given) // 2 * 2)
     told = found("PrivateSuccessiveElimination")
-    assert any("all 64 draws are multiples of 2 [64 draws of the sampler of trials]" in one for one in told)
+    assert any(
+        "all 64 draws are multiples of 2 [64 draws from the sampler used by trials]" in one for one in told
+    )
 
 
 def test_noise_that_is_left_out_of_a_sum(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -259,7 +261,7 @@ def test_noise_that_goes_with_outcomes(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(releasing.ReleaseStepper, "_learn", learn)
     told = found()
-    assert any("the draws go with the outcomes" in one for one in told)
+    assert any("the draws are associated with the outcomes" in one for one in told)
 
 
 def test_a_lattice_that_follows_outcomes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -286,7 +288,7 @@ def test_a_choice_that_reads_raw_outcomes(monkeypatch: pytest.MonkeyPatch) -> No
             self.state[0] += 0.25
 
     monkeypatch.setattr(releasing.ReleaseStepper, "_learn", learn)
-    assert any(one.startswith("replay: the arm is not what releases") for one in found())
+    assert any(one.startswith("replay: the arm does not follow from the releases") for one in found())
 
 
 def test_an_outcome_that_never_came_and_enters_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -305,8 +307,8 @@ def test_an_outcome_that_never_came_and_enters_nothing(monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("wholly", "words"),
     [
-        (True, "replay: a trial cannot be opened again: "),
-        (False, "public: a trial that was opened again has other releases than before"),
+        (True, "replay: a trial cannot be reopened: "),
+        (False, "public: a trial that was reopened has different releases than before"),
     ],
 )
 def test_nodes_that_are_drawn_again_when_a_trial_is_opened(
@@ -342,7 +344,7 @@ def test_a_stopping_rule_on_data(monkeypatch: pytest.MonkeyPatch) -> None:
     root = np.random.SeedSequence(0)
     right = stopping_checks(NAS, None, root, 0.05, simulated=False, needed=True)
     assert right.findings == ()
-    assert right.looked == ("Stopping time and estimate by the release backend tested, 200 runs.",)
+    assert right.looked == ("Stopping time and estimate were tested with the release backend, 200 runs.",)
     monkeypatch.setattr(release, "discrete_laplace", lambda scale, size: np.zeros(size, dtype=np.int64))
     faulty = stopping_checks(NAS, None, root, 0.05, simulated=False, needed=True)
     assert any(LAW in one.text for one in faulty.findings)
@@ -393,14 +395,14 @@ class TestWhatCannotBeRunLive:
         with pytest.raises(ParameterError, match='noise="release" is not available for DPBAIGauss'):
             epsilon_lower_bound(gauss, backend="release")
         assert live_problems(Thompson(), live_trial(Thompson())) == [
-            "the design does not say how its decisions follow from its releases"
+            "the design does not specify how its decisions follow from its releases"
         ]
 
     def test_else_the_result_says_why(self) -> None:
         gauss = DPBAIGauss(epsilon=1.0, delta=1e-5, features=FEATURES)
         (looked,) = _live_checks(gauss, np.random.SeedSequence(0), SHARE, needed=False).looked
         assert looked.startswith(
-            'The live path not looked at: noise="release" is not available for DPBAIGauss'
+            'The live path was not checked: noise="release" is not available for DPBAIGauss'
         )
 
     def test_noise_of_ones_own_may_be_a_function(self) -> None:
@@ -423,7 +425,7 @@ class TestWhatCannotBeRunLive:
         monkeypatch.setattr(release, "_samplers", release._Samplers())
         design, root = DESIGNS["PrivateUCB"], np.random.SeedSequence(0)
         (looked,) = _live_checks(design, root, SHARE, needed=False).looked
-        assert looked.startswith("The live path not looked at: ")
+        assert looked.startswith("The live path was not checked: ")
         assert "opendp" in looked
         with pytest.raises(MissingDependencyError):
             _live_checks(design, root, SHARE, needed=True)

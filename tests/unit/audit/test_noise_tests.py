@@ -78,7 +78,7 @@ def test_a_node_of_another_law_is_named_once() -> None:
     uniforms, fair = drawn()
     uniforms[:, 3] = 0.5  # no noise at all
     told = noise_findings([("a trial", noise(uniforms, fair))])
-    assert told[0] == "the noise of node 3 has not the law that is promised [a trial]"
+    assert told[0] == "the noise of node 3 does not have the specified distribution [a trial]"
     # a constant goes with nothing: nodes of another law are left out of the tests of independence
     assert len(told) == 1
 
@@ -87,7 +87,7 @@ def test_a_small_change_of_many_nodes_is_found_in_their_group() -> None:
     uniforms, _ = drawn()
     uniforms[:, ::2] = uniforms[:, ::2] ** 1.2
     told = only_finding(noise(uniforms))
-    assert told == "the noise of even nodes has not the law that is promised [a trial]"
+    assert told == "the noise of even nodes does not have the specified distribution [a trial]"
 
 
 def test_shared_noise_is_found_in_values_and_in_sizes() -> None:
@@ -95,20 +95,24 @@ def test_shared_noise_is_found_in_values_and_in_sizes() -> None:
     shared = uniforms.copy()
     shared[:, 5] = shared[:, 2]
     told = noise_findings([("a trial", noise(shared))])
-    assert told[0] == "the noise of node 2 goes with that of node 5 [a trial]"
-    assert told[1] == "the size of the noise of node 2 goes with that of node 5 [a trial]"
+    assert told[0] == "the noise of node 2 is associated with that of node 5 [a trial]"
+    assert told[1] == "the size of the noise of node 2 is associated with that of node 5 [a trial]"
     # the same size, with a sign of its own
     sizes = uniforms.copy()
     flipped = np.random.default_rng(1).random(RUNS) < 0.5
     sizes[:, 5] = np.where(flipped, 1.0 - sizes[:, 2], sizes[:, 2])
-    assert only_finding(noise(sizes)) == "the size of the noise of node 2 goes with that of node 5 [a trial]"
+    assert only_finding(noise(sizes)) == (
+        "the size of the noise of node 2 is associated with that of node 5 [a trial]"
+    )
     assert noise_findings([("a trial", noise(shared, independent=False))]) == []
 
 
 def test_noise_tied_to_a_reward_is_found() -> None:
     uniforms, fair = drawn()
     uniforms[:, 7] = np.where(fair[:, 4] > 0.0, 0.5 + 0.5 * uniforms[:, 7], 0.5 * uniforms[:, 7])
-    assert only_finding(noise(uniforms, fair)) == "the noise of node 7 goes with reward 4 [a trial]"
+    assert only_finding(noise(uniforms, fair)) == (
+        "the noise of node 7 is associated with reward 4 [a trial]"
+    )
 
 
 @pytest.mark.parametrize(("rate", "fair"), [(PAIR_RATE, False), (COIN_RATE, True)])
@@ -199,8 +203,8 @@ class TestReplays:
         seen, recomputed = np.zeros((3, 4)), np.zeros((3, 4))
         recomputed[1, 2], recomputed[2, 3] = 1.0, np.nan
         assert difference(Replayed("the arm", seen, recomputed)) == (
-            "the arm is not what releases and earlier actions give, in 2 of 3 runs: in round 3 of run 2 it "
-            "is 0, not 1: a decision read something that was not released"
+            "the arm does not follow from the releases and earlier actions in 2 of 3 runs: in round 3 "
+            "of run 2 it is 0, not 1, so a decision used data that were not released"
         )
 
     def test_one_bit_is_a_difference(self) -> None:

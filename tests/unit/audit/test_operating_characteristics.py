@@ -135,7 +135,9 @@ def test_a_function_selects():
     assert chosen[1] == rows_of(plan, "power")["value"].iloc[0]
     assert chosen[0] == 0.0
     assert rows_of(plan, "no selection")["value"].iloc[0] == 1.0 - chosen[1]
-    with pytest.raises(AnalysisError, match="it returned 'best', the arms are 0, 1, or None"):
+    with pytest.raises(
+        AnalysisError, match=("it returned 'best'; it must return one of the arms 0, 1, or None")
+    ):
         operating_characteristics(
             Uniform(), BETTER, 100, 64, rng=0, fit=contrast, selection=lambda log, result: "best"
         )
@@ -199,9 +201,9 @@ def test_everything_wrong_is_said_at_once():
         ),
         *(
             "n_jobs",
-            "selection, where it is no function, must be one of",
+            "selection, if it is not a function, must be one of",
             "wrong_way must be",
-            "null belongs to",
+            "null applies to",
         ),
     ):
         assert part in text, part
@@ -230,7 +232,7 @@ def test_the_table_has_a_column_for_each_scenario(tmp_path):
     assert plain.loc["rounds: arm 0", "better"] == f"{rows_of(plan, 'rounds')['value'].iloc[0]:.1f}"
     text = str(plan)
     assert text.splitlines()[0] == "Uniform()"
-    told = "[1] Wrong way: an inferior arm has over 0.1 n of the n rounds more than the best one."
+    told = "[1] Wrong way: an inferior arm is assigned in over 0.1 n more of the n rounds than the best arm."
     assert told in " ".join(text.split())
     assert max(map(len, text.splitlines())) <= 80
     quantiles = [line for line in text.splitlines() if line.startswith("rounds: arm 0, quantiles")]
@@ -323,7 +325,7 @@ def test_trials_without_a_result_are_without_an_interval():
     [row] = rows_of(plan, "without interval").to_dict("records")
     assert row["value"] == (128 - there) / 128
     assert row["trials"] == 128
-    assert row["note"] == f"in {128 - there} trials there is no such result or term"
+    assert row["note"] == f"{128 - there} trials have no such result or term"
     [covered] = rows_of(plan, "coverage").to_dict("records")
     assert covered["trials"] == there
     assert any(f"In up to {128 - there} trials the analysis returned no such result" in n for n in plan.notes)

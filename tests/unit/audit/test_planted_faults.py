@@ -29,11 +29,11 @@ from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.privacy import Counter
 
 BOUND, REPLAY, NOISE = "bound", "replay", "noise"
-LAW = "has not the law that is promised"
+LAW = "does not have the specified distribution"
 COUNT_4, COUNT_64 = f"count 4 of arm 0 {LAW}", f"count 64 of arm 0 {LAW}"
 ENDS = "the round of a release"
-SHARED = "goes with that of the noisy sum"
-UNRELEASED = "a decision read something that was not released"
+SHARED = "is associated with that of the noisy sum"
+UNRELEASED = "a decision used data that were not released"
 LONG = {"mechanism": "binary", "horizon": 2_000}
 PHASES = {"features": np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.6]]), "max_det": False}
 STOPPING = {"alpha": 0.5, "beta": 0.2, "steps": "exponential"}
@@ -87,7 +87,12 @@ FAULTS: dict[str, Planted] = {
     ),
     "counter: budget not split": Planted(records.UnsplitCounter, Counter, {}, BOUND, runs=40_000, quick=True),
     "counter: one draw for all coordinates": Planted(
-        records.OneDrawCounter, Counter, {"dimension": 3}, NOISE, "coordinate 1 goes with that", quick=True
+        records.OneDrawCounter,
+        Counter,
+        {"dimension": 3},
+        NOISE,
+        "coordinate 1 is associated with that",
+        quick=True,
     ),
     "PrivateUCB: no noise at powers of two from 4 on": _arm("powers from 4", NOISE, COUNT_4),
     "PrivateUCB: no noise at powers of two from 64 on": _arm("powers from 64", NOISE, COUNT_64),
@@ -96,20 +101,22 @@ FAULTS: dict[str, Planted] = {
     ),
     "PrivateUCB: no node from level 6 on": _arm("level 6", NOISE, f"level 6 of the tree {LAW}"),
     "PrivateUCB: noise shared across arms": _arm("shared", NOISE, SHARED, quick=True),
-    "PrivateUCB: noise tied to the reward's coin": _arm("coin", NOISE, "goes with the reward"),
+    "PrivateUCB: noise tied to the reward's coin": _arm("coin", NOISE, "is associated with the reward"),
     "PrivateUCB: clipping after the noise": _arm("late clip", NOISE, LAW),
     "PrivateUCB: ranking on raw means": _arm("raw index", REPLAY, UNRELEASED),
     "PrivateUCB: budget not split": _arm("unsplit", NOISE, LAW),
-    "LinPriv: one draw for all coordinates": _linear("one draw", NOISE, "coordinate 1 goes with that"),
+    "LinPriv: one draw for all coordinates": _linear(
+        "one draw", NOISE, ("coordinate 1 is associated with that")
+    ),
     "LinPriv: no noise at powers of two from 64 on": _linear("powers from 64", NOISE, f"1 {LAW}"),
     "LinPriv: clipping after the noise": _linear("late clip", NOISE, LAW),
     "LinPriv: ranking on raw means": _linear("raw index", REPLAY, UNRELEASED),
     "elimination on raw means": _epochs("raw elimination", REPLAY, UNRELEASED, quick=True),
     "elimination: an epoch ends on a raw gap": _epochs("raw end", REPLAY, ENDS, quick=True),
     "elimination: clipping after the noise": _epochs("late clip", NOISE, LAW),
-    "elimination: noise shared across arms": _epochs("shared", NOISE, "goes with that of release 3"),
+    "elimination: noise shared across arms": _epochs("shared", NOISE, "is associated with that of release 3"),
     "elimination: noise tied to the reward's coin": _epochs(
-        "coin", NOISE, "goes with the reward", quick=True
+        "coin", NOISE, "is associated with the reward", quick=True
     ),
     "DPBAI: ranking on raw means": _phases("raw ranking", REPLAY, UNRELEASED),
     "DPBAI: clipping after the noise": _phases("late clip", NOISE, LAW),

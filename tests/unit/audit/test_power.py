@@ -148,7 +148,7 @@ def test_it_prints_and_writes(tmp_path):
     plan = power(Uniform(), {"equal": NULL, "better": BETTER}, contrast, 60, 64, rng=1)
     text = str(plan).splitlines()
     assert text[0] == "Uniform()"
-    assert text[1] == "64 simulated trials a scenario and horizon, alpha 0.05"
+    assert text[1] == "64 simulated trials per scenario and horizon, alpha 0.05"
     # What is the same in all rows.
     assert text[2].startswith("analysis sample-mean, term 1 - 0, null 0.0000, missing ")
     assert ["scenario", "horizon", "truth", "kind"] in [line.split()[:4] for line in text]

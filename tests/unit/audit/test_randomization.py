@@ -100,7 +100,7 @@ def test_a_design_without_coins_is_not_re_run_by_assignment(design: Any, env: An
     log = design.run(env, 300, rng=0)
     with pytest.raises(ParameterError) as caught:
         randomization_test(log, resample="assignment")
-    for word in ("no coins of its own", "p would be 1", 'resample="order"', "Mixture("):
+    for word in ("no random draws of its own", "p would be 1", 'resample="order"', "Mixture("):
         assert word in str(caught.value)
     assert randomization_test(log, resample="order", replications=19).resample == "order"
 
@@ -109,10 +109,10 @@ def test_a_log_of_another_design_is_refused() -> None:
     log = designs.UCB().run(TWO, 200, rng=0)
     with pytest.raises(ParameterError, match=r"other parameters \(width=2.0 in the log, 0.5 here\)"):
         randomization_test(log, designs.UCB(width=0.5))
-    with pytest.raises(ParameterError, match="gathered by UCB, not by Thompson"):
+    with pytest.raises(ParameterError, match="collected by UCB, not by Thompson"):
         randomization_test(log, designs.Thompson())
     unnamed = AdaptiveLog.from_arrays(log.arrays, arms=log.arms)
-    with pytest.raises(ParameterError, match=r"takes other actions from row \d+ on"):
+    with pytest.raises(ParameterError, match=r"chooses other actions from row d\+ onwards"):
         randomization_test(unnamed, designs.UCB(width=0.1))
     assert randomization_test(unnamed, designs.UCB(), replications=19).design == "UCB"
     with pytest.raises(ParameterError, match="does not name its design"):
@@ -148,7 +148,7 @@ def test_arms_of_a_contrast() -> None:
     three = BernoulliArms([0.3, 0.5, 0.7])
     log = designs.Uniform().run(three, 200, rng=0)
     assert randomization_test(log, replications=19).statistic_name == "largest-studentised"
-    with pytest.raises(ParameterError, match="name treatment= and control="):
+    with pytest.raises(ParameterError, match="specify treatment= and control="):
         randomization_test(log, statistic="difference")
     with pytest.raises(ParameterError, match="control must be one of 0, 1, 2, got None"):
         randomization_test(log, treatment=2)
@@ -156,7 +156,7 @@ def test_arms_of_a_contrast() -> None:
         randomization_test(log, treatment=2, control=2)
     with pytest.raises(ParameterError, match="has no direction"):
         randomization_test(log, statistic="f", alternative="less")
-    with pytest.raises(ParameterError, match="left out with 'f'"):
+    with pytest.raises(ParameterError, match="omitted with 'f'"):
         randomization_test(log, statistic="f", treatment=2, control=1)
     named = randomization_test(log, replications=19, treatment=2, control=0)
     reverse = randomization_test(log, replications=19, treatment=0, control=2)
@@ -203,7 +203,7 @@ def test_a_statistic_that_is_constant_is_all_ties() -> None:
 
 def test_a_number_of_re_runs_that_misses_the_level() -> None:
     log = designs.Uniform().run(TWO, 50, rng=0)
-    with pytest.warns(AdaptinfWarning, match=r"rejects with probability 0.0495 only; take 199 or 999"):
+    with pytest.warns(AdaptinfWarning, match=r"rejects with probability only 0.0495; use 199 or 999"):
         randomization_test(log, replications=100)
 
 
@@ -315,7 +315,7 @@ class TestContexts:
         named = np.array(["b", "a"])[log.arrays.context["feature"]]
         frame = pd.DataFrame({"arm": log.arrays.action, "y": log.arrays.reward, "site": named, "age": 1.0})
         own = AdaptiveLog(frame, action="arm", reward="y", context=["site", "age"], reward_range=(0, 1))
-        with pytest.raises(ParameterError, match="context must name the one context column"):
+        with pytest.raises(ParameterError, match="context must name the only context column"):
             randomization_test(own, designs.ConSE())
         test = randomization_test(own, designs.ConSE(), context="site", features=["b", "a"], replications=19)
         same = randomization_test(log, replications=19)
@@ -387,7 +387,7 @@ class TestLoggedPropensities:
         assert self.log.arrays.propensity is not None
         first = self.log.arrays.propensity[0]
         implied = {0.95: 0.55, 0.05: 0.45}[round(float(first), 9)]
-        told = f"{first:.6g} in the log, {implied:.6g} by the design in row 0 (rows are counted from 0)"
+        told = f"{first:.6g} in the log, {implied:.6g} under the design in row 0 (rows are counted from 0)"
         assert caught.value.subject == test.__name__
         assert told in str(caught.value)
 
@@ -397,7 +397,7 @@ class TestLoggedPropensities:
         late = np.where(np.arange(60) < 17, own.propensity, 0.5)
         arrays = dataclasses.replace(own, propensity=late, propensities=None)
         other = AdaptiveLog.from_arrays(arrays, arms=self.log.arms)
-        with pytest.raises(ParameterError, match=r"0\.5 in the log, 0\.[0-9]+ by the design in row 17"):
+        with pytest.raises(ParameterError, match=r"0\.5 in the log, 0\.\[0-9\]\+ under the design in row 17"):
             randomization_test(other, designs.EpsilonGreedy(exploration=0.1), replications=19)
 
     def test_what_cannot_be_checked_is_let_through(self) -> None:
@@ -437,7 +437,7 @@ def test_three_arms_have_one_refusal() -> None:
     with pytest.raises(ParameterError) as caught:
         randomization_interval(log)
     assert len(caught.value.problems) == 1
-    assert caught.value.problems[0].startswith("needs two arms, the log has 3")
+    assert caught.value.problems[0].startswith("two arms are required, but the log has 3")
 
 
 def test_what_is_printed() -> None:

@@ -135,7 +135,7 @@ def test_no_bound_where_an_arm_may_stay_unpulled() -> None:
     assert found.frame["pulled"][0] == pytest.approx(0.875, abs=0.03)
     assert found.frame["pulled"][2] == pytest.approx(0.75, abs=0.04)
     assert (found.frame["bias"].abs() < 5 * found.frame["bias_se"]).all()
-    assert any("the theorem needs all runs" in note for note in found.notes)
+    assert any("the theorem applies to all runs" in note for note in found.notes)
 
 
 def test_an_arm_that_is_never_pulled_has_no_bias() -> None:
@@ -232,7 +232,7 @@ def test_designs_that_ignore_contexts_are_simulated_without() -> None:
 
 
 def test_missing_rewards_are_named() -> None:
-    with pytest.raises(ParameterError, match="arm 'b' has no reward to fit a mean to: give means="):
+    with pytest.raises(ParameterError, match="arm 'b' has no reward to fit a mean to: pass means="):
         simulate_bias(made([0, 0], [1.0, 0.0]), GREEDY, 10)
     context = {"feature": np.array([0, 0, 1])}
     log = made([0, 1, 1], [1.0, 0.0, 1.0], context=context)
@@ -307,15 +307,15 @@ def fitted_scale(log: AdaptiveLog) -> float:
 
 def test_linear_refusals() -> None:
     log = designs.LinUCB().run(ORTHANT, 3, rng=0)
-    with pytest.raises(ParameterError, match="do not determine its 2 coefficients: give means="):
+    with pytest.raises(ParameterError, match="do not determine its 2 coefficients: pass means="):
         simulate_bias(log, replications=10)
-    with pytest.raises(ParameterError, match=r"means must be coefficients, finite numbers of shape \(2, 2\)"):
+    with pytest.raises(ParameterError, match=r"means must be coefficients: finite numbers of shape \(2, 2\)"):
         simulate_bias(log, replications=10, means=[0.1, 0.2])
     with pytest.raises(
         ParameterError, match="needs the context vectors as numeric context columns, got none"
     ):
         simulate_bias(gathered(), designs.LinUCB(), 10)
-    with pytest.raises(InvalidForLog, match="assumes no linear means"):
+    with pytest.raises(InvalidForLog, match="does not assume linear means"):
         simulate_bias(gathered(), designs.ABSE(), 10)
 
 
@@ -340,7 +340,7 @@ def test_an_arm_with_one_reward_takes_the_spread_of_the_others() -> None:
     log = made([0, 0, 1], [0.1, 2.1, 3.0])
     world = fitted_world(log, False)
     assert world.env.tables(1).scale[0].tolist() == pytest.approx([math.sqrt(2.0)] * 2)
-    assert any("standard deviation is that of the others, 1.41" in note for note in world.notes)
+    assert any("standard deviation is taken from the other arms, 1.41" in note for note in world.notes)
 
 
 def test_tables_in_every_form() -> None:

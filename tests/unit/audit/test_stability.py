@@ -61,15 +61,13 @@ def test_a_log_gives_design_and_horizon_to_recommend() -> None:
 def test_other_arms_or_rounds_than_the_logs() -> None:
     log = designs.UCB().run(EQUAL, 200, rng=0)
     three = BernoulliArms([0.5, 0.5, 0.5])
-    with pytest.raises(
-        ParameterError, match=r"environment's arms are \(0, 1, 2\), those of the log \(0, 1\)"
-    ):
+    with pytest.raises(ParameterError, match=r"environment has arms \(0, 1, 2\), but the log has \(0, 1\)"):
         stability(log, three, replications=2, rng=0)
     found = stability(designs.UCB(), three, 100, 2, rng=0)
     with pytest.raises(ParameterError, match="2 problems") as caught:
         recommend(log, stability=found)
-    assert "stability is of 100 rounds, the log has 200" in str(caught.value)
-    assert "stability is of the arms [0, 1, 2]" in str(caught.value)
+    assert "stability refers to 100 rounds, but the log has 200" in str(caught.value)
+    assert "stability refers to the arms [0, 1, 2]" in str(caught.value)
     assert recommend(log, stability=stability(designs.UCB(), EQUAL, 200, 2, rng=0)).methods
 
 
@@ -90,8 +88,8 @@ def test_an_arm_that_is_hardly_ever_chosen() -> None:
         ("ucb", "design must be a design or a log"),
         (None, "design must be"),
         ("unnamed", "does not name its design"),
-        ("unknown", "Urn cannot be made from the log's record"),
-        ("wrong", "UCB cannot be made from the log's record"),
+        ("unknown", "Urn cannot be reconstructed from the log's record"),
+        ("wrong", "UCB cannot be reconstructed from the log's record"),
     ],
 )
 def test_wrong_sources(source: str | None, message: str) -> None:
@@ -107,7 +105,7 @@ def test_wrong_sources(source: str | None, message: str) -> None:
 def test_no_horizon_and_too_few_runs() -> None:
     with pytest.raises(ParameterError, match="2 problems") as caught:
         stability(designs.UCB(), EQUAL, replications=1)
-    assert "give horizon=" in str(caught.value)
+    assert "pass horizon=" in str(caught.value)
 
 
 def test_a_name_alone_makes_no_design() -> None:

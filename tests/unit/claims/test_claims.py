@@ -60,7 +60,7 @@ def test_a_list_says_what_is_so_in_its_order() -> None:
 
 def test_clauses_are_joined_in_one_way() -> None:
     assert sentence(["a", "", "b"]) == "a; b"
-    assert assumptions(["a", "b"]) == ["Assumes, not checkable from this log: a; b."]
+    assert assumptions(["a", "b"]) == ["Assumes, cannot be checked from this log: a; b."]
     assert assumptions([]) == []
 
 
@@ -72,7 +72,7 @@ def of_a_log(found: Finding | None) -> SimpleNamespace:
 def test_an_assumption_is_checked_contradicted_or_not_checkable() -> None:
     listed = (KNOWN, INDEPENDENT, AVERAGE, FEW)
     against = FEW(arm="a", n=1)
-    ending = "Not checkable from this log: units are independent. What drifts is averaged."
+    ending = "Cannot be checked from this log: units are independent. What drifts is averaged."
     for found, status, words, cautions in (
         (Finding(), "checked", "checked", []),
         (Finding((against,)), "contradicted", "contradicted, see the caution", [against]),
@@ -88,8 +88,8 @@ def test_an_assumption_is_checked_contradicted_or_not_checkable() -> None:
     facts = of_a_log(None)
     assert contradictions(said(listed, facts)) == []
     assert under_table(listed, facts)[0] == [
-        "Assumes, not checkable from this log: propensities are known; units are independent. "
-        "What drifts is averaged."
+        "Assumes, cannot be checked from this log: propensities are known; units are independent. What "
+        "drifts is averaged."
     ]
 
 

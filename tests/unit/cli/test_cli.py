@@ -149,7 +149,7 @@ def test_all_arms_against_a_control(run: Run, path: str, lift: bool) -> None:
     pd.testing.assert_frame_equal(found, expected.to_frame(), check_exact=False, rtol=1e-12)
     assert list(found)[-1] == "conf_high_simultaneous"
     code, _, err = run("analyze", path, *given[:-2], "--lift")
-    assert (code, "it needs --control" in err) == (2, True)
+    assert (code, "it requires --control" in err) == (2, True)
 
 
 def test_an_arm_that_nobody_chose_can_be_named(run: Run, tmp_path: Path) -> None:
@@ -286,7 +286,7 @@ def test_output_never_goes_into_what_is_read(
     code, out, err = run("analyze", str(source), "--output", output)
     assert (code, out) == (2, "")
     assert f"the output {output} would overwrite {tmp_path}" in err
-    assert "name another file" in err
+    assert "an input: choose another file" in err
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
@@ -332,7 +332,7 @@ def test_a_file_of_our_own_needs_no_columns_and_refuses_them(run: Run, tmp_path:
         "analyze", str(file), "--action", "arm", "--reward-range", "0", "1", "--epsilon", "1"
     )
     assert (code, out) == (2, "")
-    assert "leave out --action, --epsilon, --reward-range" in err
+    assert "omit --action, --epsilon, --reward-range" in err
 
 
 def test_parquet_of_other_origin(run: Run, tmp_path: Path) -> None:
@@ -386,8 +386,8 @@ def test_arguments_and_file_are_told_together(run: Run, path: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "2 problems\n  - --action is needed"),
-        (["--action", "arm"], "--reward is needed"),
+        ([], "2 problems\n  - --action is required"),
+        (["--action", "arm"], "--reward is required: the name of its column"),
         (
             [*COLUMNS, "--treatment", "a<x>"],
             "give --treatment and --control; the log has 'a<x>', 'b & 50%_#1'",
@@ -402,11 +402,11 @@ def test_arguments_and_file_are_told_together(run: Run, path: str) -> None:
         ([*COLUMNS, "--propensities", "a<x>=pa", "--propensities", "a<x>=pb"], "arm 'a<x>' is given twice"),
         (
             [*COLUMNS, "--propensities", "pa"],
-            "--propensities 'pa' is a column that holds no lists and no JSON objects",
+            "--propensities 'pa' is a column that contains neither lists nor JSON objects",
         ),
         (
             [*COLUMNS, "--propensities", "p_{arm}", "--propensities", "a=p"],
-            "names all columns: give it alone",
+            "matches all columns: it must be the only entry",
         ),
         ([*COLUMNS, "--success", "Y=x"], "invalid TEXT=NUMBER list value"),
         ([*COLUMNS, "--propensities", "a=pa,a=pb"], "invalid ARM=COLUMN list value"),
@@ -525,7 +525,7 @@ def test_names_of_files_cannot_hold_nul(option: str, path: str, run: Run) -> Non
     given = ["a\0.csv", *COLUMNS] if option == "file" else [path, *COLUMNS, "--output", "a\0.txt"]
     code, out, err = run("analyze", *given)
     assert (code, out) == (2, "")
-    assert "the name of a file cannot hold NUL" in err
+    assert "the name of a file cannot contain NUL" in err
 
 
 def mismatched(path: Path) -> Path:

@@ -59,7 +59,7 @@ def test_help_opens_with_what_it_does_and_an_example(
     assert opening.endswith(".")
     assert examples.startswith(f"examples:\n  adaptinf {command}")
     assert usage.startswith(f"usage: adaptinf {command}")
-    assert "Exit codes: 0 done; 1 a concern" in out
+    assert "Exit codes: 0 success; 1 a problem found" in out
     assert max(map(len, out.splitlines())) <= 80
 
 
@@ -85,13 +85,13 @@ def test_without_a_command_all_are_listed(run: Run) -> None:
 @pytest.mark.parametrize(
     ("command", "told"),
     [
-        *((name, f"adaptinf {name}: FILE is needed, as in adaptinf {name} ") for name in READING[:4]),
-        ("report", "adaptinf report: FILE, --output are needed, as in adaptinf report "),
+        *((name, f"adaptinf {name}: FILE is required, as in adaptinf {name} ") for name in READING[:4]),
+        ("report", "adaptinf report: FILE, --output are required, as in adaptinf report "),
         (
             "convert",
-            "adaptinf convert: FILE, --output are needed, as in adaptinf convert visits.csv --action ",
+            "adaptinf convert: FILE, --output are required, as in adaptinf convert visits.csv --action ",
         ),
-        ("power", "adaptinf power: --means is needed, as in adaptinf power --means 0.25 0.45 --horizon"),
+        ("power", "adaptinf power: --means is required, as in adaptinf power --means 0.25 0.45 --horizon"),
     ],
 )
 def test_no_arguments(run: Run, command: str, told: str) -> None:
@@ -111,7 +111,7 @@ def test_a_wrong_column_and_a_wrong_file(run: Run, path: str, command: str, tmp_
     assert err.splitlines()[1] == "  - there is no column 'yy' for reward; did you mean 'y'?"
     nowhere = str(tmp_path / "nowhere.csv")
     code, out, err = run(*(nowhere if word == path else word for word in call))
-    assert (code, out, err) == (2, "", f"adaptinf {command}: there is no file {nowhere}\n")
+    assert (code, out, err) == (2, "", f"adaptinf {command}: file {nowhere} does not exist\n")
     code, out, err = run(*(str(tmp_path / "no*.csv") if word == path else word for word in call))
     assert (code, out, err) == (2, "", f"adaptinf {command}: there is no file {tmp_path / 'no*.csv'}\n")
     assert [file.name for file in tmp_path.iterdir()] == ["log.csv"]
@@ -175,13 +175,13 @@ def test_a_file_is_what_its_name_says(run: Run, path: str, command: str, tmp_pat
 def test_a_file_of_another_name_is_refused(run: Run, path: str, command: str, tmp_path: Path) -> None:
     code, out, err = run(*given(command, path), "--output", str(tmp_path / "x.parquet"))
     endings = ".txt, .md, .tex, .html, .htm, .csv, .json"
-    told = f"--output {tmp_path / 'x.parquet'}: its ending must be one of {endings}; without an ending"
+    told = f"--output {tmp_path / 'x.parquet'}: its extension must be one of {endings}; without an extension,"
     assert (code, out, err) == (2, "", f"adaptinf {command}: {told} --format decides\n")
     code, out, err = run(*given(command, path), "--output", str(tmp_path / "x.csv"), "--format", "json")
     assert (code, out) == (2, "")
     assert err == (
-        f"adaptinf {command}: --output {tmp_path / 'x.csv'} is to be csv by its name, and --format says "
-        "json: leave --format out, or name another file\n"
+        f"adaptinf {command}: --output {tmp_path / 'x.csv'} implies csv, but --format is json: omit "
+        "--format, or use another file name\n"
     )
     assert not list(tmp_path.glob("x.*"))
     assert run(*given(command, path), "--output", "-") == run(*given(command, path))
@@ -274,7 +274,7 @@ def test_a_plan_that_makes_no_sense(run: Run) -> None:
     code, _, err = run("power", "--means", "0.3", "0.5")
     assert (code, "one of the arguments --horizon --power is required" in err) == (2, True)
     twice = ["--means", "0.3", "0.5", "--means", "0.3", "0.6", "--power", "0.8"]
-    told = "--power looks at one scenario: give --means once, without --characteristics"
+    told = "--power examines one scenario: give --means once, without --characteristics"
     assert run("power", *twice) == (2, "", f"adaptinf power: {told}\n")
     code, _, err = run("power", *PLAN, "--design", "Thomson")
     assert (code, err.endswith("did you mean 'Thompson'?\n")) == (2, True)
@@ -300,7 +300,10 @@ def test_report_and_convert_write_what_the_library_writes(run: Run, path: str, t
     estimate = ai.Contrast(log, treatment="B", control="A").fit().params.iloc[0]
     assert f"{estimate:.4f}" in page.read_text(encoding="utf-8")
     code, _, err = run("convert", path, *COLUMNS, "--affinities", "--output", str(stored))
-    assert (code, "--affinities: of dsjson files or Open Bandit folders, not of a table" in err) == (2, True)
+    assert (code, "--affinities: applies to dsjson files and Open Bandit folders, not to a table" in err) == (
+        2,
+        True,
+    )
 
 
 def test_nothing_is_mixed_into_the_answer_where_standard_error_is_closed(
@@ -323,7 +326,7 @@ def test_the_public_part_of_a_log_has_a_report_and_no_rows(run: Run, tmp_path: P
     assert "What is published, and what is left out" in page.read_text(encoding="utf-8")
     for command in ("validate", "diagnose", "recommend", "analyze"):
         code, out, err = run(command, public)
-        told = f"adaptinf {command}: {public}: it is the public part of a log, without rows: adaptinf report"
+        told = f"adaptinf {command}: {public}: it is the public part of a log, without rows: use adaptinf"
         assert (code, out) == (2, "")
         assert err.startswith(told)
 
@@ -335,7 +338,10 @@ def test_messages_speak_of_options() -> None:
         ("propensities='p{arm}' finds none", "--propensities 'p{arm}' finds none"),
         ("covariate= needs 'covariate_sum_squares'", "covariate= needs --covariate-sum-squares"),
         ("set 'sort' to True (--sort on the command line) here", "give --sort here"),
-        ("means 'success', such as 'Y' (--success Y on the command line)", "means --success Y"),
+        (
+            "set 'success' to the label that counts as 1, such as 'Y' (--success Y on the command line)",
+            "set --success to the label that counts as 1, such as --success Y",
+        ),
         ("there is no column 'success'", "there is no column 'success'"),
         ("there is no arm 'round=1'", "there is no arm 'round=1'"),
     ):

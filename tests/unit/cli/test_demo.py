@@ -131,12 +131,12 @@ def test_the_text_shows_the_numbers_of_the_trials(text: str) -> None:
         for kind in ("textbook", "adaptinf"):
             share, error = Tally.of(getattr(pair, kind) for pair in found).cells()
             assert re.search(rf"{re.escape(share)} +{re.escape(error)}$", text, re.M)
-    assert "run beforehand" not in text
+    assert "run in advance" not in text
 
 
 def test_the_text_says_which_trials_were_run_beforehand() -> None:
     text = demonstration(rng=0)
-    assert text.count("500 trials, run beforehand") == 3
+    assert text.count("500 trials, run in advance") == 3
     assert re.search(r"textbook.* 7\.6% ± 1\.2  -0\.27 ± 0\.31$", text, re.M)
     assert re.search(r"adaptinf.* 3\.6% ± 0\.9  -0\.20 ± 0\.29$", text, re.M)
     assert text.endswith("live: adaptinf demo --rng 3 --trials 500")

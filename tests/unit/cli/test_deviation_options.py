@@ -48,7 +48,7 @@ def test_received_effect_and_late_outcomes(table: Path, capsys: pytest.CaptureFi
     assert EFFECT.sentence.partition(",")[0].format(treatment="b", control="a") in told
     assert any(claims.LATE(late=late) in told for late in range(1, len(filled)))
     assert main(["analyze", str(table), *COLUMNS, "--received"]) == 2
-    assert "needs --treatment and --control" in capsys.readouterr().err
+    assert "requires --treatment and --control" in capsys.readouterr().err
 
 
 def test_validation_counts_what_is_missing(table: Path, capsys: pytest.CaptureFixture[str]) -> None:

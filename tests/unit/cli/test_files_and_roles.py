@@ -66,7 +66,7 @@ def test_several_files_are_one_log_in_their_order(run: Run, path: str, tmp_path:
     assert "Read from CSV files a.csv to b.csv: 120 rounds" in run("validate", pattern, *COLUMNS)[1]
     frame.to_parquet(tmp_path / "c.parquet")
     code, _, err = run("validate", *parts, str(tmp_path / "c.parquet"), *COLUMNS)
-    told = "the files are of several kinds (.csv, .parquet): name files of one kind"
+    told = "the files are of several kinds (.csv, .parquet): give files of one kind"
     assert (code, err) == (2, f"adaptinf validate: {told}\n")
 
 
@@ -76,7 +76,7 @@ def test_rows_are_counted_as_the_file_counts(run: Run, tmp_path: Path) -> None:
     frame[:5].to_csv(tmp_path / "a.csv", index=False)
     frame[5:].to_csv(tmp_path / "b.csv", index=False)
     _, _, err = run("validate", str(tmp_path / "a.csv"), str(tmp_path / "b.csv"), *COLUMNS)
-    assert "reward column 'y' holds numbers, and 'n/k'" in err
+    assert "reward column 'y' contains numbers and 'n/k'" in err
     assert f"[line 4 of {tmp_path / 'b.csv'}]" in err
     code, out, _ = run(
         "validate", str(tmp_path / "a.csv"), str(tmp_path / "b.csv"), *COLUMNS, "--missing-values", "n/k",
@@ -154,7 +154,7 @@ def test_one_file_cannot_hold_the_answer_and_the_report(run: Run, path: str, tmp
     page, output = tmp_path / "link" / "x.html", tmp_path / "x.html"
     code, out, err = run("analyze", path, *COLUMNS, "--report", str(page), "--output", str(output))
     assert (code, out) == (2, "")
-    assert err == f"adaptinf analyze: --report and --output are both {page}: name two files\n"
+    assert err == f"adaptinf analyze: --report and --output are both {page}: use two different files\n"
     assert not output.exists()
 
 
@@ -167,7 +167,7 @@ def test_files_of_another_format_are_converted_one_at_a_time(run: Run, tmp_path:
     output = tmp_path / "log.parquet"
     code, out, err = run("convert", *map(str, files), "--output", str(output))
     assert (code, out) == (2, "")
-    told = "files of another format are one log in one folder: name it"
+    told = "files of another format form one log in one folder: give the folder"
     assert err == f"adaptinf convert: {files[1]}: {told}\n"
     assert not output.exists()
     code, _, err = run("convert", str(files[0]), "--output", str(output))

@@ -56,7 +56,7 @@ def test_ratios_and_covariates(tmp_path: Path, capsys: pytest.CaptureFixture[str
 def test_what_does_not_take_them(tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str) -> None:
     _, path = sample(tmp_path)
     assert main(["analyze", path, *COLUMNS, f"--{option}", "before", "--winner"]) == 2
-    assert f"--{option}: it is taken without --by, --winner and --received" in capsys.readouterr().err
+    assert f"--{option}: it cannot be combined with --by, --winner or --received" in capsys.readouterr().err
 
 
 def test_of_a_table_of_sums(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,6 +83,6 @@ def test_of_a_table_of_sums(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     sums.to_parquet(tmp_path / "sums.parquet")
     check(capsys, [str(tmp_path / "sums.parquet"), *asked, "--covariate", "before"], expected)
     assert main(["analyze", *plain, "--covariate", "before"]) == 2
-    assert "--covariate needs --covariate-sum-squares" in capsys.readouterr().err
+    assert "--covariate also requires --covariate-sum-squares" in capsys.readouterr().err
     assert main(["analyze", *plain, *more, "--covariate", "before", "--covariate", "y"]) == 2
-    assert "--covariate: a table of sums takes one" in capsys.readouterr().err
+    assert "--covariate: a table of sums allows only one" in capsys.readouterr().err

@@ -87,18 +87,18 @@ def test_what_a_csv_hides_is_told_here_too(run: Run, tmp_path: Path) -> None:
     code, _, err = run("validate", str(file), "--action", "arm", "--reward", "y", "--context", "age")
     assert code == 2
     assert "column 'age' has text among its numbers" in err
-    assert "column 'arm' holds '1.0' and '1', which would be one label" in err
+    assert "column 'arm' contains '1.0' and '1', which would become one label" in err
 
 
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--success", "Y", "--batch", "day"], "give --sort to put the rows in the order of this column"),
-        (["--success", "yes"], "no row of reward column 'answer' holds 'yes'"),
+        (["--success", "Y", "--batch", "day"], "give --sort to sort the rows by this column"),
+        (["--success", "yes"], "no row of reward column 'answer' contains 'yes'"),
         (["--success", "Y", "--propensities", "p_"], "finds no column for '1' (p_1), '01' (p_01)"),
-        (["--success", "Y", "--sort"], "--sort needs --round or --batch"),
+        (["--success", "Y", "--sort"], "--sort requires --round or --batch"),
         (["--success", "Y=a"], "invalid TEXT=NUMBER list value"),
-        ([], "say which text means --success Y"),
+        ([], "set --success to the label that counts as 1, such as --success Y"),
     ],
 )
 def test_what_is_refused_says_what_to_say(run: Run, path: str, options: list[str], told: str) -> None:

@@ -64,7 +64,7 @@ def test_a_trial_from_create_to_a_table(
     asked = "--unit", "p 0", "--reason", "a seizure", "--by", "the ward"
     assert told(capsys, "unblind", path, *asked) == first
     assert told(capsys, "history", path)["kind"] == "unblind"
-    assert "by is needed" in told(capsys, "amend", path, *right[:-2], code=2)
+    assert "by is required" in told(capsys, "amend", path, *right[:-2], code=2)
     head = told(capsys, "finish", path, "--reason", "all are in", "--by", "the sponsor")["head"]
     assert told(capsys, "verify", path, "--head", head)["rows"] == 44
     assert told(capsys, "status", path)["state"] == "finished"
@@ -98,12 +98,12 @@ def test_refused_lines_are_answered_in_their_place(
     answers = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [answer.get("round") for answer in answers] == [1, None, None, None, 2]
     assert "not JSON" in answers[1]["error"]
-    assert answers[2]["error"] == "a request: key is needed"
+    assert answers[2]["error"] == "a request: key is required"
     assert "another request" in answers[3]["error"]
 
 
 def test_what_is_wrong_is_said_in_one_sentence(path: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "no such file" in told(capsys, "status", path, code=2)
+    assert "the file does not exist" in told(capsys, "status", path, code=2)
     arms = "--arm", "a", "--arm", "b", "--horizon", "20"
     for design in ("Session", "nothing", "__doc__", "Design"):
         problem = told(capsys, "create", path, "--design", design, *arms, code=2)
@@ -119,10 +119,12 @@ def test_what_is_wrong_is_said_in_one_sentence(path: str, capsys: pytest.Capture
         capsys, "create", path, "--design", "UCB", "--parameters", "3", *arms, code=2
     )
     private = "--design", "PrivateUCB", "--parameters", '{"epsilon": 1.0}'
-    assert "outcome_window is needed" in told(capsys, "create", path, *private, *arms, code=2)
+    assert "outcome_window is required: the number of" in told(
+        capsys, "create", path, *private, *arms, code=2
+    )
     assert not Path(path).exists()
     created(capsys, path)
-    assert "holds a trial" in told(capsys, "create", path, "--design", "Thompson", *arms, code=2)
+    assert "already contains a trial" in told(capsys, "create", path, "--design", "Thompson", *arms, code=2)
     assert "no decision 7" in told(
         capsys, "record", path, "--decision", "7", "--reward", "1", "--key", "r", code=2
     )
@@ -153,7 +155,7 @@ def test_a_trial_is_named_as_an_address_too(
     assert sorted(file.name for file in tmp_path.iterdir() if "trial" in file.name)[0] == "trial.db"
     refused = told(capsys, "status", "postgresql://host/trial", code=2)
     assert refused == (
-        "adaptinf trial status: a trial is kept in a SQLite file: give its path, got "
+        "adaptinf trial status: a trial is stored in a SQLite file: give its path, got "
         "'postgresql://host/trial'"
     )
 
@@ -184,7 +186,7 @@ def test_an_arm_is_removed_and_a_participant_erased(
     why = "--reason", "two seizures", "--by", "the board"
     assert told(capsys, "remove-arm", path, "--arm", "a", "--key", "s", *why) == {"left": ["b"]}
     assert "last one" in told(capsys, "remove-arm", path, "--arm", "b", "--key", "t", *why, code=2)
-    assert "by is needed" in told(capsys, "erase", path, "--unit", "p 2", "--key", "e", *why[:2], code=2)
+    assert "by is required" in told(capsys, "erase", path, "--unit", "p 2", "--key", "e", *why[:2], code=2)
     assert told(capsys, "erase", path, "--unit", "p 2", "--key", "e", *why) == {"decision": 2}
     line = json.dumps({"unit": "p 3", "key": "e 3", "reason": "asked for", "by": "the board"})
     monkeypatch.setattr("sys.stdin", io.StringIO(line))
@@ -226,4 +228,4 @@ def test_names_come_from_standard_input_and_stand_in_no_list_of_processes(
     assert acts == {"unblind": None, "amend": None, "erase": "a letter", "pause": "for the night"}
     typed()
     problem = told(capsys, "erase", path, "--unit", "-", "--key", "e", code=2)
-    assert problem == "adaptinf trial erase: --unit: it is -, and standard input has no line for it"
+    assert problem == "adaptinf trial erase: --unit: it is -, but standard input has no line for it"

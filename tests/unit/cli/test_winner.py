@@ -23,4 +23,4 @@ def test_the_winner_alone_and_against_a_control(tmp_path: Path, capsys: pytest.C
         assert (told["model"], row["term"]) == ("Winner", fit.terms[0])
         assert [row["conf_low"], row["conf_high"]] == pytest.approx(fit.conf_int().to_numpy()[0], rel=1e-9)
     assert main(["analyze", str(file), "--winner", "--treatment", "1", "--control", "0"]) == 2
-    assert "stands alone, or with --control" in capsys.readouterr().err
+    assert "must be used alone or with --control" in capsys.readouterr().err

@@ -213,7 +213,7 @@ def test_the_published_normal_noise_is_judged_by_what_it_gives() -> None:
 def test_everything_wrong_with_the_parameters_is_listed() -> None:
     with pytest.raises(ParameterError) as caught:
         DPBAI(epsilon=0.0, features=[[1.0, 1.0], [1.0, 1.0]], max_det="yes", calibration="free")
-    for part in ("epsilon", "span 1 only", "arms 0 and 1", "max_det", "calibration"):
+    for part in ("epsilon", "span only 1", "arms 0 and 1", "max_det", "calibration"):
         assert part in str(caught.value)
     with pytest.raises(ParameterError, match=r"delta must be below 1[\s\S]*features must be finite"):
         DPBAIGauss(epsilon=1.0, delta=1.0, features=[[np.nan], [1.0]])
@@ -240,13 +240,13 @@ def test_least_budgets() -> None:
 @pytest.mark.parametrize("design", DESIGNS, ids=repr)
 def test_environments_that_do_not_fit_are_refused(design: Any) -> None:
     contexts = FiniteContext(means=[MEANS, MEANS], probabilities=[0.5, 0.5])
-    with pytest.raises(ParameterError, match="takes no contexts; FiniteContext has 2"):
+    with pytest.raises(ParameterError, match="does not use contexts; FiniteContext has 2"):
         design.run(contexts, 600)
     vectors = LinearArms(np.eye(4), contexts="orthant", rewards="bernoulli")
     with pytest.raises(ParameterError, match="LinearArms has context vectors"):
         design.run(vectors, 600)
     if not isinstance(design, SequentialHalving):
-        with pytest.raises(ParameterError, match=r"features are of 4 arms, the environment has 3"):
+        with pytest.raises(ParameterError, match=r"features describe 4 arms, but the environment has 3"):
             design.run(BernoulliArms([0.1, 0.2, 0.3]), 600)
     if design.needs.unit_rewards:
         with pytest.raises(ParameterError, match=r"rewards must lie in \[0, 1\]"):

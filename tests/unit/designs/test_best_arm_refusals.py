@@ -75,11 +75,11 @@ def test_features_that_span_too_little(build: Any) -> None:
     with pytest.raises(ParameterError) as error:
         build([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [1.0, 0.0, 0.0]])
     (problem,) = error.value.problems
-    assert problem.startswith("features must span all 3 coordinates, but those of the 3 arms span 2 only")
+    assert problem.startswith("features must span all 3 coordinates, but those of the 3 arms span only 2")
     assert "rewrite them in 2 coordinates" in problem
-    with pytest.raises(ParameterError, match="span all 4 coordinates, but those of the 3 arms span 3 only"):
+    with pytest.raises(ParameterError, match="span all 4 coordinates, but those of the 3 arms span only 3"):
         build(np.eye(3, 4))
-    with pytest.raises(ParameterError, match="those of the 2 arms span 0 only"):
+    with pytest.raises(ParameterError, match="those of the 2 arms span only 0"):
         build(np.zeros((2, 1)))
 
 
@@ -88,9 +88,7 @@ def test_duplicated_arms(build: Any) -> None:
     with pytest.raises(ParameterError) as error:
         build([*FEATURES, FEATURES[1], FEATURES[3]])
     (problem,) = error.value.problems
-    assert problem.startswith(
-        "arms must differ in their features, the same are those of arms 1 and 4; 3 and 5"
-    )
+    assert problem.startswith("arms must have distinct features, but these are equal: arms 1 and 4; 3 and 5")
     assert "keep one of each" in problem
 
 
@@ -127,7 +125,7 @@ def test_a_budget_below_one_pull_a_phase(design: Any, monkeypatch: pytest.Monkey
     least = design._least_budget(4)
     (problem,) = refused(design, BernoulliArms([0.9, 0.45, 0.2, 0.55]), least - 1, monkeypatch)
     assert problem == (
-        f"horizon must be at least {least}, got {least - 1}: the budget leaves less than one pull of an arm "
+        f"horizon must be at least {least}, got {least - 1}: the budget leaves less than one pull per arm "
         "in some phase"
     )
 
@@ -141,11 +139,11 @@ def test_everything_about_the_environment_at_once(build: Any, monkeypatch: pytes
     assert (
         "rewards must lie in [0, 1], those of UniformArms lie in [-1, 2]: rescale them by constants" in text
     )
-    assert "features are of 4 arms, the environment has 3" in text
+    assert "features describe 4 arms, but the environment has 3" in text
     assert "horizon must be at least" in text
     seasons = FiniteContext(means=[[0.1] * 4, [0.2] * 4], probabilities=[0.5, 0.5])
     assert any(
-        "takes no contexts" in problem for problem in refused(build(FEATURES), seasons, 99, monkeypatch)
+        "does not use contexts" in problem for problem in refused(build(FEATURES), seasons, 99, monkeypatch)
     )
 
 
@@ -164,7 +162,7 @@ def test_contexts_outside_the_cube(design: Any, monkeypatch: pytest.MonkeyPatch)
     assert any("rewards must lie in [0, 1]" in problem for problem in problems)
     sphere = LinearArms(np.eye(2), shared=True, order="given")
     assert "the unit sphere do not" in "\n".join(refused(design, sphere, 50, monkeypatch))
-    with pytest.raises(ParameterError, match=r"\^2.*1 rows do not, the first is row 0"):
+    with pytest.raises(ParameterError, match=r"\^2.*1 rows do not, the first being row 0"):
         SmoothArms(3, 2, contexts=[[1.5, 0.5]])
 
 
@@ -173,7 +171,7 @@ def test_contexts_that_run_out_are_told_with_the_rest(design: Any, monkeypatch: 
     few = SmoothArms(1, 2, contexts=[[0.5, 0.5]])
     text = "\n".join(refused(design, few, 5, monkeypatch))
     assert "the environment must have at least 2 arms, got 1" in text
-    assert "horizon must be at most the 1 rows of contexts there are, got 5" in text
+    assert "horizon must be at most 1, the number of rows of contexts, got 5" in text
 
 
 # --- auxiliary logs -----------------------------------------------------------------------------------------
@@ -212,22 +210,22 @@ X = [0.1, 0.5, 0.9]
     [
         (
             log_of({"x1": X, "x2": X}, arms=(0, 1)),
-            "its arms are [0, 1], those of the trial [0, 1, 2]",
+            "its arms are [0, 1], but those of the trial are [0, 1, 2]",
             "arms=",
         ),
         (log_of({"x1": X, "x2": X}, arms=(2, 1, 0)), "its arms are [2, 1, 0]", "in the same order"),
         (log_of({"x1": X, "x2": X}, arms=("0", "1", "2")), "its arms are ['0', '1', '2']", "arms="),
-        (log_of({"x1": X}), "have 1 coordinates, those of the trial 2", "context="),
+        (log_of({"x1": X}), "have 1 coordinates, but those of the trial have 2", "context="),
         (log_of({"x1": X, "x2": X, "x3": X}), "have 3 coordinates", "context="),
         (
             log_of({"x2": X, "x1": X}),
-            "its contexts are x2, x1, those of the trial x1, x2",
+            "its contexts are x2, x1, but those of the trial are x1, x2",
             "order the columns",
         ),
         (log_of({"age": X, "x2": X}), "its contexts are age, x2", "rename"),
         (
             log_of({"x1": X, "x2": X}, reward_range=(0.0, 5.0)),
-            "its rewards have the range (0.0, 5.0), those of the trial (0.0, 1.0)",
+            "its rewards have the range (0.0, 5.0), but those of the trial have (0.0, 1.0)",
             "rescale both by the same constants",
         ),
     ],
@@ -255,15 +253,15 @@ def test_all_that_is_wrong_with_auxiliary_logs_at_once(build: Any, monkeypatch: 
         (
             {"x1": [0.1, math.nan, 1.5], "x2": X},
             (0.0, 1.0, 0.0),
-            ["2 rows of column 'x1' do not, the first is row 1"],
+            ["but 2 rows of column 'x1' do not, the first being row 1"],
         ),
-        ({"x1": ["a", "b", "c"], "x2": X}, (0.0, 1.0, 0.0), ["these columns are not: 'x1'"]),
+        ({"x1": ["a", "b", "c"], "x2": X}, (0.0, 1.0, 0.0), ["but these columns are not: 'x1'"]),
         (
             {"x1": [0.1, -0.1, 0.2], "x2": [2.0, 0.0, 0.0]},
             (0.0, math.nan, 1.5),
             [
                 "column 'x1' do not",
-                "column 'x2' do not, the first is row 0",
+                "column 'x2' do not, the first being row 0",
                 "UnitCube",
                 "2 do not, in rows 1, 2",
             ],

@@ -128,8 +128,8 @@ def test_designs_for_two_arms_refuse_three(design: Design) -> None:
         ({"replications": 200, "start": 10}, "start must be a multiple of 64 below replications, got 10"),
         ({"replications": 128, "start": 128}, "start must be a multiple of 64 below replications, got 128"),
         ({"replications": 128, "start": -64}, "start must be a whole number of at least 0"),
-        ({"replications": 128, "n_jobs": 0}, "n_jobs, where it is not -1, must be a whole number"),
-        ({"replications": 128, "n_jobs": 1.5}, "n_jobs, where it is not -1, must be a whole number"),
+        ({"replications": 128, "n_jobs": 0}, "n_jobs, if not -1, must be a whole number"),
+        ({"replications": 128, "n_jobs": 1.5}, "n_jobs, if not -1, must be a whole number"),
     ],
 )
 def test_replications_that_are_refused(options: dict[str, Any], message: str) -> None:

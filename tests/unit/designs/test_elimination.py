@@ -90,7 +90,7 @@ def test_a_horizon_too_short_for_one_epoch_is_refused_with_the_one_that_is_not(
     for horizon in (1, n_arms, needed // 2, needed - 1):
         with pytest.raises(ParameterError, match=f"horizon must be at least {needed:,}") as caught:
             design.run(environment, horizon=horizon, rng=0)
-        assert f"got {horizon:,}: nothing would ever be compared" in str(caught.value)
+        assert f"got {horizon:,}: no arms would ever be compared" in str(caught.value)
     sims = design.replicate(environment, needed, 1, rng=0)
     assert sims.released["epochs"].tolist() == [[1.0]]
     beta = 1.0 / needed if design.beta is None else design.beta

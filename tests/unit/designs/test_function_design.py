@@ -197,7 +197,7 @@ def _raises(state: Any, context: Any, rng: np.random.Generator) -> Any:
 
 
 WRONG = {
-    "sum": (_late([0.5, 0.6]), tick, 0, "in round 5, .* add up to 1.1"),
+    "sum": (_late([0.5, 0.6]), tick, 0, "in round 5, .* sum to 1.1"),
     "arm": (lambda state, context, rng: 2, tick, 0, "in round 1, .* arm 2; arms are numbered 0 to 1"),
     "NaN": (_late([np.nan, 0.5]), tick, 0, "in round 5, .* NaN"),
     "negative": (_late([-0.5, 1.5]), tick, 0, "in round 5, .* negative"),
@@ -255,7 +255,7 @@ class TestMistakes:
 
     def test_contexts_that_are_missing(self) -> None:
         for uses in ("groups", "vectors"):
-            with pytest.raises(ParameterError, match="needs context"):
+            with pytest.raises(ParameterError, match="requires context"):
                 FunctionDesign(lambda *_: [0.5, 0.5], traits=DesignTraits(uses_context=uses)).run(ENV, 5)
         with pytest.raises(ParameterError, match="counts of two arms"):
             FunctionDesign.of_counts(lambda n1, s1, n0, s0, t: 0.5).run(
@@ -287,7 +287,7 @@ class TestAudits:
     def test_a_stored_log_asks_for_the_design(self, tmp_path: Any) -> None:
         OWN.run(ENV, 60, rng=0).to_parquet(tmp_path / "log.parquet")
         log = ai.read_log(tmp_path / "log.parquet")
-        with pytest.raises(AdaptinfError, match="give the design itself"):
+        with pytest.raises(AdaptinfError, match="pass the design itself"):
             ai.audit.randomization_test(log)
         assert 0.0 < ai.audit.randomization_test(log, OWN, replications=99, rng=0).pvalue <= 1.0
 

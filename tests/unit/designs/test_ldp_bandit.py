@@ -141,7 +141,7 @@ def test_bins_that_nobody_visits_are_noised_by_every_participant(check_every: in
 
 
 def test_released_sums_are_the_true_ones_plus_noise() -> None:
-    """At an epsilon where noise is negligible the sums count what the log holds."""
+    """At an epsilon where noise is negligible the sums count what the log contains."""
     log = LDPBandit(epsilon=1e9).run(ARMS, 3_000, rng=3)
     table = bin_sums(log)
     frame = log.frame
@@ -255,7 +255,7 @@ def test_in_a_mixture_overridden_rounds_report_the_arm_that_was_pulled() -> None
         ({"epsilon": 1.0, "check_every": 0}, "check_every must be a whole number of at least 1"),
         ({"epsilon": 1.0, "axis": "x1"}, "axis must be one of 'random', 'first'"),
         ({"epsilon": 1.0, "max_bins": 2.5}, "max_bins must be a whole number"),
-        ({"epsilon": 1.0, "calibration": "published", "width": 2.0}, "must be left out"),
+        ({"epsilon": 1.0, "calibration": "published", "width": 2.0}, "must be omitted"),
     ],
 )
 def test_parameters_that_are_refused(arguments: dict[str, Any], message: str) -> None:
@@ -288,12 +288,12 @@ def test_a_single_pass_over_labelled_rows(design: Any) -> None:
 @pytest.mark.parametrize(
     ("environment", "message"),
     [
-        (BernoulliArms([0.5, 0.4]), "needs context vectors"),
+        (BernoulliArms([0.5, 0.4]), "requires context vectors"),
         (LinearArms(np.eye(2), rewards="normal", shared=True), r"contexts must lie in the cube \[0, 1\]\^2"),
         (LinearArms(np.eye(2), contexts="orthant"), "all arms must have the same context vector"),
         (
             LinearArms(np.eye(2), contexts=[[0.5, 1.2]], shared=True, order="resampled"),
-            "1 rows do not, the first is row 0: scale them by a UnitCube",
+            "1 rows do not, the first is row 0: scale them with a UnitCube",
         ),
         (
             LinearArms(np.eye(2), 0.1, contexts=[[0.5, 1.0]], shared=True, rewards="uniform"),
@@ -353,7 +353,7 @@ def test_good_auxiliary_data_help_where_there_is_no_learning_without() -> None:
     ("arms", "message"),
     [
         (SmoothArms(4, 2), r"auxiliary log 1: its arms are \[0, 1, 2, 3\]"),
-        (SmoothArms(3, 1), "its contexts have 1 coordinates, those of the trial 2"),
+        (SmoothArms(3, 1), "its contexts have 1 coordinates, but those of the trial have 2"),
     ],
 )
 def test_auxiliary_logs_that_do_not_fit_are_refused(arms: SmoothArms, message: str) -> None:

@@ -262,7 +262,7 @@ def test_the_log_survives_storage_and_the_next_run(tmp_path: Any) -> None:
         ({"epsilon": 1.0, "link": "probit"}, "link must be one of 'logistic', 'identity'"),
         ({"epsilon": 1.0, "intercept": None}, "intercept must be True or False, got None"),
         ({"epsilon": 1.0, "step": 0.0}, "step must be above 0"),
-        ({"epsilon": 1.0, "warm_up": -1}, "warm_up, where it is given, must be a whole number of at least 0"),
+        ({"epsilon": 1.0, "warm_up": -1}, "warm_up, if given, must be a whole number of at least 0"),
         ({"epsilon": 1.0, "step": 1e4}, "step must be above 0 and at most 1000"),
         ({"epsilon": 1.0, "radius": -1.0}, "radius must be above 0"),
         ({"epsilon": 1.0, "radius": 1e7}, "radius must be above 0 and at most 1e"),
@@ -283,7 +283,7 @@ def test_everything_wrong_is_told_at_once() -> None:
 @pytest.mark.parametrize(
     ("environment", "message"),
     [
-        (BernoulliArms([0.5, 0.4]), "needs context vectors"),
+        (BernoulliArms([0.5, 0.4]), "requires context vectors"),
         (LinearArms(np.eye(2), rewards="normal", shared=True), r"contexts must lie in the cube \[0, 1\]\^2"),
         (LinearArms(np.eye(2), contexts="orthant"), "all arms must have the same context vector"),
         (SmoothArms(1, 2), "at least 2 arms"),
@@ -298,7 +298,7 @@ def test_environments_that_are_refused(environment: Any, message: str) -> None:
     ("arms", "message"),
     [
         (SmoothArms(4, 2), r"auxiliary log 1: its arms are \[0, 1, 2, 3\]"),
-        (SmoothArms(3, 1), "its contexts have 1 coordinates, those of the trial 2"),
+        (SmoothArms(3, 1), "its contexts have 1 coordinates, but those of the trial have 2"),
     ],
 )
 def test_auxiliary_logs_that_do_not_fit_are_refused(arms: SmoothArms, message: str) -> None:

@@ -50,10 +50,10 @@ def test_every_bad_parameter_is_listed() -> None:
 @pytest.mark.parametrize(
     ("parameters", "reason"),
     [
-        ({"noise": "gaussian"}, "delta must be above 0 where the noise is normal"),
+        ({"noise": "gaussian"}, "delta must be above 0 if the noise is normal"),
         ({"noise": "laplace", "delta": 1e-6}, "delta must be 0 with Laplace noise"),
-        ({"calibration": "published", "delta": 1e-6}, "must be left out"),
-        ({"calibration": "published", "counter": "binary"}, "must be left out"),
+        ({"calibration": "published", "delta": 1e-6}, "must be omitted"),
+        ({"calibration": "published", "counter": "binary"}, "must be omitted"),
         ({"epsilon": 0.0}, "epsilon must be above 0"),
         ({"delta": -1e-9}, "delta must be at least 0"),
     ],
@@ -167,9 +167,9 @@ def test_refused_before_anything_is_collected() -> None:
     assert LinUCB().run(long, 50, rng=0).n_rounds == 50
     unit = np.full((50, 3, 3), 1.0 / math.sqrt(3.0))
     assert design.run(LinearArms(THETA, contexts=unit), 50, rng=0).n_rounds == 50
-    with pytest.raises(ParameterError, match="needs context vectors"):
+    with pytest.raises(ParameterError, match="requires context vectors"):
         design.run(BernoulliArms([0.5, 0.5]), 50)
-    with pytest.raises(ParameterError, match="needs context vectors"):
+    with pytest.raises(ParameterError, match="requires context vectors"):
         LinUCB().replicate(BernoulliArms([0.5, 0.5]), 50, 2)
     with pytest.raises(ParameterError, match=r"rewards must lie in \[0, 1\]"):
         design.run(LinearArms(THETA, 0.1, contexts="sphere", rewards="uniform"), 50)

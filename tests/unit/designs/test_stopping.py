@@ -125,7 +125,7 @@ def test_numbers_out_of_range_in_arrays_of_every_kind(rule: StoppingRule, kind: 
     ("stream", "shape"), [([], (0,)), (np.zeros((3, 2)), (3, 2)), (pd.Series([], dtype=float), (0,))]
 )
 def test_arrays_that_are_no_row_of_numbers(rule: StoppingRule, stream: Any, shape: tuple[int, ...]) -> None:
-    with pytest.raises(ParameterError, match="stream must be one row of numbers") as caught:
+    with pytest.raises(ParameterError, match="stream must be a single non-empty row of numbers") as caught:
         rule.run(stream, rng=0)
     assert str(shape) in str(caught.value)
 
@@ -209,7 +209,7 @@ def test_a_stream_that_ends_says_so(rule: StoppingRule, length: int) -> None:
         result = rule.run(stream, rng=0)
         assert result.samples == length
         assert result.reason is not None
-        assert result.reason.startswith(f"the stream ended before the rule halted ({length} samples read)")
+        assert result.reason.startswith(f"the stream ended before the rule stopped ({length} samples read)")
     nothing = rule.run(iter([]), rng=0)
     assert nothing.samples == 0
     assert not nothing.stopped
@@ -262,8 +262,8 @@ def test_environments_that_are_refused(rule: StoppingRule) -> None:
     refused: list[tuple[Environment, str]] = [
         (BernoulliArms([0.5, 0.5]), "must have one arm and no contexts"),
         (FiniteContext([0.5, 0.5], [[0.4], [0.6]]), "must have one arm and no contexts"),
-        (UniformArms(low=[0.0], high=[1.5]), r"those of UniformArms lie in \[0, 1.5\]: give a larger bound"),
-        (UniformArms(low=[-2.0], high=[0.5]), r"lie in \[-2, 0.5\]: give a larger bound"),
+        (UniformArms(low=[0.0], high=[1.5]), r"those of UniformArms lie in \[0, 1\.5\]: use a larger bound"),
+        (UniformArms(low=[-2.0], high=[0.5]), r"lie in \[-2, 0\.5\]: use a larger bound"),
     ]
     if rule.guarantee() is None:
         refused.append((NormalArms([0.5]), "those of NormalArms are not: only a private rule clips"))
@@ -272,7 +272,7 @@ def test_environments_that_are_refused(rule: StoppingRule) -> None:
             rule.run(env, rng=0, max_rounds=100)
         with pytest.raises(ParameterError, match=message):
             rule.replicate(env, 10, rng=0, max_rounds=100)
-    with pytest.raises(ParameterError, match="max_rounds is needed: with a mean of 0"):
+    with pytest.raises(ParameterError, match="max_rounds is required: with a mean of 0"):
         rule.run(BernoulliArms([0.5]), rng=0)
     with pytest.raises(ParameterError, match="2 problems") as caught:
         rule.replicate(BernoulliArms([0.5, 0.5]), 0, rng=0, max_rounds=10)
@@ -324,7 +324,7 @@ def test_replicates_do_not_depend_on_how_they_are_run(rule: StoppingRule, env: E
 
 
 def test_a_tableau_that_is_too_short_is_refused() -> None:
-    with pytest.raises(ParameterError, match="at most the 10 rounds there are"):
+    with pytest.raises(ParameterError, match="at most 10, the number of rounds"):
         NAS(alpha=0.1, beta=0.1).run(Tableau(np.zeros((10, 1))), max_rounds=11)
 
 
@@ -404,15 +404,15 @@ def test_summary_of_a_run_that_stopped() -> None:
         "estimate      1",
         "mean between  0.666667 and 2",
         "stopped       after 239 samples",
-        "accuracy      off by 0.5 |mean| or more with probability at most 0.4",
+        "accuracy      error of at least 0.5 |mean| with probability at most 0.4",
     ]
 
 
 def test_summary_of_a_run_that_did_not_stop() -> None:
     text = str(DPNAS(epsilon=0.5, alpha=0.5, beta=0.4).run([0.0] * 10, rng=0))
-    assert "estimate      none\nreason        the stream ended before the rule halted (10 samples" in text
+    assert "estimate      none\nreason        the stream ended before the rule stopped (10 samples" in text
     assert "privacy       epsilon = 0.5, pure, per reward, central, standard" in text
-    assert "noise         simulated: do not publish as private" in text
+    assert "noise         simulated: must not be published as private" in text
 
 
 # --- privacy ---------------------------------------------------------------------------------------------

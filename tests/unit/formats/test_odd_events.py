@@ -53,7 +53,7 @@ def test_whole_numbers_that_fractions_would_round_are_refused_by_the_features_na
         (GOOD.replace("30", '{"a":' * 200_000 + "1" + "}" * 200_000), "nested more than 100 levels deep"),
         (GOOD.replace("30", "NaN"), "line 3: NaN is not JSON"),
         (GOOD.replace("30", "-Infinity"), "line 3: -Infinity is not JSON"),
-        (GOOD[:-1] + ', "p": [0.25, 0.75]}', "line 3: the key 'p' is there twice"),
+        (GOOD[:-1] + ', "p": [0.25, 0.75]}', "line 3: the key 'p' occurs twice"),
         (GOOD.replace('"n"', '"\\ud800"'), "line 3: 'utf-8' codec can't encode"),
         (GOOD[:40], "line 3: "),
     ],
@@ -132,7 +132,7 @@ def test_events_that_say_skip_learn_are_dropped_and_counted(tmp_path: Path) -> N
     with pytest.raises(LogValidationError) as caught:
         read_dsjson(_write(path, skipped[0], GOOD, skipped[1], other), action_id="id")
     assert [(p.code, p.rows) for p in caught.value.problems] == [("other-actions", (3,))]
-    with pytest.raises(ParameterError, match="has no events but those with _skipLearn"):
+    with pytest.raises(ParameterError, match="contains only events with _skipLearn"):
         read_dsjson(_write(path, *skipped))
 
 
@@ -178,21 +178,25 @@ ROW = "2019-11-24 00:00:17+00:00,1,2,0,0.5,x\n"
         (
             ROW.replace("2,0", "2,0.5"),
             "item_id\n1\n",
-            "click must be 0 or 1, and is not in 1 rows, first in row 0",
+            "click must be 0 or 1, but is not in 1 rows, the first being row 0",
         ),
-        (ROW.replace("2019-11-24 00:00:17+00:00", "1574553617"), "item_id\n1\n", "1 timestamps are no times"),
+        (
+            ROW.replace("2019-11-24 00:00:17+00:00", "1574553617"),
+            "item_id\n1\n",
+            ("1 timestamps are not times"),
+        ),
         (
             ROW + ROW.replace("+00:00", ""),
             "item_id\n1\n",
-            "1 timestamps are no times in ISO 8601, the first in row 1",
+            "1 timestamps are not times in ISO 8601, the first in row 1",
         ),
         (
             ROW + ROW[:-3] + "\n",
             "item_id\n1\n",
-            r"1 rows have other numbers of fields than the 6 of the header; lines .*: 3 \(5\)",
+            r"1 rows differ from the header's number of fields, 6; lines .*: 3 \(5\)",
         ),
         (ROW.replace(",1,2", ",01,2"), "item_id\n1\n", r"men\.csv shows '01', which"),
-        (ROW, "item_id\n1,2\n", r"item_context.csv cannot be read: 1 rows have other .*: 2 \(2\)"),
+        (ROW, "item_id\n1,2\n", r"item_context.csv cannot be read: 1 rows differ .*: 2 \(2\)"),
         (ROW, "item_id\n1\0\n", "item_context.csv cannot be read: line 2 has a NUL character"),
         (ROW, "", r"item_context.csv has no column item_id|No columns to parse"),
         (ROW.replace("x", '"x'), "item_id\n1\n", "men.csv cannot be read: line 2: unexpected end of data"),
@@ -214,15 +218,21 @@ def test_rows_of_a_campaign_are_counted_as_in_its_file(tmp_path: Path) -> None:
     [
         (
             "arm,y,age\na,1,1.5\nb,0\n",
-            r"1 rows have other numbers of fields than the 3 of the header; .*: 3 \(2\)",
+            r"1 rows differ from the header's number of fields, 3; .*: 3 \(2\)",
         ),
         ('arm,y,age\n"a"x,1,1.5\nb,0,2.5\n', r"line 2: ',' expected after '\"'; its quotes do not match"),
         ("arm,y,age\na,1,1.5\nb,0,\0\n", "line 3 has a NUL character"),
         ("arm,y,age\na,1,1.5\nb,0,.\nc,1,2.5\n", r"column 'age' has text among its numbers, .*such as '\.'"),
         ("arm,y,age\na,1,3\nb,0, \nc,1,2\n", r"context column 'age' has no value \[line 3\]"),
         (f"arm,y,age\na,1,3\nb,0,{'9' * 5000}\n", r"context column 'age' is infinite \[line 3\]"),
-        ("arm,y,age\na,1,1.5\nb,0,2.5\na ,0,2.5\n", r"the labels 'a', 'a ' \(U\+0020\) cannot be told apart"),
-        ("arm,y,age\na,1,1.5\n ,0,2.5\n", r"action column 'arm' has a label of blanks alone \[line 3\]"),
+        (
+            "arm,y,age\na,1,1.5\nb,0,2.5\na ,0,2.5\n",
+            r"the labels 'a', 'a ' \(U\+0020\) cannot be distinguished",
+        ),
+        (
+            "arm,y,age\na,1,1.5\n ,0,2.5\n",
+            r"action column 'arm' has a label that consists only of spaces \[line 3\]",
+        ),
     ],
 )
 def test_rows_of_a_foreign_csv_that_do_not_fit(tmp_path: Path, text: str, told: str) -> None:
@@ -267,8 +277,9 @@ def test_labels_that_pandas_reads_as_one_are_refused(
     path.write_text("action,unit,batch,y\n" + "".join(",".join(map(str, row)) + "\n" for row in rows))
     with pytest.raises(ParameterError) as caught:
         read_log(path, action="action", reward="y", unit="unit", batch="batch")
-    assert f"trial.csv: column '{role}' holds {first!r} and {second!r}, which would be one label" in str(
-        caught.value
+    assert (
+        f"trial.csv: column '{role}' contains {first!r} and {second!r}, which would become one label"
+        in str(caught.value)
     )
 
 
@@ -311,7 +322,9 @@ def test_codes_of_places_and_units_keep_their_zeros(tmp_path: Path) -> None:
 def test_batches_that_numbers_would_make_one_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "trial.csv"
     path.write_text("y,arm,wave\n1,a,01\n0,b,1\n1,a,2\n")
-    with pytest.raises(ParameterError, match="column 'wave' holds '01' and '1', which would be one label"):
+    with pytest.raises(
+        ParameterError, match=("column 'wave' contains '01' and '1', which would become one label")
+    ):
         read_log(path, action="arm", reward="y", batch="wave")
     path.write_text("y,arm,wave\n1,a,01\n0,b,02\n1,a,10\n")
     batch = read_log(path, action="arm", reward="y", batch="wave").arrays.batch

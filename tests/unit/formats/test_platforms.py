@@ -76,20 +76,20 @@ def test_growthbook_weights_are_those_of_the_period(tmp_path: Path) -> None:
             _bandit(PERIODS[0], ("2025-03-02", [0.5, 0.4]), ("2025-03-01", [1.0])),
             [
                 "the weights of period 2 sum to 0.9, not 1",
-                "period 3 of the phase must have one weight a variation, has [1.0]",
+                "period 3 of the phase must have one weight per variation, but has [1.0]",
                 "banditEvents must have dates in ISO 8601 that increase",
             ],
         ),
         (
             _bandit(*PERIODS, type="contextual-bandit"),
-            ["it is a contextual bandit, whose weights differ between leaves: no reader knows them"],
+            ["it is a contextual bandit, whose weights differ between leaves: no reader supports these"],
         ),
         (
             _bandit(*PERIODS, variations=[{"id": "v_b", "key": "1"}, {"id": "z", "key": "2"}]),
             ["the experiment has no variation '0'"],
         ),
         ("{}", ["has no variations, a list of objects", "has no phases, a list of objects"]),
-        ("[", ["is no JSON: Expecting value: line 1 column 2 (char 1)"]),
+        ("[", ["is not JSON: Expecting value: line 1 column 2 (char 1)"]),
     ],
 )
 def test_a_growthbook_export_that_lacks_things(tmp_path: Path, bandit: str, told: list[str]) -> None:
@@ -103,7 +103,7 @@ def test_a_growthbook_export_that_lacks_things(tmp_path: Path, bandit: str, told
 def test_growthbook_units_once_each(tmp_path: Path) -> None:
     bandit = _write(tmp_path / "bandit.json", _bandit(*PERIODS))
     twice = _write(tmp_path / "units.csv", EXPOSURES + "u1,0,2025-03-03T08:00:00Z,3\n")
-    with pytest.raises(ParameterError, match="1 further rows of a user_id: keep each unit's first exposure"):
+    with pytest.raises(ParameterError, match="1 repeated rows of a user_id: keep each unit's first exposure"):
         read_growthbook(bandit, twice)
     with pytest.raises(ParameterError, match="phase must be from 1 to 2, got 3"):
         read_growthbook(bandit, twice, phase=3)
@@ -153,13 +153,13 @@ def test_eppo_actions_that_lack_things(tmp_path: Path) -> None:
         read_eppo(path, experiment="ads", weights={"nike": 1.0})
     assert caught.value.problems == (
         "actions.csv has no column action_probability",
-        "weights are of experiments: a bandit's log has action_probability",
+        "weights apply to experiments: a bandit's log has action_probability",
     )
     path = _write(path, ACTIONS)
     with pytest.raises(ParameterError, match="no subject has the attribute size; there are: age, tier"):
         read_eppo(path, experiment="ads", context="size")
     with pytest.raises(
-        ParameterError, match="1 further actions of a subject: put the outcome of each action"
+        ParameterError, match="1 repeated actions of a subject: put the outcome of each action"
     ):
         read_eppo(path, path, experiment="ads")
     with pytest.raises(ParameterError, match="has no bandit_key 'adz'; there are: ads, other; did you mean"):
@@ -199,14 +199,14 @@ def test_eppo_assignments_are_one_row_a_subject(tmp_path: Path) -> None:
     [
         (
             None,
-            "Eppo's assignment log has no traffic allocation: pass weights={arm: share} if the shares of "
-            "traffic",
+            "Eppo's assignment log does not contain the traffic allocation: pass weights={arm: share} if "
+            "the shares of traffic",
         ),
         (
             {"control": 0.5, "new": 0.4},
             'weights must be shares in (0, 1] that sum to 1, by arm, or "unknown"',
         ),
-        ({"control": 1.0}, "weights has no share of the arm 'new'"),
+        ({"control": 1.0}, "weights has no share for arm 'new'"),
         ({}, "weights must be shares"),
         ("even", "weights must be shares"),
     ],
@@ -225,7 +225,7 @@ def test_outcomes_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ParameterError) as caught:
         read_eppo(path, outcomes, weights="unknown")
     assert caught.value.problems == (
-        f"{outcomes} has 1 further rows of a subject: add them up to one row each",
+        f"{outcomes} has 1 repeated rows of a subject: sum them to one row each",
         "2 of 3 rows have no outcome in outcomes.csv: pass absent=0 if that means 0, or add the rows",
     )
     with pytest.raises(
@@ -254,8 +254,8 @@ def test_statsig_exposures_are_joined_to_outcomes(tmp_path: Path) -> None:
         read_statsig(path, outcomes, value="revenue", experiment="button")
     assert caught.value.problems == (
         "outcomes.csv has no column revenue; there are: unit_id, value",
-        "Statsig's exposures have no allocation by group: pass weights={arm: share} if the shares of traffic "
-        'were constant, or weights="unknown" for a log without propensities',
+        "Statsig's exposures do not contain the allocation by group: pass weights={arm: share} if the "
+        'shares of traffic were constant, or weights="unknown" for a log without propensities',
     )
     lacking = _write(path, EXPOSED.replace("experiment_group", "group"))
     with pytest.raises(
@@ -324,9 +324,8 @@ def test_tensorzero_tables_that_lack_things(tmp_path: Path) -> None:
         read_tensorzero(path, feedback, level="run")
     assert caught.value.problems == (
         'level must be "inference" or "episode", got \'run\'',
-        "TensorZero's tables have no sampling probabilities: pass weights={arm: share} if the shares of "
-        "traffic "
-        'were constant, or weights="unknown" for a log without propensities',
+        "TensorZero's tables do not contain sampling probabilities: pass weights={arm: share} if the shares "
+        'of traffic were constant, or weights="unknown" for a log without propensities',
     )
     with pytest.raises(ParameterError, match="value must be true, false or numbers, such as 'yes'"):
         read_tensorzero(path, feedback, function="draft", weights="unknown")
@@ -339,7 +338,7 @@ def test_tensorzero_tables_that_lack_things(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="id must be a UUID of version 7, not '12'"):
         read_tensorzero(path, feedback, function="draft", weights="unknown")
     _write(path, "{}\n[]\n")
-    with pytest.raises(ParameterError, match="line 2 is no JSON object"):
+    with pytest.raises(ParameterError, match="line 2 is not a JSON object"):
         read_tensorzero(path, feedback, weights="unknown")
 
 
@@ -369,13 +368,17 @@ def test_evidential_draws_that_lack_things(tmp_path: Path) -> None:
     path = _write(tmp_path / "draws.csv", DRAWS)
     with pytest.raises(LogValidationError, match="outcome"):
         read_evidential(path, weights="unknown")
-    with pytest.raises(ParameterError, match="Evidential's draws have no probabilities: pass weights="):
+    with pytest.raises(
+        ParameterError, match="Evidential's draws do not contain probabilities: pass weights="
+    ):
         read_evidential(path)
-    with pytest.raises(ParameterError, match="context_vals must have 1 values, those of context, and has"):
+    with pytest.raises(
+        ParameterError, match=("context_vals must have 1 values, one per name in context, but is")
+    ):
         read_evidential(path, weights="unknown", context="urban")
     for old, new in (("arm_b,text", "arm_b,call"), ("p3,arm_a,call", "p3,arm_a,mail")):
         _write(path, DRAWS.replace(old, new))
-        with pytest.raises(ParameterError, match="every arm_id needs one arm_name of its own"):
+        with pytest.raises(ParameterError, match="every arm_id needs its own"):
             read_evidential(path, weights="unknown", missing="drop")
     _write(path, "participant_id,arm_id,arm_name,created_at,gender\np1,a,call,2025-06-01T08:00:00Z,F\n")
     with pytest.raises(ParameterError, match=r"draws\.csv has no column outcome; there are: participant_id"):
@@ -410,11 +413,11 @@ def test_a_micro_randomised_trial_has_rounds_where_it_randomised(tmp_path: Path)
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("a,2,1,-1", "a,2,1,2", "intervention must be 1 and 0, or 1 and -1, has [2, 1]"),
-        ("a,2,1,-1,0.25", "a,2,1,-1,1.25", "rand_prob must be in [0, 1], and is 1.25 in 1 rows"),
-        ("a,2,1,-1,0.25", "a,2,1,-1,", "rand_prob must be numbers, has [nan, 0.25, 0.6]"),
-        ("a,2,1", "a,2,yes", "avail must be 1 (available) or 0, has ['yes', '1', '0']"),
-        ("a,2,", "a,1,", "1 further rows of a userid and time"),
+        ("a,2,1,-1", "a,2,1,2", "intervention must be 1 and 0, or 1 and -1, but has [2, 1]"),
+        ("a,2,1,-1,0.25", "a,2,1,-1,1.25", "rand_prob must be in [0, 1], but is 1.25 in 1 rows"),
+        ("a,2,1,-1,0.25", "a,2,1,-1,", "rand_prob must be numbers, but has [nan, 0.25, 0.6]"),
+        ("a,2,1", "a,2,yes", "avail must be 1 (available) or 0, but has ['yes', '1', '0']"),
+        ("a,2,", "a,1,", "1 repeated rows of a userid and time"),
         ("steps", "stairs", "mrt.csv has no column steps; there are: userid, time"),
     ],
 )
@@ -453,7 +456,7 @@ def test_times_as_warehouses_write_them(tmp_path: Path, first: str, second: str)
     log = read_statsig(path, outcomes, experiment="button", weights="unknown")
     assert log.arrays.reward.tolist() == [1.5, 2.5]
     _write(path, text.replace(first, "10 o'clock UTC"))
-    with pytest.raises(ParameterError, match='are no times in ISO 8601, such as "10 o\'clock UTC"'):
+    with pytest.raises(ParameterError, match='are not times in ISO 8601, such as "10 o\'clock UTC"'):
         read_statsig(path, outcomes, experiment="button", weights="unknown")
 
 

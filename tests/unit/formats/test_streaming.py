@@ -160,8 +160,8 @@ def test_events_that_cannot_be_one_table(tmp_path: Path) -> None:
     late = [*made[:70], made[70] | {"Timestamp": "2024-03-04T00:00:00"}]
     wrong(late, r"Timestamp must be a time .*line 141: '2024-03-04T00:00:00'", action_id="id")
     named = [event | {"c": event["c"] | {"reward": 1}} for event in made]
-    wrong(named, "may not be called reward", action_id="id")
-    wrong([], "has no events")
+    wrong(named, "must not be called reward", action_id="id")
+    wrong([], "contains no events")
     (tmp_path / "log.dsjson").write_bytes(b"{}\n\n\xff\n")
     with pytest.raises(ParameterError, match=r"log.dsjson cannot be read as UTF-8 text: line 3"):
         convert(tmp_path / "log.dsjson", output)
@@ -244,7 +244,7 @@ def test_impressions_that_are_wrong_are_told_with_lines(tmp_path: Path) -> None:
         convert(folder, tmp_path / "log.parquet", affinities=True)
     told = str(caught.value)
     assert str(folder / "men.csv") in told
-    assert "a row has another number of fields than the header (line 202: 2, not 7) [row 200]" in told
+    assert "a row has a different number of fields from the header (line 202: 2, not 7) [row 200]" in told
     codes = {problem.code: problem for problem in caught.value.problems}
     for place, (code, (_, _, content)) in enumerate(FAULTS.items()):
         problem = codes["bad-time" if code == "no-zone" else code]
@@ -270,8 +270,8 @@ def test_folders_and_arguments_that_make_no_sense(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     calls: list[tuple[Path, Path, dict[str, Any], str]] = [
         (folder, tmp_path / "log.csv", {}, "output must end in .parquet or .pq"),
-        (folder, output, {"action_id": "id"}, "are of dsjson"),
-        (tmp_path / "empty", output, {}, "holds neither item_context.csv nor files"),
+        (folder, output, {"action_id": "id"}, "apply to dsjson"),
+        (tmp_path / "empty", output, {}, "contains neither item_context.csv nor files"),
         (written(tmp_path / "log.parquet", []), output, {"affinities": True}, "would overwrite"),
     ]
     for source, target, options, message in calls:

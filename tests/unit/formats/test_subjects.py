@@ -38,7 +38,7 @@ def _read(adsl: Any, analysis: Any, **options: Any) -> Any:
 def test_a_flag_that_is_neither_y_nor_n_is_refused(flag: Any) -> None:
     adsl, analysis = _trial()
     adsl["ITTFL"] = pd.Series([flag, "Y", "Y", "N"], dtype=object)
-    with pytest.raises(ParameterError, match=f"ADSL: the flag ITTFL must be Y, N or empty, and is {flag!r}"):
+    with pytest.raises(ParameterError, match=f"ADSL: the flag ITTFL must be Y, N or empty, but is {flag!r}"):
         _read(adsl, analysis)
 
 
@@ -51,10 +51,10 @@ def test_a_subject_outside_the_population_is_left_out(flag: Any) -> None:
 
 def test_text_is_no_order_but_dates_are() -> None:
     adsl, analysis = _trial()
-    told = "ADSL: RANDNUM, by which subjects are put in order, must hold numbers, times or ISO dates"
+    told = "ADSL: RANDNUM, by which subjects are sorted, must contain numbers, times or ISO dates"
     with pytest.raises(ParameterError, match=told):
         _read(adsl.assign(RANDNUM=adsl["RANDNUM"].map(str)), analysis)
-    with pytest.raises(ParameterError, match="has '05JAN2024'; in text, 10 comes before 9"):
+    with pytest.raises(ParameterError, match="has '05JAN2024'; as text, 10 sorts before 9"):
         _read(adsl.assign(RANDNUM="05JAN2024"), analysis)
     dates = ["2024-02-01", "2024-01-31", "2024-01-30T23:59", "2024-03-01"]
     assert _read(adsl.assign(RANDNUM=dates), analysis).column("USUBJID").tolist() == ["c", "b", "a"]
@@ -70,21 +70,21 @@ def test_text_is_no_order_but_dates_are() -> None:
 @pytest.mark.parametrize(
     ("spoil", "told"),
     [
-        (lambda s, o: (s.drop(index=0), o), "ADSL lacks subjects that the analysis data set has: a"),
+        (lambda s, o: (s.drop(index=0), o), "ADSL lacks subjects that the analysis data set contains: a"),
         (
             lambda s, o: (s, o.assign(USUBJID=["a", "b", "c", "e"])),
-            "lacks subjects that the analysis data set has: e",
+            "lacks subjects that the analysis data set contains: e",
         ),
         (
             lambda s, o: (s, o.assign(USUBJID=["a", "b", "c", None])),
-            "the analysis data set: USUBJID of row 3 names nobody",
+            "the analysis data set: USUBJID is empty in row 3",
         ),
-        (lambda s, o: (s.assign(USUBJID=["a", "b", " ", "d"]), o), "ADSL: USUBJID of row 2 names nobody"),
+        (lambda s, o: (s.assign(USUBJID=["a", "b", " ", "d"]), o), "ADSL: USUBJID is empty in row 2"),
         (
             lambda s, o: (s.assign(USUBJID=["a", "b", "c", "a "]), o.head(3)),
-            "the subjects 'a' and 'a ' differ by blanks",
+            "the subjects 'a' and 'a ' differ only in spaces",
         ),
-        (lambda s, o: (s.assign(treatment=1), o), "a column of ADSL may not be called treatment"),
+        (lambda s, o: (s.assign(treatment=1), o), "a column of ADSL must not be called treatment"),
         (lambda s, o: (pd.concat([s, s[["AGE"]]], axis=1), o), "ADSL has several columns AGE"),
     ],
 )
@@ -113,7 +113,7 @@ def test_an_outcome_that_is_no_number_is_told(value: Any) -> None:
 def test_treatments_that_differ_by_a_blank_are_refused() -> None:
     adsl, analysis = _trial()
     adsl.loc[2, ["TRT01P", "TRT01A"]] = "Drug "
-    with pytest.raises(LogValidationError, match=r"'Drug', 'Drug ' \(U\+0020\) cannot be told apart"):
+    with pytest.raises(LogValidationError, match=r"'Drug', 'Drug ' \(U\+0020\) cannot be distinguished"):
         _read(adsl, analysis)
 
 

@@ -71,13 +71,13 @@ def test_a_file_without_records_has_its_columns(tmp_path: Path) -> None:
         (lambda data: b"", "the LIBRARY header is missing at byte 0"),
         (lambda data: b"HEADER RECORD*******LIBV8   " + data[28:], "of version 8; write one of version 5"),
         (lambda data: b"**COMPRESSED** **COMPRESSED**", "of PROC CPORT"),
-        (lambda data: data.replace(b"s004", b"s\xff04"), "USUBJID of record 4 is no UTF-8 text"),
+        (lambda data: data.replace(b"s004", b"s\xff04"), "USUBJID of record 4 is not UTF-8 text"),
         (lambda data: data.replace(b"s004", b"s\x0004"), "USUBJID of record 4 has a NUL character"),
         (
             lambda data: data.replace(b"\x40\x20" + bytes(6), b"\x99" + bytes(7)),
-            "AVAL of record 1 is no number",
+            "AVAL of record 1 is not a number",
         ),
-        (lambda data: data.replace(b"AVAL    ", b"USUBJID "), "several variables have the same name"),
+        (lambda data: data.replace(b"AVAL    ", b"USUBJID "), "several variables share a name"),
         (
             lambda data: data[:640] + b"\0\7" + data[642:],
             r"the description of variable 1 \('USUBJID'\) is damaged",

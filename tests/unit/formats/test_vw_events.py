@@ -62,22 +62,20 @@ def test_one_message_explains_a_p_and_the_label(tmp_path: Path) -> None:
     with pytest.raises(LogValidationError) as caught:
         read_dsjson(path)
     assert str(caught.value).splitlines()[1:] == [
-        "  - a counts the places in c._multi from 0. If _label_Action, counted from 1, is the action that "
-        "was "
-        'played, pass played="label", which reads a and p in any order. If a begins with the action that was '
-        "played, and p has the probabilities in the same order, then a must count from 1: add 1 to each "
-        "(line 1: a is [0, 1, 2, 3], p is [0.25, 0.25, 0.25, 0.25], _label_Action is 1) [rows 0, 1]"
+        "  - a counts the positions in c._multi from 0. If _label_Action, counted from 1, is the action "
+        'that was played, pass played="label", which reads a and p in any order. If a begins with the '
+        "action that was played, and p has the probabilities in the same order, then a must count from 1: "
+        "add 1 to each (line 1: a is [0, 1, 2, 3], p is [0.25, 0.25, 0.25, 0.25], _label_Action is 1) [rows "
+        "0, 1]"
     ]
     path = _write(tmp_path / "log", _listed(1, [0.25] * 4, 1), _listed(3, [0.25] * 4, 1))
     with pytest.raises(LogValidationError) as caught:
         read_dsjson(path)
     assert str(caught.value).splitlines()[1:] == [
         "  - a must begin with the action that was played, and p must have the probabilities in the same "
-        "order; here _label_Action is another action. If that one, counted from 1, is the action that was "
-        "played, pass "
+        "order, but here _label_Action is another action. If that action, counted from 1, was played, pass "
         'played="label", which reads a and p in any order (line 2: a is [1, 2, 3, 4], p is [0.25, 0.25, '
-        "0.25, "
-        "0.25], _label_Action is 3) [row 1]"
+        "0.25, 0.25], _label_Action is 3) [row 1]"
     ]
     assert read_dsjson(path, played="label").arrays.action.tolist() == [0, 2]
 
@@ -133,11 +131,11 @@ def test_slots_are_named_where_none_was_asked_for(tmp_path: Path) -> None:
     with pytest.raises(LogValidationError) as caught:
         read_dsjson(_write(tmp_path / "log", event))
     assert str(caught.value).splitlines()[1:] == [
-        "  - the event has several slots, each with a choice and a cost of its own, and a log has one choice "
-        "a round: pass slot=1 for a log of the first slot, slot=2 for one of the second, and so on (line 1: "
+        "  - the event has several slots, each with its own choice and cost, but a log has one choice per "
+        "round: pass slot=1 for a log of the first slot, slot=2 for one of the second, and so on (line 1: "
         "the number of slots is 2: top, side) [row 0]"
     ]
-    with pytest.raises(LogValidationError, match=r"has neither c\._slots nor _outcomes: leave slot out"):
+    with pytest.raises(LogValidationError, match=r"has neither c\._slots nor _outcomes: omit slot"):
         read_dsjson(_write(tmp_path / "log", _listed(1, [1.0], 1)), slot=1)
 
 
@@ -157,9 +155,9 @@ def test_slates_are_refused_with_the_reason(tmp_path: Path) -> None:
     with pytest.raises(LogValidationError) as caught:
         read_dsjson(_write(tmp_path / "log", slates, named), slot=1)
     assert str(caught.value).splitlines()[1:] == [
-        "  - slates choose an action for every slot and have one cost for all of them together, so that no "
-        "action has a reward of its own. Write each combination as one action, with the product of the "
-        "slots' probabilities (line 1: _label_cost stands beside _outcomes) [rows 0, 1]"
+        "  - slates choose an action for every slot and have one joint cost, so no action has a reward of "
+        "its own. Write each combination as one action, with the product of the slots' probabilities (line "
+        "1: _label_cost appears together with _outcomes) [rows 0, 1]"
     ]
 
 
@@ -169,9 +167,9 @@ def test_the_arguments_that_say_how_a_choice_is_written(tmp_path: Path) -> None:
         read_dsjson(path, played="last", slot=0)
     assert caught.value.problems == (
         'played must be "first" or "label", got \'last\'',
-        "slot must be the place of a slot, counted from 1, got 0",
+        "slot must be the position of a slot, counted from 1, got 0",
     )
-    with pytest.raises(ParameterError, match="is of events without slots"):
+    with pytest.raises(ParameterError, match="applies to events without slots"):
         read_dsjson(path, played="label", slot=1)
 
 
@@ -194,7 +192,5 @@ def test_converted_events_are_those_of_the_reader(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "item_context.csv").write_text("item_id\n0\n")
     (folder / "men.csv").write_text("timestamp,item_id,position,click,propensity_score\n")
-    with pytest.raises(
-        ParameterError, match="played and slot are of dsjson: leave them out for an Open Bandit"
-    ):
+    with pytest.raises(ParameterError, match="played and slot apply to dsjson: omit them for an Open Bandit"):
         convert(folder, tmp_path / "c.parquet", played="label")

@@ -111,16 +111,17 @@ def test_the_line_of_an_example_is_named(tmp_path: Path) -> None:
     with pytest.raises(LogValidationError) as caught:
         read_vw(_write(tmp_path / "log.vw", LISTED), action_id="Missing")
     assert str(caught.value).splitlines()[1:] == [
-        "  - each action needs a name or number of its own in the namespace (line 2: |Article id=news) "
-        "[rows 0, 1]"
+        "  - each action needs its own name or number in the namespace (line 2: |Article id=news) [rows 0, 1]"
     ]
     path = _write(tmp_path / "log.vw", "slates shared 0.8 | a\nslates action 0 | b\n")
-    with pytest.raises(LogValidationError, match="slates choose an action for every slot and have one cost"):
+    with pytest.raises(
+        LogValidationError, match=("slates choose an action for every slot and have one joint cost,")
+    ):
         read_vw(path)
 
 
 def test_a_text_file_that_is_none(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match="has no examples"):
+    with pytest.raises(ParameterError, match="contains no examples"):
         read_vw(_write(tmp_path / "log.vw", "\n \n"))
     path = _write(tmp_path / "log.vw", LISTED)
     with pytest.raises(
@@ -129,5 +130,5 @@ def test_a_text_file_that_is_none(tmp_path: Path) -> None:
         read_vw(path, context="User.size")
     with pytest.raises(ParameterError, match="2 problems"):
         read_vw(path, context=[3], slot=0)  # type: ignore[list-item]
-    with pytest.raises(ParameterError, match="features may not be called reward"):
+    with pytest.raises(ParameterError, match="features must not be called reward"):
         read_vw(_write(path, "1:0:0.5 | reward:1\n"))

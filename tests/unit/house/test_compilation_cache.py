@@ -211,8 +211,8 @@ class TestFoldersOfTheCache:
         (tmp_path / "__pycache__").chmod(0o777)
         hits, told = self.run(tmp_path)
         assert (hits, len(told)) == (0, 1)  # one warning for both functions
-        assert told[0].startswith("RuntimeWarning: adaptinf: compiled code cannot be kept on disk")
-        assert "Set NUMBA_CACHE_DIR to a folder that you, and only you, can write in" in told[0]
+        assert told[0].startswith("RuntimeWarning: adaptinf: compiled code cannot be cached on disk")
+        assert "Set NUMBA_CACHE_DIR to a folder that only you can write to" in told[0]
         assert list((tmp_path / "__pycache__").iterdir()) == []
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
         assert [self.run(tmp_path), self.run(tmp_path)] == [(0, []), (2, [])]
@@ -236,7 +236,7 @@ class TestFoldersOfTheCache:
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200)),
         )
         assert done.stdout == "2.0 3.0\n"
-        assert done.stderr.count("compiled code cannot be kept on disk ([Errno 27] File too large)") == 1
+        assert done.stderr.count("compiled code cannot be cached on disk ([Errno 27] File too large)") == 1
         assert [self.run(tmp_path), self.run(tmp_path)] == [(0, []), (2, [])]
 
     def test_folders_are_private_by_owner_and_mode(

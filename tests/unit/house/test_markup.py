@@ -140,7 +140,7 @@ def test_plans() -> None:
     how = {"horizon": 100, "replications": 64, "rng": 0}
     found = ai.audit.power(ai.designs.Uniform(), env, fit, **how)
     ((caption, columns, rows),) = Page(found._repr_html_()).tables
-    assert caption == "Uniform(); 64 simulated trials a scenario and horizon, alpha 0.05"
+    assert caption == "Uniform(); 64 simulated trials per scenario and horizon, alpha 0.05"
     shown = dict(zip(columns, rows[0], strict=True))
     assert (shown["scenario"], shown["kind"]) == ("<equal>", "type-I error")
     assert shown["rejection"] == f"{found.frame['rejection'].iloc[0]:.4f}"

@@ -95,7 +95,7 @@ USES = {
         "trial",
     ),
     "an open trial": ("ai.Trial.open(folder + '/trial.db')", "SQLAlchemy", "trial"),
-    "files of rows": (
+    "data files": (
         "ai.aggregate(folder + '/rows.parquet', action='a', reward='y', batch='b')",
         "duckdb",
         "large",
@@ -133,7 +133,7 @@ def test_what_needs_an_extra_names_it(uses: Any, name: str) -> None:
     told = uses["told"][name]
     assert told.startswith("MissingDependencyError: ")
     assert told.endswith(
-        f" needs {package}, which cannot be imported: pip install '.[{extra}]' in the source tree, or "
+        f" requires {package}, which cannot be imported: pip install '.[{extra}]' in the source tree, or "
         f"pip install -e '.[{extra}]' if adaptinf was installed with -e"
     )
 

@@ -94,16 +94,16 @@ def test_subsets_copies_and_print() -> None:
     [
         (
             {"adaptive": False, "design": ai.designs.Thompson()},
-            "adaptive=False states that assignment did not adapt to outcomes, and the design Thompson states "
+            "adaptive=False states that assignment did not adapt to outcomes, but the design Thompson states "
             "that it adapts",
         ),
         (
             {"adaptive": True, "design": ai.designs.Uniform()},
-            "adaptive=True states that assignment adapted to outcomes, and the design Uniform states that it "
+            "adaptive=True states that assignment adapted to outcomes, but the design Uniform states that it "
             "does not adapt",
         ),
-        ({"adaptive": False, "feedback_rounds": 3}, "feedback_rounds = 3 that 3 rewards could change"),
-        ({"adaptive": True, "feedback_rounds": 0}, "feedback_rounds = 0 that 0 rewards could change"),
+        ({"adaptive": False, "feedback_rounds": 3}, "feedback_rounds = 3 states that 3 rewards could change"),
+        ({"adaptive": True, "feedback_rounds": 0}, "feedback_rounds = 0 states that 0 rewards could change"),
         ({"adaptive": "no"}, "adaptive must be True, False or None, got 'no'"),
     ],
 )

@@ -118,8 +118,8 @@ def test_every_dialect_gives_the_same_log(tmp_path: Path, name: str) -> None:
 def test_what_is_said_of_a_text_is_taken(tmp_path: Path) -> None:
     place = tmp_path / "x.csv"
     place.write_bytes("arm~y~note\nä~1,250~1\nb~2~2\n".encode("cp1252"))
-    assert "line 2 is no UTF-8 text (invalid continuation byte)" in refusal(place, propensity=None)
-    assert "'cp1252', by which the line is 'ä~1,250~1'" in refusal(place, propensity=None)
+    assert "line 2 is not UTF-8 text (invalid continuation byte)" in refusal(place, propensity=None)
+    assert "'cp1252', with which the line reads 'ä~1,250~1'" in refusal(place, propensity=None)
     log = ai.read_log(place, action="arm", reward="y", sep="~", decimal=",", encoding="cp1252")
     assert log.arms == ("b", "ä")
     assert log.arrays.reward.tolist() == [1.25, 2.0]
@@ -133,7 +133,7 @@ def test_what_is_said_of_a_text_is_taken(tmp_path: Path) -> None:
         ("sep", "a", "sep cannot be a letter, a digit or a quote, got 'a'"),
         ("decimal", "'", "decimal must be '.' or ',', got \"'\""),
         ("encoding", "utf-9", "encoding must be the name of a text encoding"),
-        ("missing_values", "NA", "missing_values must be a list of texts, such as ['NA', '-'], got 'NA'"),
+        ("missing_values", "NA", "missing_values must be a list of strings, such as ['NA', '-'], got 'NA'"),
     ],
 )
 def test_options_that_make_no_sense(tmp_path: Path, option: str, value: str, said: str) -> None:
@@ -145,7 +145,10 @@ def test_options_that_make_no_sense(tmp_path: Path, option: str, value: str, sai
 def test_utf16_without_a_mark_is_named(tmp_path: Path, encoding: str) -> None:
     place = tmp_path / "x.csv"
     place.write_bytes(csv_of().decode().encode(encoding))
-    told = "line 1 has a NUL character, which no text has: it seems to be UTF-16 without a mark, so say "
+    told = (
+        "line 1 has a NUL character, which text files must not contain: it seems to be UTF-16 without a "
+        "byte order mark, so specify "
+    )
     assert refusal(place).endswith(f"{told}encoding={encoding!r}")
     assert ai.read_log(place, **ROLES, encoding=encoding).arrays.reward.tolist() == FRAME["y"].tolist()
 
@@ -159,11 +162,12 @@ def test_what_can_be_read_in_two_ways_is_refused_with_a_guess(tmp_path: Path) ->
     place = tmp_path / "x.csv"
     place.write_text("arm;x,y;p\na;1,0;1\nb;2,1;1\n")
     assert (
-        "its first line, 'arm;x,y;p', can be divided at ',' or ';': say which, as in sep=';' (a guess)"
+        "its first line, 'arm;x,y;p', can be divided at ',' or ';': specify the separator, as in "
+        "sep=';' (a guess)"
     ) in refusal(place)
     place.write_text("arm;y;p\na;1,250;1\nb;3,400;1\n")
     assert (
-        "column 'y' holds '1,250', which can be 1.250 or 1250: say decimal=',' if it is the first"
+        "column 'y' contains '1,250', which can mean 1.250 or 1250: set decimal=',' for the first"
     ) in refusal(place)
     assert ai.read_log(place, **ROLES, decimal=",").arrays.reward.tolist() == [1.25, 3.4]
     place.write_text("arm,y;z,p\na,1,1\nb,2,1\n")  # the rows tell that the semicolon belongs to a name
@@ -188,8 +192,8 @@ def test_a_cell_that_is_no_number_is_named(
     place = tmp_path / "bad.csv"
     place.write_text(BAD.format(*cells))
     assert refusal(place) == (
-        f"the log in {place} has 1 problem (lines are counted from 1, the header's):\n"
-        f"  - reward column 'y' holds numbers, and {shown}, or name what stands for a missing value in "
+        f"the log in {place} has 1 problem (lines are counted from 1, the header line):\n  - reward column "
+        f"'y' contains numbers and {shown}, or list the text that represents a missing value in "
         f"missing_values= {lines}"
     )
 
@@ -215,7 +219,7 @@ def test_lines_are_counted_as_the_file_counts(tmp_path: Path) -> None:
     lines.write_text('{"arm": "a", "y": 1, "p": 1}\n\n{"arm": "b", "p": 1}\n')
     assert "reward column 'y' has no value (NaN or None) [line 3]" in refusal(lines)
     lines.write_text('{"arm": "a", "y": 1, "p": 1}\n{"arm": "b", "y": 1, "y": 2}\n')
-    assert "line 2 is no JSON (a name is there twice)" in refusal(lines)
+    assert "line 2 is not JSON (a name occurs twice)" in refusal(lines)
 
 
 @pytest.mark.parametrize("label", ["None", "NA", "null", "N/A", "nan", "NaN"])
@@ -241,10 +245,10 @@ def test_texts_of_missing_values_are_labels_of_arms_and_regions(tmp_path: Path, 
 def test_missing_values_that_are_named_are_those_of_every_column(tmp_path: Path) -> None:
     place = tmp_path / "x.csv"
     place.write_text("arm,y\na,1\nb,-\na,NA\n")
-    assert "holds numbers, and '-'; correct this entry" in refusal(place, propensity=None)
+    assert "contains numbers and '-'; correct this entry" in refusal(place, propensity=None)
     log = ai.read_log(place, action="arm", reward="y", missing="drop", missing_values=["-", "NA"])
     assert log.arrays.observed.tolist() == [True, False, False]
-    assert "holds numbers, and 'NA'" in refusal(place, propensity=None, missing_values=["-"])
+    assert "contains numbers and 'NA'" in refusal(place, propensity=None, missing_values=["-"])
 
 
 @pytest.mark.parametrize("make", FRAMES.values(), ids=list(FRAMES))
@@ -263,7 +267,7 @@ def test_missing_values_of_frames(make: Any) -> None:
         with pytest.raises(LogValidationError) as caught:
             read()
         assert [(each.code, each.rows) for each in caught.value.problems] == [("missing-context", (1,))]
-    with pytest.raises(LogValidationError, match="missing_values must be a list of texts, got '-'"):
+    with pytest.raises(LogValidationError, match="missing_values must be a list of strings, got '-'"):
         ai.AdaptiveLog(make(frame), **ROLES, reading={"missing_values": "-"})
 
 
@@ -299,12 +303,12 @@ def test_rows_of_one_field_are_no_rows_of_a_quoted_text(tmp_path: Path) -> None:
     place = tmp_path / "x.csv"
     place.write_text('arm,y,p\n"a",1,1\nb\n\n"b",1,1\n')
     assert refusal(place).endswith(
-        "1 rows have other numbers of fields than the 3 of the header; lines (and fields): 3 (1)"
+        "1 rows differ from the header's number of fields, 3; lines (and fields): 3 (1)"
     )
 
 
 def test_whole_numbers_beside_fractions_are_not_rounded(tmp_path: Path) -> None:
-    told = "reward column 'y' has numbers that float64 cannot hold exactly [line {}]"
+    told = "reward column 'y' has numbers that float64 cannot represent exactly [line {}]"
     place = tmp_path / "x.jsonl"
     place.write_text('{"arm": "a", "y": 9007199254740993, "p": 1}\n{"arm": "b", "y": 0.5, "p": 1}\n')
     assert told.format(1) in refusal(place)
@@ -375,15 +379,15 @@ class TestParts:
         assert private is None or (tmp_path / "whole.csv").stat().st_mode & 0o077 == 0
 
     def test_folders_that_cannot_be_read(self, tmp_path: Path) -> None:
-        assert "is a directory without files of rows" in refusal(tmp_path)
+        assert "is a directory without data files" in refusal(tmp_path)
         self.write(tmp_path)
         (tmp_path / "part-00001.csv").write_text("a,0.5,1,1\nb,0.5,1,2\n")
-        assert "all parts need one header, in Spark option('header', True)" in refusal(tmp_path)
+        assert "all parts must have the same header, in Spark option('header', True)" in refusal(tmp_path)
         (tmp_path / "_temporary").mkdir()
         (tmp_path / "day=1").mkdir()
         (tmp_path / "x.parquet").touch()
         told = refusal(tmp_path)
-        for part in ("has not finished", "has folders inside (day=1)", "of several kinds (.csv, .parquet)"):
+        for part in ("has not finished", "contains folders (day=1)", "of several kinds (.csv, .parquet)"):
             assert part in told
 
 
@@ -424,7 +428,7 @@ def test_huge_whole_numbers_of_duckdb() -> None:
     table = duckdb.sql(
         "SELECT * FROM (VALUES ('a', 1::HUGEINT), ('b', (2::HUGEINT ** 70)::HUGEINT)) t(arm, y)"
     )
-    with pytest.raises(LogValidationError, match=r"float64 cannot hold exactly \[row 1\]"):
+    with pytest.raises(LogValidationError, match=r"float64 cannot represent exactly \[row 1\]"):
         ai.AdaptiveLog(table, action="arm", reward="y")
 
 
@@ -440,10 +444,10 @@ def test_an_index_that_is_named_as_a_column() -> None:
 
 def test_what_is_of_text_alone_is_refused_elsewhere(tmp_path: Path) -> None:
     pq.write_table(pa.Table.from_pandas(FRAME), tmp_path / "x.parquet")
-    assert "sep= are of text files; " in refusal(tmp_path / "x.parquet", sep=";")
-    assert "decimal= are of text files; this is a frame" in refusal(FRAME, decimal=",")
+    assert "sep= apply to text files; " in refusal(tmp_path / "x.parquet", sep=";")
+    assert "decimal= apply to text files; this is a frame" in refusal(FRAME, decimal=",")
     os.mkfifo(tmp_path / "pipe.csv.gz")
-    with pytest.raises(FileError, match="it is no regular file"):
+    with pytest.raises(FileError, match="it is not a regular file"):
         ai.read_log(tmp_path / "pipe.csv.gz", **ROLES)
 
 
@@ -452,7 +456,7 @@ def test_compressed_texts_have_a_limit(tmp_path: Path) -> None:
     place.write_bytes(gzip.compress(b"arm,y,p\n" + b"a,1,1\n" * 1000))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(dialects, "most_decoded", lambda size: 5000)
-        assert "bytes once it is decompressed; from 0 to 5,000 are read" in refusal(place)
+        assert "bytes once it is decompressed; from 0 to 5,000 are allowed" in refusal(place)
 
 
 def test_sums_of_a_file(tmp_path: Path) -> None:
@@ -466,9 +470,11 @@ def test_sums_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "sums.csv").write_text("week,arm,n,s\n1,a,9,4\n1,b,8,x\n")
     with pytest.raises(LogValidationError) as caught:
         ai.Sums(tmp_path / "sums.csv", **roles)
-    told = "holds numbers, and 'x'; correct this entry, or name what stands for a missing value in "
+    told = (
+        "contains numbers and 'x'; correct this entry, or list the text that represents a missing value in "
+    )
     assert str(caught.value) == (
-        f"the table of sums in {tmp_path / 'sums.csv'} has 2 problems (lines are counted from 1, the "
-        f"header's):\n  - sum column 's' {told}missing_values= [line 3]"
-        f"\n  - sum_squares column 's' {told}missing_values= [line 3]"
+        f"the table of sums in {tmp_path / 'sums.csv'} has 2 problems (lines are counted from 1, the header "
+        f"line):\n  - sum column 's' {told}missing_values= [line 3]\n  - sum_squares column 's' "
+        f"{told}missing_values= [line 3]"
     )

@@ -182,7 +182,7 @@ def test_everything_wrong_with_a_run_is_listed() -> None:
             by_rounds="no",  # type: ignore[arg-type]
         )
     message = str(caught.value)
-    for part in ("replications", "n_jobs", "rng", "by_rounds", "context vectors", "[0, 1]", "50 rounds"):
+    for part in ("replications", "n_jobs", "rng", "by_rounds", "context vectors", "[0, 1]", "at most 50"):
         assert part in message
     assert len(caught.value.problems) == 7
 
@@ -190,7 +190,9 @@ def test_everything_wrong_with_a_run_is_listed() -> None:
 def test_a_horizon_longer_than_the_contexts() -> None:
     contexts = np.full((40, 2, 2), 0.5)
     environment = environments.LinearArms([[0.6, 0.2], [0.1, 0.7]], contexts=contexts, rewards="bernoulli")
-    with pytest.raises(ParameterError, match=r"LinUCB: horizon must be at most the 40 rows .* got 41"):
+    with pytest.raises(
+        ParameterError, match=r"LinUCB: horizon must be at most 40, the number of rows of contexts, got 41"
+    ):
         designs.LinUCB().run(environment, horizon=41)
     assert designs.LinUCB().run(environment, horizon=40, rng=0).n_rounds == 40
 
@@ -223,7 +225,7 @@ def test_what_a_mechanism_does_not_take(mechanism: Any, odd: Any) -> None:
     if hasattr(mechanism, "probability"):
         calls.append(lambda: mechanism.probability(odd, **more))
     for call in calls:
-        with pytest.raises(ParameterError, match="must be numbers in rows of one length"):
+        with pytest.raises(ParameterError, match="must be numbers in rows of equal length"):
             call()
 
 
@@ -241,7 +243,7 @@ def test_one_number_is_one_number() -> None:
         lambda: privacy.SparseVector(epsilon=1.0).start(rng=0).above([1.0, 2.0]),  # type: ignore[arg-type]
     ]
     for call in calls:
-        with pytest.raises(ParameterError, match=r"takes one number, got shape \(2,\)"):
+        with pytest.raises(ParameterError, match=r"a single number is required, got shape \(2,\)"):
             call()
 
 
@@ -255,16 +257,16 @@ def test_the_tail_of_a_missing_number_is_missing() -> None:
     ("frame", "more", "said"),
     [
         (None, {}, "frame must be a pandas DataFrame"),
-        (pd.DataFrame({"a": [0, 1], "y": ["1", "2"]}), {}, "column 'y' must hold numbers"),
+        (pd.DataFrame({"a": [0, 1], "y": ["1", "2"]}), {}, "column 'y' must contain numbers"),
         (
             pd.DataFrame({"a": [0, 1], "y": pd.to_datetime(["2020", "2021"])}),
             {},
-            "column 'y' must hold numbers",
+            "column 'y' must contain numbers",
         ),
-        (pd.DataFrame({"a": [0, 1], "y": [1j, 1.0]}), {}, "column 'y' must hold numbers"),
-        (pd.DataFrame({"a": [0, 1], "y": [10**400, 1]}), {}, "column 'y' must hold numbers"),
-        (pd.DataFrame({"a": [0, "b"], "y": [1, 2]}), {}, "all of one kind where arms= is not"),
-        (pd.DataFrame({"a": [[0], [1]], "y": [1, 2]}), {}, "all of one kind where arms= is not"),
+        (pd.DataFrame({"a": [0, 1], "y": [1j, 1.0]}), {}, "column 'y' must contain numbers"),
+        (pd.DataFrame({"a": [0, 1], "y": [10**400, 1]}), {}, "column 'y' must contain numbers"),
+        (pd.DataFrame({"a": [0, "b"], "y": [1, 2]}), {}, "all of one kind if arms= is not"),
+        (pd.DataFrame({"a": [[0], [1]], "y": [1, 2]}), {}, "all of one kind if arms= is not"),
         (pd.DataFrame({"a": [0, 1], "y": [1, 2]}), {"arms": 2}, "arms must be a list of labels"),
         (pd.DataFrame({"a": [0, 1], "y": [1, 2]}), {"context": 2.0}, "context must be a column or a list"),
         (pd.DataFrame([[0, 1, 2]], columns=["a", "y", "y"]), {}, "more than one column 'y'"),
@@ -354,7 +356,7 @@ def test_bands_need_a_whole_run() -> None:
         AdaptiveLog(later, context=log.context, **roles, about=about),
         AdaptiveLog(log.frame, context=log.context, **roles, about={"design": log.design}),
     ):
-        with pytest.raises(InvalidForLog, match="a whole run with its releases"):
+        with pytest.raises(InvalidForLog, match="a complete run with its releases is required"):
             designs.prediction_bands(part)
     for context in ((), log.context[:3]):
         with pytest.raises(InvalidForLog, match="context columns"):

@@ -38,9 +38,9 @@ def test_ids_that_stand_once_are_kept() -> None:
 def test_copies_are_refused_whatever_unread_columns_hold() -> None:
     frame = ROWS.iloc[[0, 1, 2, 1, 3]].assign(spare=range(5))
     assert refused(frame) == [
-        "id column 'key' names a decision twice, and the rows are equal in all columns that the log reads, "
-        "such as "
-        "rows 1 and 3: drop the copies, as pandas.DataFrame.drop_duplicates(subset='key') does [row 3]"
+        "id column 'key' contains a decision twice, and the rows agree in all columns that the log reads, "
+        "such as rows 1 and 3: drop the copies, for example with "
+        "pandas.DataFrame.drop_duplicates(subset='key') [row 3]"
     ]
 
 
@@ -50,22 +50,18 @@ def test_a_join_that_multiplied_rows_is_refused() -> None:
     )
     frame = ROWS.drop(columns="y").merge(outcomes, on="key")
     assert refused(frame) == [
-        "id column 'key' names a decision twice, with different outcomes ('y'), such as rows 1 and 2: a "
-        "join with a "
-        "table of outcomes multiplied rows; sum the outcomes of a decision, or choose one, before the "
-        "tables are "
-        "joined [rows 2, 4]"
+        "id column 'key' contains a decision twice, with different outcomes ('y'), such as rows 1 and 2: a "
+        "join with a table of outcomes multiplied rows; sum the outcomes of each decision, or choose one, "
+        "before joining the tables [rows 2, 4]"
     ]
 
 
 def test_a_column_that_names_no_decisions_is_refused_with_what_tells_them_apart() -> None:
     frame = ROWS.assign(key=["u1", "u2", "u1", "u1"])
     assert refused(frame, round="ts") == [
-        "id column 'key' names a decision twice, and the rows are not of one decision (they differ in "
-        "'arm', 'p', "
-        "'ts'), such as rows 0 and 2: id= needs a column with a value of its own for every decision; a "
-        "column that "
-        "says who took part is unit= [rows 2, 3]"
+        "id column 'key' contains a decision twice, but the rows belong to different decisions (they differ "
+        "in 'arm', 'p', 'ts'), such as rows 0 and 2: id= requires a column with a distinct value for every "
+        "decision; the column that identifies participants is unit= [rows 2, 3]"
     ]
 
 
@@ -81,11 +77,10 @@ def test_each_fault_is_told_with_the_rows_as_the_frame_has_them() -> None:
 def test_missing_outcomes_are_equal_and_a_missing_id_is_none() -> None:
     gaps = ROWS.assign(y=[None, 0.0, None, 1.0]).iloc[[0, 1, 2, 3, 2]]
     (problem,) = refused(gaps, missing="drop")
-    assert "the rows are equal in all columns that the log reads, such as rows 2 and 4" in problem
+    assert "the rows agree in all columns that the log reads, such as rows 2 and 4" in problem
     assert refused(ROWS.assign(key=["d1", None, "d3", "d4"])) == ["id column 'key' has no value [row 1]"]
     large = ROWS.assign(key=[2.0**53, 2.0**53 + 2, 1.0, 2.0])
     assert refused(large) == [
-        "id column 'key' has floats of 2**53 or more, each of which stands for several numbers: read it as "
-        "text "
-        "[rows 0, 1]"
+        "id column 'key' has floats of 2**53 or more, each of which represents several whole numbers: read "
+        "it as text [rows 0, 1]"
     ]

@@ -68,16 +68,14 @@ def test_what_a_dict_cannot_hold_is_one_error() -> None:
         )
     )
     assert message == (
-        "the log has 7 problems (rows are counted from 0):\n"
-        "  - columns= has no option 'phsae'; did you mean 'phase'?\n"
-        "  - reading= has no option 'sotr'; did you mean 'sort'?\n"
-        "  - reading= has no option 'round_to'; it takes 'sep', 'decimal', 'encoding', "
-        "'missing_values', 'date_format', 'timezone', 'sort', 'every', 'round_propensities', 'success'\n"
-        "  - reading= has what only a file needs, 'sep', 'decimal', and the log is made of a frame: leave it "
-        "out\n"
-        "  - about= has no option 'sort': it belongs in reading=\n"
-        "  - there is no column 'prat' for phase; did you mean 'part'?\n"
-        "  - feedback_rounds must be a whole number from 0 to 4, got 9"
+        "the log has 7 problems (rows are counted from 0):\n  - columns= has no option 'phsae'; did you "
+        "mean 'phase'?\n  - reading= has no option 'sotr'; did you mean 'sort'?\n  - reading= has no option "
+        "'round_to'; its options are 'sep', 'decimal', 'encoding', 'missing_values', 'date_format', "
+        "'timezone', 'sort', 'every', 'round_propensities', 'success'\n  - reading= has options "
+        "that apply only to files, 'sep', 'decimal', but the log is created from a frame: "
+        "omit it\n  - about= has no option "
+        "'sort': it belongs in reading=\n  - there is no column 'prat' for phase; did you mean 'part'?\n  - "
+        "feedback_rounds must be a whole number from 0 to 4, got 9"
     )
 
 
@@ -98,7 +96,7 @@ def test_sums_and_aggregates_take_dicts_too() -> None:
     assert message == (
         "the table of sums has 3 problems (rows are counted from 0):\n"
         "  - columns= has no option 'covariate_sum'; did you mean 'covariate_sum_cubes'?\n"
-        "  - reading= has no option 'sort'; it takes 'sep', 'decimal', 'encoding', "
+        "  - reading= has no option 'sort'; its options are 'sep', 'decimal', 'encoding', "
         "'missing_values', 'date_format', 'round_propensities'\n"
         "  - about= must be a dict of options by name, got 3"
     )
@@ -159,10 +157,9 @@ def test_ids_of_decisions_are_kept(tmp_path: Path, name: str) -> None:
 def test_ids_must_be_labels() -> None:
     frame = FRAME.assign(key=[2.0**53, None, 3.0, 4.0])
     assert told(lambda: ai.AdaptiveLog(frame, **ROLES, reading=READING, id="key")) == (
-        "the log has 2 problems (rows are counted from 0):\n"
-        "  - id column 'key' has no value [row 1]\n"
-        "  - id column 'key' has floats of 2**53 or more, each of which stands for several numbers: read it "
-        "as text [row 0]"
+        "the log has 2 problems (rows are counted from 0):\n  - id column 'key' has no value [row 1]\n  - "
+        "id column 'key' has floats of 2**53 or more, each of which represents several whole numbers: read "
+        "it as text [row 0]"
     )
 
 

@@ -84,7 +84,7 @@ def test_rows_put_in_order_take_them_along() -> None:
         ({"outcomes": ["arm2"]}, "outcome column 'arm2' of type .* must be numeric"),
         ({"outcomes": ["gap"]}, r"outcome column 'gap' has no value \(NaN or None\) \[row 3\]"),
         ({"outcomes": ["far"]}, r"outcome column 'far' .*infinite.*\[row 4\]"),
-        ({"outcomes": ["batch"]}, "outcome column 'batch' has a name that the log keeps for itself"),
+        ({"outcomes": ["batch"]}, "outcome column 'batch' has a name that the log reserves"),
     ],
 )
 def test_bad_outcomes(options: dict[str, Any], told: str) -> None:

@@ -64,9 +64,9 @@ def test_a_declared_cap_takes_the_place_of_the_most_rounds() -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"rounds_per_unit": 2}, "rounds_per_unit is 2, and 1 unit has more (the most: 3)"),
+        ({"rounds_per_unit": 2}, "rounds_per_unit is 2, but 1 unit has more (the most: 3)"),
         ({"rounds_per_unit": 0}, "rounds_per_unit must be a whole number of at least 1, got 0"),
-        ({"rounds_per_unit": 3, "unit": None}, "rounds_per_unit needs unit="),
+        ({"rounds_per_unit": 3, "unit": None}, "rounds_per_unit requires unit="),
         ({"released_rounds": 6}, "released_rounds must be a whole number from 0 to 5, got 6"),
         ({"released_rounds": True}, "released_rounds must be a whole number from 0 to 5, got True"),
         (
@@ -227,7 +227,7 @@ def test_a_correction_by_person_counts_units_that_print_alike() -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"unit": None}, "does not say who took part"),
+        ({"unit": None}, "does not record which rounds belong to the same participant"),
         ({"guarantee": None}, "no reward-level privacy guarantee"),
         ({"guarantee": PrivacyGuarantee(0.5, 1e-6)}, "delta = 1e-06 is positive"),
     ],

@@ -164,26 +164,23 @@ def test_arms_of_columns_of_0_and_1_are_all_columns_in_the_order_of_the_list() -
     [
         (
             {"propensities": "lists"},
-            "propensity column 'lists' holds lists, whose entries have no names: give the arms in the order "
-            "of the "
-            "lists, arms=[arm 1, arm 2]",
+            "propensity column 'lists' contains lists, whose entries have no names: give the arms in the "
+            "order of the lists, arms=[arm 1, arm 2]",
         ),
         (
             {"propensities": "lists", "arms": ["A", "B", "C"]},
-            "propensity column 'lists' must hold lists of 3 entries, as arms= does, not of 2 [rows 0, 1, 2, "
-            "3]",
+            "propensity column 'lists' must contain lists of 3 entries, as arms= does, not of 2 [rows 0, 1, "
+            "2, 3]",
         ),
         (
             {"propensities": "y"},
-            "propensities='y' is a column that holds no lists and no JSON objects (propensity= names that "
-            "of the "
-            "chosen arm), and the name of no other begins with it; the frame has 'arm', 'y', 'lists', "
-            "'text', "
-            "'objects', 'p_A', 'p_B', 'A', 'B'",
+            "propensities='y' is a column that contains neither lists nor JSON objects (propensity= names "
+            "that of the chosen arm), and the name of no other begins with it; the frame has 'arm', 'y', "
+            "'lists', 'text', 'objects', 'p_A', 'p_B', 'A', 'B'",
         ),
         (
             {"propensities": "q_"},
-            "propensities='q_' is no column, and no column's name begins with it; the frame has 'arm', "
+            "propensities='q_' is not a column, and no column name begins with it; the frame has 'arm', "
             "'y', 'lists', 'text', 'objects', 'p_A', 'p_B', 'A', 'B'",
         ),
         ({"propensity": 1.5}, "propensity= must be a number in (0, 1] or name a column, got 1.5"),
@@ -195,15 +192,17 @@ def test_arms_of_columns_of_0_and_1_are_all_columns_in_the_order_of_the_list() -
         ),
         (
             {"action": ["A"]},
-            "action= must name one column, or list two columns or more of 0 and 1, one for each arm, got "
-            "['A']",
+            (
+                "action= must name one column, or list at least two columns of 0 and 1, one for each arm, "
+                "got ['A']"
+            ),
         ),
         (
             {"action": ["A", "Bb"]},
             "there is no column 'Bb' for action; did you mean 'B'?",
         ),
         ({"action": ["A", "y"]}, "column 'y' is used as reward and action; copy or drop one"),
-        ({"action": ["A", "text"]}, "action column 'text' must hold 0 and 1, or True and False, not str"),
+        ({"action": ["A", "text"]}, "action column 'text' must contain 0 and 1, or True and False, not str"),
     ],
 )
 def test_other_shapes_are_refused_with_what_to_do(options: dict[str, Any], told: str) -> None:
@@ -218,8 +217,8 @@ def test_cells_of_lists_that_cannot_be_read_are_named() -> None:
 
     fine = [0.5, 0.5]
     must = (
-        "propensity column 'lists' must hold a list of numbers, or an object with a number for each arm, in "
-        "every row, not"
+        "propensity column 'lists' must contain a list of numbers, or an object with a number for each "
+        "arm, in every row, not"
     )
     assert of(fine, "0.5;0.5", fine, "x") == f"{must} '0.5;0.5' [rows 1, 3]"
     assert of(fine, [0.5, "0.5"], fine, fine) == f"{must} [0.5, '0.5'] [row 1]"
@@ -229,13 +228,13 @@ def test_cells_of_lists_that_cannot_be_read_are_named() -> None:
     assert of(fine, None, fine, fine) == "propensity column 'lists' has no value [row 1]"
     assert (
         of(fine, {"A": 1.0}, fine, fine)
-        == "propensity column 'lists' holds objects, and lists in other rows [row 1]"
+        == "propensity column 'lists' contains objects in some rows and lists in others [row 1]"
     )
     assert of(fine, [0.5, 0.6], fine, fine) == (
         "rows of 'lists' (entry of arm 'A'), 'lists' (entry of arm 'B') do not sum to 1 (tolerance 1e-06) "
         "but to 1.1; if they were rounded to 1 decimal, set 'round_propensities' to True "
         "(--round-propensities on the command line) to renormalise the rows; otherwise every arm needs its "
-        "column, and propensities= or arms= says which columns count [row 1]"
+        "column, and propensities= or arms= specifies which columns count [row 1]"
     )
     assert of(fine, [1.5, -0.5], fine, fine).splitlines() == [
         "propensity column 'lists' (entry of arm 'A') has values outside [0, 1] [row 1]",
@@ -245,7 +244,7 @@ def test_cells_of_lists_that_cannot_be_read_are_named() -> None:
         ROWS.assign(objects=[{"A": 0.5, "B": 0.25, "Z": 0.25}] * 4), propensities="objects", arms=["A", "B"]
     )
     assert strange.splitlines()[0] == (
-        "propensity column 'objects' has entries for 'Z', which are no arms ('A', 'B')"
+        "propensity column 'objects' has entries for 'Z', which are not arms ('A', 'B')"
     )
 
 
@@ -256,7 +255,7 @@ def test_rows_of_columns_of_0_and_1_have_exactly_one() -> None:
     ]
     assert refused(ROWS.assign(A=[1, 2, np.nan, 0]), action=["A", "B"]).splitlines() == [
         "action column 'A' has no value [row 2]",
-        "action column 'A' must hold 0 and 1 [row 1]",
+        "action column 'A' must contain 0 and 1 [row 1]",
     ]
 
 
@@ -292,17 +291,14 @@ def test_what_rounding_does_not_explain_is_refused() -> None:
     short = thirds(0.33).assign(propensity_A=[0.33, 0.33, 0.3, 0.33, 0.33, 0.34])
     assert refused(short, round_propensities=True).splitlines() == [
         "rows of 'propensity_A', 'propensity_B', 'propensity_C' do not sum to 1 (tolerance 1e-06) but to "
-        "0.96; the "
-        "rounding of 2 decimals explains 0.015 at most; every arm needs its column, and propensities= or "
-        "arms= "
-        "says which columns count [row 2]"
+        "0.96; the rounding of 2 decimals explains at most 0.015; every arm needs its column, and "
+        "propensities= or arms= specifies which columns count [row 2]"
     ]
     digits = thirds(0.31).assign(propensity_A=0.312345678)
     assert refused(digits, round_propensities=True).splitlines() == [
         "rows of 'propensity_A', 'propensity_B', 'propensity_C' do not sum to 1 (tolerance 1e-06) but to "
-        "0.9323457; "
-        "every arm needs its column, and propensities= or arms= says which columns count [rows 0, 1, 2, 3, "
-        "4, 5]"
+        "0.9323457; every arm needs its column, and propensities= or arms= specifies which columns count "
+        "[rows 0, 1, 2, 3, 4, 5]"
     ]
     assert refused(round_propensities="yes") == "'round_propensities' must be True or False, got 'yes'"
 
@@ -365,7 +361,7 @@ def test_what_the_chosen_arms_leave_is_that_of_the_only_other() -> None:
         AdaptiveLog(alone, **named, propensities="from batches")
     assert [problem.message for problem in caught.value.problems] == [
         "propensities='from batches': in 1 batches (0, counted from 0) several arms were not chosen, and "
-        "what is left to them cannot be told apart"
+        "their propensities cannot be determined"
     ]
 
 

@@ -206,7 +206,7 @@ def test_contexts_that_are_protected_or_unknown() -> None:
         log.public(contexts=["feature", "age"])
     assert caught.value.problems == (
         "contexts names 'age'; the log's contexts are 'feature'",
-        "contexts must be left out: the guarantee is per record, and contexts are part of it",
+        "contexts must be omitted: the guarantee is per record, and contexts are part of it",
     )
 
 
@@ -229,7 +229,7 @@ def test_logs_without_a_guarantee_or_facts_are_refused() -> None:
         log = AdaptiveLog(
             frame, action="arm", reward="y", guarantee={"epsilon": 1.0}, about={"design": design}
         )
-        with pytest.raises(InvalidForLog, match="does not state what its outputs are"):
+        with pytest.raises(InvalidForLog, match="does not declare its outputs"):
             log.public()
 
 

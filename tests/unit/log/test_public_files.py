@@ -72,14 +72,14 @@ def told(path: Path, **others: Any) -> dict[bytes, bytes]:
 def test_what_was_changed_is_refused(path: Path, tmp_path: Path) -> None:
     whole = path.read_bytes()
     header = json.loads(pq.read_schema(path).metadata[KEY])
-    damaged = "is damaged: what it holds does not match its digest"
+    damaged = "is damaged: its content does not match its digest"
     cases: list[tuple[dict[bytes, bytes], str | None, str]] = [
         (told(path, guarantee={**header["guarantee"], "epsilon": 0.1}), None, damaged),
         (told(path, facts={**header["facts"], "n_rounds": 401}), None, damaged),
         (told(path, statement="All of it is covered."), None, damaged),
         ({}, "value", damaged),
-        ({TABLES: b""}, None, "not a readable Parquet file|releases that are cut"),
-        (told(path, version=2), None, "is a public part of version 2, this adaptinf reads 1"),
+        ({TABLES: b""}, None, "not a readable Parquet file|releases that are truncated"),
+        (told(path, version=2), None, "is a public part of version 2, but this adaptinf reads 1"),
         ({KEY: json.dumps({"version": 1}).encode()}, None, "without statement and guarantee and facts"),
         ({KEY: b"{"}, None, "not a readable Parquet file"),
     ]
@@ -95,7 +95,7 @@ def test_what_was_changed_is_refused(path: Path, tmp_path: Path) -> None:
 
 
 def test_it_needs_no_names_of_columns(path: Path) -> None:
-    with pytest.raises(ParameterError, match="says itself what its columns are; leave out action"):
+    with pytest.raises(ParameterError, match="already states what its columns are; omit action"):
         ai.read_log(path, action="group")
 
 

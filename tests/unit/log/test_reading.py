@@ -91,12 +91,14 @@ class TestDates:
         [
             (
                 ["03/04/2020", "05/06/2020"],
-                "holds dates such as '03/04/2020', of which nothing tells the month from the day: "
-                "give '%m/%d/%Y' or '%d/%m/%Y' as 'date_format'",
+                (
+                    "contains dates such as '03/04/2020', in which day and month cannot be distinguished: "
+                    "set '%m/%d/%Y' or '%d/%m/%Y' as 'date_format'"
+                ),
             ),
             (
                 ["3.4.2020 9:05", "5.6.2020 9:06"],
-                "give '%m.%d.%Y %H:%M' or '%d.%m.%Y %H:%M' as 'date_format'",
+                "cannot be distinguished: set '%m.%d.%Y %H:%M' or '%d.%m.%Y %H:%M' as 'date_format'",
             ),
             (
                 ["13/04/2020", "05/14/2020"],
@@ -104,7 +106,7 @@ class TestDates:
             ),
             (
                 ["03/04/20", "03/14/20"],
-                "whose year has two digits: say which part is which by 'date_format', such as ",
+                "whose year has two digits: specify their format with 'date_format', such as ",
             ),
             (["03-MAR-20", "04-MAR-20"], "such as '%d-%b-%y'"),
         ],
@@ -258,13 +260,13 @@ class TestOutcomes:
     @pytest.mark.parametrize(
         ("labels", "success", "found", "message"),
         [
-            (["Y", "N", "-", "N"], "Y", ("other-outcome", (2,)), "'N' (2 rows), '-' (1 row) beside 'Y'"),
-            (["Y", "y"], "Y", ("other-outcome", (1,)), "holds 'y' (1 row) beside 'Y'"),
-            (["Y", " "], "Y", ("other-outcome", (1,)), "holds ' ' (1 row) beside 'Y'"),
-            (["y", "N"], "Y", ("no-success", ()), "holds 'Y', but 'y' (1 row), 'N' (1 row)"),
-            (["N", "N"], "Y", ("no-success", ()), "number every text by 'success', such as {'N': ...}"),
+            (["Y", "N", "-", "N"], "Y", ("other-outcome", (2,)), "'N' (2 rows), '-' (1 row) as well as 'Y'"),
+            (["Y", "y"], "Y", ("other-outcome", (1,)), "contains 'y' (1 row) as well as 'Y'"),
+            (["Y", " "], "Y", ("other-outcome", (1,)), "contains ' ' (1 row) as well as 'Y'"),
+            (["y", "N"], "Y", ("no-success", ()), "contains 'Y', but 'y' (1 row), 'N' (1 row)"),
+            (["N", "N"], "Y", ("no-success", ()), "every label with 'success', such as {'N': ...}"),
             (["Y", "N", "?"], {"Y": 1, "N": 0}, ("other-outcome", (2,)), "'?' (1 row), to which 'success'"),
-            (["1", "0"], 1, ("no-success", ()), "no row of reward column 'answer' holds 1"),
+            (["1", "0"], 1, ("no-success", ()), "no row of reward column 'answer' contains 1"),
             (["Y", None], "Y", ("missing-reward", (1,)), "has no value"),
             (["Y", "N"], ["Y"], ("bad-success", ()), "success must be a label"),
             (["Y", "N"], {}, ("bad-success", ()), "success must map labels"),
@@ -280,7 +282,7 @@ class TestOutcomes:
         assert message in told(frame, reward="answer", success=success)
 
     def test_text_without_success_says_what_to_say(self) -> None:
-        assert "say which text means 'success', such as 'Y'" in told(
+        assert "set 'success' to the label that counts as 1, such as 'Y'" in told(
             frame_of(answer=["Y", "N"]), reward="answer"
         )
 
@@ -313,12 +315,12 @@ class TestPatterns:
         frame = self.FRAME.rename(columns={"pr b now": "pr c now"})
         assert problems(frame, propensities="pr {arm} now") == [("unmatched-propensity-columns", ())]
         assert (
-            "finds no column for 'b' (pr b now) and no arm for 'pr c now' (an arm that was never chosen has "
-            "to be named in arms=, other columns to be dropped); the arms are 'a', 'b'"
+            "finds no column for 'b' (pr b now) and no arm for 'pr c now' (an arm that was never chosen "
+            "must be named in arms=, and other columns must be dropped); the arms are 'a', 'b'"
         ) in told(frame, propensities="pr {arm} now")
         assert "finds no column for 'a' (pr a), 'b' (pr b)" in told(frame, propensities="pr ")
         assert "must be a pattern with one {arm}" in told(frame, propensities="{arm}{arm}")
-        assert "propensities='' is no column, and no column's name begins with it" in told(
+        assert "propensities='' is not a column, and no column name begins with it" in told(
             frame, propensities=""
         )
 

@@ -74,20 +74,16 @@ def test_rounds_that_go_back_are_refused_with_the_rows_alone_that_do() -> None:
     frame = pd.DataFrame({"ts": [1, 2, 2, 1, 3], "arm": list("ABABA"), "y": 1.0})
     assert refused(frame, round="ts") == [
         "round column 'ts' goes back. If it says when the arms were chosen, set 'sort' to True (--sort on "
-        "the "
-        "command line) to put the rows in the order of this column; otherwise sort them by the time at "
-        "which the "
+        "the command line) to sort the rows by this column; otherwise sort them by the time at which the "
         "arms were chosen [row 3]"
     ]
 
 
 CHANGE = (
-    "{role} column 'ts' goes back from 2024-10-27 02:59:54 to 2024-10-27 02:00:17, where the clocks of "
-    "Europe/Berlin and others went back: the hour that came twice is in order, and sorting would mix it up. "
-    "Set "
+    "{role} column 'ts' goes back from 2024-10-27 02:59:54 to 2024-10-27 02:00:17, when the clocks of "
+    "Europe/Berlin and others went back: the repeated hour is in order, and sorting would mix it up. Set "
     "'timezone' to the zone in which the times were written, such as 'Europe/Berlin' (--timezone on the "
-    "command "
-    "line), or write them in UTC [row 79]"
+    "command line), or write them in UTC [row 79]"
 )
 
 
@@ -154,9 +150,8 @@ def test_times_that_a_zone_cannot_place_are_refused() -> None:
     mixed = CLOCK.sample(frac=1.0, random_state=0)
     (problem,) = refused(mixed, round="ts", timezone="Europe/Berlin", sort=True)
     assert problem.startswith(
-        "round column 'ts' is not in time order in an hour that came twice by the clock of Europe/Berlin, "
-        "so that "
-        "nothing tells the first time from the second: write the times in UTC [rows "
+        "round column 'ts' is not in time order within an hour that occurred twice in Europe/Berlin, so the "
+        "two occurrences cannot be distinguished: write the times in UTC [rows "
     )
     minutes = ["01:50", "02:10", "02:50", "02:05", "02:40", "02:20", "03:10"]  # goes back twice
     twice = pd.DataFrame({"ts": [f"2024-10-27 {each}" for each in minutes], "arm": list("ABABABA"), "y": 1.0})
@@ -164,14 +159,14 @@ def test_times_that_a_zone_cannot_place_are_refused() -> None:
     assert problem.endswith("write the times in UTC [rows 1, 2, 3, 4, 5]")
     skipped = pd.DataFrame({"ts": ["2024-03-31 01:30", "2024-03-31 02:30"], "arm": ["A", "B"], "y": 1.0})
     assert refused(skipped, round="ts", timezone="Europe/Berlin") == [
-        "round column 'ts' has times that the clock of Europe/Berlin never reads [row 1]"
+        "round column 'ts' has times that do not exist in Europe/Berlin [row 1]"
     ]
     assert refused(CLOCK.assign(n=range(N)), round="n", timezone="Europe/Berlin") == [
-        "'timezone' is for times, and round column 'n' is of type int64"
+        "'timezone' applies to times, but round column 'n' is of type int64"
     ]
     assert refused(CLOCK, timezone="Europe/Berlin", every="day") == [
-        "'every' needs batch= or round=, the column of times that is cut to periods",
-        "'timezone' needs round= or batch=, a column of times",
+        "'every' requires batch= or round=, the column of times to divide into periods",
+        "'timezone' requires round= or batch=, a column of times",
     ]
     assert refused(CLOCK.iloc[:9], round="ts", timezone="Berlin", every="days") == [
         "'every' must be one of 'hour', 'day', 'week', 'month', got 'days'; did you mean 'day'?",
@@ -205,7 +200,7 @@ def test_batches_are_the_periods_of_a_column_of_times(every: str, starts: list[s
     )
     assert log.arrays.batch is not None
     assert log.arrays.batch.tolist() == (place - 1).tolist()
-    batches = f"batches are the {every}s of {role} column 'ts', as they are written: {len(starts)} batches"
+    batches = f"batches are the {every}s of {role} column 'ts', as written: {len(starts)} batches"
     assert ("batches", batches) in told(log)
 
 
@@ -228,10 +223,10 @@ def test_periods_are_by_the_clock_of_the_zone_and_instants_else_in_utc() -> None
     assert np.bincount(utc.arrays.batch).tolist() == [79, 156, 157, 8]
     assert np.bincount(berlin.arrays.batch).tolist() == [235, 157, 8]
     np.testing.assert_array_equal(written.arrays.batch, berlin.arrays.batch)
-    assert ("batches", "batches are the hours of round column 'ts', by the clock of UTC: 4 batches") in told(
+    assert ("batches", "batches are the hours of round column 'ts', in the time zone UTC: 4 batches") in told(
         utc
     )
-    clock = "batches are the hours of round column 'ts', by the clock of Europe/Berlin: 3 batches"
+    clock = "batches are the hours of round column 'ts', in the time zone Europe/Berlin: 3 batches"
     assert ("batches", clock) in told(berlin)
     assert ("batches", clock) in told(written)
 
@@ -239,7 +234,7 @@ def test_periods_are_by_the_clock_of_the_zone_and_instants_else_in_utc() -> None
 def test_periods_need_times() -> None:
     frame = CLOCK.assign(n=range(N), label=["x"] * N)
     assert refused(frame, batch="n", every="day") == [
-        "'every' cuts dates and times, and batch column 'n' is of type int64"
+        "'every' divides dates and times, but batch column 'n' is of type int64"
     ]
     (problem,) = refused(frame, batch="label", every="day")
-    assert problem.startswith("batch column 'label' must hold numbers, times, or dates in one format")
+    assert problem.startswith("batch column 'label' must contain numbers, times, or dates in one format")

@@ -110,19 +110,19 @@ FORGED: list[tuple[Any, str]] = [
     (column("propensity_a", [9.0, 0.25, 0.75, 0.5]), "'propensity_a' has values outside"),
     (column("reward", [1.0, np.nan, 0.25, 0.0]), r"'reward' has no value \(NaN or None\) \[row 1\]"),
     (column("reward", [1.0, 7.0, 0.25, 0.0]), "rewards outside reward_range"),
-    (column("action", np.array(["a", "b", "a", "c"], dtype=object)), r"do not know: \['c'\]"),
-    (column("batch", [0, 1, 0, 1]), "comes back to an earlier batch"),
+    (column("action", np.array(["a", "b", "a", "c"], dtype=object)), r"metadata: \['c'\]"),
+    (column("batch", [0, 1, 0, 1]), "returns to an earlier batch"),
     (column("batch", [5, 5, 6, 6]), "batches must be numbered 0, 1, 2"),
     (column("t", [1, 2, 3, 5]), "rows are missing or out of order"),
     (column("extra", [1, 2, 3, 4]), "the columns must be t, unit_id, action, .*, not .*extra"),
-    (shuffled, "rows are missing or out of order|comes back to an earlier batch"),
+    (shuffled, "rows are missing or out of order|returns to an earlier batch"),
     (said("arms", ("a", "b", "a")), "arms must be a tuple of distinct labels"),
     (said("arms", ()), "arms must be a tuple of distinct labels"),
     (said("arms", ("b", "a")), r"differs from the arm's own column|the columns must be"),
     (said("context", ("town", "town")), "context must be a tuple of distinct strings"),
     (said("context", ("elsewhere",)), "the columns must be"),
-    (said("names", {"arm": "action", "wrong": "nowhere"}), "of columns that are not there: nowhere"),
-    (said("names", {"arm": "action", "other": "action"}), "two of the user's names are of one column"),
+    (said("names", {"arm": "action", "wrong": "nowhere"}), "refer to columns that are absent: nowhere"),
+    (said("names", {"arm": "action", "other": "action"}), "two of the user's names refer to the same column"),
     (said("names", [1]), "names must be a dict of strings"),
     (said("has_rounds", "no"), "has_rounds must be True or False"),
     (said("phases", "learning"), "phases must be a tuple"),
@@ -140,7 +140,7 @@ FORGED: list[tuple[Any, str]] = [
     (said("guarantee", "strong"), "guarantee must be a dict or None"),
     (said("reward_guarantee", {"epsilon": 1.0, "unit": "record"}), "must have unit 'reward'"),
     (said("design", ("UCB",)), "design must be a name and its parameters"),
-    (said("design", None), "there are traits, and no design"),
+    (said("design", None), "there are traits, but no design"),
     (said("design", ("UCB", {1: 2})), "design must have a name and parameters by name"),
     (said("traits", {**TRAITS, "adapts": "often"}), r"traits\.adapts must be one of True, False"),
     (said("colour", "red"), "nothing else; see .'colour'"),
@@ -176,7 +176,7 @@ def test_what_could_not_be_read_again_is_not_written(path: Path) -> None:
     before = path.read_bytes()
     arrays = sample().arrays
     arrays.reward[1] = np.nan
-    with pytest.raises(LogValidationError, match="'reward' has no value"):
+    with pytest.raises(LogValidationError, match="reward column 'reward' has no value"):
         save(AdaptiveLog.from_arrays(arrays, arms=("a", "b")), path)
     assert path.read_bytes() == before
 
@@ -189,19 +189,19 @@ def test_an_action_without_a_value_is_no_arm(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match=r"log\.parquet has no value in column 'action', first in row 3"):
         ai.read_log(path)
     pq.write_table(table.set_column(place, "action", pa.array([1, 2, 3, 4])), path)
-    with pytest.raises(ParameterError, match=r"has column 'action' as int64, its metadata says \|O"):
+    with pytest.raises(ParameterError, match=r"has column 'action' as int64, but its metadata state \|O"):
         ai.read_log(path)
 
 
 def test_damage_of_what_a_file_says_is_refused_by_name(path: Path) -> None:
     for change, message in [
         ({"version": 1}, "is a log of format version 1, which has no digest"),
-        ({"version": 3}, "has format version 3, this adaptinf reads 2"),
+        ({"version": 3}, "has format version 3, but this adaptinf reads 2"),
         ({"version": 2.0}, r"has format version 2\.0"),
         ({"digest": None}, "has metadata without digest"),
         ({"digest": "0" * 64}, "does not match its digest"),
-        ({"dtypes": None}, "has metadata that are not of adaptinf, or damaged"),
-        ({"n_rounds": 5}, "has 4 rows, its metadata says 5"),
+        ({"dtypes": None}, "has metadata that are damaged or were not written by adaptinf"),
+        ({"n_rounds": 5}, "has 4 rows, but its metadata state 5"),
         ({"more": 1}, "does not match its digest"),
     ]:
         save(sample(), path)
@@ -271,7 +271,7 @@ def test_a_header_of_commas_does_not_fill_the_memory(tmp_path: Path, peak: Calla
     with pytest.raises(ParameterError, match=r"or more characters in the first row; from 0 to 4,194,304 are"):
         ai.read_log(path, action="a", reward="y")
     path.write_bytes(b",".join(b"%d" % number for number in range(100_001)) + b"\n1\n")
-    with pytest.raises(ParameterError, match="holds 100,001 columns; from 0 to 100,000 are read"):
+    with pytest.raises(ParameterError, match="contains 100,001 columns; from 0 to 100,000 are allowed"):
         ai.read_log(path, action="a", reward="y")
     assert peak() < 150
 
@@ -293,7 +293,7 @@ def test_releases_are_inflated_no_further_than_their_limit(tmp_path: Path, peak:
     pq.write_table(
         table.replace_schema_metadata(dict(table.schema.metadata) | {b"adaptinf.releases": cut}), path
     )
-    with pytest.raises(ParameterError, match="has releases that are cut"):
+    with pytest.raises(ParameterError, match="has releases that are truncated"):
         ai.read_log(path)
     assert peak() < 100
 
@@ -314,7 +314,9 @@ def test_rows_that_share_a_text_do_not_fill_the_memory(
     pq.write_table(pa.table({"arm": texts, "y": np.zeros(20_000)}), path, store_schema=store_schema)
     assert path.stat().st_size < 10 * 2**20
     before = pa.total_allocated_bytes()
-    with pytest.raises(ParameterError, match=r"holds 20,97\d,\d+ bytes of text|holds 20,9\d+,\d+,\d+ bytes"):
+    with pytest.raises(
+        ParameterError, match=r"contains 20,97\d,\d+ bytes of text|contains 20,9\d+,\d+,\d+ bytes"
+    ):
         ai.read_log(path, action="arm", reward="y")
     assert pa.total_allocated_bytes() - before < 2**25  # of 20 GiB; the error keeps the text itself alive
     assert peak() < 100
@@ -327,10 +329,10 @@ def test_columns_are_decoded_no_further_than_their_limit(
     pq.write_table(pa.table({"arm": np.zeros(200_000, dtype=int), "y": np.zeros(200_000)}), path)
     assert ai.read_log(path, action="arm", reward="y").n_rounds == 200_000
     monkeypatch.setattr(limits, "_DECODED", (1_000_000, 100))
-    with pytest.raises(ParameterError, match="holds 1,600,000 bytes in column 'arm'; from 0 to 1,0"):
+    with pytest.raises(ParameterError, match="contains 1,600,000 bytes in column 'arm'; from 0 to 1,0"):
         ai.read_log(path, action="arm", reward="y")
     monkeypatch.setattr("adaptinf.log.storage.header.COLUMNS", 1)
-    with pytest.raises(ParameterError, match="holds 2 columns; from 0 to 1 are read"):
+    with pytest.raises(ParameterError, match="contains 2 columns; from 0 to 1 are allowed"):
         ai.read_log(path, action="arm", reward="y")
 
 
@@ -398,12 +400,12 @@ def test_paths_that_are_no_files_give_one_clear_error(tmp_path: Path) -> None:
     server.bind(str(tmp_path / "s.csv"))
     (tmp_path / "circle.csv").symlink_to(tmp_path / "circle.csv")
     for name, error, message in [
-        ("a\0b.csv", ParameterError, "path must not hold a NUL character"),
-        ("pipe.csv", FileError, r"pipe\.csv cannot be read: it is no regular file"),
-        ("s.csv", FileError, r"s\.csv cannot be read: it is no regular file"),
+        ("a\0b.csv", ParameterError, "path must not contain a NUL character"),
+        ("pipe.csv", FileError, r"pipe\.csv cannot be read: it is not a regular file"),
+        ("s.csv", FileError, r"s\.csv cannot be read: it is not a regular file"),
         ("circle.csv", FileError, r"circle\.csv cannot be read: Too many levels of symbolic links"),
         ("x" * 300 + ".csv", FileError, "cannot be read: File name too long"),
-        ("pipe.csv/log.csv", FileNotFoundError, "there is no file"),
+        ("pipe.csv/log.csv", FileNotFoundError, "does not exist"),
     ]:
         with pytest.raises(error, match=message):
             ai.read_log(f"{tmp_path}/{name}", action="arm", reward="y")
@@ -424,7 +426,7 @@ def test_a_file_that_may_not_be_read_is_named(path: Path, monkeypatch: pytest.Mo
     [
         ("absent/log", "cannot be written: No such file or directory"),
         ("folder", "cannot be written: it is a directory"),
-        ("a\0b", "path must not hold a NUL character"),
+        ("a\0b", "path must not contain a NUL character"),
     ],
 )
 @pytest.mark.parametrize("suffix", [".parquet", ".csv"])
@@ -521,7 +523,7 @@ def test_a_json_file_of_other_people_is_no_sidecar_where_columns_are_named(tmp_p
     path = tmp_path / "trial.csv"
     FRAME.to_csv(path, index=False)
     (tmp_path / "trial.csv.json").write_text('{"title": "a trial"}')
-    with pytest.raises(ParameterError, match="has metadata that are not of adaptinf, or damaged"):
+    with pytest.raises(ParameterError, match="has metadata that are damaged or were not written by adaptinf"):
         ai.read_log(path)
     assert ai.read_log(path, action="arm", reward="y").n_rounds == 4
 
@@ -544,10 +546,10 @@ def test_a_json_file_of_other_people_is_no_sidecar_where_columns_are_named(tmp_p
 )
 def test_rewards_beyond_whole_numbers_of_float64_are_refused(tmp_path: Path, values: Any) -> None:
     frame = FRAME.assign(y=values)
-    with pytest.raises(LogValidationError, match=r"'y' .*(cannot hold exactly|2\*\*53 or more|numeric)"):
+    with pytest.raises(LogValidationError, match=r"'y' .*(cannot represent exactly|2\*\*53 or more|numeric)"):
         AdaptiveLog(frame, action="arm", reward="y")
     frame.to_csv(tmp_path / "trial.csv", index=False)
-    with pytest.raises(LogValidationError, match=r"'y' .*(cannot hold exactly|2\*\*53 or more|numeric)"):
+    with pytest.raises(LogValidationError, match=r"'y' .*(cannot represent exactly|2\*\*53 or more|numeric)"):
         ai.read_log(tmp_path / "trial.csv", action="arm", reward="y")
 
 
@@ -570,7 +572,7 @@ def test_odd_texts_come_back(path: Path, text: str) -> None:
 
 def test_text_that_utf8_cannot_write_is_refused(path: Path) -> None:
     arrays = replace(sample().arrays, context={"town": np.array(["\ud800", "m", "m", "m"], dtype=object)})
-    with pytest.raises(ParameterError, match="'town' holds text that UTF-8 cannot write"):
+    with pytest.raises(ParameterError, match="'town' contains text that UTF-8 cannot encode"):
         save(AdaptiveLog.from_arrays(arrays, arms=("a", "b")), path)
     assert not path.exists()
 

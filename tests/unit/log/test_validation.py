@@ -458,12 +458,12 @@ def test_labels_of_types_that_are_easily_mixed_up(
     labels: list[Any], rows: tuple[int, ...], shown: str
 ) -> None:
     frame = pd.DataFrame({"arm": pd.Series(labels, dtype=object), "y": 1.0})
-    with pytest.raises(LogValidationError, match="give arms labels of one type") as caught:
+    with pytest.raises(LogValidationError, match="use arm labels of one type") as caught:
         AdaptiveLog(frame, action="arm", reward="y")
     assert [(problem.code, problem.rows) for problem in caught.value.problems] == [("ambiguous-arm", rows)]
     assert shown in str(caught.value)
     distinct = list(dict.fromkeys(labels))
-    with pytest.raises(LogValidationError, match="give arms labels of one type"):
+    with pytest.raises(LogValidationError, match="use arm labels of one type"):
         AdaptiveLog(frame[:1], action="arm", reward="y", arms=distinct)
 
 
@@ -484,7 +484,7 @@ def test_propensity_columns_of_which_none_is_an_arms() -> None:
     named = {"a": "propensity_A", "b": "propensity_B"}
     assert AdaptiveLog(frame, action="arm", reward="y", propensities=named).arrays.propensities is not None
     one = frame.drop(columns="propensity_B")
-    with pytest.raises(LogValidationError, match="none is that of an arm"):
+    with pytest.raises(LogValidationError, match="but do not match the arms"):
         AdaptiveLog(one, action="arm", reward="y")
     assert AdaptiveLog(one, action="arm", reward="y", propensity="p").arrays.propensities is None
 
@@ -530,7 +530,7 @@ def test_text_that_is_no_date() -> None:
     ]
     assert "such as '01/03/2024', '2024-13-02' [rows 1, 2]" in str(caught.value)
     zones = frame.assign(when=[*HOURS[:3], DAYS[3]])
-    with pytest.raises(LogValidationError, match=r"all with a zone, or none.*\[row 3\]"):
+    with pytest.raises(LogValidationError, match=r"all with a time zone, or none.*\[row 3\]"):
         AdaptiveLog(zones, action="arm", reward="y", round="when")
     both = AdaptiveLog(frame.assign(when=[*DATES[:2], *DAYS[2:]]), action="arm", reward="y", round="when")
     assert both.column("t").astype("M8[D]").astype(str).tolist() == DAYS
@@ -610,7 +610,7 @@ def test_long_doubles_that_float64_cannot_hold_are_no_rewards() -> None:
 def test_only_the_first_hundred_rows_are_kept_but_all_are_counted() -> None:
     found = Findings()
     found.add_rows("code", "message", np.arange(1000) % 2 == 1)
-    with pytest.raises(LogValidationError, match=r"rows 1, 3, 5, .*\(500 rows in all\)") as caught:
+    with pytest.raises(LogValidationError, match=r"rows 1, 3, 5, .*\(500 rows in total\)") as caught:
         found.raise_if_any()
     assert caught.value.problems[0].rows == tuple(range(1, 200, 2))
     assert caught.value.problems[0].total == 500

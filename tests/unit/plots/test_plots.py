@@ -151,7 +151,7 @@ def test_intervals_that_hold_at_once_are_drawn_beside_single_ones() -> None:
     result = ai.Contrasts(log, control=0).fit(lift=True)
     ax = ai.plots.forest(result, alpha=0.1, simultaneous=True)
     single, _ = segments(ax, "90% interval")
-    together, _ = segments(ax, "90% interval, all at once")
+    together, _ = segments(ax, "90% interval, simultaneous")
     np.testing.assert_array_equal(single, result.conf_int(0.1).to_numpy())
     np.testing.assert_array_equal(together, result.conf_int_simultaneous(0.1).to_numpy())
     assert ax.get_xlabel() == "relative lift"
@@ -230,7 +230,7 @@ def test_forest_keeps_rows_without_an_interval_and_says_why() -> None:
     ax = plots.forest(result)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["a", "b", "c"]
     said = [" ".join(text.split()) for text in written(ax)]
-    assert said == ["no interval: never chosen, so nothing is estimated", "no interval: its notes say why"]
+    assert said == ["no interval: never chosen, so nothing is estimated", "no interval: see its notes"]
     assert [text.get_position()[1] for text in ax.texts] == [1.0, 2.0]
     assert markers(ax, "o").tolist() == [[0.3, 0.0], [0.7, 2.0]]
     bins = results([np.nan], [np.nan], arms=("a",), limits=[[0.1, 0.9]])
@@ -813,7 +813,7 @@ def test_labels_are_drawn_as_they_are(tmp_path: Path) -> None:
 def test_save_and_figure_refuse_what_does_not_fit(tmp_path: Path) -> None:
     text = refusal(lambda: plots.save("picture", tmp_path / "no" / "where", dpi=1))
     assert "3 problems" in text
-    assert "make it first" in text
+    assert "does not exist: create it first" in text
     assert "path must name a file" in refusal(lambda: plots.save(plots.figure()[0], ""))
     assert "path must name a file" in refusal(lambda: plots.save(plots.figure()[0], "a\0b"))
     assert "2 problems" in refusal(lambda: plots.figure(0, 1, width=0.0))

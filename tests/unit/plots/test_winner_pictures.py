@@ -95,7 +95,7 @@ def test_a_tie_and_held_out_rounds_say_what_is_valid(log: ai.AdaptiveLog) -> Non
     ax = plots.winner(tied.fit("sample-mean"))
     assert [" ".join(text.get_text().split()) for text in ax.texts] == [TIED()] * 2
     held = ai.Winner(log).fit(held_out=np.arange(log.n_rounds) >= 1_000)
-    with pytest.raises(ParameterError, match="whose usual interval needs no allowance"):
+    with pytest.raises(ParameterError, match="whose usual interval needs no adjustment"):
         plots.winner(held)
 
 

@@ -129,7 +129,7 @@ def test_noise_that_opendp_cannot_draw_leaves_a_release_as_it_was(monkeypatch: p
 
 
 def overflowing(scale: float, size: int) -> Any:
-    raise OverflowError("beyond 64 bits")
+    raise OverflowError("of more than 64 bits")
 
 
 def snapshot_of_release(counter: Counter) -> tuple[Any, ...]:

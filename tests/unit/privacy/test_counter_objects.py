@@ -330,11 +330,11 @@ def test_the_state_grows_with_the_levels_only() -> None:
     ("options", "words"),
     [
         ({"epsilon": -1.0, "mechanism": "tree", "dimension": 0}, ["3 problems"]),
-        ({"mechanism": "binary"}, ["horizon is needed"]),
+        ({"mechanism": "binary"}, ["horizon is required"]),
         ({"mechanism": "binary", "horizon": 0}, ["horizon must be a whole number"]),
         ({"low": 1.0, "high": 1.0}, ["low must be below high"]),
         ({"low": math.nan, "sensitivity": 0.0}, ["2 problems", "sensitivity"]),
-        ({"noise": "gaussian", "delta": 1e-5}, ["needs the binary mechanism"]),
+        ({"noise": "gaussian", "delta": 1e-5}, ["requires the binary mechanism"]),
         ({"noise": "gaussian", "mechanism": "binary", "horizon": 5}, ["delta"]),
         ({"noise": "gaussian", "mechanism": "binary", "horizon": 5, "delta": 1.0}, ["below 1"]),
         ({"noise": "normal"}, ["noise must be one of"]),

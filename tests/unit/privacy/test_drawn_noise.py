@@ -275,11 +275,13 @@ def test_noise_that_goes_with_outcomes_is_found() -> None:
     tilted = np.where(rng.random(8_192) < 0.15, np.abs(NOISE) * np.sign(coins[:, 1]).astype(np.int64), NOISE)
     own = np.sign(coins[:, 1]) * 0.5
     found = {test.kind: test.finding for test in noise_tests(draws(tilted, coins=coins, before=2, own=own))}
-    assert found["outcomes"] == "the draws go with the outcomes of their own round"
-    assert found["hidden outcomes"] == "the draws go with the outcomes they hide"
+    assert found["outcomes"] == "the draws are associated with the outcomes of their own round"
+    assert found["hidden outcomes"] == "the draws are associated with the outcomes that they should hide"
     assert kinds(draws(NOISE, coins=coins, before=2, own=own)) == set()
     later = draws(np.abs(NOISE) * np.sign(coins[:, 2]).astype(np.int64), coins=coins, before=2, own=own)
-    assert "the draws go with the outcomes of 1 rounds after" in {test.finding for test in noise_tests(later)}
+    assert "the draws are associated with the outcomes of 1 rounds after" in {
+        test.finding for test in noise_tests(later)
+    }
 
 
 def test_noise_that_goes_with_what_was_settled_is_found() -> None:
@@ -297,7 +299,7 @@ def test_noise_that_goes_with_what_was_settled_is_found() -> None:
 
 def test_a_finding_names_the_draw_and_counts_the_others() -> None:
     (told,) = [one for one in draw_findings([("16 runs", draws(again_at(200)))]) if "came before" in one]
-    assert told.startswith("16 draws of 8,192 came before in its run, ")
+    assert told.startswith("16 draws of 8,192 occurred before in its run, ")
     assert told.endswith("the first is node 200 of run 1, as node 0 of run 1 [16 runs]")
 
 

@@ -178,9 +178,9 @@ def test_classical_scale_is_refused_where_it_is_not_proved_and_never_smaller() -
         classical = Gaussian(epsilon=epsilon, delta=delta, calibration="classical")
         assert classical.scale == math.sqrt(2 * math.log(1.25 / delta)) / epsilon
         assert classical.scale > Gaussian(epsilon=epsilon, delta=delta).scale
-    with pytest.raises(ParameterError, match="proved for epsilon below 1 only: use the analytic one"):
+    with pytest.raises(ParameterError, match="proved only for epsilon below 1: use the analytic one"):
         Gaussian(epsilon=1.0, delta=1e-5, calibration="classical")
-    with pytest.raises(ParameterError, match="proved for epsilon below 1 only"):
+    with pytest.raises(ParameterError, match="proved only for epsilon below 1"):
         classical_scale(1.0, 1e-5)
     # and rightly so: at epsilon = 10 it would give delta = 2.3e-5 for a nominal 1e-5
     assert gaussian_delta(10.0, math.sqrt(2 * math.log(1.25e5)) / 10.0) > 2e-5

@@ -132,7 +132,7 @@ def test_a_global_seed_changes_nothing() -> None:
 def test_without_opendp_the_error_says_what_to_install(use: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "opendp.prelude", None)
     with pytest.raises(
-        MissingDependencyError, match=r"needs opendp.*pip install '\.\[release\]' in the source tree"
+        MissingDependencyError, match=r"requires opendp.*pip install '\.\[release\]' in the source tree"
     ) as info:
         use()  # type: ignore[operator]
     assert isinstance(info.value, ImportError)

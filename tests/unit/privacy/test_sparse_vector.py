@@ -126,7 +126,7 @@ def test_questions_one_at_a_time_are_those_of_a_sequence() -> None:
         assert not answers[:-1].any()
         if questions.stopped:
             assert answers[-1]
-            with pytest.raises(ParameterError, match="costs epsilon again"):
+            with pytest.raises(ParameterError, match="spends epsilon again"):
                 questions.above(0.0)
 
 

@@ -418,7 +418,7 @@ def test_analyze_writes_a_report(
     assert main(command) == 2
     said = capsys.readouterr().err
     assert "must end in .html" in said
-    assert "name two files" in said
+    assert "use two different files" in said
     assert main(["analyze", str(path), "--report", str(path)]) == 2
     assert "would overwrite" in capsys.readouterr().err
 

@@ -86,7 +86,7 @@ def test_each_wrong_amendment_has_one_clear_answer_and_changes_nothing() -> None
     told = float(before["reward"][0])
     assert refused(session.amend, 99, 1.0) == "there is no decision 99: decisions 1 to 21 have been made"
     assert refused(session.amend, pending.id, 1.0) == "decision 21 has no outcome yet: record it"
-    assert refused(session.amend, 1, told) == "decision 1 has this outcome already"
+    assert refused(session.amend, 1, told) == "decision 1 already has this outcome"
     assert "from 0 to 1" in refused(session.amend, 1, 1.5)
     assert "decision_id must be" in refused(session.amend, "1", 1.0)
     assert "key must be" in refused(session.amend, 1, 1.0 - told, key=" ")
@@ -102,9 +102,11 @@ def test_amendments_that_come_again_and_that_follow_each_other() -> None:
     first = session.amend(1, 0.5, key="a")
     assert (first.id, first.reward, first.in_time) == (1, 0.5, False)
     assert session.amend(1, 0.5, key="a") == first
-    assert "stands for another request, one of amend" in refused(session.amend, 1, 0.7, key="a")
-    assert "stands for another request, one of amend" in refused(session.amend, 2, 0.5, key="a")
-    assert "stands for another request, one of record" in refused(session.amend, 1, 0.7, key="record 1")
+    assert "already identifies another request, one of amend" in refused(session.amend, 1, 0.7, key="a")
+    assert "already identifies another request, one of amend" in refused(session.amend, 2, 0.5, key="a")
+    assert "already identifies another request, one of record" in refused(
+        session.amend, 1, 0.7, key="record 1"
+    )
     session.amend(1, 0.25, key="b")
     assert session.amend(1, 0.5, key="a") == first  # its answer, though another one holds now
     assert session.record(1, 0.0, key="record 0").reward == 0.0
@@ -116,7 +118,7 @@ def test_amendments_that_come_again_and_that_follow_each_other() -> None:
     assert refused(session.log).startswith("1 outcome is missing")
     session.amend(2, 0.0, key="e")
     assert session.log().n_rounds == 4
-    assert refused(session.amend, 2, 0.0, key="f") == "decision 2 has this outcome already"
+    assert refused(session.amend, 2, 0.0, key="f") == "decision 2 already has this outcome"
 
 
 def test_releases_of_a_private_design_do_not_change_by_an_amendment_within_the_window() -> None:

@@ -99,7 +99,7 @@ def test_a_design_without_a_rule_needs_every_outcome(design: Design, options: di
     context = 0 if "features" in options else [0.5] if "dimension" in options else None
     session.assign(context=context)
     with pytest.raises(
-        ParameterError, match=r"decision 1 needs an outcome: .* no rule for one that never comes"
+        ParameterError, match=r"decision 1 requires an outcome: .* no rule for an outcome that never arrives"
     ):
         session.record(1, None)
     assert session.pending == (1,)
@@ -126,11 +126,11 @@ def test_what_is_lost_stays_lost() -> None:
     session.assign()
     first = session.record(1, None, key="k")
     assert session.record(1, None, key="k") == session.record(1, None) == first
-    with pytest.raises(ParameterError, match="decision 1 has another outcome already: amend"):
+    with pytest.raises(ParameterError, match="decision 1 already has another outcome: amend"):
         session.record(1, 1.0)
     session.assign()
     session.record(2, 0.0)
-    with pytest.raises(ParameterError, match="decision 2 has another outcome already: amend"):
+    with pytest.raises(ParameterError, match="decision 2 already has another outcome: amend"):
         session.record(2, None)
 
 

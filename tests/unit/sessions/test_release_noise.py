@@ -348,10 +348,10 @@ def test_a_missing_outcome_adds_nothing_and_the_count_rises() -> None:
 @pytest.mark.parametrize(
     ("design", "more", "words"),
     [
-        (UCB(), {}, "promises no privacy"),
-        (Mixture(UCB()), {}, "promises no privacy"),
-        (LinPriv(epsilon=1.0, delta=1e-6), {"dimension": 2}, "no calibration in whole numbers"),
-        (LDPBandit(epsilon=1.0), {"dimension": 2}, "participant's side"),
+        (UCB(), {}, "no privacy guarantee"),
+        (Mixture(UCB()), {}, "no privacy guarantee"),
+        (LinPriv(epsilon=1.0, delta=1e-6), {"dimension": 2}, "no exact integer version"),
+        (LDPBandit(epsilon=1.0), {"dimension": 2}, "added by the participant"),
         (PrivateUCB(epsilon=1e-5), {}, "larger epsilon"),
     ],
     ids=lambda given: type(given).__name__,
@@ -362,7 +362,7 @@ def test_designs_without_exact_noise_say_why(design: Design, more: dict[str, Any
 
 
 def test_a_design_that_promises_nothing_as_published_has_no_exact_noise() -> None:
-    with pytest.raises(ParameterError, match="as published it promises nothing"):
+    with pytest.raises(ParameterError, match="the published version has no guarantee"):
         DPConSE(epsilon=1.0, calibration="published").session(2, 200, features=2, noise="release")
 
 

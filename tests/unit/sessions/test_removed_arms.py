@@ -125,8 +125,8 @@ def test_arms_that_the_design_gives_nothing_share_equally_and_a_single_one_is_ce
 
 
 UNFIT: list[tuple[Design, dict[str, Any], str]] = [
-    (UCB(), {}, "no coins of its own"),
-    (LinUCB(), {"dimension": 2}, "no coins of its own"),
+    (UCB(), {}, "no random draws of its own"),
+    (LinUCB(), {"dimension": 2}, "no random draws of its own"),
     (SuccessiveElimination(), {}, "waits for outcomes"),
     (Mixture(SuccessiveElimination()), {}, "waits for outcomes"),
     (ConSE(), {"features": 2}, "waits for outcomes"),
@@ -152,7 +152,7 @@ def test_a_design_that_cannot_go_on_without_an_arm_says_why(
 
 def test_what_is_asked_wrongly_changes_nothing_and_a_key_has_one_answer() -> None:
     session = Thompson().session(ARMS, 50, rng=1)
-    with pytest.raises(ParameterError, match="nobody has been assigned yet: begin without the arm"):
+    with pytest.raises(ParameterError, match="no one has been assigned yet: begin without the arm"):
         session.remove_arm("a")
     decision = session.assign(key="one")
     for arm, key, problem in [
@@ -164,7 +164,7 @@ def test_what_is_asked_wrongly_changes_nothing_and_a_key_has_one_answer() -> Non
         with pytest.raises(ParameterError, match=problem):
             session.remove_arm(arm, key)
     assert session.remove_arm("a", "k") == ("b", "c")
-    with pytest.raises(ParameterError, match="removed after round 1 already"):
+    with pytest.raises(ParameterError, match="already removed after round 1"):
         session.remove_arm("a", "another key")
     assert session.remove_arm("b", "l") == ("c",)
     assert session.remove_arm("a", "k") == ("b", "c")

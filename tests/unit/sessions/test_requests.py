@@ -64,7 +64,7 @@ def test_the_horizon_is_used_up() -> None:
     session = UCB().session(2, 2)
     for _ in range(2):
         session.record(session.assign(unit=f"person {session.rounds}").id, 0.0)
-    assert refused(session.assign, unit="late") == "the horizon of 2 rounds is used up"
+    assert refused(session.assign, unit="late") == "the horizon of 2 rounds has been reached"
     assert session.assign(unit="person 0").id == 1
     assert session.log().n_rounds == 2
 
@@ -74,10 +74,10 @@ def test_a_unit_is_assigned_once() -> None:
     first = session.assign(unit="u 1", context="x")
     assert {session.assign(unit="u 1", context="x") for _ in range(50)} == {first}
     assert refused(session.assign, unit="u 1", context="y") == (
-        "unit 'u 1' was assigned in round 1, with another context"
+        "unit 'u 1' was assigned in round 1 with another context"
     )
     assert refused(session.assign, context="x") == (
-        "either all participants have a unit or none: those before had one"
+        "either all participants have a unit or none do: those before had one"
     )
     assert "all text or all whole numbers" in refused(session.assign, unit=1, context="x")
     assert session.assign(unit=SQL, context="y").round == 2
@@ -92,7 +92,7 @@ def test_a_key_stands_for_one_request() -> None:
     first = session.assign(context=[0.1, 0.2], key="k")
     assert session.assign(context=np.array([0.1, 0.2]), key="k") == first
     assert refused(session.assign, context=[0.1, 0.3], key="k") == (
-        "key 'k' stands for another request, one of assign: give each its own key"
+        "key 'k' already identifies another request, one of assign: give each its own key"
     )
     assert "another request" in refused(session.record, 1, 1.0, key="k")
     assert session.pending == (1,)
@@ -107,7 +107,7 @@ def test_a_key_stands_for_one_request() -> None:
 
 def test_unknown_decisions() -> None:
     session = thompson()
-    assert refused(session.record, 1, 1.0) == "there is no decision 1: none has been made yet"
+    assert refused(session.record, 1, 1.0) == "there is no decision 1: no decision has been made yet"
     session.assign()
     assert refused(session.record, 2, 1.0) == "there is no decision 2: decisions 1 to 1 have been made"
     for wrong in (0, -1, 1.0, True, SQL, None):
@@ -159,8 +159,8 @@ def test_opening_lists_all_that_is_wrong() -> None:
     ("design", "options", "part"),
     [
         (Thompson(), {"window": 3}, "in any order"),
-        (SuccessiveElimination(), {"window": 3}, "outcome of the round before"),
-        (LinUCB(), {}, "needs context vectors"),
+        (SuccessiveElimination(), {"window": 3}, "outcome of the previous round"),
+        (LinUCB(), {}, "requires context vectors"),
         (DPConSE(epsilon=1.0), {"dimension": 2}, "finite list"),
         (PrivateUCB(epsilon=1.0), {"reward_range": (0, 5)}, "rewards must lie in [0, 1]"),
     ],
@@ -178,7 +178,7 @@ def test_labels_of_arms() -> None:
 
 def test_nothing_to_log() -> None:
     session = thompson()
-    assert refused(session.log) == "nobody has been assigned yet"
+    assert refused(session.log) == "no one has been assigned yet"
     session.assign()
     assert refused(session.log).startswith("1 outcome is missing: say by missing=")
     assert "one of 'drop', 'worst', 'best'" in refused(session.log, missing="guess")

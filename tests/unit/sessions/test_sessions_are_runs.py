@@ -291,7 +291,7 @@ def test_a_compiled_design_of_ones_own() -> None:
     log = Own().run(Tableau(PAIRS, reward_range=(0, 1)), SHORT, rng=5)
     session = Own().session(2, SHORT, rng=5)
     session.assign()
-    with pytest.raises(ParameterError, match="must be recorded first, as Own chooses by it"):
+    with pytest.raises(ParameterError, match="must be recorded first, because Own uses it to choose"):
         session.assign()
     assert_same_log(log, fed(Own().session(2, SHORT, rng=5), PAIRS).log())
     with pytest.raises(ParameterError, match="Own: cannot be used step by step: its program has no step="):

@@ -52,6 +52,6 @@ def test_a_step_beyond_the_horizon_is_refused_and_changes_nothing(name: str, noi
         lambda: stepper.begun(status, horizon + 1),
         lambda: stepper.update(context, arm, 1.0, status, horizon + 1),
     ):
-        with pytest.raises(ParameterError, match=f"the horizon of {horizon} rounds is used up"):
+        with pytest.raises(ParameterError, match=f"the horizon of {horizon} rounds has been reached"):
             step()
     assert (stepper.state.tobytes(), stepper.released().tobytes()) == before

@@ -39,7 +39,9 @@ def test_a_design_that_does_not_plan_is_run_again_on_a_log_that_stopped_early(de
 def test_a_design_that_plans_is_not(resample: str) -> None:
     design = PrivateUCB(epsilon=1.0)
     log = fed(design.session(3, PLANNED, rng=1), COINS[:ROUNDS]).log()
-    with pytest.raises(ParameterError, match="the log holds 100 of 250 planned rounds, by which PrivateUCB"):
+    with pytest.raises(
+        ParameterError, match=("the log contains 100 of 250 planned rounds, and the choices of PrivateUCB")
+    ):
         ai.audit.randomization_test(log, design, replications=19, rng=2, resample=resample)
     with pytest.raises(ParameterError, match="100 of 250 planned rounds"):
         ai.audit.simulate_bias(log, replications=64, rng=2)

@@ -286,8 +286,8 @@ def test_auxiliary_cases_keep_their_order_and_may_come_from_polars() -> None:
     ("rows", "options", "parts"),
     [
         ([0, 1], {"epsilon": 0.0}, ["epsilon must be above 0", "frame must be a pandas or polars DataFrame"]),
-        ([True] * ROWS, {"behaviour": [1.0]}, ["got list", "2 probabilities that add to 1"]),
-        (VOTES["age"] > 50, {"behaviour": [0.5, 0.6]}, ["got Series", "2 probabilities that add to 1"]),
+        ([True] * ROWS, {"behaviour": [1.0]}, ["got list", "2 probabilities that sum to 1"]),
+        (VOTES["age"] > 50, {"behaviour": [0.5, 0.6]}, ["got Series", "2 probabilities that sum to 1"]),
         ("all", {"behaviour": "best", "rng": -1}, ["got str", 'behaviour must be "uniform"', "rng"]),
         (VOTES[["vote"]], {}, ["no column 'selfLR'", "no column 'age'"]),
         (VOTES.assign(vote=7.0, age=17), {}, ["labels that are not in arms=: 7.0", "must lie in [18, 100]"]),
@@ -313,9 +313,9 @@ def test_auxiliary_cases_need_contexts() -> None:
 def test_rows_run_out(order: str, context: list[str] | None) -> None:
     environment = Classification(VOTES, "vote", context, order=order)
     assert Uniform().run(environment, ROWS, rng=0).n_rounds == ROWS
-    with pytest.raises(ParameterError, match=f"at most the {ROWS} rows there are, got {ROWS + 1}"):
+    with pytest.raises(ParameterError, match=f"at most {ROWS}, the number of rows, got {ROWS + 1}"):
         Uniform().replicate(environment, ROWS + 1, 2, rng=0)
-    with pytest.raises(ParameterError, match=r"order=.resampled. draws as many as are needed"):
+    with pytest.raises(ParameterError, match=r"order=.resampled. draws as many as required"):
         environment.tables(ROWS + 1)
 
 
@@ -346,7 +346,7 @@ def test_everything_wrong_is_listed() -> None:
         (lambda: Classification(VOTES, "vote", b"age"), ["context must be a column or a list"]),
         (
             lambda: Classification(VOTES.rename(columns={"age": "reward"}), "vote", "reward"),
-            ["'reward' has a name that logs keep for themselves"],
+            ["'reward' has a name that logs reserve"],
         ),
         (
             lambda: Classification(pd.concat([VOTES, VOTES], axis=1), "vote", "age"),
@@ -356,7 +356,7 @@ def test_everything_wrong_is_listed() -> None:
         (lambda: Classification(VOTES, "vote", scaler=CODES), ["the context is empty"]),
         (
             lambda: Classification(VOTES, "vote", SURVEY[::-1], scaler=CODES),
-            ["the scaler is for selfLR, age, the context is age, selfLR"],
+            ["the scaler is for selfLR, age, but the context is age, selfLR"],
         ),
         (
             lambda: Classification(VOTES, "vote", "age", scaler=(0, 1)),
@@ -364,7 +364,7 @@ def test_everything_wrong_is_listed() -> None:
         ),
         (
             lambda: Classification(VOTES, "vote", SURVEY, scaler=UnitCube(low=[1, 18], high=[7, 90])),
-            ["column 'age' must lie in [18, 90], 2 values do not", "fixed before the trial"],
+            ["column 'age' must lie in [18, 90], but 2 values do not", "fixed before the trial"],
         ),
         (lambda: Classification(VOTES, "vote", arms=[0.0]), ["not in arms=: 1.0"]),
         (lambda: Classification(VOTES, "vote", arms=[0, 1]), ["not in arms=: ", "1, 1.0 and True differ"]),
@@ -399,7 +399,7 @@ def test_a_problem_is_told_once() -> None:
     assert error.value.problems == ("label must be the name of one column, got ['vote']",)
     with pytest.raises(ParameterError) as error:
         Classification(VOTES, "vote", [["age"]], scaler=CODES)  # type: ignore[list-item]
-    assert error.value.problems == ("context must list columns by their names, got ['age']",)
+    assert error.value.problems == ("context must list columns by name, got ['age']",)
 
 
 @pytest.mark.parametrize(("first", "second"), [(1, "1"), (True, "True"), (1.0, "1.0"), (1, True), (1, 1.0)])
@@ -414,14 +414,14 @@ def test_arms_that_read_the_same_or_are_equal(first: Any, second: Any) -> None:
         with pytest.raises(ParameterError) as error:
             build()
         assert error.value.problems == (
-            "arms that read the same or are equal cannot be told apart in releases and files: "
-            f"{first!r}, {second!r}; give arms labels of one type",
+            "arms that look the same or are equal cannot be distinguished in releases and files: "
+            f"{first!r}, {second!r}; use arm labels of one type",
         )
 
 
 def test_floats_that_hardly_repeat_are_no_classes() -> None:
     measured = pd.DataFrame({"y": [1.5, 2.5, 3.5, 4.5, 4.5], "x": 0.5})
-    told = r"column 'y' has 4 classes in 5 rows; a label must repeat: .* arms="
+    told = r"column 'y' has 4 classes in 5 rows; labels must repeat: .* arms="
     with pytest.raises(ParameterError, match=told):
         Classification(measured, "y", "x")
     with pytest.raises(ParameterError, match="has 3 classes in 3 rows"):
@@ -441,10 +441,10 @@ def test_columns_of_lists_are_no_contexts(kind: Any, values: list[list[float]]) 
         with pytest.raises(ParameterError) as error:
             Classification(frame, "y", context)
         assert error.value.problems == (
-            "contexts must be one number per row, these columns hold lists: 'x'; make a column of each "
-            "coordinate",
+            "contexts must be one number per row, but these columns contain lists: 'x'; make a column of "
+            "each coordinate",
         )
-    with pytest.raises(ParameterError, match="these columns hold lists: 'x'"):
+    with pytest.raises(ParameterError, match="these columns contain lists: 'x'"):
         UnitCube(low=[0], high=[1], names=["x"]).scale(frame)
 
 
@@ -460,7 +460,7 @@ def test_contexts_are_named_by_anything_that_lists_names(context: Any) -> None:
 
 def test_clipping_is_told() -> None:
     cube = UnitCube(low=[1, 18], high=[7, 90], outside="clip")
-    with pytest.warns(AdaptinfWarning, match="among 944 rows: 2 of column 'age'"):
+    with pytest.warns(AdaptinfWarning, match="in 944 rows: 2 of column 'age'"):
         environment = Classification(VOTES, "vote", SURVEY, scaler=cube)
     assert environment.contexts.max() == 1.0
 
@@ -469,5 +469,5 @@ def test_clipping_is_told() -> None:
 def test_contexts_outside_the_cube_are_refused_by_designs_that_need_it(design: Any) -> None:
     with pytest.raises(ParameterError, match=r"contexts must lie in the cube \[0, 1\]\^2"):
         design.run(Classification(VOTES, "vote", SURVEY), 100, rng=0)
-    with pytest.raises(ParameterError, match="needs context vectors"):
+    with pytest.raises(ParameterError, match="requires context vectors"):
         design.run(Classification(VOTES, "vote"), 100, rng=0)

@@ -181,7 +181,7 @@ def test_tableau_with_context_vectors(shared: bool) -> None:
     columns = np.stack([log.arrays.context[name] for name in environment.vector_names], axis=1)
     np.testing.assert_array_equal(columns, given.reshape(60, -1)[:50])
     assert sims.regret[0] == pytest.approx((rewards[:50].max(axis=1) - log.arrays.reward).sum())
-    with pytest.raises(ParameterError, match="horizon must be at most the 60 rounds"):
+    with pytest.raises(ParameterError, match="horizon must be at most 60"):
         design.run(environment, horizon=61, rng=0)
 
 
@@ -199,9 +199,9 @@ def test_every_environment_with_vectors_says_how_long_they_can_be() -> None:
 def test_tableau_has_only_so_many_rounds() -> None:
     environment = Tableau([[1.0, 0.0], [0.0, 0.0]])
     assert environment.features == ()
-    with pytest.raises(ParameterError, match="horizon must be at most the 2 rounds there are, got 3"):
+    with pytest.raises(ParameterError, match="horizon must be at most 2, the number of rounds, got 3"):
         Uniform().run(environment, horizon=3, rng=0)
-    with pytest.raises(ParameterError, match="horizon must be at most the 2"):
+    with pytest.raises(ParameterError, match="horizon must be at most 2"):
         Uniform().replicate(environment, horizon=3, replications=2, rng=0)
 
 
@@ -329,7 +329,7 @@ NAN = math.nan
             ["means of bernoulli rewards must lie"],
         ),
         (lambda: FiniteContext(GOOD[0], [[0.4, NAN], [0.6, 0.3]], "normal"), ["means must be finite"]),
-        (lambda: FiniteContext([GOOD[0], GOOD[0]], GOOD[1]), ["period (rounds of a period) is needed"]),
+        (lambda: FiniteContext([GOOD[0], GOOD[0]], GOOD[1]), ["period (rounds of a period) is required"]),
         (lambda: FiniteContext(*GOOD, period=2.5), ["period must be a whole number"]),
         (lambda: FiniteContext(*GOOD, scale=math.inf, rewards="normal"), ["scale must be"]),
         (lambda: FiniteContext(*GOOD, half_width=math.inf, rewards="uniform"), ["half_width must be"]),
@@ -380,7 +380,7 @@ def test_replay_refusals() -> None:
     with pytest.raises(ParameterError, match="'outcome' has 3 missing or infinite values") as caught:
         Replay(broken, action="drug", reward="outcome")
     assert "column 'drug' has 1 missing values" in str(caught.value)
-    with pytest.raises(ParameterError, match="column 'sex' must hold numbers"):
+    with pytest.raises(ParameterError, match="column 'sex' must contain numbers"):
         Replay(frame, action="drug", reward="sex")
     with pytest.raises(ParameterError, match="not in arms=: none, old"):
         Replay(frame, action="drug", reward="outcome", arms=["new"])
@@ -401,8 +401,8 @@ def test_replayed_arms_that_cannot_be_told_apart(alike: tuple[Any, Any]) -> None
     with pytest.raises(ParameterError) as error:
         Replay(frame, "a", "y", arms=list(dict.fromkeys(alike)))
     assert error.value.problems == (
-        "arms that read the same or are equal cannot be told apart in releases and files: "
-        f"{alike[0]!r}, {alike[1]!r}; give arms labels of one type",
+        f"arms that look the same or are equal cannot be distinguished in releases and files: {alike[0]!r}, "
+        f"{alike[1]!r}; use arm labels of one type",
     )
 
 
@@ -435,7 +435,7 @@ def test_private_designs_make_no_log_with_a_range_learnt_from_the_data(kind: str
     assert (learnt.range_learnt, declared.range_learnt, declared.reward_range) == (True, False, (0.0, 1.0))
     private = PrivateUCB(epsilon=1.0)
     for design in (private, Mixture(private)):
-        with pytest.raises(ParameterError, match="declare it there, such as reward_range=") as caught:
+        with pytest.raises(ParameterError, match="declare it there, for example reward_range=") as caught:
             design.run(learnt, 40, rng=0)
         assert "learnt from the data of" in str(caught.value)
         assert "0.9" not in str(caught.value)
@@ -448,7 +448,7 @@ def test_private_designs_make_no_log_with_a_range_learnt_from_the_data(kind: str
 def test_a_declared_range_that_rewards_leave_names_no_reward(kind: str) -> None:
     with pytest.raises(ParameterError) as caught:
         LEARNT[kind](reward_range=(0.0, 0.5))
-    assert str(caught.value).endswith("rewards must lie in reward_range=(0, 0.5), and some do not")
+    assert str(caught.value).endswith("rewards must lie in reward_range=(0, 0.5), but some do not")
     for odd in ((1.0, 0.0), (0.0, NAN), (0.0,), 1.0, "01", ["a", "b"], (0.0, np.inf)):
         with pytest.raises(ParameterError, match="reward_range must be two finite numbers, low < high"):
             LEARNT[kind](reward_range=odd)

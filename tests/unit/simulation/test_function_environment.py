@@ -131,9 +131,9 @@ class TestMeans:
         env = FunctionEnvironment(coins)
         runs = ai.designs.Uniform().replicate(env, 20, 64, rng=0)
         assert np.isnan(runs.regret).all()
-        with pytest.raises(AdaptinfError, match="not told its true means"):
+        with pytest.raises(AdaptinfError, match="has no true means"):
             ai.audit.coverage(ai.designs.Uniform(), env, lambda log: ai.ArmMeans(log).fit(), 40, 64, rng=0)
-        with pytest.raises(ParameterError, match="not told its true means"):
+        with pytest.raises(ParameterError, match="has no true means"):
             ai.audit.operating_characteristics(ai.designs.Uniform(), env, 40, 64, rng=0)
 
     def test_probabilities_weigh_contexts(self) -> None:
@@ -153,7 +153,7 @@ class TestMistakes:
             (lambda rng: 1, {}, "called with 2 arguments"),
             (lambda rng, n: 1 / 0, {}, "failed: ZeroDivisionError"),
             (lambda rng, n: "x", {}, "rewards as numbers"),
-            (groups, {}, "say by features="),
+            (groups, {}, "set features="),
             (groups, {"features": ["old"]}, "'young', not in features"),
             (coins, {"features": ["old"]}, "8 contexts from features, got none"),
             (coins, {"arms": ["a"]}, r"shape \(8, 1\)"),
@@ -185,7 +185,7 @@ class TestMistakes:
 
     def test_what_needs_fixed_rewards_refuses(self) -> None:
         vectors = FunctionEnvironment(lambda rng, n: (rng.random((n, 2)), rng.random((n, 2))))
-        with pytest.raises(ParameterError, match="drawn anew in every run"):
+        with pytest.raises(ParameterError, match="drawn afresh in every run"):
             ai.designs.LDPBandit(epsilon=1.0).run(vectors, 100, rng=0)
 
 

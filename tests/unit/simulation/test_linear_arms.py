@@ -108,7 +108,7 @@ def test_given_contexts_in_order() -> None:
     expected = np.einsum("nak,ak->na", given, THETA)
     assert environment.arm_means() == pytest.approx(expected.mean(axis=0))
     assert environment.mean_range == pytest.approx((expected.min(), expected.max()))
-    with pytest.raises(ParameterError, match="at most the 50 rows of contexts there are, got 51"):
+    with pytest.raises(ParameterError, match="at most 50, the number of rows of contexts, got 51"):
         PLAIN.run(environment, horizon=51)
     resampled = LinearArms(THETA, contexts=given, order="resampled")
     assert PLAIN.run(resampled, horizon=51, rng=0).n_rounds == 51
@@ -148,7 +148,7 @@ def test_everything_wrong_is_listed() -> None:
     ("arguments", "reason"),
     [
         ({"theta": [1.0, 2.0]}, r"shape \(arms, dimension\), got \(2,\)"),
-        ({"theta": [[1.0], [2.0, 3.0]]}, "theta must be numbers in rows of one length"),
+        ({"theta": [[1.0], [2.0, 3.0]]}, "theta must be numbers in rows of equal length"),
         ({"theta": THETA, "contexts": np.zeros((5, 2, 2))}, r"here \(rows, 2, 3\), got \(5, 2, 2\)"),
         ({"theta": THETA, "contexts": np.zeros((5, 2, 3)), "shared": True}, r"here \(rows, 3\)"),
         ({"theta": THETA, "contexts": np.zeros((0, 2, 3))}, "contexts must have shape"),

@@ -81,7 +81,7 @@ def test_uniform_choice_loses_what_it_must() -> None:
 
 def test_given_contexts_run_out_or_are_resampled() -> None:
     given = np.array([[0.0, 1.0], [1.0, 0.0], [0.5, 0.5]])
-    with pytest.raises(ParameterError, match="at most the 3 rows of contexts there are, got 4"):
+    with pytest.raises(ParameterError, match="at most 3, the number of rows of contexts, got 4"):
         PLAIN.run(SmoothArms(2, 2, contexts=given), horizon=4, rng=0)
     log = PLAIN.run(SmoothArms(2, 2, contexts=given, order="resampled"), horizon=400, rng=0)
     seen, times = np.unique(log.arrays.context["x1"], return_counts=True)
@@ -96,7 +96,10 @@ def test_given_contexts_run_out_or_are_resampled() -> None:
         ({"dimension": 1.5}, "dimension must be a whole number"),
         ({"contexts": "sphere"}, "contexts must be uniform, or an array of vectors"),
         ({"order": "random"}, "order must be one of 'given', 'resampled'"),
-        ({"contexts": [[0.5, 0.5], [0.2, 1.01]]}, r"lie in \[0, 1\]\^2.*1 rows do not, the first is row 1"),
+        (
+            {"contexts": [[0.5, 0.5], [0.2, 1.01]]},
+            r"lie in \[0, 1\]\^2.*1 rows do not, the first being row 1",
+        ),
         ({"contexts": [[0.5, math.nan]]}, "1 rows do not"),
         ({"contexts": [[0.5]]}, r"here \(rows, 2\), got \(1, 1\)"),
         ({"contexts": [["a", "b"]]}, "contexts must be numbers"),

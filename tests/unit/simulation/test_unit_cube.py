@@ -62,15 +62,15 @@ def test_what_lies_outside_is_refused_with_rows_and_columns() -> None:
     assert error.value.problems[:4] == (
         "column 'score' has 1 missing values, in row 2",
         "column 'score' has 1 infinite values, in row 3",
-        "column 'age' must lie in [18, 90], 2 values do not, in rows 0, 2; the first is 17",
-        "column 'score' must lie in [-1, 1], 1 values do not, in row 1; the first is 3",
+        "column 'age' must lie in [18, 90], but 2 values do not, in rows 0, 2; the first is 17",
+        "column 'score' must lie in [-1, 1], but 1 values do not, in row 1; the first is 3",
     )
     assert "fixed before the trial" in error.value.problems[4]
 
 
 def test_clipping_is_counted_aloud() -> None:
     cube = UnitCube(low=[0, 0], high=[2, 2], outside="clip")
-    with pytest.warns(AdaptinfWarning, match="bounds, among 3 rows: 2 of x1, 1 of x2"):
+    with pytest.warns(AdaptinfWarning, match="bounds, in 3 rows: 2 of x1, 1 of x2"):
         scaled = cube.scale([[3, 1], [-1, 1e300], [1, 2]])
     assert scaled.tolist() == [[1.0, 0.5], [0.0, 1.0], [0.5, 1.0]]
     assert cube.scale([[0, 2]]).tolist() == [[0.0, 1.0]]
@@ -94,7 +94,7 @@ def test_coordinates_without_names_have_one_name_throughout() -> None:
     assert "x1 in [0, 2], x2 in [0, 2]" in str(cube)
     with pytest.raises(ParameterError, match=r"x2 must lie in \[0, 2\]"):
         cube.scale([1, 3])
-    with pytest.raises(ParameterError, match="low must be below high, coordinate x2 has 5 and 2"):
+    with pytest.raises(ParameterError, match="low must be below high, but coordinate x2 has 5 and 2"):
         UnitCube(low=[0, 5], high=[2, 2])
 
 
@@ -104,7 +104,7 @@ def test_it_says_that_it_is_fixed_before_the_trial() -> None:
         "UnitCube(age in [18, 90], score in [-1, 1]; fixed before the trial, bounds stated by the user)"
     )
     many = UnitCube(low=[0] * 9, high=[1] * 9, outside="clip")
-    assert "x4 in [0, 1], and 5 more, clipping what lies outside; fixed before the trial" in str(many)
+    assert "x4 in [0, 1], and 5 more, clipping values outside; fixed before the trial" in str(many)
 
 
 @pytest.mark.parametrize("cube", [CUBE, UnitCube.from_public(FRAME, ["age"], outside="clip")])
@@ -114,20 +114,20 @@ def test_a_protocol_can_keep_it(cube: UnitCube) -> None:
     assert again == cube
     assert hash(again) == hash(cube)
     assert again.source == cube.source
-    with pytest.raises(ParameterError, match="needs a mapping with high, low, names, outside, source"):
+    with pytest.raises(ParameterError, match="requires a mapping with high, low, names, outside, source"):
         UnitCube.from_dict({"low": [0]})
 
 
 def test_bounds_from_public_data_say_so() -> None:
     cube = UnitCube.from_public(FRAME, ["age", "score"], description="the census of 2011")
     assert (cube.low, cube.high) == ((18.0, -1.0), (90.0, 1.0))
-    assert cube.source == "bounds fitted on 3 rows that were declared public: the census of 2011"
-    assert "fixed before the trial, bounds fitted on 3 rows that were declared public" in repr(cube)
+    assert cube.source == "bounds fitted to 3 rows that were declared public: the census of 2011"
+    assert "fixed before the trial, bounds fitted to 3 rows that were declared public" in repr(cube)
     assert UnitCube.from_public(pl.from_pandas(FRAME[["age"]])).names == ("age",)
     with pytest.raises(ParameterError) as error:
         UnitCube.from_public(FRAME)
-    assert "these columns are not: 'city'" in str(error.value)
-    with pytest.raises(ParameterError, match="low must be below high, coordinate 'x' has 1 and 1"):
+    assert "but these columns are not: 'city'" in str(error.value)
+    with pytest.raises(ParameterError, match="low must be below high, but coordinate 'x' has 1 and 1"):
         UnitCube.from_public(pd.DataFrame({"x": [1, 1]}))
     with pytest.raises(ParameterError, match="column 'x' has 1 missing values, in row 1"):
         UnitCube.from_public(pd.DataFrame({"x": [1, None]}))
@@ -159,7 +159,10 @@ def test_nothing_fits_bounds_on_its_own() -> None:
                 "names must be",
             ],
         ),
-        ({"low": [0, 1, 2], "high": [1, 1, 0]}, ["coordinate x2 has 1 and 1", "coordinate x3 has 2 and 0"]),
+        (
+            {"low": [0, 1, 2], "high": [1, 1, 0]},
+            ["but coordinate x2 has 1 and 1", ("but coordinate x3 has 2 and 0")],
+        ),
         ({"low": [0], "high": [1, 2], "names": ["a"]}, ["got 1 low, 2 high, 1 names"]),
         ({"low": [0, 0], "high": [1, 1], "names": ["a", "a"]}, ["names must be different strings"]),
         ({"low": [], "high": []}, ["low must be a list with one number per coordinate"]),
@@ -179,7 +182,7 @@ def test_bounds_that_are_refused(arguments: dict[str, Any], parts: list[str]) ->
         ("abc", "values must be numbers"),
         ([["a", "b"]], "values must be numbers"),
         (FRAME[["age"]], "the frame has no column 'score'"),
-        (FRAME.assign(age=["a", "b", "c"]), "these columns are not: 'age'"),
+        (FRAME.assign(age=["a", "b", "c"]), "but these columns are not: 'age'"),
     ],
 )
 def test_values_that_are_refused(values: Any, part: str) -> None:

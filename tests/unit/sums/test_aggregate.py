@@ -101,7 +101,7 @@ def test_other_faults() -> None:
     frame = rows_of(3)
     texts = frame.assign(y="1")
     calls: list[tuple[Any, dict[str, Any], str]] = [
-        (texts, {}, "'y' must hold numbers"),
+        (texts, {}, "'y' must contain numbers"),
         (frame, {"reward": "z"}, "there is no column 'z'"),
         (frame.assign(batch="week 1"), {}, "not text such as 'week 1'"),
         (frame[:0], {}, "has no rows"),
@@ -117,7 +117,7 @@ def test_other_faults() -> None:
         with pytest.raises(LogValidationError, match=message):
             ai.aggregate(table, **{**NAMES, **options})
     for table, options, message in [
-        (3, {}, "a frame that narwhals reads"),
+        (3, {}, "a frame that narwhals can read"),
         (frame, {"every": "year"}, "every must be one of 'hour', 'day', 'week', 'month'"),
         ("log.txt", {}, "must end in .parquet or .pq or .csv or .tsv"),
     ]:

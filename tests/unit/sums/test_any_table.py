@@ -109,7 +109,7 @@ def test_a_folder_of_parts(tmp_path: Path) -> None:
     (problem,) = error.problems
     assert (problem.code, problem.total) == ("non-numeric-reward", 2)
     assert problem.lines == ("2 of part-2.csv", "5 of part-2.csv")
-    assert "reward column 'y' holds numbers, and '1\\n2', '$2'; correct these entries" in problem.message
+    assert r"reward column 'y' contains numbers and '1n2', '\$2'; correct these entries" in problem.message
 
 
 def test_cells_that_are_no_numbers_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,11 +118,11 @@ def test_cells_that_are_no_numbers_are_named(tmp_path: Path, monkeypatch: pytest
     rows[40], rows[55] = "a,oops,1,0.5", 'b,"1,25",1,-'
     place.write_text("arm,y,day,p\n" + "\n".join(rows) + "\n")
     told = (
-        f"the table in {place} has 2 problems (lines are counted from 1, the header's):\n"
-        "  - reward column 'y' holds numbers, and 'oops', '1,25'; correct these entries, or name what stands "
-        "for a missing value in missing_values= [lines 42, 57]\n"
-        "  - propensity column 'p' holds numbers, and '-'; correct this entry, or name what stands for a "
-        "missing value in missing_values= [line 57]"
+        f"the table in {place} has 2 problems (lines are counted from 1, the header line):\n  - reward "
+        "column 'y' contains numbers and 'oops', '1,25'; correct these entries, or list the text that "
+        "represents a missing value in missing_values= [lines 42, 57]\n  - propensity column 'p' contains "
+        "numbers and '-'; correct this entry, or list the text that represents a missing value in "
+        "missing_values= [line 57]"
     )
     assert str(refusal(place)) == told
     monkeypatch.setattr(text_files, "_DISTINCT", 5)  # as of a column with more texts than are looked at
@@ -150,12 +150,12 @@ def test_what_is_said_is_taken_and_what_is_ambiguous_refused(tmp_path: Path) -> 
     place = tmp_path / "x.csv"
     place.write_text("arm;y;day\na;1,250;1\nb;3,400;1\n")
     plain = {"propensity": None}
-    assert "which can be 1.250 or 1250: say decimal=','" in str(refusal(place, **plain))
+    assert "which can mean 1.250 or 1250: set decimal=','" in str(refusal(place, **plain))
     sums = ai.aggregate(place, action="arm", reward="y", batch="day", reading={"decimal": ","}, centre=0.0)
     assert sums.frame["sum"].tolist() == [1.25, 3.4]
     how = {"sep": ";", "encoding": "cp1252"}
     place.write_bytes("arm;y;day\nä;1;1\nb;3;1\n".encode("cp1252"))
-    assert "line 2 is no UTF-8 text" in str(refusal(place, **plain))
+    assert "line 2 is not UTF-8 text" in str(refusal(place, **plain))
     assert ai.aggregate(place, action="arm", reward="y", batch="day", reading=how).arms == (
         "b",
         "ä",
@@ -175,9 +175,9 @@ def test_no_cell_begins_a_comment(tmp_path: Path) -> None:
     assert sums.frame["sum"].tolist() == [1, 0, 0, 2, 3, 0]
     place.write_text("arm,y,day\n#a,1,2024-01-01\nb,2,2024-01-01\n#a,3,2024-01-02\nb,4,# later\n")
     assert str(refusal(place, propensity=None)) == (
-        "the table of sums has 1 problem (rows are counted from 0):\n"
-        "  - batch column 'day' holds dates such as '2024-01-01', and in these rows none: give every batch a "
-        "date of one format, or labels that are no dates in 1 row"
+        "the table of sums has 1 problem (rows are counted from 0):\n  - batch column 'day' contains dates "
+        "such as '2024-01-01', but not in these rows: give every batch a date in one format, or use labels "
+        "that are not dates in 1 row"
     )
 
 
@@ -195,11 +195,11 @@ def test_times_without_a_zone_do_not_get_that_of_this_computer(tmp_path: Path, n
     text = b"arm,y,day\na,1,2024-01-01 10:00:00Z\nb,2,2024-01-01 23:30:00\n"
     (tmp_path / name).write_bytes(bz2.compress(text) if name.endswith("bz2") else text)
     assert str(refusal(tmp_path / name, propensity=None)).endswith(
-        "  - batch column 'day' must hold numbers, times, or dates in one format such as 2024-03-01 or "
-        "2024-03-01T09:30 or 3/31/2024 (all with a zone, or none), not str such as '2024-01-01 23:30:00' "
-        "in 1 row"
+        "  - batch column 'day' must contain numbers, times, or dates in one format such as 2024-03-01 or "
+        "2024-03-01T09:30 or 3/31/2024 (all with a time zone, or none), not str such as '2024-01-01 "
+        "23:30:00' in 1 row"
     )
-    assert "every= cuts dates and times, and column 'day' is of type" in str(
+    assert "every= divides dates and times, but column 'day' is of type" in str(
         refusal(tmp_path / name, propensity=None, every="day")
     )
 
@@ -219,25 +219,25 @@ def test_a_late_row_with_another_kind_of_time_is_refused(tmp_path: Path, usual: 
     place = tmp_path / "x.csv"
     place.write_text("".join(["arm,y,day\n", *rows, f"a,1,{odd}\n", *rows[:4000]]))
     (problem,) = refusal(place, propensity=None, every="day").problems
-    assert problem.message.startswith("every= cuts dates and times, and column 'day' is of type String")
+    assert problem.message.startswith("every= divides dates and times, but column 'day' is of type String")
 
 
 def test_whole_numbers_beside_fractions_are_not_rounded(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("arm,y,day\na,9007199254740993,1\nb,0.5,1\n")
     assert str(refusal(tmp_path / "x.csv", propensity=None)) == (
-        "the table of sums has 1 problem (rows are counted from 0):\n"
-        "  - reward column 'y' of type Decimal(precision=38, scale=0) has numbers of 2**53 or more in size: "
-        "beside fractions, whole numbers of that size are rounded before a log sees them; measure rewards in "
-        "a larger unit in 1 row, such as in batch 1 of arm a"
+        "the table of sums has 1 problem (rows are counted from 0):\n  - reward column 'y' of type "
+        "Decimal(precision=38, scale=0) has numbers of 2**53 or more in size: if a column also has "
+        "fractions, whole numbers of that size are rounded before the log reads them; measure rewards in a "
+        "larger unit in 1 row, such as in batch 1 of arm a"
     )
 
 
 def test_dates_that_can_be_read_in_two_ways_stay_text(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("arm,y,day\na,1,1/2/2024\nb,2,1/2/2024\na,2,3/2/2024\nb,2,3/2/2024\n")
     assert str(refusal(tmp_path / "x.csv", propensity=None)) == (
-        "the table of sums has 1 problem (rows are counted from 0):\n"
-        "  - batch column 'day' holds dates such as '1/2/2024', of which nothing tells the month from the "
-        "day: give '%m/%d/%Y' or '%d/%m/%Y' as 'date_format'"
+        "the table of sums has 1 problem (rows are counted from 0):\n  - batch column 'day' contains dates "
+        "such as '1/2/2024', in which day and month cannot be distinguished: set '%m/%d/%Y' or '%d/%m/%Y' "
+        "as 'date_format'"
     )
 
 
@@ -250,7 +250,7 @@ def test_files_are_put_together_by_the_names_of_columns(tmp_path: Path) -> None:
     assert sums.frame["sum"].tolist() == [1, 5, 7, 3]
     (tmp_path / "b.csv").write_text("arm;y;day\nb;5;1\n")
     assert str(refusal(tmp_path / "*.csv", propensity=None)) == (
-        "aggregate: the files are divided in different ways (a.csv ',', b.csv ';'): say sep="
+        "aggregate: the files use different separators (a.csv ',', b.csv ';'): set sep="
     )
 
 
@@ -260,6 +260,6 @@ def test_rows_of_other_lengths_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ParameterError) as caught:
         ai.aggregate(place, **ROLES)
     assert caught.value.problems == (
-        f"{place} is not a readable CSV file: 1 rows have other numbers of fields than the 4 of the header; "
-        "lines (and fields): 3 (3)",
+        f"{place} is not a readable CSV file: 1 rows differ from the header's number of fields, 4; lines "
+        "(and fields): 3 (3)",
     )

@@ -176,11 +176,11 @@ def test_names_of_columns() -> None:
     for options, message in [
         ({"denominator": "order"}, "there is no column 'order'"),
         ({"covariate": "y"}, "column 'y' of covariate= has another role"),
-        ({"covariate": "city"}, "'city' must hold numbers"),
+        ({"covariate": "city"}, "'city' must contain numbers"),
     ]:
         with pytest.raises(LogValidationError, match=message):
             ai.aggregate(frame, **NAMES, **options)
-    with pytest.raises(ParameterError, match="known before the choice, and a denominator was not"):
+    with pytest.raises(ParameterError, match="known before the choice, but denominators are not"):
         ai.aggregate(frame, **NAMES, denominator="orders", covariate="orders")
     log = log_of(frame.assign(orders=-1.0).drop(columns="city"))
     with pytest.raises(ParameterError, match="orders is negative in 190 of 190 rounds"):
@@ -244,10 +244,10 @@ def test_a_table_of_sums_gives_what_the_rows_give() -> None:
         found, due = (ai.Contrast(data, **pair, denominator=below).fit(**asked) for data in (sums, log))
         assert_same(found, due)
         np.testing.assert_allclose(found.conf_int(), due.conf_int(), rtol=1e-9)
-    with pytest.raises(InvalidForLog, match="no products of 'orders' with 'before'"):
+    with pytest.raises(InvalidForLog, match="do not contain products of 'orders' with 'before'"):
         ai.ArmMeans(sums, denominator="orders").fit(covariate="before")
     bare = ai.Sums(table_of(rows), **nested_options(ROLES, OF_TABLES))
-    with pytest.raises(InvalidForLog, match="do not tell how skewed rewards are"):
+    with pytest.raises(InvalidForLog, match="do not contain the skewness of the rewards"):
         ai.ArmMeans(bare, denominator="orders").fit(test="hall")
     assert_same(ai.ArmMeans(bare, denominator="orders").fit(), ai.ArmMeans(sums, denominator="orders").fit())
 
@@ -284,7 +284,7 @@ def test_shares_in_place_of_propensities() -> None:
         assert result.estimate[arm] == pytest.approx(ratio, rel=1e-12)
         assert result.std_error[arm] ** 2 == pytest.approx(variance[arm], rel=1e-10)
     assert both.std_error[0] ** 2 == pytest.approx(variance[0] + variance[1], rel=1e-10)
-    with pytest.raises(InvalidForLog, match="shares in their place"):
+    with pytest.raises(InvalidForLog, match="the shares used in their place"):
         ai.ArmMeans(sums).fit(covariate="before")
 
 
@@ -304,7 +304,7 @@ def test_what_is_wrong_with_a_table_in_one_error() -> None:
         ("impossible-cubes", (3,)),
     }
     for dropped, message in [
-        ("denominator_sum_squares", "denominator= needs 'denominator_sum_squares' beside it"),
+        ("denominator_sum_squares", "denominator= also requires 'denominator_sum_squares'"),
         ("covariate", "'covariate_sum_squares', 'covariate_sum_products' without covariate="),
     ]:
         roles = {role: name for role, name in ROLES.items() if role != dropped}
@@ -322,16 +322,20 @@ def test_what_is_wrong_with_a_table_in_one_error() -> None:
 def test_columns_that_the_sums_do_not_have() -> None:
     rows = constant_rows()
     sums = ai.Sums.of_log(log_of(rows), denominator="orders")
-    with pytest.raises(InvalidForLog, match=r"no products of rewards with 'profit'.*denominator='orders'"):
+    with pytest.raises(
+        InvalidForLog, match=r"do not contain products of rewards with 'profit'.*denominator='orders'"
+    ):
         ai.Contrasts(sums, control=0, denominator="profit")
-    with pytest.raises(ParameterError, match="must name a column whose sums there are"):
+    with pytest.raises(ParameterError, match="must name a column with sums"):
         ai.ArmMeans(sums, denominator=np.ones(len(rows)))
-    with pytest.raises(InvalidForLog, match="no products of rewards with 'before'"):
+    with pytest.raises(InvalidForLog, match="do not contain products of rewards with 'before'"):
         ai.ArmMeans(sums).fit(covariate="before")
     with pytest.raises(InvalidForLog, match=NEEDS_ROWS()):
         ai.ArmMeans(sums, denominator="orders").fit("alee")
     single = ai.Sums.of_log(log_of(rows.assign(batch=0)), covariate="before")
-    with pytest.raises(InvalidForLog, match="slopes come from earlier batches, and there is one batch"):
+    with pytest.raises(
+        InvalidForLog, match=("slopes are estimated from earlier batches, but there is only one batch")
+    ):
         ai.ArmMeans(single).fit(covariate="before")
 
 

@@ -188,7 +188,9 @@ def test_a_group_without_one_of_the_arms_has_no_effect_and_says_so() -> None:
     frame = rows_by_group(8)
     closed = frame["country"] == 3
     frame.loc[closed, ["arm", "propensity_0", "propensity_1"]] = [0, 1.0, 0.0]
-    with pytest.raises(ParameterError, match="propensity 0 in a batch for some groups alone"):
+    with pytest.raises(
+        ParameterError, match=("propensity 0 in a batch only for some groups: drop the rows that")
+    ):
         ai.Sums.of_log(log_of(frame), by="country")
     frame["batch"] += 10 * closed  # in batches of its own
     frame = frame.sort_values("batch")
@@ -301,7 +303,9 @@ def test_what_is_wrong_is_said() -> None:
     with pytest.raises(ParameterError, match="there is no context column 'planet'; the log has"):
         ai.Sums.of_log(log, by="planet")
     sums = ai.Sums.of_log(log, by="device")
-    with pytest.raises(ParameterError, match="the sums are not by 'country': their groups are by device"):
+    with pytest.raises(
+        ParameterError, match=("the sums are not grouped by 'country': their groups are by device")
+    ):
         ai.CATE(sums, by="country")
     with pytest.raises(ParameterError, match="their groups are by none"):
         ai.CATE(ai.Sums.of_log(log), by="device")
@@ -317,7 +321,8 @@ def test_what_is_wrong_is_said() -> None:
         sums + ai.Sums.of_log(log, by="country")
     gap = frame.assign(device=frame["device"].where(frame.index != 5))
     with pytest.raises(
-        LogValidationError, match="context column 'device' has no value: name those of no group in 1 row"
+        LogValidationError,
+        match="context column 'device' has missing values: name the rows that belong to no group in 1 row",
     ):
         ai.aggregate(gap, **NAMES, by="device")
     with pytest.raises(LogValidationError, match="has another role"):
@@ -333,5 +338,5 @@ def test_what_is_wrong_is_said() -> None:
             group="device",
         )
     lacking = table.assign(device=table["device"].where(table.index != 0))
-    with pytest.raises(LogValidationError, match="group column 'device' has no value"):
+    with pytest.raises(LogValidationError, match="group column 'device' has missing values"):
         ai.Sums(lacking, **TABLE, propensity="propensity", group="device")

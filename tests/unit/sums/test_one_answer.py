@@ -266,7 +266,7 @@ def test_zones_that_make_no_sense(tmp_path: Path) -> None:
         assert codes_of(lambda table=table: ai.aggregate(table, **call)) == ["bad-timezone"], source
     for options, message in [
         ({"every": "day", "reading": {"timezone": "Mars/Olympus"}}, "a name of the IANA database"),
-        ({"reading": {"timezone": "Europe/Berlin"}}, "'timezone' goes with every="),
+        ({"reading": {"timezone": "Europe/Berlin"}}, "'timezone' applies to every="),
     ]:
         with pytest.raises(ParameterError, match=message):
             ai.aggregate(rows(day=stamps("UTC")), **ROLES, **options)

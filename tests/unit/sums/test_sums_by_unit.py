@@ -203,19 +203,19 @@ def test_what_does_not_go_with_units(tmp_path: Path) -> None:
     closed = closed[(closed["day"] != 1) | (closed["arm"] != 0)]
     kept = bare.assign(arm=frame["user"] % 2, p=np.where(frame["user"].duplicated(), 1.0, 0.5))
     cases: list[tuple[pd.DataFrame, dict[str, Any], str]] = [
-        (bare, {}, "unit= needs propensities"),
-        (frame.assign(site="a"), {"by": "site"}, "unit= and by= do not go together"),
+        (bare, {}, "unit= requires propensities"),
+        (frame.assign(site="a"), {"by": "site"}, "unit= and by= cannot be combined: standard"),
         (frame, {"unit": "day"}, "has another role: batch"),
         (frame, {"unit": "person"}, "there is no column 'person' for unit"),
         (lost, {}, "3 rows have no unit"),
         (merged, {}, r"unit column 'user' has floats of 2\*\*53 or more, each of which stands for several"),
         (closed, {}, "every arm must be possible in every row"),
-        (kept, {"propensity": "p"}, "some propensities are 1: give propensities="),
+        (kept, {"propensity": "p"}, "some propensities are 1: pass propensities="),
     ]
     for table, options, message in cases:
         with pytest.raises(LogValidationError, match=message):
             ai.aggregate(table, **{**NAMES, **options})
-    with pytest.raises(ParameterError, match="collect=False with unit= needs arms="):
+    with pytest.raises(ParameterError, match="collect=False with unit= requires arms="):
         ai.aggregate(bare.assign(p=0.5), **NAMES, propensity="p", collect=False)
     cells, units = ai.aggregate(duckdb.from_df(frame), **NAMES, collect=False)
     assert "GROUP BY" in cells.sql_query()
@@ -233,9 +233,7 @@ def test_a_table_that_changes_between_the_queries_is_refused(monkeypatch: pytest
     frame = rows_of(6)
     real = engines.unit_query
     monkeypatch.setattr(engines, "unit_query", lambda rows, *rest: real(rows.head(390), *rest))
-    with pytest.raises(
-        LogValidationError, match="400 rows when batches were added up and 390 when units were"
-    ):
+    with pytest.raises(LogValidationError, match="400 rows when batches were summed and 390 when units were"):
         ai.aggregate(frame, **NAMES)
 
 

@@ -172,7 +172,7 @@ def test_table_shows_the_ends_of_batches_and_what_was_known_between():
     assert between["t"].tolist() == [200, 250]
     assert between.drop(columns="t").nunique().tolist() == [1, 1, 1, 1]
     with pytest.raises(
-        ParameterError, match="nothing is known before the first batch is over, after round 100"
+        ParameterError, match="nothing is known before the first batch is complete, after round 100"
     ):
         result.table(rounds=[99])
     assert np.array_equal(result.table()[["low", "high"]].to_numpy()[-1], result.conf_int().to_numpy()[0])

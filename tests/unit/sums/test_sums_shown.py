@@ -100,8 +100,8 @@ def test_what_the_command_line_cannot_use_is_one_error(
 ) -> None:
     assert main(["analyze", str(file), "--n", "users", "--reward", "buyers"]) == 2
     told = capsys.readouterr().err
-    assert "--sum is needed beside --n" in told
-    assert "--reward is of rows" in told
+    assert "--sum is required with --n" in told
+    assert "--reward applies to rows" in told
     broken = table().assign(users=[510, 490, 380, -1])
     broken.to_csv(file, index=False)
     assert main(["analyze", str(file), *FLAGS]) == 2

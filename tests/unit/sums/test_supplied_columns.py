@@ -81,9 +81,8 @@ def test_the_same_sums_whatever_shape_propensities_and_arms_have(
         (problem,) = refused(engine, frame, **options)
         assert problem.startswith(f"propensity column {options['propensities']!r} is of type ")
         assert problem.endswith(
-            ", and lists and objects are read from frames of pandas and Polars alone: make a column of each "
-            "arm's "
-            "entries in the engine, and name them in propensities="
+            ", but lists and objects can be read only from pandas and Polars frames: make a column of "
+            "each arm's entries in the engine, and name them in propensities="
         )
         return
     found = aggregate(engine, frame, **options)
@@ -118,11 +117,12 @@ def test_what_is_wrong_is_told_with_the_way_out(engine: str) -> None:
     twice = ROWS.assign(A=1)
     count = int((ACTION > 0).sum())
     assert refused(engine, twice, action=["A", "B", "C"]) == [
-        f"action columns 'A', 'B', 'C' must hold one 1 and else 0 in every row, and do not in {count} rows"
+        "action columns 'A', 'B', 'C' must contain a single 1 and otherwise 0 in every row, but do not in "
+        f"{count} rows"
     ]
     assert refused(engine, action=["A", "day"])[0].startswith("action columns 'A', 'day' must hold one 1")
     assert refused(engine, action=["A", "arm"])[0].startswith(
-        "action column 'arm' must hold 0 and 1, or True"
+        "action column 'arm' must contain 0 and 1, or True"
     )
     assert refused(engine, action=["A", "Z"])[0].startswith("there is no column 'Z' for action")
     assert refused(engine, propensity=1.5) == [

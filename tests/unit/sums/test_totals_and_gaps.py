@@ -99,9 +99,8 @@ def test_an_arm_without_a_row_has_what_the_others_leave_where_nobody_need_have_g
     np.testing.assert_array_equal(filled.cells.smallest, given.cells.smallest)
     (problem,) = refused(TABLE.drop(index=4), propensity="p")
     assert problem == (
-        "batch 2 has no row of arm 'd', and the propensities of the others leave it some (0.4 in the "
-        "first): give "
-        "its row, with n = 0 if nobody got it"
+        "batch 2 has no row of arm 'd', but the propensities of the others leave it a positive share (0.4 "
+        "in the first): add its row, with n = 0 if it was never assigned"
     )
 
 
@@ -127,7 +126,7 @@ def test_totals_are_kept_as_such_and_not_merged(tmp_path: Path) -> None:
     totals.to_parquet(tmp_path / "totals.parquet")
     again = ai.Sums.read_parquet(tmp_path / "totals.parquet")
     assert not again.batched
-    with pytest.raises(ParameterError, match="totals without batches are not merged"):
+    with pytest.raises(ParameterError, match="totals without batches cannot be merged"):
         totals + again
     assert refused(batch=None) == [
         "an arm has several rows: name the column of batches in batch=, or sum the rows of an arm [rows 0, "

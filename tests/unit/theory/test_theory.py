@@ -104,7 +104,7 @@ def test_every_problem_is_listed() -> None:
         (lambda: theory.private_ucb_regret([0.5, 1.2], 10, 1.0), "means must be at least 0 and at most 1"),
         (lambda: theory.private_ucb_regret([[0.5]], 10, 1.0), "means must be a list"),
         (lambda: theory.private_ucb_regret([], 10, 1.0), "means must be"),
-        (lambda: theory.private_ucb_regret([0.1, 0.2], 10, 1.0, [5, 6]), "add up to at most the horizon"),
+        (lambda: theory.private_ucb_regret([0.1, 0.2], 10, 1.0, [5, 6]), "sum to at most the horizon"),
         (lambda: theory.private_ucb_regret([0.1, 0.2], 10, 1.0, [5]), "one entry per arm"),
         (lambda: theory.private_ucb_regret([0.1, 0.2], True, 1.0), "horizon must be a whole number"),
         (lambda: theory.private_ucb_regret([0.1, 0.2], [1, 2], [1, 2, 3]), "shapes must broadcast"),
@@ -116,7 +116,7 @@ def test_every_problem_is_listed() -> None:
         (lambda: theory.private_elimination_pulls(MEANS, 1, 1.0), "at least 2"),
         (
             lambda: theory.private_elimination_regret(MEANS, 100, 1.0, 0.1, form="published"),
-            "beta must be left out",
+            "beta must be omitted for",
         ),
         (lambda: theory.hybrid_error(0, 1.0, 0.1), "count must be a whole number of at least 1"),
         (lambda: theory.hybrid_error(3, 1.0, 1.1), "delta must be above 0 and at most 1"),

@@ -89,7 +89,7 @@ def arm(point: int, count: int) -> None:
 ERASED = ["erased"]
 """The answer to a request about a participant who was erased."""
 _EARLY = 3
-"""A participant who is erased before the outcome is in."""
+"""A participant who is erased before the outcome is recorded."""
 
 
 @dataclass
@@ -97,8 +97,8 @@ class Scenario:
     """Requests in their order, each with its key.
 
     Outcomes come two participants late; an arm is removed half-way, where the design lets that; amendments
-    and erasures come last, but for one participant who is erased before the outcome is in, or later where a
-    design with a window goes by groups. A trial with a window is finished before the last erasure.
+    and erasures come last, but for one participant who is erased before the outcome is recorded, or later
+    where a design with a window goes by groups. A trial with a window is finished before the last erasure.
     """
 
     participants: int

@@ -83,8 +83,8 @@ def test_a_design_with_few_nodes(tmp_path: Path) -> None:
 def test_no_noise_is_found_in_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nodes, "draw_node", constant(0))
     found = audit(made(tmp_path / "trial.db", people=6))
-    assert any("are smaller than their stated scale makes them" in told for told in found.findings)
-    assert "NOT as it should be" in str(found)
+    assert any("are smaller than their stated scale implies" in told for told in found.findings)
+    assert "NOT as specified" in str(found)
 
 
 def test_noise_by_name_is_seen_between_files_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,7 +92,7 @@ def test_noise_by_name_is_seen_between_files_alone(tmp_path: Path, monkeypatch: 
     first, second = (made(tmp_path / f"{name}.db") for name in ("one", "two"))
     assert audit(first).findings == ()
     (told, *_) = [told for told in audit(first, second).findings if "came before" in told]
-    assert "in the run before" in told or "of one.db" in told
+    assert "in the previous run" in told or "of one.db" in told
 
 
 def test_noise_of_another_epsilon_is_seen_in_units_of_its_scale(

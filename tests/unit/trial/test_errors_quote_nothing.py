@@ -224,7 +224,7 @@ def test_a_row_that_is_no_json_is_not_shown(path: Path) -> None:
     filled(path).close()
     with closing(sqlite3.connect(path)) as file:
         rechained(file, lambda number, entry: entry, lambda text: f"Ms Example {text[:-1]}", last=True)
-    with pytest.raises(JournalError, match="row 22 is not laid out as one") as caught:
+    with pytest.raises(JournalError, match="row 22 has the wrong layout") as caught:
         Trial.open(path)
     check_silent(caught.value)
 

@@ -170,7 +170,7 @@ def test_create_follows_no_link_and_takes_no_file_that_others_may_read(tmp_path:
         (tmp_path / "empty.db").touch()
         (tmp_path / "empty.db").chmod(mode)
         if mode == 0o644:
-            with pytest.raises(FileError, match="open to others: remove it"):
+            with pytest.raises(FileError, match="other users can open it: remove it"):
                 filled(tmp_path / "empty.db")
     filled(tmp_path / "empty.db", 1).close()
 
@@ -202,7 +202,7 @@ def test_snapshots_hold_no_name_key_context_or_reason_in_clear(
         assert opened(trial, *old)
         trial.erase("Ms Example 3", key="e", **WHY)
         # What was left of snapshots, on the disk or in a page, has lost its secret.
-        with pytest.raises(ai.errors.JournalError, match="does not fit its secret"):
+        with pytest.raises(ai.errors.JournalError, match="does not match its secret"):
             opened(trial, *old)
         trial.assign_many([f"more {n}" for n in range(9)], ["m"] * 9, keys=[f"m{n}" for n in range(9)])
     with Trial.open(path) as trial:

@@ -93,7 +93,7 @@ def test_lengths_that_differ_are_told_at_once(path: Path) -> None:
             lambda: trial.assign_many(UNITS, [None], keys=KEYS),
             lambda: trial.record_many([1], [1.0, 0.0], keys=["r"]),
         ):
-            with pytest.raises(ParameterError, match="must be of one length"):
+            with pytest.raises(ParameterError, match="must have the same length"):
                 act()
         assert trial.status().rows == 1
 

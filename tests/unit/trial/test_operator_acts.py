@@ -185,25 +185,25 @@ def test_requests_about_who_was_erased_have_one_clear_answer(path: Path) -> None
         send(trial, range(8), {})
         pending = trial.assign("person 8.", key="visit 8.")
         assert refused(trial.erase, "person 99.", key="e", **WHY) == "unit 'person 99.' was not assigned"
-        assert "stands for another request, one of assign" in refused(
+        assert "already identifies another request, one of assign" in refused(
             trial.erase, "person 1.", key="visit 2.", **WHY
         )
-        assert "by must be a text" in refused(trial.erase, "person 1.", key="e", reason="r", by="")
-        assert "key is needed" in refused(trial.erase, "person 1.", key=None, **WHY)
+        assert "by must be a string" in refused(trial.erase, "person 1.", key="e", reason="r", by="")
+        assert "key is required" in refused(trial.erase, "person 1.", key=None, **WHY)
         assert trial.status().rows == 18
         assert trial.erase("person 1.", key="e", **WHY) == trial.erase("person 1.", key="e", **WHY) == 2
         assert trial.erase("person 8.", key="e 8", **WHY) == pending.id
         assert trial.status().pending == 0
         assert trial.log("drop").frame["reward"].isna().tolist() == [False] * 8 + [True]
     with Trial.open(path) as trial:
-        of_it = "is of the participant of decision 2, who was erased"
+        of_it = "belongs to the participant of decision 2, who was erased"
         assert refused(trial.assign, "person 1.", key="visit 1.") == f"key 'visit 1.' {of_it}"
         assert refused(trial.assign, "person 1.", key="a new one") == f"unit 'person 1.' {of_it}"
         assert refused(trial.assign, "new", key="form 1.") == f"key 'form 1.' {of_it}"
         assert refused(trial.unblind, "person 1.", **WHY) == f"unit 'person 1.' {of_it}"
         assert refused(trial.erase, "person 1.", key="e 2", **WHY) == f"unit 'person 1.' {of_it}"
         assert refused(trial.erase, "new", key="visit 1.", **WHY) == f"key 'visit 1.' {of_it}"
-        nothing = "was erased: nothing more is kept of them"
+        nothing = "was erased: no further records are kept for them"
         assert nothing in refused(trial.record, 2, 0.0, key="form 1.")
         assert nothing in refused(trial.record, pending.id, 1.0, key="late")
         assert nothing in refused(trial.amend, 2, 1.0, key="x", **WHY)
@@ -257,7 +257,7 @@ def test_the_log_says_what_becomes_of_contexts_that_are_gone(path: Path) -> None
         send(trial, range(20), VECTORS)
         whole = trial.log()
         trial.erase("person 4.", key="e", **WHY)
-        assert 'say erased="drop" for a log without' in refused(trial.log)
+        assert 'set erased="drop" for a log without' in refused(trial.log)
         assert "erased must be" in refused(trial.log, erased="all")
         kept, dropped = trial.log(erased="keep"), trial.log(erased="drop")
         assert (kept.context, kept.context_free, kept.n_rounds) == ((), False, 20)
@@ -271,7 +271,7 @@ def test_the_log_says_what_becomes_of_contexts_that_are_gone(path: Path) -> None
             place = path.with_suffix(".parquet")
             log.to_parquet(place)
             assert ai.read_log(place).equals(log)
-        problem = "1 rounds of participants who were erased are left out, from which Mixture learnt"
+        problem = "1 rounds of participants who were erased are omitted, but Mixture used them"
         assert problem in refused(ai.audit.randomization_test, dropped, Mixture(LinUCB()))
         with pytest.raises((ParameterError, ai.errors.InvalidForLog), match="context"):
             ai.CATE(kept, by="x1", treatment="a", control="b").fit()
@@ -295,10 +295,10 @@ def test_what_a_design_cannot_do_without_is_refused(path: Path) -> None:
     own = FunctionDesign(lambda state, context, rng: [0.5, 0.5])
     with create(path, own, **LABELS) as trial:
         send(trial, range(3), LABELS)
-        assert "goes by contexts, and no file can hold" in refused(trial.erase, "person 1.", key="e", **WHY)
+        assert "uses contexts, and no file can store" in refused(trial.erase, "person 1.", key="e", **WHY)
     with create(path.with_name("waits.db"), ConSE(), **LABELS) as trial:
         trial.assign("person 1.", "old", key=1)
-        assert "decision 1 needs an outcome" in refused(trial.erase, "person 1.", key="e", **WHY)
+        assert "decision 1 requires an outcome" in refused(trial.erase, "person 1.", key="e", **WHY)
         trial.record(1, 1.0, key=2)
         assert trial.erase("person 1.", key="e", **WHY) == 1
         assert trial.verify().rows == 4
@@ -325,15 +325,24 @@ def test_a_purge_that_failed_is_made_up_for_when_the_request_is_sent_again(
 @pytest.mark.parametrize(
     ("statement", "problem"),
     [
-        ("UPDATE secrets SET secret = x'{secret}' WHERE number = 3", "decision 3 was erased, and its secret"),
-        ("UPDATE secrets SET secret = zeroblob(32) WHERE number = 5", "decision 5 is gone without a row"),
-        ("DELETE FROM secrets WHERE number = 5", "secret of decision 5 is"),
+        ("UPDATE secrets SET secret = x'{secret}' WHERE number = 3", "decision 3 was erased, but its secret"),
+        (
+            "UPDATE secrets SET secret = zeroblob(32) WHERE number = 5",
+            ("decision 5 has disappeared without a row"),
+        ),
+        ("DELETE FROM secrets WHERE number = 5", "secret of decision 5 has disappeared"),
         ("DELETE FROM secrets WHERE number = 3", "secret of decision 3 is missing"),
-        ("UPDATE secrets SET number = 99 WHERE number = 5", "secret of decision 5 is"),
-        ("UPDATE secrets SET secret = zeroblob(32) WHERE number = 0", "decision 0 is gone without a row"),
-        ("INSERT INTO secrets VALUES (77, zeroblob(32))", "secret of decision 77 is missing or of no"),
-        ("UPDATE secrets SET secret = 'text' WHERE number = 5", "do not fit their secret"),
-        ("UPDATE secrets SET secret = x'{secret}' WHERE number = 5", "row 10 do not fit their secret"),
+        ("UPDATE secrets SET number = 99 WHERE number = 5", "secret of decision 5 has disappeared"),
+        (
+            "UPDATE secrets SET secret = zeroblob(32) WHERE number = 0",
+            ("decision 0 has disappeared without a row"),
+        ),
+        (
+            "INSERT INTO secrets VALUES (77, zeroblob(32))",
+            ("secret of decision 77 is missing or belongs to no"),
+        ),
+        ("UPDATE secrets SET secret = 'text' WHERE number = 5", "do not match their secret"),
+        ("UPDATE secrets SET secret = x'{secret}' WHERE number = 5", "row 10 do not match their secret"),
         ("DROP TABLE secrets", "SQLITE_ERROR, as it does where a table is missing"),
     ],
 )
@@ -363,7 +372,7 @@ def test_sealed_fields_belong_to_their_row_alone(path: Path) -> None:
         journal.rows, journal.head = journal._appended  # type: ignore[misc]
     journal.commit()
     journal.close()
-    with pytest.raises(JournalError, match="sealed fields of row 3 do not fit"):
+    with pytest.raises(JournalError, match="sealed fields of row 3 do not match"):
         Trial.open(path)
 
 
@@ -383,17 +392,17 @@ def test_an_arm_is_removed_for_good(path: Path) -> None:
     safety = {"reason": "two seizures", "by": "the safety board"}
     design = Thompson(floor=0.1)
     with Trial.create(path, design, ["a", "b", "c"], horizon=90) as trial:
-        assert "nobody has been assigned yet" in refused(trial.remove_arm, "b", key="s", **safety)
+        assert "no one has been assigned yet" in refused(trial.remove_arm, "b", key="s", **safety)
         before = send(trial, range(20), {})
         assert "'d'" in refused(trial.remove_arm, "d", key="s", **safety)
-        assert "by must be a text" in refused(trial.remove_arm, "b", key="s", reason="r", by=None)
+        assert "by must be a string" in refused(trial.remove_arm, "b", key="s", reason="r", by=None)
         assert "one of assign" in refused(trial.remove_arm, "b", key="visit 3.", **safety)
         trial.pause("for the night")
         assert trial.remove_arm("b", key="s", **safety) == ("a", "c")
         rows = trial.status().rows
         assert trial.remove_arm("b", key="s", **safety) == ("a", "c")
         assert "another request" in refused(trial.remove_arm, "c", key="s", **safety)
-        assert "after round 20 already" in refused(trial.remove_arm, "b", key="t", **safety)
+        assert "after round 20" in refused(trial.remove_arm, "b", key="t", **safety)
         assert trial.status().rows == rows
         trial.resume("a new day")
         after = send(trial, range(20, 60), {})
@@ -418,7 +427,7 @@ def test_an_arm_is_removed_for_good(path: Path) -> None:
         assert trial.remove_arm("b", key="s", **safety) == ("a", "c")
     with create(path.with_name("ucb.db"), UCB()) as trial:
         send(trial, range(3), {})
-        assert "no coins of its own" in refused(trial.remove_arm, "b", key="s", **safety)
+        assert "no random draws of its own" in refused(trial.remove_arm, "b", key="s", **safety)
     with create(path.with_name("one.db"), Uniform()) as trial:
         send(trial, range(3), {})
         assert trial.remove_arm("b", key="s", **safety) == ("a",)

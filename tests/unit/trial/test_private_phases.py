@@ -184,7 +184,7 @@ def test_the_command_line_makes_these_trials(path: Path, capsys: pytest.CaptureF
     ]
     made = ["trial", "create", str(path), "--design", "DPConSE", *flags]
     assert main(made) == 2
-    assert "outcome_window is needed" in capsys.readouterr().err
+    assert "outcome_window is required: the number of" in capsys.readouterr().err
     assert main([*made, "--outcome-window", "20"]) == 2
     assert "window must be at most 19 at a horizon of 40, got 20" in capsys.readouterr().err
     assert main([*made, "--outcome-window", "3"]) == 0

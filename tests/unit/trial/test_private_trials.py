@@ -244,9 +244,9 @@ def fatal(when: str, count: int) -> None:
 @pytest.mark.parametrize(
     ("design", "window", "words"),
     [
-        (PrivateUCB(epsilon=1.0), None, "outcome_window is needed"),
+        (PrivateUCB(epsilon=1.0), None, "outcome_window is required: the number of"),
         (PrivateUCB(epsilon=1.0), -1, "outcome_window must be"),
-        (Thompson(), 3, "outcome_window must be left out"),
+        (Thompson(), 3, "outcome_window must be omitted"),
         (PrivateUCB(epsilon=1e-5), 3, "larger epsilon"),
     ],
 )

@@ -18,7 +18,7 @@ from tests.claims_said import says
 PEOPLE = 8
 WHY = {"reason": "asked for", "by": "a monitor"}
 ASKED = "rounds of erased participants are excluded, and requests for erasure may have depended on outcomes"
-ENDED = "after 6 of 8 rounds, which whoever had seen outcomes could choose"
+ENDED = "after 6 of 8 rounds, possibly by someone who had seen outcomes"
 
 
 def told(trial: ai.Trial, people: int, context: str | None = None) -> None:
@@ -39,7 +39,7 @@ def refused(log: ai.AdaptiveLog, reason: str, path: Path) -> None:
     assert (log.guarantee, log.reward_guarantee, log.guarantee_source) == (None, None, None)
     assert (log.person_guarantee, log.unpromised) == (None, (reason,))
     assert f"guarantee: none; exact noise (release)\n  no guarantee: {reason}\n" in repr(log)
-    with pytest.raises(InvalidForLog, match=re.escape(f"nothing of it is covered ({reason})")):
+    with pytest.raises(InvalidForLog, match=re.escape(f"none of it is covered ({reason})")):
         log.public()
     log.to_parquet(path / "log.parquet")
     again = ai.read_log(path / "log.parquet")
@@ -124,4 +124,4 @@ def test_designs_that_promise_nothing_have_no_reason(tmp_path: Path) -> None:
         session.record(session.assign().id, 1.0)
     session.remove_arm("b")
     removed = session.log()
-    assert removed.unpromised == ("arms were removed by hand, which whoever had seen outcomes could choose",)
+    assert removed.unpromised == ("arms were removed by hand, possibly by someone who had seen outcomes",)

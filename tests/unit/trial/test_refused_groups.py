@@ -80,7 +80,7 @@ def test_a_refused_group_leaves_no_trace(
     pending = trial.assign("u20", *contexts(options, range(20, 21)), key="a20")
     before, status, seen = image(trial), trial.status(), follows(monkeypatch)
     names, more = [f"u{n}" for n in range(21, 27)], contexts(options, range(21, 27))
-    with pytest.raises(ParameterError, match=r"request 6 .*stands for another request"):
+    with pytest.raises(ParameterError, match=r"request 6 .*identifies another request"):
         trial.assign_many([*names, "x"], [*more, more[0]], keys=[*(f"a{n}" for n in range(21, 27)), "a0"])
     with pytest.raises(ParameterError, match=r"request 1 .*there is no decision 99"):
         trial.record_many([pending.id, 99, pending.id], [1.0, 1.0, 1.0], keys=["x0", "x1", "x2"])

@@ -66,13 +66,13 @@ def test_a_copy_is_read_and_changes_nothing(path: Path) -> None:
             lambda: trial.finish("the end"),
         ]
         for act in acts:
-            with pytest.raises(ParameterError, match=r"is a copy that backup made.*restore it"):
+            with pytest.raises(ParameterError, match=r"is a copy made by backup.*restore"):
                 act()
         assert trial.status() == status
     assert copy.read_bytes() == before
     with Trial.open(path) as trial:
         assert (trial.status().copied, trial.status().rounds) == (False, 7)
-        with pytest.raises(ParameterError, match="is no copy: it is where its journal says"):
+        with pytest.raises(ParameterError, match="is not a copy: it is where its journal says"):
             trial.restore(**WHY)
         with pytest.raises(ParameterError, match="is where its journal says: there is nothing"):
             trial.moved(**WHY)
@@ -87,7 +87,7 @@ def test_a_copy_takes_the_trials_place_and_promises_epsilon_once_more(path: Path
             trial.restore(reason=" ", by="Dr. Ames")
         trial.restore(**WHY, runs=1)
         trial.restore(**WHY, runs=1)  # sent again: as it stands
-        with pytest.raises(ParameterError, match="is no copy"):
+        with pytest.raises(ParameterError, match="is not a copy"):
             trial.restore(**WHY, runs=0)
         assert other.assign("unit 5", key="a5").id == 6
         assert trial.record(4, 1.0, key="r3").in_time is not None
@@ -101,7 +101,7 @@ def test_a_copy_takes_the_trials_place_and_promises_epsilon_once_more(path: Path
     if private:
         assert log.guarantee is not None
         assert (log.guarantee.epsilon, log.guarantee_source) == (1.0, "stated")
-        assert "the operator states that 1 lost run went on from it" in log.guarantee.reasons[-1]
+        assert "the operator states that 1 lost run continued from it" in log.guarantee.reasons[-1]
         assert "stated by the user, not derived" in repr(log)
         # The noise of the same nodes was drawn in both files.
         assert before & {row["node"] for row in entries(copy) if row["kind"] == "node"}
@@ -175,7 +175,7 @@ def test_the_last_head_of_the_lost_file_shows_that_nothing_is_charged(path: Path
     assert epsilons(copy) == (0.5, "design", ())
     with Trial.open(copy) as trial:
         reason = trial.log("drop").guarantee.reasons[-1]  # type: ignore[union-attr]
-    assert "the last head that was kept shows that 0 lost runs went on" in reason
+    assert "the last head that was stored shows that 0 lost runs continued" in reason
 
 
 def test_a_head_that_is_not_the_copys_says_what_to_do(path: Path) -> None:
@@ -189,7 +189,7 @@ def test_a_head_that_is_not_the_copys_says_what_to_do(path: Path) -> None:
     with Trial.open(copy) as trial:
         before = trial.status()
         for head in (late, foreign):
-            with pytest.raises(ParameterError, match=r"so the trial went on after.*say by runs="):
+            with pytest.raises(ParameterError, match=r"so the trial continued after.*set runs="):
                 trial.restore(**WHY, head=head)
         with pytest.raises(ParameterError, match=r"rows of the copy come after this head.*say by runs="):
             trial.restore(**WHY, head=early)
@@ -322,7 +322,9 @@ def test_a_file_elsewhere_is_a_copy_and_a_renamed_one_is_not(path: Path, how: st
             lambda: trial.record(4, 1.0, key="r3"),
             lambda: trial.finish("the end"),
         ):
-            with pytest.raises(ParameterError, match=r"another one than its journal names.*restore.*moved"):
+            with pytest.raises(
+                ParameterError, match=r"differs from the one that its journal names.*restore.*moved"
+            ):
                 act()
         assert trial.status() == before
         trial.moved(reason="a new disk", by="Dr. Ames")
@@ -337,7 +339,7 @@ def test_a_file_elsewhere_is_a_copy_and_a_renamed_one_is_not(path: Path, how: st
 
 def test_a_copy_of_any_kind_is_restored_and_one_of_backup_was_not_moved(path: Path) -> None:
     copy = made(path)
-    with Trial.open(copy) as trial, pytest.raises(ParameterError, match="is a copy that backup made"):
+    with Trial.open(copy) as trial, pytest.raises(ParameterError, match="is a copy made by backup"):
         trial.moved(**WHY)
     other = path.with_name("elsewhere.db")
     shutil.copy(path, other)
@@ -402,6 +404,6 @@ def test_the_command_line_restores(path: Path, capsys: pytest.CaptureFixture[str
     assert '"runs": 2' in capsys.readouterr().out
     other = str(shutil.copy(copy, path.with_name("elsewhere.db")))
     assert main(["trial", "assign", other, "--unit", "new", "--key", "n"]) == 2
-    assert "another one than its journal names" in capsys.readouterr().err
+    assert "differs from the one that its journal names" in capsys.readouterr().err
     assert main(["trial", "moved", other, *why]) == 0
     assert '"copied": false' in capsys.readouterr().out

@@ -151,7 +151,7 @@ def test_rows_that_are_cut_off_are_seen_against_a_head_that_was_kept(tmp_path: P
         ("UPDATE journal SET entry = x'00' WHERE number = 3", "row 3 does not follow"),
         ("UPDATE journal SET digest = 7 WHERE number = 2", "row 2 does not follow"),
         ("UPDATE journal SET number = 99 WHERE number = 9", "row 9 is missing"),
-        ("DROP TABLE journal", "holds no trial"),
+        ("DROP TABLE journal", "contains no trial"),
     ],
 )
 def test_rows_that_others_changed_are_named(tmp_path: Path, statement: str, problem: str) -> None:

@@ -1,4 +1,4 @@
-"""Trials on which each design is audited: neighbouring ones, and ones whose decisions are recomputed."""
+"""Trials on which each design is audited: neighbouring pairs, and trials whose decisions are recomputed."""
 
 from adaptinf.audit.privacy.designs import conse_audits as conse_audits
 from adaptinf.audit.privacy.designs import counter_audits as counter_audits

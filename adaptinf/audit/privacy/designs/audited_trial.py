@@ -1,4 +1,4 @@
-"""Trials on which designs are audited: neighbouring ones, and ones whose decisions are made again."""
+"""Trials on which designs are audited: neighbouring pairs, and trials whose decisions are recomputed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ UNIT_RANGE = (0.0, 1.0)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Neighbours:
-    """Two environments that differ in one unit, and what tells their trials apart.
+    """Two environments that differ in one unit, and a score that distinguishes their trials.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class Neighbours:
     Raises
     ------
     ParameterError
-        Listing what is wrong.
+        Listing the problems.
 
     Examples
     --------
@@ -89,14 +89,14 @@ class Neighbours:
         if not problems and self.first.n_arms != self.second.n_arms:
             problems.append("first and second must have the same arms")
         if not problems and any(not 0 <= shown < self.horizon for shown in self.hidden):
-            problems.append(f"hidden must hold rounds from 0 to {self.horizon - 1}, got {self.hidden!r}")
+            problems.append(f"hidden must contain rounds from 0 to {self.horizon - 1}, got {self.hidden!r}")
         if not problems and isinstance(self.first, Tableau) and isinstance(self.second, Tableau):
             problems += _unit_problems(self.first, self.second, self.horizon, self.unit)
         refuse("Neighbours", problems)
 
 
 def _unit_problems(first: Tableau, second: Tableau, horizon: int, unit: str) -> list[str]:
-    """What two tables differ in, where it is not one unit of the rounds that are run."""
+    """The difference between two tables, if it is not one unit of the rounds that are run."""
     problems = first.horizon_problems(horizon) + second.horizon_problems(horizon)
     if problems:
         return problems
@@ -107,15 +107,15 @@ def _unit_problems(first: Tableau, second: Tableau, horizon: int, unit: str) -> 
     )
     given = contexts | vectors
     if unit == "reward" and given:
-        return ["first and second must have the same contexts where unit is reward"]
+        return ["first and second must have the same contexts if unit is reward"]
     if len(rewards | given) > 1:
         rounds = ", ".join(str(row + 1) for row in sorted(rewards | given)[:5])
-        return [f"first and second must differ in one round, they differ in rounds {rounds}"]
+        return [f"first and second must differ in one round, but they differ in rounds {rounds}"]
     return []
 
 
 def _rows_apart(pair: list[Any]) -> set[int]:
-    """Rows in which two arrays differ; all of those of the longer one where their shapes differ."""
+    """Rows in which two arrays differ; all rows of the longer one if their shapes differ."""
     one, other = pair
     if one.shape != other.shape:
         return set(range(max(one.shape[0], other.shape[0])))
@@ -125,12 +125,12 @@ def _rows_apart(pair: list[Any]) -> set[int]:
 
 
 def refuse_unit(unit: Any) -> None:
-    """Refuse a unit other than the reward, which is all that the design protects."""
-    refuse("neighbouring_trials", OrNone(OneOf("reward"))("unit, where it is given,", unit))
+    """Refuse a unit other than the reward, because the design protects only rewards."""
+    refuse("neighbouring_trials", OrNone(OneOf("reward"))("unit, if given,", unit))
 
 
 def record_unit(unit: Any) -> str:
-    """The unit of a design that protects whole records, rewards among them: records where none is named."""
+    """The unit of a design that protects whole records, including rewards: by default the record."""
     return "record" if unit is None else str(unit)
 
 
@@ -160,7 +160,7 @@ def reward_neighbours(
 def neighbouring_trials(design: Any, unit: str | None = None) -> tuple[Neighbours, ...]:
     """Pairs of trials that differ in one unit, on which a design's outputs differ most.
 
-    `epsilon_lower_bound` takes the first of them, or the one that is for actions.
+    By default, `epsilon_lower_bound` uses the first of them, or the one for actions.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ def neighbouring_trials(design: Any, unit: str | None = None) -> tuple[Neighbour
 
     Notes
     -----
-    Pairs are found by the design's class. A class of your own has those of the design that it inherits from;
+    Pairs are found by the design's class. A user-defined class inherits those of its base design;
     ``@ai.audit.neighbouring_trials.register`` on a function of such a design and a unit gives it its own.
 
     Examples
@@ -196,8 +196,8 @@ def neighbouring_trials(design: Any, unit: str | None = None) -> tuple[Neighbour
     raise ParameterError(
         "neighbouring_trials",
         [
-            f"none are known for {type(design).__name__}: it promises no privacy, or is of your own; give "
-            "neighbours= to see what its outputs reveal, or register its trials"
+            f"no neighbouring trials are known for {type(design).__name__}: it has no privacy guarantee or "
+            "is user-defined; pass neighbours= to see what its outputs reveal, or register its trials"
         ],
     )
 
@@ -210,7 +210,7 @@ _OUTSIDE = np.array([-3.0, 0.0, 0.25, 0.5, 1.0, 4.0])
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Replayed:
-    """What runs showed, beside what their releases and earlier actions say it should have been.
+    """Outputs of runs, and what they should be given their releases and earlier actions.
 
     Shapes: seen, recomputed (runs, places).
 
@@ -219,7 +219,7 @@ class Replayed:
     what : str
         What is compared, in words.
     seen, recomputed : ndarray of shape (runs, places)
-        Both sides, NaN where there is nothing.
+        Both sides, NaN if there is nothing.
     place : str
         What the places are.
 
@@ -239,18 +239,18 @@ class Replayed:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeUnits:
-    """Noise of released numbers as it stands, for tests that ask how it was drawn.
+    """Untransformed noise of released numbers, for tests of how it was drawn.
 
     Parameters
     ----------
     noise : ndarray of shape (runs, nodes)
-        Released number less the true one; NaN where a run has none.
+        Released number less the true one; NaN if a run has none.
     scales : ndarray of shape (nodes,)
         The scales that the promise needs.
     steps : ndarray of shape (runs, nodes)
         After which round, counted from 0, each was released.
     own : ndarray of shape (runs, nodes)
-        Sums of the fair coins, less 1/2 each, that entered a node; zeros where there are none.
+        Sums of the fair coins, less 1/2 each, that entered a node; zeros if there are none.
     grid : float
         Whole numbers of noise in 1, where it is exact.
 
@@ -272,10 +272,10 @@ class NodeUnits:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeNoise:
-    """Noise of released numbers, each put through the distribution function that its promise needs.
+    """Noise of released numbers, transformed by the distribution function that its guarantee requires.
 
-    Where the promise holds, the entries of a run are independent and uniform on (0, 1), and independent of
-    every reward. NaN where a run has no such number.
+    If the guarantee holds, the entries of a run are independent and uniform on (0, 1), and independent of
+    every reward. NaN if a run has no such number.
 
     Parameters
     ----------
@@ -322,7 +322,7 @@ Noise = Callable[[Transcripts], tuple[NodeNoise, ...]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AuditTrial:
-    """A trial of a design, and how an audit looks at it.
+    """A trial of a design, and how an audit examines it.
 
     Parameters
     ----------
@@ -358,7 +358,7 @@ class AuditTrial:
     live_rounds: int = 0
 
     def sample(self, design: Design, runs: int, root: np.random.SeedSequence) -> Transcripts:
-        """So many runs, with their rewards."""
+        """The given number of runs, with their rewards."""
         run = design if self.design is None else self.design
         pieces = sample_transcripts(run, self.environment, self.horizon, 0, runs, root, with_rewards=True)
         return join_transcripts(pieces)
@@ -377,14 +377,13 @@ def audit_trials(design: Any) -> tuple[AuditTrial, ...]:
     -------
     tuple of AuditTrial
         Among them longer ones than `neighbouring_trials` has, with rewards beyond the declared range, and
-        with rewards by coins. Laws of noise are worked out from the parameters, not read off what the design
-        draws. Empty where nothing is known of the design.
+        with rewards by coins. Noise distributions are derived from the parameters, not taken from what the
+        design draws. Empty if nothing is known about the design.
 
     Notes
     -----
-    Trials are found by the design's class. A class of your own is held against the rule and the noise of the
-    design that it inherits from; ``@ai.audit.audit_trials.register`` on a function of such a design gives it
-    its own.
+    Trials are found by the design's class. A user-defined class is tested against the rule and the noise of
+    its base design; ``@ai.audit.audit_trials.register`` on a function of such a design gives it its own.
 
     Examples
     --------
@@ -404,13 +403,13 @@ def laplace_uniforms(noise: FloatArray, scale: Any) -> FloatArray:
 
 
 def fair_rewards(seen: Transcripts, fair: bool) -> dict[str, Any]:
-    """Rewards that were drawn by fair coins, as `NodeNoise` takes them; none where they were not."""
+    """Rewards drawn by fair coins, in the form that `NodeNoise` requires; none if they were not."""
     names = [f"the reward of round {step + 1}" for step in range(seen.rewards.shape[1])]
     return {"fair": seen.rewards - FAIR if fair else np.zeros((0, 0)), "fair_names": names}
 
 
 def outside_rewards(rounds: int, n_arms: int) -> FloatArray:
-    """Rewards in and beyond [0, 1], in another order for every arm; shape (rounds, arms)."""
+    """Rewards in and beyond [0, 1], in a different order for every arm; shape (rounds, arms)."""
     steps = np.arange(rounds)[:, None] + 2 * np.arange(n_arms)
     return np.asarray(_OUTSIDE[steps % _OUTSIDE.size])
 
@@ -423,7 +422,7 @@ _COINS = 0.0, 1.0 - 2.0**-53
 class PublicReplay:
     """Decisions of every round, from the actions and releases before it; contexts (rounds, entries)."""
 
-    # Coins are not outputs. Rounds are therefore held against what follows from the lowest and from the
+    # Coins are not outputs. Rounds are therefore compared with what follows from the lowest and from the
     # highest coin: a kind of round that neither gives is wrong, and so is, in a kind of round that no coin
     # decides, another arm than the one that it has there.
 
@@ -432,7 +431,7 @@ class PublicReplay:
     drawn: tuple[bool, ...]
 
     def __call__(self, seen: Transcripts) -> tuple[Replayed, ...]:
-        """Kinds of rounds and arms, when numbers were released, and what was reported at the end."""
+        """Kinds of rounds and arms, times at which numbers were released, and the final report."""
         outputs = Outputs(seen.actions, seen.statuses, seen.releases, self.contexts)
         sides = [replay(self.program, outputs, coin) for coin in _COINS]
         low, high = sides
@@ -458,7 +457,7 @@ class PublicReplay:
 def public_replay(
     design: Design, environment: Environment, horizon: int, contexts: FloatArray | None = None
 ) -> PublicReplay | None:
-    """The replay of trials there; None where releases do not settle decisions, or there are none."""
+    """The replay of trials; None if releases do not determine decisions, or there are no decisions."""
     # Contexts (rounds, entries) are by default those of the environment.
     program = design.program(environment, horizon, recording=True)
     if program.replay is None or environment.n_arms == 1:
@@ -469,14 +468,14 @@ def public_replay(
 
 
 def replays(trial: AuditTrial, design: Design) -> tuple[Any, ...]:
-    """All that recomputes decisions of a trial: its own check, and the one for all designs."""
+    """All checks that recompute decisions of a trial: its own, and the one for all designs."""
     run = design if trial.design is None else trial.design
     general = public_replay(run, trial.environment, trial.horizon)
     return tuple(part for part in (general, trial.replay) if part is not None)
 
 
 def fixed_contexts(environment: Environment, horizon: int) -> FloatArray:
-    """What a choice sees in every round of an environment that gives all runs the same, (rounds, entries)."""
+    """Inputs of the choice in every round of an environment shared by all runs, (rounds, entries)."""
     tables = environment.tables(horizon)
     entries = max(1, environment.n_arms * environment.dimension)
     contexts = np.zeros((horizon, entries))

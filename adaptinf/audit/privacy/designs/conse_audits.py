@@ -1,4 +1,4 @@
-"""Audits of DP-ConSE: neighbours, trials, and what follows from noisy sums and counts."""
+"""Audits of DP-ConSE: neighbours, trials, and consequences of noisy sums and counts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _MOST_ARRIVALS = 200
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EstimateCame:
-    """-1 where the first context's estimate came, 1 where the second's did, 0 where neither or both did."""
+    """-1 if the first context's estimate was released, 1 if the second's was, 0 if neither or both were."""
 
     n_rounds: int
     contexts: tuple[int, int]
@@ -58,7 +58,7 @@ class EstimateCame:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ActionRatio:
-    """Log-likelihood ratio of other participants' actions in the second half, nothing else being seen."""
+    """Log-likelihood ratio of other participants' actions in the second half, given nothing else."""
 
     # Shapes: log_ratios (others + 1,).
 
@@ -78,7 +78,7 @@ class ActionRatio:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LengthRatio:
-    """Log-likelihood ratio of all released lengths, whose common centre is one of two numbers."""
+    """Log-likelihood ratio of all released lengths, whose common centre has one of two values."""
 
     # Shapes: log_ratios (lengths,).
 
@@ -94,17 +94,17 @@ class LengthRatio:
 
 
 def published_neighbours(epsilon: float, alpha: float) -> tuple[Neighbours, ...]:
-    """Neighbours in a trial of 200 rounds, two contexts, a participant of the second half in one or other."""
-    # No batch of the first half closes within 100 rounds, so that the first half is all fair coins. In the
-    # first two pairs the outputs of one trial are impossible in the other.
+    """Neighbours in a trial of 200 rounds and two contexts; a participant in the second half has either."""
+    # No batch of the first half closes within 100 rounds, so the first half is all fair coins. In the first
+    # two pairs the outputs of one trial are impossible in the other.
     half = _HORIZON // 2
     some = [1] * (half // 4) + [0] * (half - half // 4)
     turns = [0, 1] * (half // 2)
     center = _center(half // 4, alpha, _HORIZON)
     closing, hidden = half + 2 * (center - 1), half + 2 * max(center - 2, 0)
     rare = [0] + [1] * (half - 1)
-    came = "whether the estimate of context 0 came at all (-1 if it did)"
-    closed = "which context's estimate came with the participant (0's: -1, 1's: 1)"
+    came = "whether the estimate of context 0 was released at all (-1 if it was)"
+    closed = "which context's estimate was released with the participant (0's: -1, 1's: 1)"
     ratio = "the log-likelihood ratio of the other participants' actions"
     return (
         _context_pair(some + turns, closing, EstimateCame(closing + 1, (0, 1)), closed),
@@ -114,7 +114,7 @@ def published_neighbours(epsilon: float, alpha: float) -> tuple[Neighbours, ...]
 
 
 def shared_center_neighbours(epsilon: float, alpha: float, n_features: int = 20) -> Neighbours | None:
-    """A participant of the first half moves the centre that all contexts' lengths share."""
+    """A participant in the first half changes the centre that all contexts' lengths share."""
     # One context has f arrivals in the first half or, with the participant, f + 1 as the others have. The
     # centre is that of the rarest one.
     for arrivals in range(1, _MOST_ARRIVALS):
@@ -132,7 +132,7 @@ def shared_center_neighbours(epsilon: float, alpha: float, n_features: int = 20)
 
 
 def _center(arrivals: int, alpha: float, horizon: int) -> int:
-    """Whole part of T_min, where a context with so many arrivals in the first half is the rarest."""
+    """Whole part of T_min if a context with this number of arrivals in the first half is the rarest."""
     return math.floor(max(math.log(horizon), math.pow(arrivals, 1.0 - alpha)))
 
 
@@ -143,7 +143,7 @@ def _context_pair(
     score_name: str,
     kinds: tuple[int, int] = (0, 1),
 ) -> Neighbours:
-    """A participant of one context or the other; nobody's rewards say anything."""
+    """A participant with one context or the other; rewards contain no information."""
     sides = []
     for kind in kinds:
         given = list(contexts)
@@ -217,7 +217,7 @@ class CountsReplay:
 
 
 def released_at(seen: Transcripts, end: int, code: int, n_features: int) -> FloatArray:
-    """What is released of each context after a round, NaN where nothing is; shape (runs, contexts)."""
+    """Releases for each context after a round, NaN if there are none; shape (runs, contexts)."""
     found = np.full((seen.actions.shape[0], n_features), np.nan)
     run, row = np.nonzero((seen.releases[..., _END] == end) & (seen.releases[..., _NAME] == code))
     found[run, seen.releases[run, row, _GROUP].astype(np.int64)] = seen.releases[run, row, _VALUE]
@@ -282,12 +282,12 @@ class SumsNoise:
 
 @audit_trials.register
 def conse_trials(design: DPConSE) -> tuple[AuditTrial, ...]:
-    """The public state is recomputed, and the noise tested; published: none."""
+    """The public state is recomputed, and the noise is tested; none for the published form."""
     return corrected_trials(design) if design.calibration == "corrected" else ()
 
 
 def corrected_trials(design: DPConSE) -> tuple[AuditTrial, ...]:
-    """Three contexts, unequally often, rewards beyond [0, 1]; and a trial without contexts, 0/1 rewards."""
+    """Three unequally frequent contexts, rewards beyond [0, 1]; and no contexts with 0/1 rewards."""
     # With exact counts, which are for a single context, the first has none either.
     exact = design.contrast_share == 1.0
     contrast_budget = design.contrast_share * design.epsilon
@@ -303,7 +303,7 @@ def corrected_trials(design: DPConSE) -> tuple[AuditTrial, ...]:
     number = "no" if exact else "three"
     kinds = [(f"{number} contexts, {horizon:,} rounds, rewards beyond [0, 1]", mixed, contexts)]
     kinds.append(
-        (f"no contexts, {short} rounds, rewards by fair coins", coins, np.zeros(short, dtype=np.int64))
+        (f"no contexts, {short} rounds, rewards from fair coins", coins, np.zeros(short, dtype=np.int64))
     )
     trials = []
     for words, env, features in kinds:
@@ -320,13 +320,13 @@ def conse_neighbours(design: DPConSE, unit: str | None = None) -> tuple[Neighbou
     # Corrected: a participant of the first half, alone in the window; one of the second half; one of a window
     # with others; and one whose sum decides later actions, for ``view="actions"``. In all of them the
     # participant spends all of epsilon, or for rewards of epsilon_D. With `contrast_share` 1 only rewards can
-    # differ, and the last pair is left out. Published: whose batch closes with the participant; whether there
+    # differ, and the last pair is omitted. Published: whose batch closes with the participant; whether there
     # is an estimate; other participants' actions alone; and, except at an alpha for which no participant can,
     # who moves the T_min of twenty contexts. The published calibration refuses ``"reward"``.
     unit = record_unit(unit)
     problems = OneOf("record", "reward")("unit", unit)
     if unit == "reward" and design.calibration == "published":
-        problems.append("the published calibration promises nothing for rewards alone")
+        problems.append("the published calibration gives no guarantee for rewards alone")
     refuse("neighbouring_trials", problems)
     if design.calibration == "corrected":
         contrasts = design.contrast_share * design.epsilon
@@ -345,13 +345,13 @@ class Side:
     rewards: FloatArray
 
     def tableau(self) -> Tableau:
-        """Where the trial is run."""
+        """The environment of the trial."""
         return Tableau(self.rewards, self.contexts, reward_range=UNIT_RANGE)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WindowRatio:
-    """Log-likelihood ratio of all outputs, where the participant's sums are released at one round."""
+    """Log-likelihood ratio of all outputs, if the participant's sums are released at one round."""
 
     # Outputs before that round have the same law on both sides, and given all up to it so have the later
     # ones. In between, the ratio is that of the sums, given the actions: coins that no output shows (the
@@ -396,7 +396,7 @@ class WindowRatio:
         return total
 
     def _misfit(self, distance: FloatArray) -> FloatArray:
-        """Of released counts, on the log scale: exact ones rule out all others."""
+        """For released counts, on the log scale: exact counts rule out all others."""
         if self.arrival_scale > 0.0:
             return distance / self.arrival_scale
         return np.where(distance > 0.0, np.inf, 0.0)
@@ -413,7 +413,7 @@ class WindowRatio:
     def _log_chance(
         self, transcripts: Transcripts, n_features: int, feature: int, action: IntArray, inside: int
     ) -> FloatArray:
-        """Log-probability that an arrival gets the arm and enters the trial, or gets it otherwise."""
+        """Log-probability that an arrival receives the arm and enters the trial, or receives it otherwise."""
         inclusion, better = np.ones(action.size), np.zeros(action.size)
         if self.start:
             inclusion = transcripts.outcomes[:, 1 + 2 * n_features + feature]
@@ -426,11 +426,10 @@ class WindowRatio:
 def corrected_neighbours(
     unit: str, contrast_budget: float, arrival_budget: float, first_window: int | None
 ) -> tuple[Neighbours, ...]:
-    """Neighbours on which all of the budget is spent; the last pair is for an audit of the actions alone."""
+    """Neighbours on which the entire budget is spent; the last pair is for audits of actions alone."""
     # The participant has rewards (0, 1), or (1, 0): the contribution to the sum is +1/2, or -1/2, whatever
-    # the coin, so that nothing is gained by not seeing it. The sums of rewards move by 1 in all. With the
-    # context the counts move by 2. Without a budget for counts there is one context, and records differ in
-    # rewards.
+    # the coin, so nothing is gained by not seeing it. The sums of rewards move by 1 in all. With the context
+    # the counts move by 2. Without a budget for counts there is one context, and records differ in rewards.
     if arrival_budget == 0.0:
         exact = 1.0 / contrast_budget, 0.0
         pairs = _alone("reward", 0, exact), _alone("reward", 2, exact)
@@ -484,7 +483,7 @@ def _differences(unit: str, moved: bool) -> str:
 
 
 def _alone(unit: str, participant: int, scales: tuple[float, float]) -> Neighbours:
-    """The smallest trial, one participant in the first half and two in the second, one of them changes."""
+    """The smallest trial: one participant in the first half, two in the second; one of them changes."""
     contexts = [0, 0, 1] if participant == 0 else [0, 1, 0]
     window = (0, 1) if participant == 0 else (1, _LEAST_ROUNDS)
     where = "first half, alone in its window," if participant == 0 else "second half"
@@ -503,7 +502,7 @@ def _in_company(unit: str, scales: tuple[float, float], first_window: int | None
 def _later_actions(
     unit: str, arrival_budget: float, scales: tuple[float, float], first_window: int | None
 ) -> Neighbours:
-    """A long second half, in which most participants have the arm that the sums of the first half favour."""
+    """A long second half, in which most participants receive the arm favoured by the first half's sums."""
     # The others' rewards of 1/2 add nothing to the sums. A second context is so rare that T_min is low.
     horizon = 64
     while horizon < _LONGEST and horizon / 2 - _RARE < 16.0 * math.log(horizon) / arrival_budget:
@@ -513,6 +512,6 @@ def _later_actions(
     hidden = tuple(step for step in range(horizon) if not half <= step < half + _SHOWN)
     window = (0, int(window_ends(horizon, first_window, 2)[0]))
     rewards = np.full((horizon, 2), 0.5)
-    differs = "the first participant of a trial with a long second half"
+    differs = "the first participant of a trial whose second half is long"
     pair = _pair(unit, contexts, rewards, 0, window, scales, differs, moved=False, hidden=hidden)
     return replace(pair, for_actions=True)

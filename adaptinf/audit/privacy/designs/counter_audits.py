@@ -1,4 +1,4 @@
-"""Audits of designs with counters: ratios on two tapes of rewards, noise of nodes, pairs and trials."""
+"""Audits of designs with counters: ratios on two sequences of rewards, noise of nodes, pairs and trials."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def earlier_counts(hybrid: bool, counts: IntArray) -> IntArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CounterScore:
-    """Log-likelihood ratio of actions and noisy sums, one counter an arm, on a second and a first tape."""
+    """Log-likelihood ratio of actions and noisy sums, one counter per arm, of two reward sequences."""
 
     # Shapes: first, second (rounds, arms), vectors (rounds, arms, dimension).
     # Given the actions, each counter has received known rewards, and each of its releases brings one noisy
@@ -105,9 +105,9 @@ class CounterScore:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CounterNoise:
-    """What each release of a counter adds to the noise of the node that ends with it."""
+    """The noise that each release of a counter adds for the node that ends with it."""
 
-    # One counter an arm, of rewards clipped to [0, 1], or of these times vectors of shape (rounds, arms,
+    # One counter per arm, of rewards clipped to [0, 1], or of these times vectors of shape (rounds, arms,
     # dimension). A node's noise is that of the noisy sum less that of the sum where the node begins. Scales
     # are the promised ones, not those that the releases state.
 
@@ -184,14 +184,14 @@ class CounterNoise:
         return noise, fair, rounds_of
 
     def _scales(self, counts: IntArray) -> FloatArray:
-        """Promised scale of the node that ends at each count."""
+        """Required scale of the node that ends at each count."""
         level = np.frexp(counts.astype(np.float64))[1] - 1.0
         if not self.hybrid:
             return np.full(counts.shape, self.node)
         return np.where(counts & (counts - 1) == 0, self.trunk, self.node * level)
 
     def _levels(self, counts: IntArray) -> tuple[IntArray, list[str]]:
-        """Level of the node at each count: the trunk's are powers of two."""
+        """Level of the node at each count: nodes of the trunk are powers of two."""
         level = np.frexp((counts & -counts).astype(np.float64))[1] - 1
         most = int(level.max(initial=0)) + 1
         names = [f"all nodes of level {k} of the tree" for k in range(most)]
@@ -202,7 +202,7 @@ class CounterNoise:
 
 
 def sum_neighbours(counter: str) -> tuple[Neighbours, ...]:
-    """Pairs of trials for counters of rewards, two arms, all rewards 1/2 but those of one round."""
+    """Pairs of trials for counters of rewards: two arms, all rewards 1/2 except in one round."""
     rounds = ((7, 0), (7, 2)) if counter == "binary" else ((16, 8), (10, 4))
     return tuple(counter_pair(horizon, row, counter == "hybrid") for horizon, row in rounds)
 
@@ -216,7 +216,7 @@ def counter_pair(
     return reward_neighbours(first, second, row, score, vectors=vectors)
 
 
-# Rounds; where there are many coordinates, fewer, so that a run has so many numbers.
+# Rounds; where there are many coordinates, fewer, so a run has so many numbers.
 _LONG, _SHORT, _FEWEST, _NUMBERS = 1_100, 256, 130, 8_800
 # A first coordinate that is the same for all, and the others' share: together of length at most 1.
 _FIRST, _REST = 0.6, 0.8
@@ -226,9 +226,8 @@ _DIMENSION = 2
 
 
 def unequal_contexts(rounds: int, n_arms: int, dimension: int) -> FloatArray:
-    """Vectors of length at most 1, another one for every round; shape (rounds, arms, dimension)."""
-    # In turn one arm alone has a vector, so that all are pulled; then all have the same, and the noise
-    # decides.
+    """Vectors of length at most 1, different in every round; shape (rounds, arms, dimension)."""
+    # In turn one arm alone has a vector, so all are pulled; then all have the same, and the noise decides.
     drawn = np.random.default_rng(0).normal(size=(rounds, 1, dimension))
     drawn *= np.linspace(0.2, 1.0, rounds)[:, None, None] / np.linalg.norm(drawn, axis=2, keepdims=True)
     turn = np.arange(rounds)[:, None] % (2 * n_arms)
@@ -238,9 +237,9 @@ def unequal_contexts(rounds: int, n_arms: int, dimension: int) -> FloatArray:
 
 @neighbouring_trials.register
 def linear_neighbours(design: LinPriv, unit: str | None = None) -> tuple[Neighbours, ...]:
-    """Two arms, at most 8 rounds and contexts (1, ..., 1) / sqrt(d), one round's rewards being 0 and 1."""
-    # Such contexts are the longest in L1. In the first pair the second arm has null contexts, so that it is
-    # hardly ever pulled; in the second pair both arms have the same.
+    """Two arms, at most 8 rounds, contexts (1, ..., 1) / sqrt(d), rewards 0 and 1 in one round."""
+    # Such contexts are the longest in L1. In the first pair the second arm has null contexts, so it is hardly
+    # ever pulled; in the second pair both arms have the same.
     refuse_unit(unit)
     dimension = _dimension(design)
     return vector_neighbours(lambda horizon: design._law(dimension, horizon), dimension)
@@ -264,7 +263,7 @@ def vector_neighbours(law_at: Callable[[int], NoiseLaw], dimension: int) -> tupl
 def _vector_pair(
     law_at: Callable[[int], NoiseLaw], context: FloatArray, binary: tuple[int, int], hybrid: tuple[int, int]
 ) -> Neighbours:
-    """Horizon and round for the counter that the noise sits in at that horizon."""
+    """Horizon and round of the counter to which the noise at that horizon belongs."""
     horizon, row = binary if law_at(binary[0]).counter == "binary" else hybrid
     law = law_at(horizon)
     vectors = np.tile(context, (horizon, 1, 1))
@@ -273,7 +272,7 @@ def _vector_pair(
 
 @audit_trials.register
 def linear_trials(design: LinPriv) -> tuple[AuditTrial, ...]:
-    """One arm for 1,100 rounds and two for 256, contexts unequal; one arm for 256 with 0/1 rewards."""
+    """One arm for 1,100 rounds and two for 256, unequal contexts; one arm for 256 with 0/1 rewards."""
     trials, dimension = [], _dimension(design)
     most = max(_FEWEST, _NUMBERS // dimension)
     for n_arms, rounds, fair in ((1, _LONG, False), (2, _SHORT, False), (1, _SHORT, True)):
@@ -287,7 +286,7 @@ def linear_trials(design: LinPriv) -> tuple[AuditTrial, ...]:
             )
             theta = np.zeros((n_arms, dimension))
             theta[:, 0] = 0.5 / _FIRST
-            env, paid = LinearArms(theta, contexts=vectors, rewards="bernoulli"), "rewards by fair coins"
+            env, paid = LinearArms(theta, contexts=vectors, rewards="bernoulli"), "rewards from fair coins"
         law = _promised_law(design, dimension, horizon)
         hybrid = law.counter == "hybrid"
         noise = CounterNoise(n_arms, hybrid, law.trunk, law.node, law.gaussian, vectors, fair)
@@ -297,7 +296,7 @@ def linear_trials(design: LinPriv) -> tuple[AuditTrial, ...]:
 
 
 def _promised_law(design: LinPriv, dimension: int, horizon: int) -> NoiseLaw:
-    """What the guarantee needs, worked out here: not what the design says that it draws."""
+    """The requirements of the guarantee, derived here and not taken from what the design states."""
     if design.calibration == "published":
         return NoiseLaw(False, "hybrid", *counter_scales("hybrid", design.epsilon, horizon))
     return noise_law(design.epsilon, design.delta, design.noise, design.counter, dimension, horizon)
@@ -305,7 +304,7 @@ def _promised_law(design: LinPriv, dimension: int, horizon: int) -> NoiseLaw:
 
 @neighbouring_trials.register
 def ucb_neighbours(design: PrivateUCB, unit: str | None = None) -> tuple[Neighbours, ...]:
-    """Two arms and at most 16 rounds, one round's rewards being 0 and 1 and all others 1/2."""
+    """Two arms and at most 16 rounds; rewards 0 and 1 in one round and 1/2 in all others."""
     # First where the reward enters as many noisy sums as it can; then earlier (hybrid) or later (binary) in
     # the trial. The scores are exact for any sequence of arms.
     refuse_unit(unit)
@@ -323,7 +322,7 @@ def ucb_trials(design: PrivateUCB) -> tuple[AuditTrial, ...]:
             Tableau(outside_rewards(_LONG, 2)),
             _LONG,
         ),
-        ("three arms for 256 rounds, rewards by fair coins", coins, _SHORT),
+        ("three arms for 256 rounds, rewards from fair coins", coins, _SHORT),
     )
     trials = []
     for words, env, horizon in kinds:

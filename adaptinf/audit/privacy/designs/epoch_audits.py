@@ -1,4 +1,4 @@
-"""Audits of designs that release at the ends of epochs: ratios where one reward differs, noise, trials."""
+"""Audits of designs that release at ends of epochs: ratios if one reward differs, noise, trials."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ _END, _GROUP, _VALUE, _SCALE = 0, 2, 3, 4
 
 
 def first_epoch(design: Design, n_arms: int, horizon: int) -> IntArray:
-    """Actions up to the first releases: the same in every run, as nothing has been seen before."""
+    """Actions before the first releases: the same in every run, because nothing has been observed yet."""
     run = next(iterate_runs(design, Tableau(np.full((horizon, n_arms), 0.5)), horizon, 0, 1, 0))
     return np.asarray(run.record.action[: int(run.released[0, _END])])
 
 
 @dataclass(frozen=True, eq=False)
 class EpochMeanScore:
-    """Log-likelihood ratio of all actions and releases, where these are noisy means of fresh epochs."""
+    """Log-likelihood ratio of all actions and releases, if these are noisy means of new epochs."""
 
     # Shapes: first, second (rounds, arms).
     # Given the releases the actions are fixed, and every release is the mean of an arm's rewards since the
@@ -62,7 +62,7 @@ class EpochMeanScore:
     override: int = -1
 
     def __call__(self, seen: Transcripts) -> FloatArray:
-        """One number per run; large where the second table is the likelier one."""
+        """One number per run; large if the second table is more likely."""
         ends = seen.releases[:, :, _END]
         arm = seen.actions[:, self.row]
         # comparisons with NaN, where a run made fewer releases, are false
@@ -90,7 +90,7 @@ class EpochMeanScore:
     def _epoch(
         self, actions: IntArray, counted: BoolArray, arm: IntArray, start: FloatArray, stop: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Pulls of each run's arm in the rounds from `start` to `stop`, and the sum of their rewards."""
+        """Pulls of each run's arm in rounds `start` to `stop`, and the sum of their rewards."""
         low, high = int(start.min()), int(stop.max())
         inside = (actions[:, low:high] == arm[:, None]) & counted[:, low:high]
         if start.max() > low or stop.min() < high:
@@ -106,12 +106,12 @@ class EpochMeanScore:
 
 @dataclass(frozen=True, eq=False)
 class MomentScore:
-    """Log-likelihood ratio of actions and releases, where these are noisy sums of features times rewards."""
+    """Log-likelihood ratio of actions and releases, if these are noisy sums of features times rewards."""
 
-    # Shapes: first, second (rounds, arms), features (arms, dimension).
-    # Only the first releases have the round's reward in them; they are one number for each coordinate. The
-    # densities of all later ones cancel. A run that released nothing has a ratio of 0. With overrides the
-    # first releases may come before the round, and what it adds to later ones is left out.
+    # Shapes: first, second (rounds, arms), features (arms, dimension). Only the first releases have the
+    # round's reward in them; they are one number for each coordinate. The densities of all later ones cancel.
+    # A run that released nothing has a ratio of 0. With overrides the first releases may come before the
+    # round, and what it adds to later ones is omitted.
 
     first: FloatArray
     second: FloatArray
@@ -119,7 +119,7 @@ class MomentScore:
     override: int = -1
 
     def __call__(self, seen: Transcripts) -> FloatArray:
-        """One number per run; large where the second table is the likelier one."""
+        """One number per run; large if the second table is more likely."""
         dimension = self.features.shape[1]
         end = seen.releases[:, 0, _END]
         released = np.isfinite(end)
@@ -146,7 +146,7 @@ def _counted(seen: Transcripts, override: int) -> BoolArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EpochMeanNoise:
-    """Noise of means: of an arm's clipped rewards since the last releases, `scale` over their number."""
+    """Noise of an arm's mean of clipped rewards since the last release, `scale` divided by their number."""
 
     # Rounds whose status is `override` do not count.
 
@@ -179,7 +179,7 @@ class EpochMeanNoise:
         )
 
     def _of_run(self, seen: Transcripts, run: int) -> tuple[FloatArray, FloatArray]:
-        """Noise of the sums whose means a run released, and these sums less half their number."""
+        """Noise of the sums whose means a run released, and these sums minus half their number."""
         actions, releases = seen.actions[run], seen.releases[run]
         counted = seen.statuses[run] != self.override
         clipped = np.clip(seen.rewards[run], 0.0, 1.0)
@@ -233,12 +233,12 @@ class MomentNoise:
 
 
 def best_arm_trials(design: Any, horizon: int, noise: Noise, fair: Noise) -> tuple[AuditTrial, ...]:
-    """A budget with rewards beyond [0, 1] that are alike for all arms, and one with 0/1 rewards."""
+    """A budget with rewards beyond [0, 1] that are equal for all arms, and one with 0/1 rewards."""
     # Where the arms are alike, noise alone decides who is left.
     n_arms = len(design.features)
     alike = Tableau(np.full((horizon, n_arms), _BEYOND))
     coins = BernoulliArms(np.full(n_arms, FAIR))
-    kinds: Any = ((f"all rewards {_BEYOND:g}", alike, noise), ("rewards by fair coins", coins, fair))
+    kinds: Any = ((f"all rewards {_BEYOND:g}", alike, noise), ("rewards from fair coins", coins, fair))
     return tuple(
         AuditTrial(
             f"{n_arms} arms for {horizon:,} rounds, {paid}",
@@ -251,7 +251,7 @@ def best_arm_trials(design: Any, horizon: int, noise: Noise, fair: Noise) -> tup
 
 
 def wanted_pulls(noise: float, rounds_for_one: int) -> int:
-    """Pulls of an arm that let its mean lie two scales of the noise below the others', if feasible."""
+    """Pulls of an arm that put its mean two noise scales below the others', if feasible."""
     feasible = max(1, min(_MOST_PULLS, _MOST_ROUNDS // rounds_for_one))
     return min(feasible, math.ceil(1.0 + _REACH * noise))
 
@@ -263,7 +263,7 @@ def best_arm_neighbours(
     weight: FloatArray,
     score: Callable[[FloatArray, FloatArray, int], Score],
 ) -> Neighbours:
-    """Trials that differ in a reward of the first phase, of the arm that moves the releases most."""
+    """Trials that differ in a first-phase reward of the arm that changes the releases most."""
     # Shapes: weight (arms,).
     n_arms = len(design.features)
     opening = first_epoch(design, n_arms, horizon)
@@ -282,7 +282,7 @@ def best_arm_neighbours(
 @neighbouring_trials.register(DPBAI)
 @neighbouring_trials.register(DPBAIGauss)
 def mean_neighbours(design: DPBAI | DPBAIGauss, unit: str | None = None) -> tuple[Neighbours, ...]:
-    """The reward of the first round, 0 and 1, which moves the first mean."""
+    """The reward of the first round, 0 and 1, which changes the first mean."""
     # One pair. The score of its releases is exact: one noisy mean moves by as much as a reward can move any.
     # The last round pulls the arm that is named, and its action is the only one shown.
     refuse_unit(unit)
@@ -294,7 +294,7 @@ def mean_neighbours(design: DPBAI | DPBAIGauss, unit: str | None = None) -> tupl
 @audit_trials.register(DPBAI)
 @audit_trials.register(DPBAIGauss)
 def mean_trials(design: DPBAI | DPBAIGauss) -> tuple[AuditTrial, ...]:
-    """Who is left is recomputed from the noisy means, and their noise is tested."""
+    """The remaining arms are recomputed from the noisy means, and their noise is tested."""
     kind = DPBAIGauss if design.law == GAUSSIAN_NOISE else DPBAI
     # the scale that the guarantee needs: not what a subclass draws
     noise = EpochMeanNoise(kind._noise(design), design.law == GAUSSIAN_NOISE)  # type: ignore[arg-type]
@@ -302,7 +302,7 @@ def mean_trials(design: DPBAI | DPBAIGauss) -> tuple[AuditTrial, ...]:
 
 
 def _horizon(design: DPBAI | DPBAIGauss) -> int:
-    """Rounds that leave one at least for the arm that is named."""
+    """Rounds that leave at least one for the arm that is recommended."""
     schedule = design.schedule()
     n, dimension = design.rows.shape
     if not design.max_det:
@@ -315,7 +315,7 @@ def _horizon(design: DPBAI | DPBAIGauss) -> int:
 
 @neighbouring_trials.register
 def moment_neighbours(design: DPOD, unit: str | None = None) -> tuple[Neighbours, ...]:
-    """The reward of a round of the first phase, 0 and 1: of the pulled arm that moves the moments most."""
+    """The reward of a first-phase round, 0 and 1, of the pulled arm that changes the moments most."""
     # One pair. The score of its releases is exact. An arm with the largest sum of absolute coordinates moves
     # the moments by all that the noise allows for; where the first phase does not pull such an arm the pair
     # spends less than epsilon. The last round pulls the arm that is named, and its action is the only one
@@ -338,7 +338,7 @@ def _moment_score(rows: FloatArray, first: FloatArray, second: FloatArray, row: 
 
 @audit_trials.register
 def moment_trials(design: DPOD) -> tuple[AuditTrial, ...]:
-    """Who is left is recomputed from the noisy moments, and their noise is tested."""
+    """The remaining arms are recomputed from the noisy moments, and their noise is tested."""
     scale = float(np.abs(design.rows).sum(axis=1).max()) / float(design.epsilon)
     noise = MomentNoise(design.rows, scale)
     horizon = neighbouring_trials(design)[0].horizon
@@ -354,7 +354,7 @@ _AFTER = 2
 def elimination_neighbours(
     design: PrivateSuccessiveElimination, unit: str | None = None
 ) -> tuple[Neighbours, ...]:
-    """Two arms, one epoch and two rounds more, with the reward of the first round 0 and 1."""
+    """Two arms, one epoch and two more rounds, with the reward of the first round 0 and 1."""
     # One pair. The score of its releases is exact, a single Laplace variable that moves by epsilon of its
     # scales whatever the length of the epoch; the first arm's mean lies so far below the second's that naming
     # the arms that are left tells nearly as much.
@@ -368,7 +368,7 @@ def elimination_neighbours(
 
 
 def _shortest_trial(design: PrivateSuccessiveElimination) -> tuple[int, int, float]:
-    """Rounds of a trial of two arms that is barely longer than an epoch; its passes and threshold."""
+    """Rounds of a two-arm trial barely longer than an epoch; its passes and threshold."""
     horizon = shortest_horizon(2, design.beta, design.epsilon) + _AFTER
     while True:
         lengths, thresholds = _epochs(design, 2, horizon)
@@ -380,7 +380,7 @@ def _shortest_trial(design: PrivateSuccessiveElimination) -> tuple[int, int, flo
 
 @audit_trials.register
 def elimination_trials(design: PrivateSuccessiveElimination) -> tuple[AuditTrial, ...]:
-    """Three arms and two epochs; in the first one, two arms lie about the threshold below the best."""
+    """Three arms and two epochs; in the first, two arms lie about the threshold below the best."""
     trials = []
     for fair in (False, True):
         words, env, horizon = _fair_epoch(design) if fair else _near_threshold(design)
@@ -397,7 +397,7 @@ def _epochs(design: PrivateSuccessiveElimination, n_arms: int, horizon: int) -> 
 
 
 def _near_threshold(design: PrivateSuccessiveElimination) -> tuple[str, Tableau, int]:
-    """Rewards beyond [0, 1], whose means once they are clipped lie a threshold apart."""
+    """Rewards beyond [0, 1] whose clipped means lie a threshold apart."""
     horizon = shortest_horizon(_ARMS, design.beta, design.epsilon)
     lengths, thresholds = _epochs(design, _ARMS, horizon)
     # the second epoch of as many arms is the longest that can follow; beta may shrink with the horizon
@@ -414,4 +414,4 @@ def _near_threshold(design: PrivateSuccessiveElimination) -> tuple[str, Tableau,
 def _fair_epoch(design: PrivateSuccessiveElimination) -> tuple[str, BernoulliArms, int]:
     # twice the first epoch: a mixture that skips rounds ends it too
     horizon = 2 * shortest_horizon(2, design.beta, design.epsilon) + _SHOWN
-    return f"two arms for {horizon:,} rounds, rewards by fair coins", BernoulliArms([0.5, 0.5]), horizon
+    return f"two arms for {horizon:,} rounds, rewards from fair coins", BernoulliArms([0.5, 0.5]), horizon

@@ -1,4 +1,4 @@
-"""Audits of locally private designs: one participant's report, its noise, and what a server makes of sums."""
+"""Audits of locally private designs: a participant's report, its noise, and the server's use of sums."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ NEARLY_PUBLIC = 1e18
 MOST_ARRIVALS = 100_000
 # Length of a step, and a radius that no step leaves.
 _REACH, _ROOM = 300.0, 1e6
-# Of contexts of two participants, and how far apart signs of their noise are held against each other.
+# Of contexts of two participants, and how far apart signs of their noise are compared with each other.
 _COORDINATES, _APART = 8, (1, 2, 3)
 
 
 def laplace_sum_uniforms(noise: FloatArray, terms: int) -> FloatArray:
-    """Distribution function of the sum of so many Laplace variables of scale 1, at its own value."""
+    """Distribution function of the sum of this number of Laplace variables of scale 1, at its own value."""
     # The tail at x > 0 is e^-x times sum over k below m of x^k / k! times the chance that a negative binomial
     # number of failures before m successes, at one half, is below m - k.
     size = np.abs(noise)
@@ -73,13 +73,13 @@ def first_bin_sums(seen: Transcripts) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReportNoise:
-    """Noise of the noisy counts and sums of a bin that all participants reported on."""
+    """Noise of the noisy counts and sums of a bin on which all participants reported."""
 
     scale: float
     fair: bool = False
 
     def __call__(self, seen: Transcripts) -> tuple[NodeNoise, ...]:
-        """A count and a sum an arm."""
+        """A count and a sum per arm."""
         clipped = np.clip(seen.rewards, 0.0, 1.0)
         pulled = np.stack([seen.actions == arm for arm in range(_ARMS)], axis=1)
         true = np.stack([pulled.sum(axis=2), (pulled * clipped[:, None]).sum(axis=2)], axis=2)
@@ -102,12 +102,12 @@ class ReportNoise:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BinReplay:
-    """Which arms are dropped, and whether the bin is halved, by the design's check of what is released."""
+    """Arms that are dropped, and whether the bin is halved, by the design's check of its releases."""
 
     program: Program
 
     def __call__(self, seen: Transcripts) -> tuple[Replayed, ...]:
-        """What is reported after the one check, at the end."""
+        """The report after the single check, at the end."""
         outcomes = np.zeros(seen.outcomes.shape)
         state = np.zeros(self.program.state_shape)
         check_sums(self.program.tables, first_bin_sums(seen), Fixed(0.0), state, outcomes)
@@ -174,7 +174,7 @@ class GradientRatio:
 
 
 def one_participant(context: tuple[float, ...], paying: int) -> Classification:
-    """A trial with a single participant, of two arms of which one pays 1."""
+    """A trial with a single participant and two arms, one of which pays 1."""
     import pandas as pd
 
     names = _names(len(context))
@@ -183,7 +183,7 @@ def one_participant(context: tuple[float, ...], paying: int) -> Classification:
 
 
 def public_log(contexts: FloatArray, arms: IntArray, rewards: FloatArray) -> AuxiliaryLog:
-    """Auxiliary participants who bring a design into a known state: they add no noise to speak of."""
+    """Auxiliary participants who put a design into a known state and add negligible noise."""
     columns = dict(zip(_names(contexts.shape[1]), contexts.T, strict=True))
     arrays = LogArrays(
         action=arms,
@@ -206,7 +206,7 @@ def _names(dimension: int) -> list[str]:
 
 
 def arrivals_to_drop(width: float, published: bool) -> int:
-    """Noiseless arrivals an arm after which an arm that never pays is dropped for one that always does."""
+    """Noiseless arrivals per arm after which an arm that never pays is dropped for one that always does."""
     if not published:
         return math.floor(width) + 2
     arrivals = 1
@@ -216,7 +216,7 @@ def arrivals_to_drop(width: float, published: bool) -> int:
 
 
 def arrivals_to_halve(width: float, refinement: float, published: bool) -> float:
-    """Noiseless arrivals an arm after which the unit interval is halved, too; inf where it never is."""
+    """Noiseless arrivals per arm after which the unit interval is halved, too; inf if it never is."""
     if published:
         return arrivals_to_drop(width, published)
     if refinement == 0.0:
@@ -225,7 +225,7 @@ def arrivals_to_halve(width: float, refinement: float, published: bool) -> float
 
 
 def lessons(intercept: bool) -> tuple[AuxiliaryLog, tuple[float, ...], tuple[float, ...]]:
-    """What teaches a linear design to predict 1 for arm 0 at one context and 0 for both arms at another."""
+    """Data from which a linear design predicts 1 for arm 0 at one context and 0 for both arms at another."""
     if intercept:
         contexts, arms, rewards = [[1.0], [0.25], [0.0]], [0, 0, 1], [1.0, 0.0, 0.0]
         high: tuple[float, ...] = (1.0,)
@@ -242,7 +242,7 @@ def gradient_ratio(
     constants: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
     records: tuple[tuple[tuple[float, ...], int], tuple[tuple[float, ...], int]],
 ) -> GradientRatio:
-    """The ratio for a first participant with one of two records: a context, and which arm would pay."""
+    """The ratio for a first participant with one of two records: a context, and the arm that would pay."""
     iterates, averages, rates, shares = constants
     warm = tables.warm_up > 0
     gradients = []
@@ -269,7 +269,7 @@ def gradient_ratio(
 def bin_neighbours(design: LDPBandit, unit: str | None = None) -> tuple[Neighbours, ...]:
     """Neighbouring trials of a single participant, whose report is released as it is."""
     # The participant comes after public auxiliary data that leave one arm in each of two bins. They are in
-    # one bin or the other, and get a reward of 1; or they are in one bin, and the reward is 1 or 0. Where the
+    # one bin or the other, and get a reward of 1; or they are in one bin, and the reward is 1 or 0. If the
     # parameters keep bins from being halved within 100,000 participants, one bin is left, and records differ
     # in the reward. Parameters with which no arm is dropped within 100,000 participants are refused.
     unit = record_unit(unit)
@@ -277,7 +277,7 @@ def bin_neighbours(design: LDPBandit, unit: str | None = None) -> tuple[Neighbou
     published = design.calibration == "published"
     fewest = arrivals_to_drop(design.width, published)
     if fewest > MOST_ARRIVALS:
-        problems.append("width must be smaller: with this one no arm is dropped in any short trial")
+        problems.append("width must be smaller: with this width no arm is dropped in any short trial")
     refuse("neighbouring_trials", problems)
     arrivals = arrivals_to_halve(design.width, design.refinement, published)
     halved = design.max_bins > 1 and arrivals <= MOST_ARRIVALS
@@ -297,7 +297,7 @@ def bin_neighbours(design: LDPBandit, unit: str | None = None) -> tuple[Neighbou
         one_participant((0.75 if moved else 0.25,), 0 if moved else 1),
         horizon=1,
         unit=unit,
-        differs="a participant is in one bin or in the other" if moved else "a reward is 1 or 0",
+        differs="a participant is in one bin or the other" if moved else "a reward is 1 or 0",
         score=score,
         score_name="the log-likelihood ratio of the participant's report",
         hidden=(0,) if unit == "record" else (),
@@ -320,7 +320,7 @@ def bin_trials(design: LDPBandit) -> tuple[AuditTrial, ...]:
             middle = np.full((participants, 1), FAIR)
             env = LinearArms([[1.0], [1.0]], contexts=middle, shared=True, rewards="bernoulli")
         program = run.program(env, participants, recording=False)
-        paid = "rewards by fair coins" if fair else "rewards in and beyond [0, 1]"
+        paid = "rewards from fair coins" if fair else "rewards in and beyond [0, 1]"
         people = f"{participants} participant{'s' * (participants > 1)}"
         words = f"{people}, one check of arms and bins, {paid}"
         noise = ReportNoise(scale, fair)
@@ -330,13 +330,13 @@ def bin_trials(design: LDPBandit) -> tuple[AuditTrial, ...]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GradientNoise:
-    """Noise of a participant's report on each arm: a Gamma size times a uniform point of a cube."""
+    """Noise of a participant's report on each arm: a Gamma size times a uniform point on a cube."""
 
     ratio: GradientRatio
     scale: float
 
     def __call__(self, seen: Transcripts) -> tuple[NodeNoise, ...]:
-        """The largest coordinate of each arm's noise, which is independent; and each coordinate's law."""
+        """The largest coordinate of each arm's independent noise; and each coordinate's distribution."""
         noise = (self.ratio.reports(seen) - self.ratio.first) / self.scale
         parameters = noise.shape[2]
         arms = list(self.ratio.reporting)
@@ -375,7 +375,7 @@ class TwoReports:
     dimension: int
 
     def __call__(self, seen: Transcripts) -> tuple[NodeNoise, ...]:
-        """How often signs agree that are one, two and three places apart; exact as a chain has no circle."""
+        """How often signs one, two and three places apart agree; exact because a chain has no cycle."""
         runs = seen.releases.shape[0]
         positive = seen.releases[..., _VALUE].reshape(runs, _ARMS, -1)[..., : self.dimension] > 0.0
         drawn = np.random.default_rng(0).random((runs, len(_APART)))
@@ -394,12 +394,12 @@ def two_report_trial(design: LDPLinear) -> AuditTrial:
     run = replace(design, auxiliary=(), warm_up=0, radius=_ROOM, step=_REACH / _ROOM)
     middle = 0.5 if design.intercept else 0.0
     env = Tableau(outside_rewards(2, _ARMS), vectors=np.full((2, _COORDINATES), middle))
-    words = "two participants, whose noise is released alone"
+    words = "two participants whose noise alone is released"
     return AuditTrial(words, env, 2, noise=TwoReports(_COORDINATES), design=run)
 
 
 def report_trial(pair: Neighbours, scale: float) -> AuditTrial:
-    """The participant of one of the neighbouring trials, whose report can be read off what is released."""
+    """The participant of one of the neighbouring trials, whose report can be inferred from the releases."""
     ratio: Any = pair.score
     stage = "warm-up" if len(ratio.reporting) == 1 else "greedy stage"
     noise = GradientNoise(ratio, scale)
@@ -409,7 +409,7 @@ def report_trial(pair: Neighbours, scale: float) -> AuditTrial:
 
 @neighbouring_trials.register
 def gradient_neighbours(design: LDPLinear, unit: str | None = None) -> tuple[Neighbours, ...]:
-    """Neighbouring trials of a single participant, whose report can be read off what is released."""
+    """Neighbouring trials of a single participant, whose report can be inferred from the releases."""
     # In the greedy stage, and in the warm-up. The participant comes after public auxiliary data with which
     # the reward is predicted to be 1 at one context and 0 at another, and gets the opposite; or has the first
     # context, and the reward is 0 or 1. Steps and radius are such that the parameters stay within the ball:
@@ -420,7 +420,7 @@ def gradient_neighbours(design: LDPLinear, unit: str | None = None) -> tuple[Nei
 
 
 def _one_report(design: LDPLinear, unit: str, warm_up: int) -> Neighbours:
-    """A participant of either stage."""
+    """A participant in either stage."""
     public, high, low = lessons(design.intercept)
     run = replace(design, auxiliary=(public,), warm_up=warm_up, radius=_ROOM, step=_REACH / _ROOM)
     tables = run.tables(2, len(high), 1)
@@ -444,8 +444,8 @@ def _one_report(design: LDPLinear, unit: str, warm_up: int) -> Neighbours:
 @audit_trials.register
 def gradient_trials(design: LDPLinear) -> tuple[AuditTrial, ...]:
     """The noise of a report is tested."""
-    # The server's parameters after each report are no releases, so that nothing can be recomputed from them;
-    # a participant's arm is their own.
+    # The server's parameters after each report are no releases, so nothing can be recomputed from them; a
+    # participant's arm is their own.
     scale = LDPLinear.report_sensitivity / float(design.epsilon)
     one = tuple(report_trial(pair, scale) for pair in neighbouring_trials(design))
     return (*one, two_report_trial(design))

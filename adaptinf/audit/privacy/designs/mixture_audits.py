@@ -1,4 +1,4 @@
-"""Audits of mixtures: the trials of the design that is mixed, with rounds that are overridden."""
+"""Audits of mixtures: the trials of the underlying design, with rounds that are overridden."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SELDOM = 0.05
 
 @neighbouring_trials.register
 def mixture_neighbours(mixture: Mixture, unit: str | None = None) -> tuple[Neighbours, ...]:
-    """The neighbouring trials of the design that is mixed."""
+    """The neighbouring trials of the underlying design."""
     # With the design's own scores, which stay exact where the design learns from the arm that was pulled,
     # PrivateUCB and LinPriv. A design in epochs skips overridden rounds: its trial gets so many more of them
     # that nearly every run makes its releases, while budget and beta stay those of the shorter trial, and the
@@ -46,12 +46,12 @@ def mixture_neighbours(mixture: Mixture, unit: str | None = None) -> tuple[Neigh
 
 @audit_trials.register
 def mixture_trials(mixture: Mixture) -> tuple[AuditTrial, ...]:
-    """The trials of the design; an audit leaves overridden rounds out, or counts them, as the design does."""
+    """The trials of the design; an audit excludes or counts overridden rounds, as the design does."""
     return tuple(_overridden(mixture, trial) for trial in audit_trials(mixture.design))
 
 
 def _overridden(mixture: Mixture, trial: AuditTrial) -> AuditTrial:
-    """The trial for a mixture: what it runs is wrapped too, and its parts know an override."""
+    """The trial for a mixture: its target is wrapped too, and its parts account for overrides."""
     code = mixture.program(trial.environment, trial.horizon, recording=False).n_statuses - 1
     run = mixture.design if trial.design is None else trial.design
     return dataclasses.replace(
@@ -64,7 +64,7 @@ def _overridden(mixture: Mixture, trial: AuditTrial) -> AuditTrial:
 
 
 def _with_overrides(mixture: Mixture, pair: Neighbours) -> Neighbours:
-    """The pair for a mixture: what it runs is wrapped too, and an inexact score says so."""
+    """The pair for a mixture: its target is wrapped too, and inexact scores are marked."""
     if isinstance(pair.score, (EpochMeanScore, MomentScore)):
         program = mixture.program(pair.first, pair.horizon, recording=False)
         opening = first_epoch(mixture.design, pair.first.n_arms, pair.horizon)
@@ -78,17 +78,17 @@ def _with_overrides(mixture: Mixture, pair: Neighbours) -> Neighbours:
     if isinstance(pair.score, WindowRatio):
         override = mixture.program(pair.first, pair.horizon, recording=False).n_statuses - 1
         return dataclasses.replace(pair, score=dataclasses.replace(pair.score, override=override))
-    return dataclasses.replace(pair, score_name=f"{pair.score_name}, taken without overrides,")
+    return dataclasses.replace(pair, score_name=f"{pair.score_name}, computed without overrides,")
 
 
 def _with_status(part: Any, code: int) -> Any:
-    """A part of a trial that knows the status of overridden rounds, where it needs to."""
+    """A part of a trial that knows which rounds are overridden, if it needs to."""
     return dataclasses.replace(part, override=code) if hasattr(part, "override") else part
 
 
 @dataclass(frozen=True, repr=False)
 class _Planned(Mixture):
-    """A mixture whose design plans for fewer rounds than there are, as some are overridden."""
+    """A mixture whose design plans for fewer rounds than there are, because some are overridden."""
 
     budget: int = 1
 
@@ -109,7 +109,7 @@ def _stretched_neighbours(
     share: Callable[[int], FloatArray],
     override: int,
 ) -> Neighbours:
-    """A design's trials with rounds added, as an epoch skips overridden rounds; so does the score."""
+    """A design's trials with rounds added, because an epoch skips overridden rounds, as does the score."""
     score = pair.score
     assert isinstance(score, (EpochMeanScore, MomentScore))
     shares = share(max(_LONGER * pair.horizon, _ROUNDS))
@@ -122,8 +122,8 @@ def _stretched_neighbours(
         raise ParameterError(
             "neighbouring_trials",
             [
-                "exploration overrides so many rounds that the design's releases would show nothing: audit "
-                "the design itself, as overrides cost no privacy"
+                "exploration overrides so many rounds that the design's releases would reveal nothing: "
+                "audit the design itself, because overrides do not affect privacy"
             ],
         )
     horizon = int(enough[0]) + 1
@@ -148,7 +148,7 @@ def _stretched_neighbours(
 
 
 def _likeliest_round(opening: IntArray, place: int, shares: FloatArray) -> tuple[int, float]:
-    """The round likeliest to be one of the uninterrupted pulls of an arm around a place; the probability."""
+    """The round most likely to be one of an arm's uninterrupted pulls around a position; the probability."""
     others = np.flatnonzero(opening != opening[place])
     begin = int(others[others < place].max(initial=-1)) + 1
     end = int(others[others > place].min(initial=opening.size))

@@ -1,4 +1,4 @@
-"""What one sample can change of a private stopping rule: two streams, the exact score, many runs on both."""
+"""How one sample affects a private stopping rule: two streams, the exact score, many runs on both."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MOST_SAMPLES = {"every": 1 << 16, "exponential": 1 << 22}
 
 
 def look_times(steps: str, samples: int) -> FloatArray:
-    """Samples at each look within so many."""
+    """Samples at each look, up to a number of samples."""
     if steps == "every":
         return np.arange(1.0, samples + 1.0)
     return np.asarray(2.0 ** np.arange(1, samples.bit_length()), dtype=np.float64)
@@ -58,7 +58,7 @@ class StoppingScore:
     scale: float
 
     def __call__(self, seen: Transcripts) -> FloatArray:
-        """One number per run; large where the second stream is the likelier one."""
+        """One number per run; large if the second stream is more likely."""
         outcomes = seen.outcomes
         stopped = outcomes[:, kernel.STOPPED] > 0.0
         look = np.searchsorted(self.times, outcomes[:, kernel.READ])
@@ -71,7 +71,7 @@ class StoppingScore:
 
 @dataclass(frozen=True, eq=False)
 class StoppingNoise:
-    """Stopping time and noise of the estimate on one stream, by the laws that the promise needs."""
+    """Stopping time and noise of the estimate on one stream, under the required distributions."""
 
     # Shapes: times (looks,), law (looks + 1,), sums (looks,).
     # The stopping time is discrete: its place within its probability is drawn, which makes it uniform.
@@ -82,7 +82,7 @@ class StoppingNoise:
     scale: float
 
     def __call__(self, seen: Transcripts) -> NodeNoise:
-        """Two numbers a run; the second where the rule stopped."""
+        """Two numbers per run; the second only if the rule stopped."""
         outcomes = seen.outcomes
         stopped = outcomes[:, kernel.STOPPED] > 0.0
         look = np.minimum(np.searchsorted(self.times, outcomes[:, kernel.READ]), self.times.size - 1)
@@ -100,7 +100,7 @@ class StoppingNoise:
 
 
 def stopping_noise(design: StoppingRule, pair: Neighbours, epsilon: float) -> StoppingNoise:
-    """The laws on the first stream: a sixth of epsilon for the threshold, a third for the looks."""
+    """Distributions on the first stream: a sixth of epsilon for the threshold, a third for the looks."""
     # Half of it is for the estimate. Worked out here, not taken from what the design says that it draws.
     sensitivity, samples = 2.0 * float(design.bound), pair.horizon
     times = look_times(design.steps, samples)
@@ -111,7 +111,7 @@ def stopping_noise(design: StoppingRule, pair: Neighbours, epsilon: float) -> St
 
 
 def _needed(design: StoppingRule, times: FloatArray) -> FloatArray:
-    """What absolute sums must reach at each look."""
+    """Thresholds for absolute sums at each look."""
     rule = design.rule(float(design.bound), 1.0)
     return np.array([kernel.halting_sum(rule, time, look) for look, time in enumerate(times.tolist(), 1)])
 
@@ -139,7 +139,7 @@ def stopping_score(design: StoppingRule, first: Environment, second: Environment
 @neighbouring_trials.register
 def stopping_neighbours(design: DPNAS, unit: str | None = None) -> tuple[Neighbours, ...]:
     """Two streams that differ in their first sample, bound and -bound, on which outputs differ most."""
-    # The sum climbs to about the threshold, so that the rule nearly stops, and crosses 0 to about minus the
+    # The sum climbs to about the threshold, so the rule nearly stops, and crosses 0 to about minus the
     # threshold, where the stream ends. On the second stream all sums are lower by twice the bound: not to
     # stop at first is likelier there, and so is it to stop at the end. One pair, of tables of one arm; its
     # score is the exact log-likelihood ratio of stopping time and estimate. Refused where the rule needs too
@@ -152,7 +152,7 @@ def stopping_neighbours(design: DPNAS, unit: str | None = None) -> tuple[Neighbo
             "neighbouring_trials",
             [
                 f"streams of {_MOST_SAMPLES[design.steps]:,} samples are too short for the rule to stop: "
-                "audit one with a larger alpha or beta, which its privacy does not depend on"
+                "audit a rule with larger alpha or beta, which do not affect its privacy"
             ],
         )
     second = samples.copy()
@@ -171,7 +171,7 @@ def stopping_neighbours(design: DPNAS, unit: str | None = None) -> tuple[Neighbo
 
 
 def _doubling(rule: kernel.Rule) -> FloatArray | None:
-    """Above the threshold at five looks in a row, below minus it at the next; some samples there are 0."""
+    """Above the threshold at five consecutive looks, below minus it at the next; includes samples of 0."""
     noise = _ABOVE * max(rule.threshold_scale, rule.query_scale)
     most = _MOST_SAMPLES["exponential"].bit_length() - 1
     for first in range(1, most - _HUMP + 1):
@@ -197,7 +197,7 @@ def _doubling(rule: kernel.Rule) -> FloatArray | None:
 
 
 def _resting(step: float, length: int, bound: float) -> FloatArray:
-    """Samples of this mean; the last one, at the look, is 0 where the others have room for what it lacks."""
+    """Samples with this mean; the last one, at the look, is 0 if the others can make up for it."""
     if length == 1 or abs(more := step * length / (length - 1)) > bound:
         return np.full(length, step)
     return np.append(np.full(length - 1, more), 0.0)
@@ -239,7 +239,7 @@ class StoppingOutputs:
         elif self.neighbours.first.n_arms != 1 or not self._fixed():
             problems.append("neighbours must be tables of one arm: Tableau(samples[:, None])")
         elif self.neighbours.score is None and self.view == "releases":
-            problems.append("neighbours must have a score where view is 'releases'")
+            problems.append("neighbours must have a score if view is 'releases'")
         refuse("StoppingOutputs", problems)
 
     def _fixed(self) -> bool:
@@ -247,7 +247,7 @@ class StoppingOutputs:
 
     @property
     def __name__(self) -> str:
-        """What is audited, in words."""
+        """Description of the target."""
         seen = "stopping time and estimate" if self.view == "releases" else "stopping time"
         return f"{seen} of {self.rule!r}, {self.neighbours.horizon} samples: {self.neighbours.differs}"
 
@@ -261,7 +261,7 @@ class StoppingOutputs:
         return Transcripts(np.zeros((runs, 0), dtype=np.int64), np.zeros((runs, 0, 5)), outcomes)
 
     def _on_data(self, samples: FloatArray, runs: int) -> FloatArray:
-        """Outcomes of runs as users have them, with noise that may be released."""
+        """Outcomes of runs as users obtain them, with noise that may be released."""
         outcomes, rule = np.zeros((runs, kernel.OUTCOMES)), self.rule
         assert isinstance(rule, DPNAS)
         for run in range(runs):

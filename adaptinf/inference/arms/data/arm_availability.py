@@ -1,11 +1,11 @@
 """Do two arms differ as much where a third could not be chosen? Differences in two parts of a log.
 
 Scores of round t are g_t = (1{A = i} (y - m) / e_i) - (1{A = j} (y - m) / e_j), with m the mean of all
-earlier rewards, so that their mean is the difference of arms i and j in the round, whatever moves the level
-of all. With weights h = (1/e_i + 1/e_j)^(-1/2) of the round or batch before, means over rounds in which all
-arms were possible and over the others have a difference of mean zero where arms differ alike in both, and
-their errors are uncorrelated. The arm with the most rewards in the other rounds is compared with each that
-was there as well. Nothing tells of an arm in the rounds in which it could not be chosen.
+earlier rewards, so their mean is the difference of arms i and j in the round, whatever moves the level of
+all. With weights h = (1/e_i + 1/e_j)^(-1/2) of the round or batch before, means over rounds in which all arms
+were possible and over the others have a difference of mean zero where arms differ alike in both, and their
+errors are uncorrelated. The arm with the most rewards in the other rounds is compared with each that was
+there as well. Nothing tells of an arm in the rounds in which it could not be chosen.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 ALARM = 1e-3
 """P-value, times the number of pairs, below which arms are taken to differ by another amount."""
 _LEAST_REWARDS = 20
-"""Of each arm in each part."""
+"""For each arm in each part."""
 
 
 class Apart(NamedTuple):
@@ -54,7 +54,7 @@ class _Parts(NamedTuple):
 def differs_elsewhere(profile: LogProfile, codes: IntArray) -> Apart | None:
     """What some arms' differences say, in rounds that offered all of them and in others; codes (k,).
 
-    None where no pair can be asked: two arms alone, propensities that are not known, or too few rewards.
+    None if no pair can be asked: two arms alone, propensities that are not known, or too few rewards.
     """
     if len(codes) < 3 or profile.repeated_units or profile.incomplete or profile.estimated:
         return None
@@ -110,7 +110,7 @@ def _before(total: FloatArray, number: FloatArray) -> FloatArray:
 
 
 def _score(parts: _Parts, one: int, other: int, possible: BoolArray, every: BoolArray) -> float:
-    """Standardised difference between the two parts of a log; NaN where it is not normal."""
+    """Standardised difference between the two parts of a log; NaN if it is not normal."""
     both = np.flatnonzero(possible[one] & possible[other])
     weight = 1.0 / np.sqrt(1.0 / parts.share[one][both] + 1.0 / parts.share[other][both])
     # Before the first nothing is known of rewards, nor of propensities.

@@ -110,7 +110,7 @@ def _mover_reference(question: Question, fit: ArmFit, difference: float, df: flo
 
 
 def _uncommon(question: Question, fit: ArmFit) -> FloatArray:
-    """Outcomes of the arms other than their commonest; infinite where there is no error anyway; (k,)."""
+    """Outcomes of the arms other than their commonest; infinite if there is no error anyway; (k,)."""
     return np.where(fit.std_error > 0.0, question.profile.uncommon[question.codes], np.inf)
 
 
@@ -118,12 +118,12 @@ def _skewness(question: Question, fit: ArmFit) -> FloatArray:
     """Skewness of the arms' estimates, by what the rounds contribute to their errors; shape (k,)."""
     if question.profile.repeated_units:
         raise InvalidForLog(
-            "Hall's interval", "it takes rounds to be independent, and units have several", ["test='t'"]
+            "Hall's interval", "it requires independent rounds, but units have several", ["test='t'"]
         )
     if math.isnan(compared(question).squared_skewness):
         raise InvalidForLog(
             "Hall's interval",
-            "the sums do not tell how skewed rewards are: it needs sum_cubes=",
+            "the sums do not contain the skewness of the rewards: sum_cubes= is required",
             ["test='t'"],
         )
     if fit.skewness is not None:

@@ -33,7 +33,7 @@ def _found(question: Question, asked: Asked | None = None) -> PairEffect:
 
 
 def published(question: Question, asked: Asked) -> Difference:
-    """The difference from the public part of a log, which stands in the place of the log."""
+    """The difference from the public part of a log, which is in place of the log."""
     try:
         return _fit(question, _settle(question, asked), asked)
     except Refused as refused:
@@ -57,7 +57,7 @@ def _settle(question: Question, asked: Asked) -> Choice:
     ]
     if asked.test != "auto":
         problems.append(
-            f"test must be auto for private releases, whose test is their own, got {asked.test!r}"
+            f"test must be auto for private releases, which have their own test, got {asked.test!r}"
         )
     if asked.chosen_from != "actions":
         problems.append("chosen_from does not apply to private releases, whose test has no corrected columns")

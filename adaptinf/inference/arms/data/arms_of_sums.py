@@ -56,7 +56,7 @@ def _fixed(question: Question, asked: Asked) -> Outcome:
     """A prediction from before the rounds, which knows no unit's own rewards: the centre of the sums."""
     refuse_units(asked)
     if asked.ridge is not None or asked.outcome is not None:
-        raise InvalidForLog("an outcome model of your own", NEEDS_ROWS, ["an AdaptiveLog of the rows"])
+        raise InvalidForLog("a user-supplied outcome model", NEEDS_ROWS, ["an AdaptiveLog of the rows"])
     assert question.profile.sums is not None
     centre = question.profile.sums.cells.centre
     return Outcome("centre", claims.CENTRE(centre=centre))
@@ -73,13 +73,13 @@ def refuse_units(asked: Asked) -> None:
     if _named(asked):
         raise Refused(
             f"outcome={BATCH_MEAN!r}",
-            "units have several rounds, and a prediction from a unit's own earlier rewards biases its score",
+            "units have several rounds, and predictions from a unit's own earlier rewards bias its scores",
             first=("outcome='running-mean'",),
         )
 
 
 def weights_refusal(profile: LogProfile, weights: str) -> str:
-    """Why weights other than uniform ones cannot be had from sums; empty where they can."""
+    """Why weights other than uniform ones are unavailable from sums; empty if they can."""
     return first(claims.WEIGHTS_NEED, SumsWeightsFacts(profile, weights))
 
 
@@ -100,7 +100,7 @@ def estimates(question: Question, choice: Choice, model: Outcome | None) -> Scor
 
 
 def batch_weights(question: Question, kind: str) -> FloatArray:
-    """Weights of batches, 0 where an arm (one of the arms, for a contrast) could not be chosen; (B, k)."""
+    """Weights of batches, 0 if an arm (one of the arms, for a contrast) could not be chosen; (B, k)."""
     assert question.profile.sums is not None
     cells, codes = question.profile.sums.cells, question.codes
     possible = cells.possible[:, codes]

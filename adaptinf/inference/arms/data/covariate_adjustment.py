@@ -1,8 +1,8 @@
 """Covariate adjustment: columns from before the experiment explain part of the rewards, and errors fall.
 
 The covariates enter the outcome model of AIPW, a ridge regression of the arm's earlier rewards that is fitted
-before each round, or each batch, so that scores stay unbiased however arms were chosen: CUPED, with
-coefficients that only look back.
+before each round, or each batch, so scores stay unbiased however arms were chosen: CUPED, with coefficients
+that only look back.
 
 References
 ----------
@@ -50,14 +50,14 @@ def covariates_of(subject: str, log: AdaptiveLog, covariate: Any, outcome: Any =
     named, problems = ((covariate,), []) if isinstance(covariate, str) else labels("covariate", covariate)
     if outcome is not None and not (isinstance(outcome, str) and outcome == BATCH_MEAN):
         problems.append(
-            f"covariate= is an outcome model of its own: leave outcome= out, or give {BATCH_MEAN!r}"
+            f"covariate= defines its own outcome model: omit outcome=, or set it to {BATCH_MEAN!r}"
         )
     refuse(subject, problems)
     if isinstance(cast(object, log), Sums):
         return _of_sums(subject, cast(Sums, log), named)
     columns = log.columns
     problems = [
-        f"covariate {name!r} is no context of the log, whose contexts are {listed(log.context)}: columns "
+        f"covariate {name!r} is not a context of the log, whose contexts are {listed(log.context)}: columns "
         "that were known before the choice, named in context="
         for name in named
         if columns.get(name, name) not in log.context
@@ -74,7 +74,7 @@ def _of_sums(subject: str, sums: Sums, named: Sequence[Any]) -> Covariates:
     if lacking:
         raise InvalidForLog(
             f"{subject}(covariate=)",
-            f"the sums have no products of rewards with {', '.join(lacking)}",
+            f"the sums do not contain products of rewards with {', '.join(lacking)}",
             [
                 *(f"covariate={name!r}" for name in sums.covariates),
                 "covariate= of aggregate, Sums or Sums.of_log",
@@ -85,7 +85,8 @@ def _of_sums(subject: str, sums: Sums, named: Sequence[Any]) -> Covariates:
     if sums.shares:
         raise InvalidForLog(
             f"{subject}(covariate=)",
-            "the sums have no propensities, and shares in their place tell errors of plain means alone",
+            "the sums have no propensities, and the shares used in their place give valid errors only for "
+            "plain means",
             ["propensity= of aggregate or Sums"],
         )
     _refuse_one_batch(subject, sums.n_batches)
@@ -93,24 +94,24 @@ def _of_sums(subject: str, sums: Sums, named: Sequence[Any]) -> Covariates:
 
 
 def _count_problems(named: Sequence[Any]) -> list[str]:
-    """What is wrong with how many columns are named."""
+    """Problems with how many columns are named."""
     if not named:
         return ["covariate names no column"]
     return [] if len(set(named)) == len(named) else ["covariate names a column more than once"]
 
 
 def _refuse_one_batch(subject: str, n_batches: int) -> None:
-    """Refuse slopes from earlier batches where there are none."""
+    """Refuse slopes from earlier batches if there are none."""
     if n_batches < 2:
         raise InvalidForLog(
             f"{subject}(covariate=)",
-            "slopes come from earlier batches, and there is one batch",
+            "slopes are estimated from earlier batches, but there is only one batch",
             ["shorter batches", "a log, by round"],
         )
 
 
 def covariates_refusal(profile: LogProfile) -> str:
-    """Why no regression on earlier rewards serves; empty where one does."""
+    """Why no regression on earlier rewards serves; empty if one does."""
     return OWN_PAST_TELLS() if profile.one_draw_a_unit else ""
 
 
@@ -155,7 +156,7 @@ def adjusted(model: ArmModel, arguments: Mapping[str, Any]) -> Results:
     subject = f"{type(model).__name__}.fit"
     found = covariates_of(subject, model.log, arguments["covariate"], arguments["outcome"])
     if arguments["estimator"] not in (None, "aipw"):
-        problem = f"covariate= belongs to aipw, not to {arguments['estimator']!r:.60}"
+        problem = f"covariate= applies to aipw, not to {arguments['estimator']!r:.60}"
         raise ParameterError(subject, [problem])
     asked = {**arguments, "covariate": None, "estimator": "aipw"}
     result = model.fit(**{**asked, "outcome": found})
@@ -183,12 +184,12 @@ def _note(found: Covariates, ratio: FloatArray) -> str:
 ALARM = 5e-4
 """P-value, times the number of arms and of columns, below which a covariate is taken to be affected."""
 _LARGEST_STEP, _LARGEST_INVERSE = 0.25, 0.1
-"""Of one round, in standard deviations, for a sum to be taken as normal; less where they are estimated."""
+"""For one round, in standard deviations, for a sum to be taken as normal; less where they are estimated."""
 _LEAST_ROUNDS = 100
 
 
 def moved_covariates(profile: LogProfile, names: Sequence[str]) -> Finding | None:
-    """Whether arms differ in covariates by more than their probabilities explain; None where none can."""
+    """Whether arms differ in covariates by more than their probabilities explain; None if none can."""
     log, sums = profile.log, profile.sums
     if not names or not profile.knows_propensities or profile.estimated:
         return None
@@ -206,7 +207,7 @@ def moved_covariates(profile: LogProfile, names: Sequence[str]) -> Finding | Non
 
 
 class ControlTest(NamedTuple):
-    """Of one covariate the arm that it differs most in, by how much, and the p-value times the tests."""
+    """For one covariate the arm that it differs most in, by how much, and the p-value times the tests."""
 
     code: int
     z: float
@@ -214,7 +215,7 @@ class ControlTest(NamedTuple):
 
 
 def control_test(profile: LogProfile, name: str) -> ControlTest | None:
-    """Whether arms differ in one covariate of a log with propensities; None where that cannot be tested."""
+    """Whether arms differ in one covariate of a log with propensities; None if that cannot be tested."""
     z = _of_rows(profile, name)
     tests = _tests(z)
     if not tests:
@@ -238,7 +239,7 @@ def _farthest(z: FloatArray) -> tuple[int, float]:
 
 
 def _of_rows(profile: LogProfile, name: str) -> FloatArray:
-    """Standardised sums of a covariate's columns by arm; (columns, K), NaN where they are not normal."""
+    """Standardised sums of a covariate's columns by arm; (columns, K), NaN if they are not normal."""
     log = profile.log
     rows = some_rounds(log.n_rounds, log.n_arms)
     values = np.column_stack([_ranks(x) for x in context_matrix("covariate", log, [name])[rows, 1:].T])
@@ -262,7 +263,7 @@ def _of_rows(profile: LogProfile, name: str) -> FloatArray:
 
 
 def _ranks(x: FloatArray) -> FloatArray:
-    """Ranks less their mean, those of equal values shared, so that no value is far away; (T,)."""
+    """Ranks less their mean, those of equal values shared, so no value is far away; (T,)."""
     place, counts = np.unique(x, return_inverse=True, return_counts=True)[1:]
     return np.asarray((np.cumsum(counts) - 0.5 * counts)[place] - 0.5 * len(x), dtype=np.float64)
 

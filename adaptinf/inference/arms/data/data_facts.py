@@ -1,4 +1,4 @@
-"""What claims ask of arms that came or went, rewards that are missing or late, releases, and sums."""
+"""Facts that claims use about changing arms, missing or late rewards, releases, and sums."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class AvailabilityFacts:
     """Rounds in which arms could be chosen, where one of them could not in some.
 
-    `levels` says that arms share their weights, so that each mean is for the rounds of all.
+    `levels` says that arms share their weights, so each mean is for the rounds of all.
     """
 
     def __init__(self, question: Question, *, levels: bool = False) -> None:
@@ -89,7 +89,7 @@ class AvailabilityFacts:
 
     @cached_property
     def elsewhere_found(self) -> Finding | None:
-        """Whether two arms differ otherwise where a third could not be chosen; None where none can tell."""
+        """Whether two arms differ otherwise where a third could not be chosen; None if none can tell."""
         found = differs_elsewhere(self.profile, np.asarray(self.question.codes))
         if found is None:
             return None
@@ -179,7 +179,7 @@ class MissingRewardsFacts:
 
     @property
     def estimates_shares(self) -> bool:
-        """Nobody states the probabilities to observe a reward."""
+        """No one states the probabilities to observe a reward."""
         return self.log.arrays.observed is not None and self.log.arrays.observation is None
 
     @property
@@ -301,7 +301,7 @@ class SumsFacts:
     def few_in_a_batch(self) -> dict[str, int]:
         if not self.sums.shares:
             return {}
-        # Batches without rounds of an arm are left out of its mean.
+        # Batches without rounds of an arm are omitted of its mean.
         counts = self.sums.cells.pulls[:, self.question.codes]
         least = int(counts.min(where=counts > 0.0, initial=_FEW_IN_A_BATCH))
         return {"n": least, "enough": _FEW_IN_A_BATCH} if least < _FEW_IN_A_BATCH else {}

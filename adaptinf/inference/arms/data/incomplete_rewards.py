@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 _MOST_STRATA = 50
 _ROUNDS_A_CELL = 20
-"""Rounds that a stratum of one arm has on average, at the least."""
+"""Rounds that a stratum of one arm has on average, at least."""
 
 # Missing at random, and late
 
@@ -57,7 +57,7 @@ def past_outcome(question: Question, asked: Asked) -> Outcome:
     """Predictions from rewards that are observed and were known, with the probabilities to observe one.
 
     Running means, or running regressions. Where rewards are missing these have an intercept for each arm and
-    stratum of the shares observed, so that their residuals are 0 on average there, as with its mean.
+    stratum of the shares observed, so their residuals are 0 on average there, as with its mean.
     """
     profile, codes = question.profile, question.codes
     log = profile.log
@@ -69,9 +69,10 @@ def past_outcome(question: Question, asked: Asked) -> Outcome:
     if not running and not regression and (profile.incomplete or fitted):
         raise Refused(
             "an outcome model other than running means and regressions",
-            "the error of the share observed is only harmless beside means that run with it"
+            "errors in the estimated observation share are harmless only with means that are updated "
+            "together with it"
             if profile.incomplete
-            else "it would be fitted on rewards before they were known",
+            else "it would be fitted to rewards before they were known",
         )
     if not running and not regression:
         return outcome_model(asked.subject, log, codes, asked.outcome, asked.ridge)

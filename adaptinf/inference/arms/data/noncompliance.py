@@ -83,26 +83,29 @@ def _check_received(model: ContrastModel, arguments: Mapping[str, Any]) -> None:
         named = arguments["estimand"]
         raise ParameterError(subject, [f"estimand must be 'assigned' or 'received', got {named!r:.60}"])
     if arguments["estimator"] not in (None, "aipw"):
-        problem = "estimand='received' is a ratio of two aipw effects: leave estimator out"
+        problem = "estimand='received' is a ratio of two aipw effects: omit estimator"
         raise ParameterError(subject, [problem])
     if problem := _received_problem(model):
         raise InvalidForLog("estimand='received'", problem, ["estimand='assigned', the effect of assignment"])
 
 
 def _received_problem(model: ContrastModel) -> str:
-    """Why a log tells no effect of receiving; empty where it does."""
+    """Why a log tells no effect of receiving; empty if it does."""
     log = model.log
     arrays, pair = log.arrays, [log.arms.index(model.treatment), log.arms.index(model.control)]
     if arrays.received is None:
-        return "the log does not tell received arms from assigned ones (assigned= beside action=)"
+        return (
+            "the log does not distinguish received arms from assigned ones (use assigned= together with "
+            "action=)"
+        )
     if model.denominator is not None:
-        return "a ratio metric has no instrumental estimate"
+        return "a ratio metric has no instrumental-variable estimate"
     if arrays.observed is not None:
         return "rewards are missing"
     if profile_of(log).repeated_units:
-        return "units have several rounds, which its standard error takes to be independent"
+        return "units have several rounds, but its standard error treats rounds as independent"
     third = int(np.count_nonzero(np.isin(arrays.action, pair) & ~np.isin(arrays.received, pair)))
-    return f"in {third} rounds one of the arms was assigned and a third one received" if third else ""
+    return f"in {third} rounds, one of the arms was assigned and a third one received" if third else ""
 
 
 def _share_log(model: ContrastModel) -> AdaptiveLog:

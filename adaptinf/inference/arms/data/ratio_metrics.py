@@ -67,7 +67,7 @@ class Ratio:
     value: FloatArray
     bottom: FloatArray
     rows: Callable[[], tuple[Rows, Rows]]
-    """Made where they are asked for: sums have none."""
+    """Made where they are requested: sums have none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,12 +86,12 @@ class SummedDenominator:
         if lacking:
             raise InvalidForLog(
                 "denominator= with covariate=",
-                f"the sums have no products of {self.name!r} with {', '.join(map(repr, lacking))}",
-                ["aggregate or Sums.of_log, which make them", "one without the other"],
+                f"the sums do not contain products of {self.name!r} with {', '.join(map(repr, lacking))}",
+                ["aggregate or Sums.of_log, which compute them", "one without the other"],
             )
 
     def under(self, question: Question) -> Question:
-        """The question with the denominators in the place of rewards."""
+        """The question with the denominators in place of rewards."""
         sums, place = _sums(question), self._place(question)
         products = _products(question)
         change = np.eye(products.size)
@@ -130,13 +130,13 @@ class SummedDenominator:
         return replace(fit, covariance=covariance, skewness=skewness)
 
     def reward_name(self, log: AdaptiveLog) -> str:
-        """Of the column of rewards, of which sums do not tell."""
+        """For the column of rewards, of which sums do not tell."""
         return "reward"
 
     def positive(self, question: Question) -> FloatArray:
         """Rounds of each arm whose denominator is above 0, at least; shape (k,).
 
-        Where nobody counted them there are at least sum(z)^2 / sum(z^2).
+        Where no one counted them there are at least sum(z)^2 / sum(z^2).
         """
         products = _products(question)
         place = self._place(question)
@@ -171,12 +171,12 @@ class SummedRatioProfile(SumsProfile):
 def summed_denominator(subject: str, sums: Sums, given: Any) -> SummedDenominator:
     """The denominator of a name, of which the sums have products with rewards."""
     if not isinstance(given, str):
-        problem = f"denominator must name a column whose sums there are, got {type(given).__name__}"
+        problem = f"denominator must name a column with sums, got {type(given).__name__}"
         raise ParameterError(subject, [problem])
     if given not in sums.denominators:
         raise InvalidForLog(
             f"{subject}(denominator=)",
-            f"the sums have no products of rewards with {given!r}",
+            f"the sums do not contain products of rewards with {given!r}",
             [
                 *(f"denominator={name!r}" for name in sums.denominators),
                 "denominator= of aggregate, Sums or Sums.of_log",
@@ -206,7 +206,7 @@ def _of_cells(sums: Sums, cells: Cells) -> Sums:
 
 
 def _with_reward(cells: Cells, change: FloatArray, centre: float) -> Cells:
-    """Cells with linear combinations of v in the place of rewards, less a centre.
+    """Cells with linear combinations of v in place of rewards, less a centre.
 
     Shapes: change (D, D, 1, K or 1), whose row 1 holds the combination.
     """
@@ -244,11 +244,11 @@ class RoundsDenominator:
         return _by_scores(fit, ratio)
 
     def reward_name(self, log: AdaptiveLog) -> str:
-        """Of the column of rewards, as the user calls it."""
+        """For the column of rewards, as the user calls it."""
         return next((str(name) for name, canonical in log.columns.items() if canonical == "reward"), "reward")
 
     def under(self, question: Question) -> Question:
-        """The question with the denominators in the place of rewards."""
+        """The question with the denominators in place of rewards."""
         return replace(question, profile=profile_of(with_rewards(question.profile.log, self.values)))
 
     def linear(self, question: Question, ratio: FloatArray, bottom: FloatArray) -> Question:
@@ -302,7 +302,7 @@ def denominator_by_round(
         raise InvalidForLog(
             f"{subject}(denominator=)",
             "rewards are missing",
-            ["AdaptiveLog.filled, which puts a number in the place of missing rewards"],
+            ["AdaptiveLog.filled, which replaces missing rewards with a number"],
         )
     name = given if isinstance(given, str) else str(getattr(given, "name", None) or "the denominator")
     try:
@@ -317,9 +317,9 @@ def denominator_by_round(
 
 
 def _problems(values: FloatArray | None, n_rounds: int) -> list[str]:
-    """What is wrong with a column of denominators."""
+    """Problems with a column of denominators."""
     if values is None:
-        return ["denominator must hold numbers, one per round, or name a column of them"]
+        return ["denominator must contain numbers, one per round, or name a column of them"]
     if values.shape != (n_rounds,):
         return [f"denominator must have one entry per round, shape ({n_rounds},), got shape {values.shape}"]
     return denominator_problems("denominator", values)
@@ -430,7 +430,9 @@ def _check(method: ArmMethod, asked: Asked) -> None:
             ["aipw, for a log with propensities", "alee"],
         )
     if asked.outcome is not None and not isinstance(asked.outcome, (str, Covariates)):
-        problem = "outcome must be named with denominator=: predictions of rewards are none of denominators"
+        problem = (
+            "outcome must be named with denominator=: predictions of rewards do not apply to denominators"
+        )
         raise ParameterError(asked.subject, [problem])
 
 

@@ -55,7 +55,7 @@ class CATEProjection:
     Notes
     -----
     Assumes that contexts do not depend on earlier rewards or actions, and that the propensities are those the
-    arms were drawn with, given the context. Where the effect at given covariates changes over the rounds, the
+    arms were drawn with, given the context. If the effect at given covariates changes over the rounds, the
     estimand is that of its average with the weights of the rounds.
 
     References
@@ -115,12 +115,12 @@ class CATEProjection:
         Parameters
         ----------
         weights : {"uniform", "combined", "two-point"}, optional
-            Weights of the scores, one for both arms, so that a drift that both share cancels. Combined ones,
-            (1/e1 + 1/e0)^(-1/2), keep variances even where propensities fall. They are the default where they
-            are known before the round's context and so change no estimand: contexts had no part in the
-            choice, or the log has batches, whose previous one gives the weight where propensities vary within
-            a batch, or the formula fits every combination of contexts its own effect. Else uniform ones are,
-            and combined or two-point weights weigh contexts by their propensities.
+            Weights of the scores, one for both arms, so a drift that both share cancels. Combined ones, (1/e1
+            + 1/e0)^(-1/2), keep variances even where propensities fall. They are the default where they are
+            known before the round's context and so change no estimand: contexts had no part in the choice, or
+            the log has batches, whose previous one gives the weight where propensities vary within a batch,
+            or the formula fits every combination of contexts its own effect. Else uniform ones are, and
+            combined or two-point weights weigh contexts by their propensities.
         decay : float, optional
             Exponent a in [0, 1) of the propensity floor t^-a, for two-point weights; fixed in advance. By
             default the one that the log's design states.
@@ -128,7 +128,7 @@ class CATEProjection:
             Sandwich of the martingale, or its corrections for small samples.
         outcome : str, mapping or array_like, optional
             Outcome model of the scores: ``"running-mean"`` (default), ``"running-ridge"`` on the contexts, or
-            predictions of your own, whose row t may depend on rounds before t and this round's context only:
+            your own predictions, whose row t may depend on rounds before t and this round's context only:
             columns of the log by arm, a frame with a column per arm, or an array of shape (T, K) with all K
             arms in the order of ``log.arms``.
         ridge : float, optional
@@ -146,9 +146,9 @@ class CATEProjection:
         Raises
         ------
         ParameterError
-            If an argument makes no sense, or columns of the formula cannot be told apart.
+            If an argument is invalid, or columns of the formula cannot be distinguished.
         InvalidForLog
-            If the log does not support what was asked for; it names the reason and what is valid.
+            If the log does not support the request; the message gives the reason and valid alternatives.
         """
         if weights == "two-point" and decay is None:
             decay = self.question.profile.floor_decay
@@ -181,9 +181,9 @@ def _check(weights: Any, decay: Any, covariance: Any, null: Any, keep_scores: An
         if isinstance(decay, bool) or not isinstance(decay, Real) or not 0.0 <= float(decay) < 1.0:
             problems = [
                 *problems,
-                "two-point weights need decay=, the exponent a in [0, 1) of a propensity floor that falls "
-                f"like t^-a, fixed in advance and never fitted on the log; got {decay!r}",
+                "two-point weights require decay=, the exponent a in [0, 1) of a propensity floor "
+                f"proportional to t^-a, fixed in advance and never fitted to the log; got {decay!r}",
             ]
     elif decay is not None:
-        problems = [*problems, f"decay belongs to two-point weights, not to {weights}"]
+        problems = [*problems, f"decay applies to two-point weights, not to {weights}"]
     refuse(SUBJECT, problems)

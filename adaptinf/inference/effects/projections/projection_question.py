@@ -57,7 +57,7 @@ class ProjectionQuestion:
 
     @cached_property
     def unit(self) -> IntArray | None:
-        """Units of these rounds, None where none has several of them; shape (n,)."""
+        """Units of these rounds, None if none has several of them; shape (n,)."""
         units, keep = self.profile.units, self.rounds.keep
         return None if units is None or not self.profile.repeats_in(keep) else units[keep]
 
@@ -131,7 +131,7 @@ def projection_question(
     require_log("CATE.from_formula", log)
     treatment, control, problems = arm_pair(log, treatment, control)
     if not log.context:
-        problems.append("the log has no context columns for a formula: give context= when making the log")
+        problems.append("the log has no context columns for a formula: pass context= when creating the log")
     refuse("CATEProjection", [*problems, *BOOLEAN("trusted", trusted)])
     covariates = covariate_model("CATEProjection", formula, log, trusted=trusted)
     marked = round_mask("CATE", log, rounds)

@@ -52,7 +52,7 @@ def projection_law(
 
 
 def standard_errors(fit: Projection, kept: IntArray) -> tuple[FloatArray, list[Said]]:
-    """Standard errors where there are any, and why there are none; kept (n,); returns (p,)."""
+    """Standard errors if there are any, and why there are none; kept (n,); returns (p,)."""
     n, p = len(kept), len(fit.coefficient)
     alone = np.asarray(kept)[np.isnan(fit.influence).any(axis=1)]
     if n > p and 0 < len(alone) < n:
@@ -67,7 +67,7 @@ def standard_errors(fit: Projection, kept: IntArray) -> tuple[FloatArray, list[S
 
 
 def projection_length(question: ProjectionQuestion, verdict: Verdict) -> float:
-    """Of the mean effect over the rounds used, in whose place a projection's terms stand."""
+    """For the mean effect over the rounds used, in whose place a projection's terms stand."""
     log, kept, kind = question.profile.log, question.kept, verdict.arguments["weights"]
     both, std = question.propensities, question.profile.pooled_std
     if both is None:

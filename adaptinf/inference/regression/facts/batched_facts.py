@@ -1,4 +1,4 @@
-"""What claims ask of batched least squares, W-decorrelation, the ellipsoid and anytime-valid tests."""
+"""Facts for claims about batched least squares, W-decorrelation, the ellipsoid and anytime-valid tests."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ class BatchedFacts(RegressionFacts):
 
     @cached_property
     def regressions(self) -> BatchRegressions:
-        """Of the batches in the rounds used; there are batches."""
+        """For the batches in the rounds used; there are batches."""
         assert self.data.batch is not None
         return batch_regressions(self.data.batch, self.data.x, self.data.y)
 
     @property
     def usable(self) -> BatchRegressions:
-        """Of the batches that tell all coefficients."""
+        """For the batches that tell all coefficients."""
         return self.regressions.only(self.regressions.usable)
 
     @cached_property
     def unusable(self) -> Said | None:
-        """Which batches tell nothing; None where there are none."""
+        """Which batches tell nothing; None if there are none."""
         if self.data.batch is None:
             return None
         every = self.profile.log.arrays.batch
@@ -74,7 +74,7 @@ class BatchedFacts(RegressionFacts):
 
     @property
     def told_apart_in_each(self) -> bool:
-        """By default where the columns can be told apart in every batch."""
+        """By default where the columns can be distinguished in every batch."""
         return self.data.selector is None and not first(claims.BATCHED_NEEDS, self)
 
     @property

@@ -1,4 +1,4 @@
-"""What claims ask of plain least squares, as it is or corrected."""
+"""Facts that claims use about plain least squares, as it is or corrected."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class PlainFacts(RegressionFacts):
 
     @property
     def kind(self) -> str:
-        """Of the covariance."""
+        """For the covariance."""
         return self.options.covariance
 
     @cached_property
@@ -153,7 +153,7 @@ class PlainFacts(RegressionFacts):
 
     @property
     def no_errors(self) -> str:
-        """Why there are no standard errors; empty where there are."""
+        """Why there are no standard errors; empty if there are."""
         return first(claims.NO_ERRORS, self)
 
     @property
@@ -190,7 +190,7 @@ class CorrectedFacts(PlainFacts):
 
     @cached_property
     def correction(self) -> Correction | None:
-        """None where the log licenses none.
+        """None if the log licenses none.
 
         An arm that the design recommended may depend on every reward, also on those that changed no action:
         all rounds count then.

@@ -1,4 +1,4 @@
-"""What claims ask of every regression: rounds, contexts, units, rare outcomes."""
+"""Facts that claims use about every regression: rounds, contexts, units, rare outcomes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ROUNDING = 1e-12
 
 
 def residual_trends(data: RegressionData, profile: LogProfile) -> Trends:
-    """Of each arm's rewards less what the columns tell of them, in the rounds used; of K arms.
+    """For each arm's rewards less what the columns tell of them, in the rounds used; of K arms.
 
     Rewards and times are both taken less their least squares on the columns within the arm's own rounds.
     """
@@ -44,7 +44,7 @@ def residual_trends(data: RegressionData, profile: LogProfile) -> Trends:
 
 
 def _terms(x: FloatArray, both: FloatArray) -> FloatArray | None:
-    """Products of residual times and rewards, None where the columns leave none; x (n, p), both (n, 2)."""
+    """Products of residual times and rewards, None if the columns leave none; x (n, p), both (n, 2)."""
     used = x[:, x.any(axis=0)]
     if len(both) - used.shape[1] < LEAST_ROUNDS:
         return None
@@ -64,10 +64,10 @@ _CONTEXTS, _ARMS = 5, 8
 
 
 class RegressionFacts:
-    """What claims ask of a log, and of a fit once there is one: whoever fits sets `fit`."""
+    """Facts that claims use about a log, and of a fit once there is one: anyone who fits sets `fit`."""
 
     fit: CoefficientFit
-    """The fit that notes and cautions are of, before coefficients that rest on rare outcomes are left out."""
+    """The fit that notes and cautions are of, before coefficients that rest on rare outcomes are omitted."""
 
     def __init__(self, data: RegressionData, profile: LogProfile, options: FitOptions | None = None) -> None:
         self.data, self.profile = data, profile
@@ -135,7 +135,7 @@ class RegressionFacts:
         several = len(self.arms_used) > 1
         return NEVER_RANDOM() if several and self.profile.never_random else ""
 
-    # What speaks against a fit
+    # What is evidence against a fit
 
     @property
     def assumes_constant(self) -> bool:
@@ -144,7 +144,7 @@ class RegressionFacts:
 
     @cached_property
     def drift_found(self) -> Finding | None:
-        """A trend in what the columns leave of an arm's rewards; None where none is tested, or does harm."""
+        """A trend in what the columns leave of an arm's rewards; None if none is tested, or does harm."""
         harmless = not (self.data.adaptive or self.profile.shares_move)
         if harmless or not self.assumes_constant or self.profile.incomplete:
             return None

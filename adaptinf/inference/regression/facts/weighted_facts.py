@@ -1,4 +1,4 @@
-"""What claims ask of least squares weighted by propensities."""
+"""Facts that claims use about least squares weighted by propensities."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class WeightedFacts(RegressionFacts):
 
     @cached_property
     def gaps(self) -> str:
-        """Which arm of the fit was impossible in most rounds, and in how many; empty where none was."""
+        """Which arm of the fit was impossible in most rounds, and in how many; empty if none was."""
         codes = self.arms_used
         counts = self.profile.impossible[codes]
         if not counts.any():
@@ -80,7 +80,7 @@ class WeightedFacts(RegressionFacts):
 
     @property
     def passed_over(self) -> str:
-        """Why a log's propensities do not make it the default; empty where they do, or there are none."""
+        """Why a log's propensities do not make it the default; empty if they do, or there are none."""
         return "" if self.data.propensity is None else first(claims.PASSED_OVER, self)
 
     @property
@@ -129,7 +129,7 @@ class WeightedFacts(RegressionFacts):
 
     @property
     def is_shared(self) -> bool:
-        """One weight a round for all arms."""
+        """One weight per round for all arms."""
         return self.fit.weights in ("combined", "uniform")
 
     @property
@@ -247,7 +247,7 @@ class WeightedFacts(RegressionFacts):
 
     @property
     def no_errors(self) -> str:
-        """Why there are no standard errors; empty where there are."""
+        """Why there are no standard errors; empty if there are."""
         return first(claims.NO_ERRORS, self)
 
     @property

@@ -62,13 +62,13 @@ def weighted_least_squares(
 
     Shapes: design (n, d), response (n,), weight (n,).
 
-    With G = sum W x x' and residuals e the estimate is G^-1 sum W x y, and its covariance G^-1 M G^-1 with
-    M = sum W^2 e^2 x x'. If W = sqrt(target / propensity), then given the past W^2 turns the law of the
-    round's actions into the target's, so that the conditional variance of a score W x (y - x'beta) is the
-    same in every round whatever the propensities have become: their sum is normal in the limit.
-    That needs contexts of one law, rewards whose conditional mean is x'beta for every arm and context (a
-    projection will not do: which one is estimated would move with the propensities), the same conditional
-    variances throughout, and propensities above a floor of the order 1 / T.
+    With G = sum W x x' and residuals e the estimate is G^-1 sum W x y, and its covariance G^-1 M G^-1 with M
+    = sum W^2 e^2 x x'. If W = sqrt(target / propensity), then given the past W^2 turns the law of the round's
+    actions into the target's, so the conditional variance of a score W x (y - x'beta) is the same in every
+    round whatever the propensities have become: their sum is normal in the limit. That needs contexts of one
+    law, rewards whose conditional mean is x'beta for every arm and context (a projection will not do: which
+    one is estimated would move with the propensities), the same conditional variances throughout, and
+    propensities above a floor of the order 1 / T.
     """
     root = np.sqrt(weight)
     labels = tuple(names) or tuple(map(str, range(design.shape[1])))
@@ -127,7 +127,7 @@ def _target(data: RegressionData, log: AdaptiveLog, given: Any) -> FloatArray:
         for arm in given:
             problems += Number(0.0, 1.0, open_low=arm in used)(f"target[{arm!r}]", given[arm])
         if not problems and abs(math.fsum(given.values()) - 1.0) > 1e-9:
-            problems.append(f"the target's probabilities must add up to 1, got {math.fsum(given.values()):g}")
+            problems.append(f"the target's probabilities must sum to 1, got {math.fsum(given.values()):g}")
     refuse("weighted least squares", problems)
     for arm, probability in given.items():
         target[log.arms.index(arm)] = probability
@@ -150,7 +150,7 @@ def _fit(facts: WeightedFacts) -> CoefficientFit:
         found = fit_own(facts)
     else:
         if "target" in options.settings:
-            problem = "target= belongs to weights='sqrt', the square roots of importance weights"
+            problem = "target= applies to weights='sqrt', the square roots of importance weights"
             raise ParameterError("weighted least squares", [problem])
         found = fit_shared(facts, kind)
     assert data.propensity is not None
@@ -171,4 +171,4 @@ WEIGHTED = Adjustment(
     covariances=("sandwich",),
     options=("weights", "target"),
 )
-"""By one weight a round for all arms, or square roots of importance weights, for logged propensities."""
+"""By one weight per round for all arms, or square roots of importance weights, for logged propensities."""

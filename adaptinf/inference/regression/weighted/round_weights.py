@@ -1,4 +1,4 @@
-"""One weight a round for all arms that are compared, fixed before the round's context is seen."""
+"""One weight per round for all arms that are compared, fixed before the round's context is seen."""
 
 from __future__ import annotations
 

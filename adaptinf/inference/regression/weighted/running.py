@@ -43,7 +43,7 @@ class RunningRegression:
         return int(np.argmax(self.block >= 0)) if np.any(self.block >= 0) else len(self.block)
 
     def predict(self, rows: FloatArray) -> FloatArray:
-        """Predictions of all rounds from rows in the place of their own; rows (n, p); returns (n,)."""
+        """Predictions of all rounds from rows in place of their own; rows (n, p); returns (n,)."""
         place = np.maximum(self.block, 0)
         found = self.level[place] + np.einsum("tj,tj->t", rows - self.origin, self.slopes[place])
         return np.where(self.block >= 0, np.clip(found, self.low[place], self.high[place]), 0.0)
@@ -55,7 +55,7 @@ def running_regression(x: FloatArray, y: FloatArray, known: IntArray | None = No
     Shapes: x (n, p), y (n,), known (n,): the first round at which a reward counts, the next one if not given.
 
     A block is a tenth as long as all that came before it. Columns are taken in standard deviations of the
-    rounds so far, with a penalty of 1, and columns that have not varied have no slope, so that an arm without
+    rounds so far, with a penalty of 1, and columns that have not varied have no slope, so an arm without
     rewards gets what the others predict. Predictions stay within the rewards so far: a slope from a few
     rounds whose columns hardly vary would else lead anywhere. None knows a reward of its block or later.
     """

@@ -1,4 +1,4 @@
-"""One weight a round for all arms: from a log to the fit.
+"""One weight per round for all arms: from a log to the fit.
 
 A row x(a, c) of the model matrix depends on the arm a and on the contexts c. In a round, the differences
 x(a, c) - x(r, c) from a reference arm r hold what the formula says of arms, and the difference of the arms'
@@ -98,11 +98,11 @@ class _Effects:
 
 
 def arm_columns(rows: Rows, codes: IntArray, actual: FloatArray, action: IntArray) -> ArmColumns | None:
-    """What differs by arm among the columns; None where they are not functions of arm and contexts alone.
+    """What differs by arm among the columns; None if they are not functions of arm and contexts alone.
 
     Shapes: codes (k,), actual (n, p), action (n,).
 
-    The reference is the arm without columns of its own where there is one, else the first.
+    The reference is the arm without columns of its own if there is one, else the first.
     """
     first = rows(int(codes[0]))
     moved = np.zeros(actual.shape[1], dtype=bool)
@@ -277,7 +277,7 @@ def fit_shared(facts: WeightedFacts, kind: str) -> CoefficientFit:
     if kind == "combined" and profile.propensities is None:
         ways = ("weights='uniform'",)
         raise InvalidForLog("weighted with combined weights", EVERY_ONE_NEEDED(), ways)
-    plain = least_squares(data.x, data.y, data.names)  # names columns that cannot be told apart
+    plain = least_squares(data.x, data.y, data.names)  # names columns that cannot be distinguished
     arms = _columns_of_arms(data, codes)
     fit = _shared(data, profile, kind, arms, codes)
     errors = np.sqrt(np.einsum("tj,tj->j", fit.influence, fit.influence))
@@ -302,7 +302,7 @@ def fit_shared(facts: WeightedFacts, kind: str) -> CoefficientFit:
 
 
 def _columns_of_arms(data: RegressionData, codes: IntArray) -> ArmColumns | None:
-    """What the formula says of arms; None where it cannot be told, and where that would be too large."""
+    """What the formula says of arms; None if it cannot be told, and where that would be too large."""
     if data.rows_of is None or len(codes) < 2 or data.nobs * data.size * len(codes) > _LARGEST:
         return None
     return arm_columns(data.rows_of, codes, data.x, data.action)

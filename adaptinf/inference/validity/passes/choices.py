@@ -25,7 +25,7 @@ class Counts(NamedTuple):
     variance: FloatArray
 
     def total(self) -> Counts:
-        """Of all groups together, (K,) each."""
+        """For all groups together, (K,) each."""
         return Counts(*(part.sum(axis=0) for part in self))
 
 

@@ -43,9 +43,8 @@ def clock_change(what: str, times: NDArray[Any]) -> str:
     named = ", ".join(usual[:_SHOWN]) + (" and others" if len(zones) > min(_SHOWN, len(usual)) else "")
     before, after = pairs[0]
     return (
-        f"{what} goes back from {before} to {after}, where the clocks of {named} went back: the hour that "
-        "came twice is in order, and sorting would mix it up. Set 'timezone' to the zone in which the times "
-        "were "
+        f"{what} goes back from {before} to {after}, when the clocks of {named} went back: the repeated "
+        "hour is in order, and sorting would mix it up. Set 'timezone' to the zone in which the times were "
         f"written, such as {usual[0]!r} (--timezone on the command line), or write them in UTC"
     )
 
@@ -65,13 +64,13 @@ def _twice(zone: str, time: datetime) -> bool:
 
 
 def in_utc(times: NDArray[Any], zone: str, what: str, role: str, found: Findings) -> NDArray[Any]:
-    """Times by the clock of a zone as instants in UTC, shapes (T,); NaT where there is none, a problem.
+    """Times by the clock of a zone as instants in UTC, shapes (T,); NaT if there is none, a problem.
 
     Of an hour that comes twice the rows after the place at which it goes back are of the second time.
     """
     missing, (first, second) = np.isnat(times), _both(times, zone)
     skipped = np.isnat(first) & ~missing
-    found.add_rows(f"bad-{role}", f"{what} has times that the clock of {zone} never reads", skipped)
+    found.add_rows(f"bad-{role}", f"{what} has times that do not exist in {zone}", skipped)
     twice = np.flatnonzero((first != second) & ~missing & ~skipped)
     if not len(twice):
         return first
@@ -88,9 +87,8 @@ def in_utc(times: NDArray[Any], zone: str, what: str, role: str, found: Findings
             instants[rows[back[0] :]] = second[rows[back[0] :]]
     found.add_rows(
         f"bad-{role}",
-        f"{what} is not in time order in an hour that came twice by the clock of {zone}, so that nothing "
-        f"tells "
-        "the first time from the second: write the times in UTC",
+        f"{what} is not in time order within an hour that occurred twice in {zone}, so the two occurrences "
+        "cannot be distinguished: write the times in UTC",
         mixed,
     )
     return instants
@@ -102,7 +100,7 @@ def in_utc_from(
     """The same of times in any order, none of which is before its row's start, shapes (T,)."""
     first, second = _both(times, zone)
     skipped = np.isnat(first) & ~np.isnat(times)
-    found.add_rows(f"bad-{role}", f"{what} has times that the clock of {zone} never reads", skipped)
+    found.add_rows(f"bad-{role}", f"{what} has times that do not exist in {zone}", skipped)
     return np.where(first < starts, second, first)
 
 

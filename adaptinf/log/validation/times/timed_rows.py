@@ -45,14 +45,14 @@ class TimedRows:
         if every is not None and every not in PERIODS:
             self.found.add("bad-every", unlisted("'every'", PERIODS, every))
         elif every is not None and not {"round", "batch"} & set(self.roles.single):
-            told = "'every' needs batch= or round=, the column of times that is cut to periods"
+            told = "'every' requires batch= or round=, the column of times to divide into periods"
             self.found.add("bad-every", told)
         else:
             self.every = None if every is None else str(every)
         if timezone is not None and (problem := zone_problem(timezone)):
             self.found.add("bad-timezone", problem)
         elif timezone is not None and not {"round", "batch"} & set(self.roles.single):
-            self.found.add("bad-timezone", "'timezone' needs round= or batch=, a column of times")
+            self.found.add("bad-timezone", "'timezone' requires round= or batch=, a column of times")
         else:
             self.zone = None if timezone is None else str(timezone)
 
@@ -80,27 +80,29 @@ class TimedRows:
         zoned, kind, problems = has_zone(column, self.formats.get(role)), column.values.dtype.kind, Findings()
         times: Column | None = column
         if kind == "O" or (self.formats.get(role) is not None and kind in "iu"):
-            # What is wrong with rounds is told as they are read.
+            # Problems with rounds is told as they are read.
             told = self.found if role == "batch" else problems
             times = date_column(column, what, role, self.formats.get(role), told)
         if times is None:
             return None
         if times.values.dtype.kind != "M":
-            self.found.add("bad-every", f"'every' cuts dates and times, and {what} is of type {column.dtype}")
+            self.found.add(
+                "bad-every", f"'every' divides dates and times, but {what} is of type {column.dtype}"
+            )
             return None
         starts, _ = cut_to_periods(clock_of(times.values, self.zone if zoned else None), self.every)
         found = self.found if role == "batch" else problems
         cut = Column(starts, times.missing, "datetime64[us, UTC]" if zoned else "datetime64[us]")
         codes = checks.check_batches(cut, name, None, found)
         if codes is not None:
-            clock = f"by the clock of {self.zone or UTC}" if zoned else "as they are written"
+            clock = f"in the time zone {self.zone or UTC}" if zoned else "as written"
             count = int(codes.max(initial=-1)) + 1
             values = {"every": self.every, "column": what, "clock": clock, "batches": count}
             self.found.tell("batches", claims.PERIODS(**values))
         return codes
 
     def read(self, name: Hashable) -> Column | None:
-        """Column of that name; None where it is repeated or has no rows."""
+        """Column of that name; None if it is repeated or has no rows."""
         if name in self.made:
             return self.made[name]
         position = self.roles.positions.get(name)
@@ -111,7 +113,7 @@ class TimedRows:
         return column if column is None or order is None else column.at(order)
 
     def single(self, role: str, check: Callable[..., Any], *options: object) -> Any:
-        """Result of a check on the column of a role, or None where there is no such column."""
+        """Result of a check on the column of a role, or None if there is no such column."""
         if role not in self.roles.single:
             return None
         name = self.roles.single[role]

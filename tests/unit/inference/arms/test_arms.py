@@ -245,7 +245,7 @@ class TestRefusals:
         assert Contrast(log, treatment="b", control="a").fit("ipw").estimate[0] == 0.0
 
     def test_two_point_needs_a_decay(self) -> None:
-        with pytest.raises(ParameterError, match="two-point weights need decay="):
+        with pytest.raises(ParameterError, match="two-point weights require decay="):
             ArmMeans(make_log()).fit("aipw", "two-point")
 
     @pytest.mark.parametrize(
@@ -261,7 +261,7 @@ class TestRefusals:
             ),
             ({"estimator": "sample-mean", "weights": "sqrt"}, "sample means take no weights"),
             ({"estimator": "sample-mean", "decay": 0.5}, "sample means take no weights"),
-            ({"weights": "sqrt", "decay": 0.5}, "decay belongs to two-point weights, not to sqrt"),
+            ({"weights": "sqrt", "decay": 0.5}, "decay applies to two-point weights, not to sqrt"),
             ({"weights": "two-point", "decay": 1.0}, r"decay must be in \[0, 1\), got 1.0"),
             ({"weights": "two-point", "decay": -0.1}, r"decay must be in \[0, 1\), got -0.1"),
             ({"test": "welch"}, "test must be one of 'auto', 'normal', 't', 'hall', 'exact', got 'welch'"),
@@ -288,7 +288,7 @@ class TestRefusals:
             ArmMeans(log, arms=[])
 
     def test_exact_tests_need_sample_means_of_binary_rewards(self) -> None:
-        with pytest.raises(InvalidForLog, match="they are of sample means"):
+        with pytest.raises(InvalidForLog, match="they apply to sample means"):
             ArmMeans(make_log()).fit("aipw", test="exact")
         with pytest.raises(InvalidForLog, match="two values"):
             ArmMeans(make_log(binary=False)).fit("sample-mean", test="exact")

@@ -99,8 +99,8 @@ def test_ratio_metrics_and_contrasts_take_covariates() -> None:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ("nothing", "covariate 'nothing' is no context of the log, whose contexts are 'prior', 'city'"),
-        ("y", "covariate 'y' is no context"),
+        ("nothing", "covariate 'nothing' is not a context of the log, whose contexts are 'prior', 'city'"),
+        ("y", "covariate 'y' is not a context"),
         ([], "covariate names no column"),
         (["prior", "prior"], "covariate names a column more than once"),
         (3, "covariate must be a list of labels"),
@@ -117,9 +117,9 @@ def test_bad_covariates(given: Any, told: str) -> None:
 def test_what_takes_no_covariate() -> None:
     rows = frame()
     log = log_of(rows)
-    with pytest.raises(ParameterError, match="leave outcome= out"):
+    with pytest.raises(ParameterError, match="model: omit outcome="):
         ai.ArmMeans(log).fit(covariate="prior", outcome="running-ridge")
-    with pytest.raises(ParameterError, match="covariate= belongs to aipw, not to 'sample-mean'"):
+    with pytest.raises(ParameterError, match="covariate= applies to aipw, not to 'sample-mean'"):
         ai.ArmMeans(log).fit("sample-mean", covariate="prior")
     with pytest.raises(ParameterError, match="ridge must be positive"):
         ai.ArmMeans(log).fit(covariate="prior", ridge=0.0)
@@ -128,7 +128,7 @@ def test_what_takes_no_covariate() -> None:
     with pytest.raises(InvalidForLog, match="rows"):
         ai.ArmMeans(ai.Sums.of_log(log_of(rows.assign(week=0), batch="week"))).fit(covariate="prior")
     late = rows.assign(known=np.arange(ROUNDS) + 30, week=np.arange(ROUNDS) // 100)
-    with pytest.raises(InvalidForLog, match="fitted on rewards before they were known"):
+    with pytest.raises(InvalidForLog, match="fitted to rewards before they were known"):
         ai.ArmMeans(log_of(late, outcome_round="known", batch="week")).fit(
             covariate="prior", outcome="batch-mean"
         )

@@ -153,9 +153,9 @@ def test_other_estimators_refuse(estimator: str) -> None:
 
 def test_outcome_models_that_would_not_settle_are_refused() -> None:
     log = log_of(frame_of(7, 100).assign(batch=np.arange(100) // 20), context=["group"], batch="batch")
-    with pytest.raises(InvalidForLog, match="harmless beside means that run with it"):
+    with pytest.raises(InvalidForLog, match="with means that are updated together with it"):
         ArmMeans(log).fit(outcome="batch-mean")
-    with pytest.raises(InvalidForLog, match="harmless beside means that run with it"):
+    with pytest.raises(InvalidForLog, match="with means that are updated together with it"):
         ArmMeans(log).fit(outcome=np.zeros((100, 2)))
 
 
@@ -298,7 +298,7 @@ def test_received_is_refused_without_what_it_needs() -> None:
         plain.fit(estimand="received")
     with pytest.raises(ParameterError, match="estimand must be"):
         plain.fit(estimand="taken")
-    with pytest.raises(ParameterError, match="leave estimator out"):
+    with pytest.raises(ParameterError, match="omit estimator"):
         received(frame).fit(estimand="received", estimator="alee")
 
 

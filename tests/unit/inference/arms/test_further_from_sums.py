@@ -171,9 +171,9 @@ def test_units_and_other_outcome_models_are_refused() -> None:
     with pytest.raises(InvalidForLog, match="a unit's own earlier rewards"):
         ai.ArmMeans(log).fit(covariate="x", outcome="batch-mean")
     sums = sums_of(log_of(frame))
-    with pytest.raises(ParameterError, match="leave outcome= out, or give 'batch-mean'"):
+    with pytest.raises(ParameterError, match="model: omit outcome=, or set it to 'batch-mean'"):
         ai.ArmMeans(sums).fit(covariate="x", outcome="running-mean")
     with pytest.raises(ParameterError, match="ridge must be positive"):
         ai.ArmMeans(sums).fit(covariate="x", ridge=-1.0)
-    with pytest.raises(ParameterError, match="covariate= belongs to aipw"):
+    with pytest.raises(ParameterError, match="covariate= applies to aipw"):
         ai.ArmMeans(sums).fit("ipw", covariate="x")

@@ -170,7 +170,7 @@ def test_a_method_that_is_listed_is_everywhere(monkeypatch: pytest.MonkeyPatch) 
     assert valid_alternatives(log)[0] == "own"
     assert ArmMeans(log).fit().notes[0] == "Own: a note."
     assert recommend(log).best.call == "ArmMeans(log).fit(estimator='own')"
-    with pytest.raises(ParameterError, match="own takes no weights: leave weights and decay out, or ask for"):
+    with pytest.raises(ParameterError, match="own takes no weights: omit weights and decay, or choose"):
         ArmMeans(log).fit("own", weights="sqrt")
-    with pytest.raises(InvalidForLog, match="possible here: own; alee"):
+    with pytest.raises(InvalidForLog, match="possible alternatives: own; alee"):
         ArmMeans(log).fit("aipw")

@@ -57,6 +57,6 @@ def test_the_statistic_by_hand() -> None:
 def test_few_batches_and_few_rounds_tell_nothing() -> None:
     for data in (frame(0.6, batches=2), frame(0.6, size=12)):
         (note,) = [one for one in fit(data).notes if "constant over time" in one]
-        assert "Not checkable from this log" in note.partition("constant over time")[0]
+        assert "Cannot be checked from this log" in note.partition("constant over time")[0]
     alarms = sum(says(fit(frame(0.0, 5, 40, seed)).cautions, batched.DIFFERENCE_MOVES) for seed in range(300))
     assert alarms <= 3

@@ -149,5 +149,5 @@ class TestWinner:
 
     def test_its_picture_is_refused_with_the_reason(self) -> None:
         result = ai.Winner(log_of(random_policy(1, 3_000, 5), adaptive=False)).fit()
-        with pytest.raises(ParameterError, match="counts too small for normal laws"):
+        with pytest.raises(ParameterError, match="counts too small for normal approximations, so only"):
             ai.plots.winner(result)

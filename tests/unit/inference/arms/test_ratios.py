@@ -201,8 +201,8 @@ def _with(place: int, value: float) -> FloatArray:
         (_with(9, -2.0), r"denominator is negative in 1 of 400 rounds \[row 9\]"),
         (np.zeros(ROUNDS), "denominator is 0 in every round"),
         (np.ones(3), r"one entry per round, shape \(400,\), got shape \(3,\)"),
-        (np.array(["x"] * ROUNDS), "denominator must hold numbers"),
-        ("arm", "denominator must hold numbers"),
+        (np.array(["x"] * ROUNDS), "denominator must contain numbers"),
+        ("arm", "denominator must contain numbers"),
         ("nothing", "denominator: there is no column 'nothing'"),
         (pd.Series(np.ones(ROUNDS), index=np.arange(ROUNDS)[::-1]), "its index is not 0, ..., 399 in order"),
         (3.0, r"one entry per round, shape \(400,\), got shape \(\)"),
@@ -233,7 +233,7 @@ def test_what_takes_no_denominator() -> None:
     with pytest.raises(InvalidForLog) as caught:
         pair.fit("batched")
     assert says(caught.value.reason, ratios.DIFFERENCES_ALONE)
-    with pytest.raises(ParameterError, match="predictions of rewards are none of denominators"):
+    with pytest.raises(ParameterError, match="predictions of rewards do not apply to denominators"):
         pair.fit(outcome=np.ones((ROUNDS, 2)))
     with pytest.raises(InvalidForLog, match="rows"):
         ai.ArmMeans(ai.Sums.of_log(log), denominator="orders")
@@ -244,5 +244,5 @@ def test_what_takes_no_denominator() -> None:
         rows.assign(got=rows["arm"]), action="got", assigned="arm", reward="revenue", propensities="p_{arm}"
     )
     effect = ai.Contrast(both, treatment="b", control="a", denominator=rows["orders"])
-    with pytest.raises(InvalidForLog, match="a ratio metric has no instrumental estimate"):
+    with pytest.raises(InvalidForLog, match="a ratio metric has no instrumental-variable estimate"):
         effect.fit(estimand="received")

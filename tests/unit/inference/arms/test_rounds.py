@@ -196,7 +196,7 @@ class TestMarked:
     def test_wrong_marks(self) -> None:
         every, _ = self.logs()
         for rounds, problem in (
-            (np.zeros(ROUNDS, dtype=bool), "rounds marks no round"),
+            (np.zeros(ROUNDS, dtype=bool), "rounds selects no round"),
             (self.keep[:10], r"shape \(240,\)"),
             ("nope", "there is no column 'nope'"),
         ):

@@ -283,8 +283,8 @@ def test_few_events_and_a_control_near_zero_have_no_lift() -> None:
         ({"control": "a", "treatments": ["b", "b"]}, {}, "b"),
         ({"control": "a"}, {"null": math.nan}, "null must be a finite number"),
         ({"control": "a"}, {"lift": "yes"}, "lift must be"),
-        ({"control": "a"}, {"lift": True, "estimand": "received"}, "leave estimand= out"),
-        ({"control": "a"}, {"keep_scores": True}, "keep_scores is not taken"),
+        ({"control": "a"}, {"lift": True, "estimand": "received"}, "refers to assigned arms: omit estimand="),
+        ({"control": "a"}, {"keep_scores": True}, "keep_scores is not supported here: use"),
     ],
 )
 def test_bad_input(made: dict[str, Any], fitted: dict[str, Any], word: str) -> None:

@@ -146,7 +146,7 @@ def test_contexts_that_do_not_span() -> None:
             PrivacyGuarantee(epsilon=0.1, unit="record", notion="anticipating"),
             [[1.0]],
             [0.5],
-            "anticipating; the bound needs a standard one",
+            "anticipating; the bound requires a standard one",
         ),
         (-0.1, [[1.0]], [0.5], "epsilon must be at least 0"),
         (0.1, [1.0], [0.5], r"contexts must have shape \(n, d\)"),
@@ -206,7 +206,7 @@ def test_refusals_of_the_measurement() -> None:
         linear_bias([[1, 0]], [[1.0, 0.0]], [[1.0], [1.0]], [0.5])
     with pytest.raises(ParameterError, match="must have the same rounds"):
         linear_bias([[True, False]], [[1.0, 0.0]], [[1.0]], [0.5])
-    with pytest.raises(ParameterError, match="finite where the arm was pulled"):
+    with pytest.raises(ParameterError, match="finite in rounds in which the arm was pulled"):
         linear_bias([[True, False]], [[np.nan, 0.0]], [[1.0], [1.0]], [0.5])
     with pytest.raises(ParameterError, match="min_runs"):
         linear_bias([[True]], [[1.0]], [[1.0]], [0.5], min_runs=1)

@@ -658,13 +658,13 @@ def test_arguments_that_do_not_fit_the_log_are_listed_together():
         CATE(log, by=["age", "site"], treatment="newer")
     assert "there is no arm 'newer'" in str(error.value)
     assert "there is no context column 'age'" in str(error.value)
-    with pytest.raises(ParameterError, match="treatment and control must be two arms"):
+    with pytest.raises(ParameterError, match="treatment and control must be different arms"):
         CATE(log, by="site", treatment="new", control="new")
     with pytest.raises(ParameterError, match="more than once"):
         CATE(log, by=["site", "site"])
     with pytest.raises(ParameterError, match="at least one"):
         CATE(log, by=[])
-    with pytest.raises(ParameterError, match="name treatment= and control="):
+    with pytest.raises(ParameterError, match="specify treatment= and control="):
         CATE(adaptive_log(arms=3), by="g", treatment="a")
 
 
@@ -687,7 +687,11 @@ def test_a_continuous_context_is_not_a_group():
 
 @pytest.mark.parametrize(
     ("rounds", "problem"),
-    [(np.ones(5), "one entry per round"), (np.zeros(600), "marks no round"), (np.full(600, 0.5), "booleans")],
+    [
+        (np.ones(5), "one entry per round"),
+        (np.zeros(600), "selects no round"),
+        (np.full(600, 0.5), "booleans"),
+    ],
 )
 def test_masks_that_mark_nothing_sensible_are_refused(rounds, problem):
     with pytest.raises(ParameterError, match=problem):
@@ -734,8 +738,8 @@ def test_fit_lists_every_wrong_argument():
     for part in (
         "estimator must be",
         "weights must be",
-        "weights belong",
-        "pooled belongs",
+        "weights apply",
+        "pooled applies",
         "contradict",
         "null must",
     ):

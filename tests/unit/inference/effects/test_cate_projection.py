@@ -90,7 +90,7 @@ def test_statistics_of_transforms_come_from_the_whole_log():
         ("~ age +", "cannot read the formula"),
         ("~ 0", "has no columns"),
         ("~ log(age - 100)", "contains null values"),
-        ("~ I(1 / (age - age))", r"not finite everywhere: I\("),
+        ("~ I(1 / (age - age))", r"not finite: I\("),
         ("", "must be text"),
         (3, "must be text"),
         ("~ nofunction(age)", "nofunction"),
@@ -108,13 +108,13 @@ def test_columns_that_cannot_be_told_apart_are_named():
     frame = user_frame()
     frame["months"] = 12 * frame["age"]
     log = user_log(frame, context=["age", "months", "site"])
-    with pytest.raises(ParameterError, match=r"cannot tell the columns (age|months) apart"):
+    with pytest.raises(ParameterError, match=r"cannot distinguish the columns (age|months)"):
         CATE.from_formula("~ age + months", log).fit()
     frame["fixed"] = 3.7
-    with pytest.raises(ParameterError, match=r"columns (fixed|Intercept) apart"):
+    with pytest.raises(ParameterError, match=r"columns (fixed|Intercept)"):
         CATE.from_formula("~ age + fixed", user_log(frame, context=["age", "fixed"])).fit()
     only = (frame["site"] != "z").to_numpy()
-    with pytest.raises(ParameterError, match=r"columns site\[T.z\] apart"):
+    with pytest.raises(ParameterError, match=r"columns site\[T\.z\]"):
         CATE.from_formula("~ site", log, rounds=only).fit()
     with pytest.raises(ParameterError, match="there are 11 rounds for 13 columns"):
         CATE.from_formula("~ poly(age, 12)", log, rounds=np.arange(400) < 12).fit()
@@ -230,7 +230,7 @@ def test_three_arms_with_the_chosen_propensity_alone_allow_uniform_weights_only(
         model.fit(weights="combined")
     assert says(error.value.reason, effects.LACKS_BOTH_PROPENSITIES)
     assert error.value.alternatives == ("uniform weights",)
-    with pytest.raises(ParameterError, match="name treatment= and control="):
+    with pytest.raises(ParameterError, match="specify treatment= and control="):
         CATE.from_formula("~ age", user_log(frame, **columns))
 
 
@@ -267,9 +267,9 @@ def test_everything_wrong_with_a_fit_is_said_at_once():
         model.fit(weights="cubic", covariance="HC9", null=np.nan, keep_scores="yes")
     for name in ("weights", "covariance", "null", "keep_scores"):
         assert name in str(error.value)
-    with pytest.raises(ParameterError, match="two-point weights need decay="):
+    with pytest.raises(ParameterError, match="two-point weights require decay="):
         model.fit(weights="two-point")
-    with pytest.raises(ParameterError, match="decay belongs to two-point weights"):
+    with pytest.raises(ParameterError, match="decay applies to two-point weights"):
         model.fit(weights="combined", decay=0.5)
 
 

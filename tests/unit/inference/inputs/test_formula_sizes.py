@@ -78,7 +78,7 @@ def test_a_column_called_one_is_read_where_no_intercept_is() -> None:
 
 def test_letters_that_python_spells_otherwise() -> None:
     wide = "\uff58"  # a full-width x, which Python reads as x
-    with pytest.raises(ParameterError, match="letters that Python spells otherwise"):
+    with pytest.raises(ParameterError, match="letters that Python normalises"):
         made(f"~ I({wide}**2)", **{wide: np.ones(6)})
     assert name_in_formula(wide) == f"`{wide}`"
     np.testing.assert_array_equal(
@@ -98,8 +98,8 @@ def test_a_column_without_a_name() -> None:
     ("text", "new", "said"),
     [
         ("~ g", {"g": [1, 2]}, "'g' must hold labels, as in the log, not int64"),
-        ("~ x", {"x": [1j]}, "'x' must hold real numbers, as in the log, not complex128"),
-        ("~ x", {"x": ["1"]}, "'x' must hold real numbers, as in the log"),
+        ("~ x", {"x": [1j]}, "'x' must contain real numbers, as in the log, not complex128"),
+        ("~ x", {"x": ["1"]}, "'x' must contain real numbers, as in the log"),
     ],
 )
 def test_predictions_take_the_kinds_of_the_log(text: str, new: dict[str, list[object]], said: str) -> None:

@@ -232,12 +232,14 @@ def test_everything_that_is_wrong_is_listed() -> None:
         read_formula("a formula", "I(x.y) + open(z) + x[0] + np.log(x, z)")
     problems = caught.value.problems
     assert [problem.split("': ", 1)[1].split(" (trusted")[0] for problem in problems] == [
-        "formulas may not hold an attribute, as 'x.y'",
-        "formulas may not call 'open'",
-        "formulas may not hold a subscript",
+        "formulas must not contain an attribute, as 'x.y'",
+        "formulas must not call 'open'",
+        "formulas must not contain a subscript",
         "np.log takes 1 arguments, got 2",
     ]
-    assert problems[-1].endswith("(trusted=True computes any Python in a formula, as one's own code)")
+    assert problems[-1].endswith(
+        "(trusted=True evaluates any Python code in a formula, as if it were your own)"
+    )
 
 
 PARTS = (
@@ -298,7 +300,7 @@ def test_a_header_is_no_code(no_eval: Any) -> None:
     )
     log = ai.AdaptiveLog.from_arrays(arrays, arms=("a", "b"))
     assert ai.AdaptiveOLS(log).data.names == ("Intercept", "x", f"{name}[T.b]", f"{name}[T.c]")
-    with pytest.raises(ParameterError, match="formulas may not call"):
+    with pytest.raises(ParameterError, match="formulas must not call"):
         ai.CATE.from_formula(f"`{name}`", log)
     terms = ai.CATE.from_formula(name_in_formula(name), log).fit().terms
     assert terms == ("Intercept", *(f"Q({name!r})[T.{label}]" for label in "bc"))
@@ -322,7 +324,7 @@ def test_trusted_formulas_are_ones_own_code() -> None:
     x = np.random.default_rng(0).normal(size=60)
     log = log_of({"x": x, "age y": x**2})
     text = "reward ~ I(x.clip(0)) + `age y`"
-    with pytest.raises(ParameterError, match=r"formulas may not call 'x\.clip'"):
+    with pytest.raises(ParameterError, match=r"formulas must not call 'x\.clip'"):
         ai.AdaptiveOLS.from_formula(text, log)
     own = ai.AdaptiveOLS.from_formula(text, log, trusted=True).data
     np.testing.assert_allclose(own.x[:, 1:], np.column_stack([x.clip(0), x**2]))
@@ -333,7 +335,7 @@ def test_trusted_formulas_are_ones_own_code() -> None:
     assert effect.predict({"x": [-1.0, -5.0]})["effect"].nunique() == 1
     table = ai.recommend(known, "cate", formula="I(x.clip(0))", trusted=True)
     assert "trusted=True" in table.best.call
-    with pytest.raises(ParameterError, match="formulas may not call"):
+    with pytest.raises(ParameterError, match="formulas must not call"):
         ai.recommend(known, "cate", formula="I(x.clip(0))")
     for wrong in ("yes", 1, None):
         with pytest.raises(ParameterError, match="trusted must be True or False"):

@@ -156,7 +156,7 @@ def test_counts_of_feedback_rounds_and_units_follow() -> None:
 def test_masks_that_mark_nothing_sensible_are_refused(make: Any) -> None:
     with pytest.raises(ParameterError, match="one entry per round"):
         make(rounds=np.ones(3))
-    with pytest.raises(ParameterError, match="marks no round"):
+    with pytest.raises(ParameterError, match="selects no round"):
         make(rounds=np.zeros(ROUNDS))
     with pytest.raises(ParameterError, match="rounds: "):
         make(rounds="nothing")

@@ -75,8 +75,8 @@ def changed(row: int, values: list[float]) -> np.ndarray:
 @pytest.mark.parametrize(
     ("policy", "message"),
     [
-        ("z", r"'z' is no arm of the log \('a', 'b'\); a policy is an arm, 'uniform'"),
-        (7, "7 is no arm of the log"),
+        ("z", r"'z' is not an arm of the log \('a', 'b'\); a policy is an arm, 'uniform'"),
+        (7, "7 is not an arm of the log"),
         (None, "None is no arm"),
         ([], "give at least one policy"),
         (changed(3, [0.5, 0.6]), r"do not sum to 1 \[row 3\]"),
@@ -96,7 +96,7 @@ def changed(row: int, values: list[float]) -> np.ndarray:
         (pd.DataFrame(MATRIX, columns=["a", "a"]), "are not the arms"),
         (
             pd.DataFrame(MATRIX, columns=["a", "b"], index=range(HORIZON)[::-1]),
-            "sort it as the log is sorted",
+            "sort it in the order of the log",
         ),
         (pl.DataFrame(MATRIX, schema=["a", "c"]), "are not the arms"),
         (pd.Series([0.5, 0.5], index=["a", "c"]), "are not the arms"),
@@ -108,7 +108,7 @@ def changed(row: int, values: list[float]) -> np.ndarray:
             {"a": pd.Series(MATRIX[:, 0], index=range(1, HORIZON + 1)), "b": 0.5},
             "arm 'a': its index is not 0",
         ),
-        ({"mine": "uniform", "always": "a"}, r"several policies go in a list, with their labels in names="),
+        ({"mine": "uniform", "always": "a"}, r"pass several policies as a list, with their labels in names="),
     ],
 )
 def test_policies(policy: Any, message: str) -> None:
@@ -138,7 +138,7 @@ def test_baselines() -> None:
         PolicyContrast(make_log(), "a", baseline=["b", "uniform"])
     with pytest.raises(ParameterError, match="same name"):
         PolicyContrast(make_log(), "a", baseline="a")
-    with pytest.raises(ParameterError, match="besides the baseline"):
+    with pytest.raises(ParameterError, match="in addition to the baseline"):
         PolicyContrast(make_log(), [], baseline="a")
 
 
@@ -164,12 +164,12 @@ def test_a_policy_beyond_what_the_design_could_choose(known: str) -> None:
         ({"estimator": "dr"}, "estimator must be one of 'aipw', 'ipw', 'cadr'"),
         ({"contextual": 1}, "contextual must be True, False or None"),
         ({"weights": "uniform", "contextual": True}, "uniform weights are not contextual"),
-        ({"estimator": "cadr", "weights": "uniform"}, "cadr has weights of its own"),
+        ({"estimator": "cadr", "weights": "uniform"}, "cadr has its own weights: omit"),
         ({"estimator": "cadr", "burn_in": 0}, "burn_in must be a whole number of at least 1"),
         ({"estimator": "cadr", "burn_in": HORIZON}, "burn_in must be below the log's 60 rounds"),
-        ({"burn_in": 5}, "burn_in belongs to estimator='cadr'"),
+        ({"burn_in": 5}, "burn_in applies to estimator='cadr'"),
         ({"estimator": "ipw", "outcome": MATRIX}, "ipw has no outcome model"),
-        ({"estimator": "ipw", "ridge": 1.0}, "ridge= belongs to an outcome model"),
+        ({"estimator": "ipw", "ridge": 1.0}, "ridge= applies to an outcome model"),
         ({"outcome": MATRIX[:5]}, r"outcome must have shape \(60, 2\)"),
         ({"null": np.nan}, "null must be"),
         ({"snapshots": [early, late]}, "snapshots must be PolicySnapshots, 'context-free' or None"),
@@ -184,7 +184,7 @@ def test_arguments_of_fit(options: dict[str, Any], message: str) -> None:
 def test_an_outcome_that_knows_the_rewards() -> None:
     log = make_log()
     means = [log.arrays.reward[log.arrays.action == arm].mean() for arm in range(2)]
-    with pytest.raises(InvalidForLog, match="rewards that it must not know"):
+    with pytest.raises(InvalidForLog, match="rewards that it must not use"):
         PolicyValue(log, late).fit(outcome=np.tile(means, (HORIZON, 1)))
 
 
@@ -192,7 +192,7 @@ def test_an_outcome_that_knows_the_rewards() -> None:
     ("starts", "policies", "message"),
     [
         ([0, START], early, "policies must be a list"),
-        ([0], [early, late], "one start a policy, got 1 starts and 2 policies"),
+        ([0], [early, late], "one start per policy, got 1 starts and 2 policies"),
         ([1, START], [early, late], "first batch must start at row 0"),
         ([0, 0], [early, late], "starts must increase"),
         ([0, 2.5], [early, late], "starts must be whole numbers"),

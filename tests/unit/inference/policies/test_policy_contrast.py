@@ -1,4 +1,4 @@
-"""Contrasts of policies with one weight a round: limits, what may decide a weight, and what tables say."""
+"""Contrasts of policies with one weight per round: limits, what may decide a weight, and what tables say."""
 
 from __future__ import annotations
 

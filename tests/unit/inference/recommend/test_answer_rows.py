@@ -116,9 +116,9 @@ def test_what_a_winner_is_refused_for() -> None:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"target": "contrasts"}, "needs control="),
-        ({"target": "contrasts", "control": 0, "runner_up": True}, "runner_up does not belong"),
-        ({"target": "winner", "lift": True}, "lift does not belong"),
+        ({"target": "contrasts"}, "requires control="),
+        ({"target": "contrasts", "control": 0, "runner_up": True}, "runner_up does not apply"),
+        ({"target": "winner", "lift": True}, "lift does not apply"),
         ({"target": "contrasts", "control": 9}, "9"),
         ({"target": "winner", "control": 0, "runner_up": True}, "two questions"),
     ],

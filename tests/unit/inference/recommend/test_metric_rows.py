@@ -97,7 +97,7 @@ def test_rows_with_covariates_come_before_those_without_and_are_shorter() -> Non
 def test_what_is_refused_and_why() -> None:
     log = log_of(frame(), batch="batch")
     for given in ({"denominator": "orders"}, {"covariate": "prior"}):
-        with pytest.raises(InvalidForLog, match="lengths to expect are known from rows alone"):
+        with pytest.raises(InvalidForLog, match="expected lengths can be computed only from rows"):
             ai.recommend(ai.Sums.of_log(log), **given)
     gaps = frame()
     gaps.loc[3, "y"] = np.nan
@@ -116,8 +116,8 @@ def test_what_is_refused_and_why() -> None:
     ("given", "told"),
     [
         ({"denominator": "nothing"}, "denominator: there is no column 'nothing'"),
-        ({"covariate": "orders"}, "covariate 'orders' is no context of the log"),
-        ({"target": "policy-value", "policy": "a", "covariate": "prior"}, "covariate does not belong to"),
+        ({"covariate": "orders"}, "covariate 'orders' is not a context of the log"),
+        ({"target": "policy-value", "policy": "a", "covariate": "prior"}, "covariate does not apply to"),
     ],
 )
 def test_bad_arguments(given: dict[str, Any], told: str) -> None:

@@ -391,7 +391,7 @@ class TestOrder:
         assert all("sequence" in one.verdict.name for one in table.methods if one.verdict.valid)
         with pytest.raises(
             InvalidForLog,
-            match=wording(recommendations.STOPPED_BY_DATA) + "; possible here: betting sequence",
+            match=wording(recommendations.STOPPED_BY_DATA) + "; possible alternatives: betting sequence",
         ):
             table.fit("aipw with sqrt weights")
 
@@ -462,12 +462,12 @@ class TestPrinting:
     ("target", "arguments", "message"),
     [
         ("means", {}, "target must be one of 'arm-means'"),
-        ("arm-means", {"policy": "a"}, "policy does not belong to target='arm-means'"),
+        ("arm-means", {"policy": "a"}, "policy does not apply to target='arm-means'"),
         ("policy-value", {}, "needs policy="),
         ("cate", {}, "needs by="),
         ("cate", {"by": "site", "formula": "~ site"}, "one of them"),
         ("arm-means", {"stopping": "maybe"}, "stopping must be one of 'fixed', 'data-chosen'"),
-        ("arm-means", {"stability": "yes"}, "what audit.stability returns"),
+        ("arm-means", {"stability": "yes"}, "a result of audit.stability"),
         ("arm-means", {"stability": math.nan}, "stability"),
         ("arm-means", {"decay": "fit"}, "fixed before the data"),
         ("arm-means", {"arms": ["z"]}, "there is no arm 'z'"),
@@ -524,7 +524,8 @@ def test_the_records_of_mixtures_name_both_designs() -> None:
     assert verdicts["aipw with uniform weights"].valid
     assert says(verdicts["aipw with sqrt weights"].reason, weighted_arms.MIXES_CONTEXTS)
     with pytest.raises(
-        InvalidForLog, match=wording(weighted_arms.MIXES_CONTEXTS) + "; possible here: aipw with uniform"
+        InvalidForLog,
+        match=wording(weighted_arms.MIXES_CONTEXTS) + ("; possible alternatives: aipw with uniform"),
     ):
         ArmMeans(log).fit(weights="sqrt")
 

@@ -397,7 +397,7 @@ def test_the_ellipsoid_says_all_that_it_needs() -> None:
         ("batched", {"test": "f"}, "test must be one of 't', 'normal'"),
         ("batched", {"drift": 1}, "drift must be True, False or None"),
         ("anytime", {"precision": "1"}, "precision must be a number"),
-        ("weighted", {"target": {"a": 0.5, "b": 0.5}}, "target= belongs to weights='sqrt'"),
+        ("weighted", {"target": {"a": 0.5, "b": 0.5}}, "target= applies to weights='sqrt'"),
         ("weighted", {"weights": "roots"}, "weights must be one of 'combined', 'uniform', 'sqrt'"),
     ],
 )
@@ -411,7 +411,7 @@ def test_settings_are_checked(name: str, settings: dict[str, Any], message: str)
     [
         (0.5, "target must map arms to probabilities"),
         ({"a": 0.5}, "target has no arm 'b' of the fit"),
-        ({"a": 0.5, "b": 0.4}, "must add up to 1, got 0.9"),
+        ({"a": 0.5, "b": 0.4}, "must sum to 1, got 0.9"),
         ({"a": 1.0, "b": 0.0}, "above 0 and at most 1"),
         ({"a": 0.5, "b": 0.4, "c": 0.1}, "there is no arm 'c'; the log has 'a', 'b'"),
     ],

@@ -1,4 +1,4 @@
-"""Weighted regressions with one weight a round for all arms: what they equal, and what a drift does."""
+"""Weighted regressions with one weight per round for all arms: what they equal, and what a drift does."""
 
 from __future__ import annotations
 

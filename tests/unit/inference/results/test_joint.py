@@ -100,7 +100,9 @@ class TestRestrictions:
         assert found is None or found.matrix.tolist() == [[0.0, 1.0]]
 
     def test_names_with_backticks_go_into_a_dict(self) -> None:
-        with pytest.raises(ParameterError, match="one that has a backtick goes into a dict of terms"):
+        with pytest.raises(
+            ParameterError, match=("a term that contains a backtick must be given in a dict of terms")
+        ):
             linear_hypothesis("t_test", "`a`b` = 0", ["a`b", "c"])
         assert linear_hypothesis("t_test", {"a`b": 1.0}, ["a`b", "c"]).matrix.tolist() == [[1.0, 0.0]]
 
@@ -278,8 +280,8 @@ class TestHypotheses:
         ("restriction", "problem"),
         [
             ("zebra = 0", "unknown term 'zebra'"),
-            ("a * b = 0", "it is no linear equation"),
-            ("a +", "it is no linear equation"),
+            ("a * b = 0", "it is not a linear equation"),
+            ("a +", "it is not a linear equation"),
             ("1 - 0 = 0", "restriction 1 involves no term"),
             ({"zebra": 1}, "cannot use 'zebra'"),
             ({}, "cannot use no term"),
@@ -389,5 +391,5 @@ class TestHypotheses:
         assert says(str(contrast.t_test("`1 - 0` = 0")), tables.SINGLES_CORRECTED)
         sequence = ConfidenceSequence(log).fit()
         for test in (sequence.t_test, sequence.wald_test):
-            with pytest.raises(InvalidForLog, match="its standard errors are descriptions"):
+            with pytest.raises(InvalidForLog, match="its standard errors are only descriptive"):
                 test("`1` = 0")

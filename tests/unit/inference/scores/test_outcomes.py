@@ -139,9 +139,9 @@ class TestStreams:
         arrays = make_log().arrays
         assert arrays.propensity is not None
         rounds = (arrays.action, arrays.reward, arrays.propensity)
-        with pytest.raises(ParameterError, match="sqrt weights need the propensities of all arms"):
+        with pytest.raises(ParameterError, match="sqrt weights require the propensities of all arms"):
             streamed_means(*rounds, None, np.array([0]), weights="sqrt")
-        with pytest.raises(ParameterError, match="two-point weights need decay="):
+        with pytest.raises(ParameterError, match="two-point weights require decay="):
             streamed_means(*rounds, arrays.propensities, np.array([0]), weights="two-point")
         with pytest.raises(ParameterError, match=r"outcome must have shape \(400, 1\)"):
             streamed_means(*rounds, None, np.array([0]), outcome=np.zeros((400, 2)))
@@ -202,14 +202,14 @@ class TestRunningRidge:
 
     def test_wrong_uses(self) -> None:
         log = make_log()
-        with pytest.raises(ParameterError, match="needs contexts: the log has none"):
+        with pytest.raises(ParameterError, match="requires contexts, but the log has none"):
             ArmMeans(make_log(context=False)).fit(outcome="running-ridge")
         for ridge in (0.0, -1.0, np.inf, True, "big"):
             with pytest.raises(ParameterError, match="ridge must be positive"):
                 ArmMeans(log).fit(outcome="running-ridge", ridge=ridge)
-        with pytest.raises(ParameterError, match="ridge= belongs to outcome='running-ridge'"):
+        with pytest.raises(ParameterError, match="ridge= applies to outcome='running-ridge'"):
             ArmMeans(log).fit(ridge=1.0)
-        with pytest.raises(ParameterError, match="outcome and ridge belong to aipw, not to ipw"):
+        with pytest.raises(ParameterError, match="outcome and ridge apply to aipw, not to ipw"):
             ArmMeans(log).fit("ipw", outcome="running-ridge")
         with pytest.raises(ParameterError, match="'running-ridge', 'batch-mean'"):
             ArmMeans(log).fit(outcome="forest")
@@ -339,7 +339,7 @@ class TestTheOrderOfPredictions:
     def test_an_array_of_the_arms_asked_for_alone_is_refused(self) -> None:
         log, guess, _ = self.given()
         with pytest.raises(
-            ParameterError, match=r"shape \(400, 3\), a column for each of the log's arms"
+            ParameterError, match=r"shape \(400, 3\), with a column for each of the log's arms"
         ) as error:
             Contrast(log, treatment="c", control="a").fit(outcome=guess[:, [2, 0]])
         assert "['a', 'b', 'c'], got (400, 2)" in str(error.value)

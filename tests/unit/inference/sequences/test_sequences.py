@@ -479,15 +479,15 @@ def test_wrong_targets(options: dict[str, Any], message: str) -> None:
         ({"method": "hoeffding"}, "method must be one of 'betting'"),
         ({"alpha": 0.95}, "alpha must be between 0 and 0.5"),
         ({"estimator": "dr"}, "estimator must be one of"),
-        ({"sigma": 1.0}, "sigma belongs to the normal mixture, not to betting"),
+        ({"sigma": 1.0}, "sigma applies to the normal mixture, not to betting"),
         ({"method": "normal-mixture", "sigma": -1.0}, "sigma must be above 0"),
         ({"method": "normal-mixture", "sigma": 1.0, "estimator": "ipw"}, "another scale"),
         ({"floor": 0.0, "estimator": "aipw"}, "floor must be above 0"),
-        ({"floor": 0.1, "estimator": "sample-mean"}, "sample means use none"),
-        ({"floor": 0.3, "estimator": "aipw"}, "floor must hold in every round, got 0.3 .* 0.25"),
-        ({"t_opt": 100}, "t_opt belongs to mixtures"),
+        ({"floor": 0.1, "estimator": "sample-mean"}, "sample means do not use: omit"),
+        ({"floor": 0.3, "estimator": "aipw"}, "floor must hold in every round, but is 0.3 .* 0.25"),
+        ({"t_opt": 100}, "t_opt applies to mixtures"),
         ({"method": "normal-mixture", "t_opt": 0}, "t_opt must be a whole number"),
-        ({"start": 50}, "start belongs to the asymptotic sequence"),
+        ({"start": 50}, "start applies to the asymptotic sequence"),
         ({"method": "asymptotic", "start": 1}, "start must be a whole number of at least 2"),
         ({"null": math.nan}, "null must be"),
         ({"method": "x", "estimator": "y", "floor": 2.0}, "3 problems"),
@@ -578,7 +578,7 @@ def test_what_a_log_does_not_support() -> None:
             ConfidenceSequence(log).fit(**options)
         assert caught.value.reason == reason
         assert re.search(ways, "|".join(caught.value.alternatives))
-    with pytest.raises(ParameterError, match="a policy's value needs scores"):
+    with pytest.raises(ParameterError, match="a policy's value requires scores"):
         ConfidenceSequence(log_of(**plain, propensities=[0.5, 0.5]), "policy-value", policy="a").fit(
             estimator="sample-mean"
         )

@@ -110,7 +110,7 @@ def test_right_ones_are_checked_and_few_are_not_checkable() -> None:
         assert not result.cautions
     few = next(chosen(action[:25], every[np.arange(25), action[:25]]))
     (note,) = [one for one in ai.ArmMeans(few).fit("aipw").notes if says(one, RIGHT)]
-    assert note.startswith("Assumes, not checkable from this log: ")
+    assert note.startswith("Assumes, cannot be checked from this log: ")
     assert f"{RIGHT()} (" not in note
 
 

@@ -53,9 +53,9 @@ def test_equal_arms_are_covered() -> None:
 
 def test_what_cannot_be_held_out() -> None:
     log = log_of()
-    with pytest.raises(ParameterError, match="leave one of the 6 batches"):
+    with pytest.raises(ParameterError, match="leave at least one of the 6 batches"):
         ai.Winner(log).fit(held_out=6)
-    with pytest.raises(ParameterError, match="mark the last rounds"):
+    with pytest.raises(ParameterError, match="select the last rounds"):
         ai.Winner(log).fit(held_out=np.arange(600) < 100)
     with pytest.raises(ParameterError, match="whole number"):
         ai.Winner(log).fit(held_out=0.5)

@@ -77,9 +77,9 @@ def test_the_winner_of_the_releases_is_covered(size: int, asked: dict[str, objec
 def test_everything_wrong_is_listed() -> None:
     with pytest.raises(ParameterError) as caught:
         ai.winner_interval([1.0, 2.0], np.eye(2), noise=-1.0, runner_up=True)
-    for part in ("positive scale", "noise needs winner", "runner_up cannot be asked"):
+    for part in ("positive scale", "noise requires winner", "runner_up is not available"):
         assert part in str(caught.value)
-    with pytest.raises(ParameterError, match="given with noise alone"):
+    with pytest.raises(ParameterError, match="highest estimate: winner= applies only with noise="):
         ai.winner_interval([1.0, 2.0], np.eye(2), winner=1)
     with pytest.raises(ParameterError, match="winner must be one of 1"):
         ai.winner_interval([1.0, 2.0], np.eye(2), noise=1.0, winner=0, control=0)
