@@ -479,7 +479,7 @@ class Design(Recorded, Stepwise, ABC):
         return log_of(self, run, env, horizon, *promised)
 
     def _releases(self, released: FloatArray, env: Environment, horizon: int) -> dict[str, Any] | None:
-        """Columns of the releases; the group is an arm or a context, 0 if there are no contexts."""
+        """Columns of the releases; the group is an arm or a context, 0 if there are not contexts."""
         names = [entry.name for entry in self.release_names]
         groups = env.arms if self.releases_by_arm else env.features or (0,)
         return release_columns(released, names, groups, [entry.mechanism for entry in self.release_names])

@@ -54,7 +54,7 @@ class Known:
 
     @property
     def results(self) -> Results | None:
-        """The result, where there is one."""
+        """The result, if there is one."""
         return None if self.shown is None else self.shown.results
 
 

@@ -133,7 +133,7 @@ def log_facts(log: AdaptiveLog | Sums) -> list[tuple[str, str]]:
 
 
 def uncovered_promise(log: AdaptiveLog | Sums | None, facts: LogFacts, *, released: bool) -> str:
-    """What is promised of a private log whose raw numbers a report shows; empty where it shows none."""
+    """What is promised of a private log whose raw numbers a report shows; empty if it shows none."""
     promised = facts.guarantee
     private = bool(facts.unpromised) if promised is None else promised.epsilon > 0.0
     if not private or (released and log is None):

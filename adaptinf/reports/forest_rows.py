@@ -1,7 +1,7 @@
 """The picture of a report: a row for each estimate with its interval drawn and its numbers beside it.
 
-It is a table, so that names of any length wrap, numbers can be copied, and print, dark screens and screen
-readers need no picture of their own.
+It is a table, so names of any length wrap, numbers can be copied, and print, dark screens and screen readers
+need no picture of their own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from adaptinf.plots.style import arm_label
 from adaptinf.reports.shown_numbers import Shown
 
 _LONG, _WIDEST = 9, 36
-"""Characters from which names stand above their rows on a phone, and from which they wrap everywhere."""
+"""Characters from which names are above their rows on a phone, and from which they wrap everywhere."""
 _TICKS = 2.5
 _FAR = 8.0
 """Lengths of the middle interval that the axis shows at most on either side of the estimates."""
@@ -107,7 +107,7 @@ def _told(shown: Shown, place: int) -> tuple[str, str]:
 
 
 def _side(at: float, near: float) -> str:
-    """How a text stands at its place along the axis, so that it does not leave the picture."""
+    """How a text is at its place along the axis, so it does not leave the picture."""
     return "start" if at < near else "end" if at > 100.0 - near else "middle"
 
 

@@ -21,7 +21,7 @@ _SHOWN = 100
 
 
 def answer_of(public: PublicLog) -> tuple[Results | None, str]:
-    """The table that the releases answer without a further choice; None, and why, where there is none."""
+    """The table that the releases answer without a further choice; None, and why, if there is none."""
     ways = answered_by(public)
     if not ways:
         return None, claims.UNREAD()

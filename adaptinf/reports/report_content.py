@@ -56,7 +56,7 @@ _CROWDED = 3_200
 
 @dataclass(frozen=True)
 class Stamp:
-    """What stands on a page whatever its data are."""
+    """What is on a page whatever its data are."""
 
     title: str
     call: str | None
@@ -91,7 +91,7 @@ class Content:
 
     @property
     def results(self) -> Results | None:
-        """The result, where there is one."""
+        """The result, if there is one."""
         return None if self.shown is None else self.shown.results
 
     @cached_property
@@ -104,7 +104,7 @@ class Content:
 
     @property
     def released(self) -> bool:
-        """Whether the numbers are of releases alone, so that the guarantee covers them."""
+        """Whether the numbers are of releases alone, so the guarantee covers them."""
         return self.results is not None and self.results.private
 
     @property
@@ -114,7 +114,7 @@ class Content:
 
     @cached_property
     def cautions(self) -> list[str]:
-        """What speaks against the log and the numbers, each once."""
+        """What is evidence against the log and the numbers, each once."""
         of_log = [] if self.own_log is None else log_cautions(self.own_log)
         return list(dict.fromkeys([*of_log, *([] if self.shown is None else cautions_of(self.shown))]))
 
@@ -130,7 +130,7 @@ class Content:
 
     @property
     def promise(self) -> str:
-        """What is promised of a private log whose raw numbers are shown; empty where none are."""
+        """What is promised of a private log whose raw numbers are shown; empty if none are."""
         return uncovered_promise(self.log, self.facts, released=self.released)
 
     def text(self) -> str:

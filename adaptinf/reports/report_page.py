@@ -50,12 +50,12 @@ def linked(anchor: str, text: str) -> str:
 
 
 def folded(title: str, content: str) -> str:
-    """What a reader opens who wants it; in print it is open. Nothing where there is nothing."""
+    """What a reader opens who wants it; in print it is open. Nothing if there is nothing."""
     return f"<details>\n<summary>{escaped(title)}</summary>\n{content}\n</details>" if content else ""
 
 
 def summary_facts(summary: ResultSummary) -> str:
-    """What stands in the tables of a summary that have no headers, as names with what they stand for."""
+    """What is in the tables of a summary that have no headers, as names with what they stand for."""
     pairs = []
     for one in summary.tables:
         rows = [[str(cell) for cell in row] for row in one.data]
@@ -110,7 +110,7 @@ def boxed(warning: str, content: str) -> str:
 
 
 def page(title: str, parts: Iterable[str], kind: str = "") -> str:
-    """A whole page: title, and what stands below it."""
+    """A whole page: title, and what is below it."""
     named = f' class="{kind}"' if kind else ""
     body = "\n".join(part for part in parts if part)
     return (

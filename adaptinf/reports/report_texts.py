@@ -180,7 +180,7 @@ def made_by(shown: Shown) -> list[str]:
 
 
 def cautions_of(shown: Shown) -> list[str]:
-    """What speaks against the numbers, and why some are missing."""
+    """What is evidence against the numbers, and why some are missing."""
     return [one.text for kind in ("caution", "missing") for one in shown.reasons.of(kind)]
 
 
@@ -267,7 +267,7 @@ class _Facts:
 
     @property
     def valid(self) -> dict[str, str]:
-        """How valid the numbers are, and whether a caution speaks against that."""
+        """How valid the numbers are, and whether a caution is evidence against that."""
         kind = self.results.validity
         if kind == "not valid":
             return {}

@@ -28,7 +28,7 @@ _MOST = 10
 
 
 def own_adjustment(results: Results) -> str | None:
-    """How the table of a result is adjusted where nobody asks."""
+    """How the table of a result is adjusted where no one asks."""
     found: str | None = inspect.signature(results.summary).parameters["adjust"].default
     return found
 
@@ -118,7 +118,7 @@ class Shown:
 
     @property
     def control(self) -> Any:
-        """The arm that every term is compared with; None where there is no such arm."""
+        """The arm that every term is compared with; None if there is no such arm."""
         found = {str(one.control): one.control for one in self.results.estimands}
         return next(iter(found.values())) if len(found) == 1 and not self.is_of_means else None
 
@@ -134,7 +134,7 @@ class Shown:
 
     @property
     def which(self) -> str:
-        """Which terms these are; empty where they are all."""
+        """Which terms these are; empty if they are all."""
         count = len(self.results.terms)
         if count <= _MOST:
             return ""

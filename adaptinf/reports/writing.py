@@ -94,9 +94,9 @@ def report(
     Raises
     ------
     ParameterError
-        Listing everything that does not fit.
+        Listing everything that is inconsistent.
     MissingDependencyError
-        If a Word document is asked for, and python-docx is not installed.
+        If a Word document is requested, and python-docx is not installed.
     FileError
         If the file cannot be written; an existing file is left unchanged.
 
@@ -107,8 +107,8 @@ def report(
     The same call writes the same bytes on the same day with the same versions. The allocation over time
     needs matplotlib; without it the report says so in its place.
 
-    Of a private log everything that its guarantee does not cover stands in a frame that says so; what
-    stands outside of it is from ``log.public()``, from a result of releases alone, or typed by the caller.
+    Of a private log everything that its guarantee does not cover is in a frame that says so; what stands
+    outside of it is from ``log.public()``, from a result of releases alone, or typed by the caller.
 
     Examples
     --------
@@ -174,7 +174,7 @@ def _content(
     stamp: Stamp,
     files: Sequence[Path],
 ) -> Content:
-    """What the report holds; of a log alone the first method of its recommendation."""
+    """What the report contains; of a log alone the first method of its recommendation."""
     found, why = methods, ""
     if log is not None and found is None:
         found, why = _recommended(log, results)
@@ -190,7 +190,7 @@ def _content(
 
 
 def _checked(data: Any, path: Any, given: dict[str, Any]) -> tuple[Path, list[Path], Path | None]:
-    """Path of the file, files of the data, and of the Word document, after every argument was looked at."""
+    """Path of the file, files of the data, and of the Word document, after every argument was examined."""
     place = as_path(_SUBJECT, "path", path)
     problems = alpha_problems(given["alpha"])
     for name in ("title", "call"):
@@ -217,7 +217,7 @@ def _checked(data: Any, path: Any, given: dict[str, Any]) -> tuple[Path, list[Pa
 
 
 def _checklist_problems(given: Any) -> list[str]:
-    """What is wrong with the names of checklists."""
+    """Problems with the names of checklists."""
     lists = (given,) if isinstance(given, str) else given or ()
     if not isinstance(lists, (list, tuple)):
         known = ", ".join(map(repr, CHECKLISTS))

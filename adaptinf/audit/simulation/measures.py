@@ -57,7 +57,7 @@ class Key(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """Trials of an analysis without information about a term; the term is empty if there is no result."""
+    """Trials of an analysis without information about a term; the term is empty if there is not a result."""
 
     kind: str
     analysis: str

@@ -66,7 +66,7 @@ class SuccessiveElimination(Design):
     weighting is impossible.
 
     `replicate` simulates the rounds between two comparisons in one step if rewards are 0/1 or normal and
-    there are no contexts; the distribution is the same as that of the individual rounds.
+    there are not contexts; the distribution is the same as that of the individual rounds.
 
     References
     ----------
@@ -163,7 +163,7 @@ class PrivateSuccessiveElimination(Design):
     is reached first. In a session with a window, the arms continue to take turns until the last outcome of
     the epoch has entered; the outcomes of the rounds between belong to no epoch. An outcome that never
     arrives counts as 0. `replicate` draws an epoch's sum of 0/1 rewards as one binomial number if there are
-    no contexts; the distribution is the same as that of the individual rounds.
+    not contexts; the distribution is the same as that of the individual rounds.
 
     References
     ----------

@@ -161,7 +161,7 @@ class Results(JointInference):
         unit : str, optional
             What rewards are counted in, such as ``"clicks"``.
         adjust : {"max-t", "holm", "bh"}, optional
-            As for `summary`: with ``"max-t"`` the intervals of all terms hold at once.
+            As in `summary`: with ``"max-t"`` the intervals of all terms hold at once.
 
         Returns
         -------

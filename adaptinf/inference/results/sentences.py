@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from adaptinf.typing import FloatArray
 
 _SHOWN, _LONGEST = 3, 60
-"""Names, and characters of them all, that stand in a sentence."""
+"""Names, and characters of them all, that are in a sentence."""
 
 
 def sentence_of(

@@ -38,7 +38,7 @@ class AuxiliaryLog:
     Raises
     ------
     ParameterError
-        If there are no contexts, or some are not numbers or lie outside [0, 1]^d; if rewards lie outside [0,
+        If there are not contexts, or some are not numbers or lie outside [0, 1]^d; if rewards lie outside [0,
         1]; or if epsilon is not positive.
 
     Notes
