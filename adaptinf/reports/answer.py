@@ -22,7 +22,7 @@ _LONG = 140
 
 
 def lead(sentence: str, cautions: Sequence[str]) -> str:
-    """The sentence, and that there is something to read with it."""
+    """The sentence, and whether more can be read with it."""
     kind = "lead long" if len(sentence) > _LONG else "lead"
     told = f'<p class="{kind}">{escaped(sentence)}</p>'
     if not cautions:

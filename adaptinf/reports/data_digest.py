@@ -1,4 +1,4 @@
-"""Which data a report is of: their name, and a digest by which anybody who has them can tell."""
+"""Which data a report is of: their name, and a digest by which anyone who has them can tell."""
 
 from __future__ import annotations
 

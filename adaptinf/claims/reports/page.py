@@ -60,7 +60,7 @@ FAILED = Claim(
 )
 ALL_CHECKS = Claim("reports.log_sections.diagnosed", "All {count} checks", "phrase")
 
-CHECKED = Claim("reports.log_sections.assumptions", "yes: nothing in the log speaks against it", "phrase")
+CHECKED = Claim("reports.log_sections.assumptions", "yes: nothing in the log contradicts it", "phrase")
 CONTRADICTED = Claim(
     "reports.log_sections.assumptions", "yes, and the log contradicts it: see the caution", "phrase"
 )
