@@ -249,7 +249,7 @@ def _table(pairs: list[Pair], recorded: tuple[Tally, Tally] | None) -> str:
         Tally.of(pair.textbook for pair in pairs),
         Tally.of(pair.adaptinf for pair in pairs),
     )
-    many = f"{textbook.trials} trials{', run in advance' * bool(recorded)}"
+    many = f"{textbook.trials} trials, run in advance" if recorded else f"{textbook.trials} trials"
     lines = (
         f"{'':20}{'the first trial':^32}{many:^28}",
         _line("", "estimate", "95% interval", "truth", "truth missed", "median error"),

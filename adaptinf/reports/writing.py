@@ -123,7 +123,9 @@ def report(
     >>> "<h1>A trial</h1>" in page, "<h2 id=" in page
     (True, True)
     """
-    place, files, word = _checked(data, path, locals())
+    given = {"log": log, "methods": methods, "plan": plan, "alpha": alpha, "adjust": adjust, "brief": brief}
+    given |= {"docx": docx, "checklist": checklist, "source": source, "title": title, "call": call, "on": on}
+    place, files, word = _checked(data, path, given)
     lists = (checklist,) if isinstance(checklist, str) else tuple(checklist or ())
     day = _today() if on is None else on
     stamp = Stamp(title or _TITLE, call, day.isoformat(), brief, lists)
