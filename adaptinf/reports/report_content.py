@@ -176,7 +176,14 @@ class Content:
     def _short(self) -> list[Section]:
         text, references = self.told
         methods = [("methods", "Methods", f"{paragraph(text)}\n{listed(references)}")] if text else []
-        return [*methods, *self._last()]
+        return [*self._assumed_briefly(), *methods, *self._last()]
+
+    def _assumed_briefly(self) -> list[Section]:
+        """The line under the table on what is assumed, as a section of one page."""
+        if self.shown is None:
+            return []
+        lines = dict(self.shown.results.summary(self.shown.alpha).lines)
+        return [("assumed", "Assumes", paragraph(lines["Assumes"]))] if "Assumes" in lines else []
 
     def _of_numbers(self) -> list[Section]:
         """Sections on the result alone."""

@@ -80,7 +80,7 @@ def report(
         document, whose name ends in ``.docx``. Needs python-docx, the extra ``word``.
     checklist : {"consort", "ich-e20"}, or several, optional
         Items of a guideline with what the log answers: CONSORT 2025 and its extension for adaptive designs,
-        or the draft ICH E20.
+        or the draft ICH E20. Not with ``brief=True``.
     source : path, or list of paths, optional
         Files that the data were read from: the report names them with their SHA-256. By default it has the
         SHA-256 of the rows, as ``log.frame.to_csv(index=False, lineterminator="\n")`` writes them.
@@ -123,7 +123,14 @@ def report(
     >>> "<h1>A trial</h1>" in page, "<h2 id=" in page
     (True, True)
     """
-    given = {"log": log, "methods": methods, "plan": plan, "alpha": alpha, "adjust": adjust, "brief": brief}
+    given: dict[str, Any] = {
+        "log": log,
+        "methods": methods,
+        "plan": plan,
+        "alpha": alpha,
+        "adjust": adjust,
+        "brief": brief,
+    }
     given |= {"docx": docx, "checklist": checklist, "source": source, "title": title, "call": call, "on": on}
     place, files, word = _checked(data, path, given)
     lists = (checklist,) if isinstance(checklist, str) else tuple(checklist or ())
@@ -204,6 +211,8 @@ def _checked(data: Any, path: Any, given: dict[str, Any]) -> tuple[Path, list[Pa
     if given["adjust"] is not None and given["adjust"] not in _ADJUSTMENTS:
         problems.append(unlisted("adjust", _ADJUSTMENTS, given["adjust"], ", or None"))
     problems += _checklist_problems(given["checklist"])
+    if given["brief"] is True and given["checklist"]:
+        problems.append("brief=True has no room for checklist=: write them as two reports")
     if place.suffix.lower() not in _ENDINGS:
         problems.append(f"path must end in .html or .htm, got {str(place)!r:.80}")
     problems += _data_problems(data, given["log"], given["methods"], given["plan"])

@@ -69,7 +69,7 @@ def sentences(results: dict[str, Results]) -> tuple[int, int]:
         for place, term in enumerate(result.terms):
             numbers = [float(result.estimate[place]), *limits[place].tolist()]
             if not np.isnan(numbers).any():
-                told = result.sentence(term)
+                told = result.sentence(term, adjust=None)
                 asked += 1
                 right += all(format_number(x) in told and format_number(x) in table for x in numbers)
     return asked, right

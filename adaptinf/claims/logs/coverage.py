@@ -125,7 +125,8 @@ STOPPED_BY_DATA = Claim(
 )
 SO_FAR = Claim(
     "ended_early",
-    "the number of rounds reflects when the log was extracted, which did not depend on outcomes",
+    "the number of rounds reflects when the log was extracted; that this did not depend on outcomes is "
+    "assumed",
     "reason",
 )
 FIELDS = {

@@ -103,12 +103,12 @@ MOST_ASSIGNED = Claim(
 )
 SHARES = Claim(
     "reports.log_sections.allocation_pictures",
-    "Proportion of rounds by arm, over the rounds",
+    "Proportion of rounds by arm, by period",
     "note",
 )
 SHARES_TEXT = Claim(
     "reports.log_sections.allocation_pictures",
-    "Cumulative proportion of rounds assigned to each arm; in the end {shares}.",
+    "Proportion of rounds assigned to each arm in each period; over all rounds {shares}.",
     "note",
 )
 PROPENSITIES = Claim(

@@ -46,6 +46,7 @@ from adaptinf.typing import FloatArray
 if TYPE_CHECKING:
     import pandas as pd
 
+    from adaptinf.inference.results.explanation import Explanation
     from adaptinf.inference.results.summary import ResultSummary
 
 
@@ -99,8 +100,59 @@ class ContrastsResults(Results):
         ParameterError
             If alpha is not between 0 and 0.5, or the adjustment is unknown.
         """
-        due = adjust == AT_ONCE and self.correction is not None
-        return super().summary(alpha, "holm" if due else adjust)
+        return super().summary(alpha, self._due(adjust))
+
+    def explain(self, alpha: float = 0.05, adjust: str | None = "max-t") -> Explanation:
+        """Everything that the table rests on.
+
+        Parameters
+        ----------
+        alpha, adjust
+            As for `summary`.
+
+        Returns
+        -------
+        Explanation
+            As for other results.
+
+        Raises
+        ------
+        ParameterError
+            If alpha is not between 0 and 0.5, or the adjustment is unknown.
+        """
+        return super().explain(alpha, self._due(adjust))
+
+    def sentence(
+        self,
+        term: str | None = None,
+        alpha: float = 0.05,
+        unit: str | None = None,
+        adjust: str | None = "max-t",
+    ) -> str:
+        """What was found, in one sentence, by intervals that hold for all terms at once.
+
+        Parameters
+        ----------
+        term, alpha, unit
+            As for other results.
+        adjust : {"max-t", "holm", "bh"} or None
+            As for `summary`.
+
+        Returns
+        -------
+        str
+            With estimates and limits as the table prints them.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such term, alpha is not between 0 and 0.5, or the adjustment is unknown.
+        """
+        return super().sentence(term, alpha, unit, self._due(adjust))
+
+    def _due(self, adjust: str | None) -> str | None:
+        """Holm's method where the largest statistic has no law, as a correction is due."""
+        return "holm" if adjust == AT_ONCE and self.correction is not None else adjust
 
     def to_frame(self, alpha: float = 0.05) -> pd.DataFrame:
         """All numbers as a plain frame, those that hold at once among them.

@@ -343,7 +343,10 @@ def arm_pair(log: AdaptiveLog | PublicLog, treatment: Any, control: Any) -> tupl
 def context_problems(log: AdaptiveLog, by: tuple[str, ...]) -> list[str]:
     """Problems with the columns that make the groups."""
     if not log.context:
-        return ["the log has no context columns to group by: pass context= when creating the log"]
+        return [
+            "the log has no context columns to group by: pass context= when creating the log, or use "
+            "log.public() if groups are only in its releases"
+        ]
     problems = [] if by else ["by must name at least one context column"]
     if len(set(by)) < len(by):
         problems.append("by names a column more than once")

@@ -24,8 +24,8 @@ def test_against_one_control_the_clearest_arm_comes_first_with_simultaneous_limi
             f"{arm} has a higher mean reward (difference {at}, 95% simultaneous interval {low} to {high})"
         )
     wanted = f"Compared with 0: {'; '.join(told)}; undecided: 1."
-    assert result.sentence(adjust="max-t") == wanted
-    assert "simultaneous" not in result.sentence()
+    assert result.sentence() == result.sentence(adjust="max-t") == wanted
+    assert "simultaneous" not in result.sentence(adjust=None)
 
 
 def test_where_no_arm_differs_the_sentence_says_undecided() -> None:

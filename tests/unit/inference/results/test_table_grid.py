@@ -80,7 +80,7 @@ def test_sentences_hold_the_numbers_of_the_table() -> None:
         limits = (result.conf_int_corrected() if corrected else result.conf_int()).to_numpy()
         table = str(result)
         for place, term in enumerate(result.terms):
-            told = result.sentence(term)
+            told = result.sentence(term, adjust=None)
             numbers = [float(result.estimate[place]), *limits[place].tolist()]
             if np.isnan(numbers).any():
                 assert "without an interval" in told, (name, told)
