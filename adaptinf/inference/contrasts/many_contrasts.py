@@ -46,6 +46,7 @@ from adaptinf.typing import FloatArray
 if TYPE_CHECKING:
     import pandas as pd
 
+    from adaptinf.inference.results.explanation import Explanation
     from adaptinf.inference.results.summary import ResultSummary
 
 
@@ -53,8 +54,7 @@ if TYPE_CHECKING:
 class ContrastsResults(Results):
     """Differences of arms to one control, or their lifts over it.
 
-    Printed with p-values and intervals that hold for all of them at once; those of single terms are as in
-    every result.
+    Printed as every result, and below it with p-values and intervals that hold for all of them at once.
 
     Parameters
     ----------
@@ -99,8 +99,31 @@ class ContrastsResults(Results):
         ParameterError
             If alpha is not between 0 and 0.5, or the adjustment is unknown.
         """
-        due = adjust == AT_ONCE and self.correction is not None
-        return super().summary(alpha, "holm" if due else adjust)
+        return super().summary(alpha, self._allowed(adjust))
+
+    def explain(self, alpha: float = 0.05, adjust: str | None = "max-t") -> Explanation:
+        """Everything that the results rest on, for the table that `summary` makes of the same arguments.
+
+        Parameters
+        ----------
+        alpha, adjust
+            As in `summary`.
+
+        Returns
+        -------
+        Explanation
+            Prints as text; ``to_frame()`` has one row per claim.
+
+        Raises
+        ------
+        ParameterError
+            If alpha is not between 0 and 0.5, or the adjustment is unknown.
+        """
+        return super().explain(alpha, self._allowed(adjust))
+
+    def _allowed(self, adjust: str | None) -> str | None:
+        """An adjustment, or Holm's in place of one that no corrected p-values have."""
+        return "holm" if adjust == AT_ONCE and self.correction is not None else adjust
 
     def to_frame(self, alpha: float = 0.05) -> pd.DataFrame:
         """All numbers as a plain frame, those that hold at once among them.
@@ -159,7 +182,7 @@ class Contrasts:
     Each row is the `Contrast` of its pair, over the rounds in which both arms could be chosen, with weights
     of the pair's own. Their covariance comes from what each round (or unit) adds to the errors of all, and
     the joint law of their largest t statistic (Dunnett's) gives intervals and p-values that hold for all
-    comparisons at once; they are what is printed. `adjust` has Holm's and Benjamini and Hochberg's.
+    comparisons at once; they are printed below those of single terms. `adjust` has Holm's and Benjamini and Hochberg's.
 
     References
     ----------
