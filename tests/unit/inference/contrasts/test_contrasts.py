@@ -148,7 +148,7 @@ def test_what_holds_at_once_is_printed() -> None:
     limits = found.conf_int_simultaneous()
     single = found.conf_int()
     assert (limits["low"] < single["low"]).all()
-    first, below, _ = text.partition("at once")
+    first, _, below = text.partition("at once")
     for column in ("low", "high"):
         for one, both in zip(single[column], limits[column], strict=True):
             assert f"{one:.4f}" in first
