@@ -21,4 +21,8 @@ LARGEST_T = Claim(
     "inference.results.multiplicity.at_once_note",
     "the distribution of the maximum t statistic",
     "phrase",
+    short="maximum t",
+)
+BONFERRONI = Claim(
+    "inference.results.multiplicity.at_once_note", "Bonferroni's method", "phrase", short="Bonferroni"
 )

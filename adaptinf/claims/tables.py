@@ -126,7 +126,7 @@ AT_ONCE = Claim(
     "Columns headed 'at once' give p-values adjusted for {count} terms and simultaneous confidence "
     "intervals, based on {method}.",
     "note",
-    short="simultaneous for {count} terms",
+    short="simultaneous for {count} terms ({method.short})",
 )
 
 NOT_VALID = Claim(

@@ -84,7 +84,8 @@ def add_report(commands: Any, short: str) -> None:
         examples=(
             f"adaptinf report {_VISITS} \\",
             "    --output report.html",
-            "adaptinf report trial.parquet --treatment B --control A --brief --output page.html",
+            "adaptinf report trial.parquet --treatment B --control A --brief \\",
+            "    --output page.html",
         ),
         usage="FILE... --output FILE [options]",
     )

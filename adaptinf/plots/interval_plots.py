@@ -452,8 +452,8 @@ def winner(
 def _alone(one: WinnerResults) -> str:
     """Why a result has one interval alone."""
     if isinstance(one.reference, ProjectedLaw):
-        return "is of counts too small for normal laws, and has the projection alone"
-    return "is of held-out rounds, whose usual interval needs no allowance"
+        return "is based on counts too small for normal approximations, so only the projection exists"
+    return "is based on held-out rounds, whose usual interval needs no correction"
 
 
 def _winner_numbers(one: WinnerResults, alpha: float) -> pd.DataFrame:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from adaptinf.claims import laws
 from adaptinf.claims.reports import answer as claims
-from adaptinf.inference.results.multiplicity import ADJUSTMENTS, AT_ONCE, adjusted_logs
+from adaptinf.inference.results.multiplicity import ADJUSTMENTS, AT_ONCE, adjusted_logs, simultaneous_law
 from adaptinf.inference.results.tables import format_number, format_pvalue, format_statistic
 from adaptinf.inference.sequences.tracks import SequenceReference
 from adaptinf.plots.interval_rows import ESTIMANDS, MEANS, term_label
@@ -102,7 +101,7 @@ class Shown:
         """The one statement on several terms; empty of one."""
         if len(self.results.terms) < 2:
             return ""
-        law = laws.LARGEST_T() if self.results.covariance is not None else "Bonferroni's method"
+        law = simultaneous_law(self.results.covariance is not None)
         return claims.MULTIPLICITY[self.adjustment or ""](count=self.count, law=law)
 
     @property

@@ -23,7 +23,7 @@ FURTHER = tuple(
 SUMS = ("n", "sum", "sum_squares", "sum_cubes", "nonzero", *FURTHER)
 HELP = {
     "action": "chosen arm (required); repeated: columns of 0 and 1, one for each arm",
-    "reward": "reward (needed)",
+    "reward": "reward (required)",
     "propensity": "probability of the chosen arm given the past, or a number",
     "batch": "batch number",
     "unit": "who took part",

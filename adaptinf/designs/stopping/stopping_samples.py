@@ -125,7 +125,9 @@ def _listed(what: str, array: NDArray[Any], wrong: NDArray[np.bool_]) -> list[st
         return []
     shown = ", ".join(str(place) for place in places[:_SHOWN])
     more = f", ... ({places.size} in total)" if places.size > _SHOWN else ""
-    return [f"{array[places[0]]!r:.40} {what}: position{'s' if places.size > 1 else ''} {shown}{more}"]
+    first = array[places[0]]
+    value = first.item() if isinstance(first, np.generic) else first
+    return [f"{value!r:.40} {what}: position{'s' if places.size > 1 else ''} {shown}{more}"]
 
 
 def _number(value: Any) -> float | None:

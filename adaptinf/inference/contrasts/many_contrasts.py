@@ -54,8 +54,7 @@ if TYPE_CHECKING:
 class ContrastsResults(Results):
     """Differences of arms to one control, or their lifts over it.
 
-    Printed with p-values and intervals that hold for all of them at once; those of single terms are as in
-    every result.
+    Printed as every result, and below it with p-values and intervals that hold for all of them at once.
 
     Parameters
     ----------
@@ -211,7 +210,8 @@ class Contrasts:
     Each row is the `Contrast` of its pair, over the rounds in which both arms could be chosen, with weights
     of the pair's own. Their covariance comes from what each round (or unit) adds to the errors of all, and
     the joint law of their largest t statistic (Dunnett's) gives intervals and p-values that hold for all
-    comparisons at once; they are what is printed. `adjust` has Holm's and Benjamini and Hochberg's.
+    comparisons at once; they are printed below those of single terms. `adjust` has Holm's, and Benjamini and
+    Hochberg's.
 
     References
     ----------

@@ -330,9 +330,11 @@ def _check(
                 "target='contrasts' requires control=, the arm with which all others are compared"
             )
         if target == "policy-value" and given["policy"] is None:
-            problems.append("target='policy-value' needs policy=")
+            problems.append("target='policy-value' requires policy=")
         if target == "cate" and (given["by"] is None) == (given["formula"] is None):
-            problems.append("target='cate' requires either by= (columns that define groups) or formula=")
+            problems.append(
+                "target='cate' requires by= (columns that define groups) or formula=, but not both"
+            )
     if decay is not None:
         problems += decay_problems(decay)
     runs = all(hasattr(stability, name) for name in ("variation", "frame", "horizon"))

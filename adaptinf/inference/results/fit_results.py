@@ -88,7 +88,7 @@ class Results(JointInference):
             One minus the level of the intervals, between 0 and 0.5.
         adjust : {"holm", "bh", "max-t"}, optional
             Also show p-values adjusted for the number of terms, after any correction. ``"max-t"`` shows those
-            of `pvalues_simultaneous`, and the intervals of `conf_int_simultaneous` in place of single ones.
+            of `pvalues_simultaneous`, and the intervals of `conf_int_simultaneous`, below single ones.
 
         Returns
         -------

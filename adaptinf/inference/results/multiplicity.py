@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from adaptinf.claims import laws, tables
+from adaptinf.claims import Said, laws, tables
 from adaptinf.errors import ParameterError
 from adaptinf.inference.distributions.references import JoinedReference, Reference, StudentReference
 from adaptinf.inference.distributions.student_sums import max_student_tail
@@ -75,7 +75,12 @@ def adjustment_note(method: str, count: int, *, corrected: bool) -> str:
 
 def at_once_note(count: int, known: bool) -> str:
     """What the columns of a summary mean that hold for all of so many terms at once."""
-    return tables.AT_ONCE(count=count, method=laws.LARGEST_T() if known else "Bonferroni's method")
+    return tables.AT_ONCE(count=count, method=simultaneous_law(known))
+
+
+def simultaneous_law(known: bool) -> Said:
+    """What limits that hold at once are read from, by whether the covariance of the terms is known."""
+    return laws.LARGEST_T() if known else laws.BONFERRONI()
 
 
 _SEED = 20_231_107

@@ -323,7 +323,7 @@ def test_the_public_part_of_a_log_has_a_report_and_no_rows(run: Run, tmp_path: P
     public, page = str(tmp_path / "public.parquet"), tmp_path / "page.html"
     code, out, err = run("report", public, "--output", str(page))
     assert (code, out, err) == (0, "", f"adaptinf report: wrote {page} (a report)\n")
-    assert "What is published, and what is left out" in page.read_text(encoding="utf-8")
+    assert "What may be published, and what is left out" in page.read_text(encoding="utf-8")
     for command in ("validate", "diagnose", "recommend", "analyze"):
         code, out, err = run(command, public)
         told = f"adaptinf {command}: {public}: it is the public part of a log, without rows: use adaptinf"

@@ -116,8 +116,8 @@ def test_numbers_out_of_range_in_arrays_of_every_kind(rule: StoppingRule, kind: 
     values[3::20] = -2.0
     with pytest.raises(ParameterError) as caught:
         rule.run(kind(values), rng=0)
-    assert "is outside [-1, 1]: positions 3, 23, 43, 63" in str(caught.value)
-    assert caught.value.problems[0].endswith("183, ... (25 in all)")
+    assert ": -2.0 is outside [-1, 1]: positions 3, 23, 43, 63" in str(caught.value)
+    assert caught.value.problems[0].endswith("183, ... (25 in total)")
 
 
 @every_rule
@@ -194,7 +194,7 @@ def test_a_mean_of_zero_ends_at_max_rounds(
     assert math.isnan(result.estimate)
     assert math.isnan(result.stopping_time)
     assert result.reason is not None
-    assert result.reason.startswith(f"max_rounds={max_rounds} was reached before the rule halted")
+    assert result.reason.startswith(f"max_rounds={max_rounds} was reached before the rule stopped")
     assert result.guarantee == rule.guarantee()
     assert result.noise == (None if rule.guarantee() is None else "simulation")
     array = rule.run(np.zeros(1000), rng=0, max_rounds=max_rounds)

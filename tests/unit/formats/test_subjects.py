@@ -61,7 +61,7 @@ def test_text_is_no_order_but_dates_are() -> None:
     times = pd.to_datetime(pd.Series(dates), format="ISO8601")
     assert _read(adsl.assign(RANDNUM=times), analysis).column("USUBJID").tolist() == ["c", "b", "a"]
     for odd in (True, np.longdouble("0.1"), 2**70, np.inf, 1j, np.timedelta64(1, "s")):
-        with pytest.raises(ParameterError, match=f"and has {odd!r:.9}".replace("(", r"\(")):
+        with pytest.raises(ParameterError, match=f"but has {odd!r:.9}".replace("(", r"\(")):
             _read(adsl.assign(RANDNUM=pd.Series([odd, 1.5, -1, 7], dtype=object)), analysis)
     numbers = pd.Series([2, 1.5, -1, 7], dtype=object)
     assert _read(adsl.assign(RANDNUM=numbers), analysis).column("USUBJID").tolist() == ["c", "b", "a"]

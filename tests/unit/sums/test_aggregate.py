@@ -125,7 +125,7 @@ def test_other_faults() -> None:
             ai.aggregate(table, **{**NAMES, **options})
     lost = pd.concat([rows_of(5, (4000, 4000))] * 3).reset_index(drop=True)
     lost = lost.drop(index=lost.index[lost["arm"] == 1][::2])
-    with pytest.raises(LogValidationError, match="cannot have led to by chance"):
+    with pytest.raises(LogValidationError, match="practically impossible under their propensities"):
         ai.aggregate(lost, **NAMES)
 
 

@@ -109,7 +109,7 @@ def test_a_folder_of_parts(tmp_path: Path) -> None:
     (problem,) = error.problems
     assert (problem.code, problem.total) == ("non-numeric-reward", 2)
     assert problem.lines == ("2 of part-2.csv", "5 of part-2.csv")
-    assert r"reward column 'y' contains numbers and '1n2', '\$2'; correct these entries" in problem.message
+    assert "reward column 'y' contains numbers and '1\\n2', '$2'; correct these entries" in problem.message
 
 
 def test_cells_that_are_no_numbers_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

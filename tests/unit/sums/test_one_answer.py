@@ -333,10 +333,10 @@ def test_later_files_that_do_not_match(tmp_path: Path) -> None:
     with pytest.raises(LogValidationError, match=r"no column 'y' in '2.parquet'") as caught:
         summed("without", last.drop_columns(["y"]))
     assert caught.value.problems[0].code == "missing-column"
-    with pytest.raises(LogValidationError, match=r"holds numbers in '1.parquet' and text in '2.parquet'"):
+    with pytest.raises(LogValidationError, match=r"contains numbers in '1.parquet' and text in '2.parquet'"):
         summed("text", texts)
     for name, part in (("cut", content[: len(content) // 2]), ("empty", b"")):
-        with pytest.raises(FileError, match=r"2.parquet cannot be read: it is cut off, empty or damaged"):
+        with pytest.raises(FileError, match=r"2.parquet cannot be read: it is truncated, empty or damaged"):
             summed(name, part)
     numbers = pa.array(np.arange(300) % 3)
     halves = summed("mixed", last.set_column(2, "y", numbers))
@@ -367,5 +367,5 @@ def test_what_an_engine_raises_has_a_name(tmp_path: Path, monkeypatch: pytest.Mo
         raise MemoryError("Unable to allocate 30 GiB")
 
     monkeypatch.setattr(engines, "collected", full)
-    with pytest.raises(LogValidationError, match=r"not enough memory \(MemoryError: Unable.*merge them"):
+    with pytest.raises(LogValidationError, match=r"ran out of memory \(MemoryError: Unable.*merge them"):
         ai.aggregate(rows(), **ROLES, centre=0.0)

@@ -206,7 +206,7 @@ def test_files_keep_guarantee_and_design(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match=r"cut\.parquet"):
         ai.Sums.read_parquet(tmp_path / "cut.parquet")
     table().to_parquet(tmp_path / "plain.parquet")
-    with pytest.raises(ParameterError, match="holds no sums that adaptinf wrote"):
+    with pytest.raises(ParameterError, match="contains no sums written by adaptinf"):
         ai.Sums.read_parquet(tmp_path / "plain.parquet")
 
 

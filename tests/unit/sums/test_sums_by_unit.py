@@ -208,7 +208,7 @@ def test_what_does_not_go_with_units(tmp_path: Path) -> None:
         (frame, {"unit": "day"}, "has another role: batch"),
         (frame, {"unit": "person"}, "there is no column 'person' for unit"),
         (lost, {}, "3 rows have no unit"),
-        (merged, {}, r"unit column 'user' has floats of 2\*\*53 or more, each of which stands for several"),
+        (merged, {}, r"unit column 'user' has floats of 2\*\*53 or more, each of which represents several"),
         (closed, {}, "every arm must be possible in every row"),
         (kept, {"propensity": "p"}, "some propensities are 1: pass propensities="),
     ]

@@ -120,7 +120,9 @@ def test_what_is_wrong_is_told_with_the_way_out(engine: str) -> None:
         "action columns 'A', 'B', 'C' must contain a single 1 and otherwise 0 in every row, but do not in "
         f"{count} rows"
     ]
-    assert refused(engine, action=["A", "day"])[0].startswith("action columns 'A', 'day' must hold one 1")
+    assert refused(engine, action=["A", "day"])[0].startswith(
+        "action columns 'A', 'day' must contain a single 1"
+    )
     assert refused(engine, action=["A", "arm"])[0].startswith(
         "action column 'arm' must contain 0 and 1, or True"
     )

@@ -294,7 +294,7 @@ def test_analyses_are_by_assignment_and_say_so() -> None:
 def test_received_is_refused_without_what_it_needs() -> None:
     frame = compliance(7, 0.5)
     plain = Contrast(AdaptiveLog(frame, action="arm", reward="y"), treatment="b", control="a")
-    with pytest.raises(InvalidForLog, match="assigned= beside action="):
+    with pytest.raises(InvalidForLog, match="use assigned= together with action="):
         plain.fit(estimand="received")
     with pytest.raises(ParameterError, match="estimand must be"):
         plain.fit(estimand="taken")

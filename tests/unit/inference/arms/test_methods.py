@@ -106,7 +106,9 @@ def test_options_of_other_methods_are_refused(method: ArmMethod, option: str) ->
     if option in method.options:
         assert quietly(model, **arguments).estimator == method.name
         return
-    with pytest.raises(ParameterError, match=r"belong to|no weights|does not apply"):
+    with pytest.raises(
+        ParameterError, match=r"outcome and ridge apply to aipw, not to|no weights|does not apply"
+    ):
         model.fit(**arguments)
 
 

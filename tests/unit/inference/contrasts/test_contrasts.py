@@ -12,7 +12,7 @@ from claims_said import says
 from scipy import stats
 
 import adaptinf as ai
-from adaptinf.claims import Said, laws
+from adaptinf.claims import Said, laws, tables
 from adaptinf.claims.arms import contrasts as claims
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.typing import FloatArray
@@ -140,14 +140,20 @@ def test_errors_by_unit_are_joint_too() -> None:
 def test_what_holds_at_once_is_printed() -> None:
     found = ai.Contrasts(log_of(frame()), control="a").fit()
     text = str(found)
-    assert laws.LARGEST_T() in " ".join(text.split())
+    assert "simultaneous for 3 terms (maximum t);" in " ".join(text.split())
+    assert says(found.explain().texts, tables.AT_ONCE, count=3, method=laws.LARGEST_T())
+    assert not says(found.explain(adjust=None).texts, tables.AT_ONCE)
     together = found.pvalues_simultaneous()
     assert np.all(together.to_numpy() >= found.pvalues.to_numpy())
     limits = found.conf_int_simultaneous()
     single = found.conf_int()
     assert (limits["low"] < single["low"]).all()
-    assert f"{limits['low'].iloc[0]:.4f}" in text
-    assert f"{single['low'].iloc[0]:.4f}" not in text
+    first, _, below = text.partition("at once")
+    for column in ("low", "high"):
+        for one, both in zip(single[column], limits[column], strict=True):
+            assert f"{one:.4f}" in first
+            assert f"{both:.4f}" in below
+            assert f"{both:.4f}" not in first
     table = ai.ArmMeans(log_of(frame())).fit().summary(adjust="max-t").as_text()
     assert "at once" in table
     with pytest.raises(ParameterError, match=r"'holm' or 'bh'.*'max-t'"):
@@ -175,8 +181,9 @@ def test_the_critical_value_is_dunnett_s() -> None:
 def test_terms_whose_covariance_is_unknown_are_held_by_bonferroni() -> None:
     log = log_of(frame()[lambda rows: rows["batch"] >= 2])
     found = ai.Contrasts(log, control="a").fit("batched")
-    if found.covariance is None:
-        assert "Bonferroni" in str(found)
+    assert found.covariance is None
+    assert "simultaneous for 3 terms (Bonferroni);" in " ".join(str(found).split())
+    assert says(found.explain().texts, tables.AT_ONCE, count=3, method=laws.BONFERRONI())
     single = found.conf_int(0.05 / 3).to_numpy()
     assert np.all(found.conf_int_simultaneous().to_numpy()[:, 0] >= single[:, 0] - 1e-12)
 

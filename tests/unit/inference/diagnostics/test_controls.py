@@ -100,7 +100,11 @@ def test_what_cannot_be_compared_says_why() -> None:
 
 def test_columns_that_are_no_contexts_and_sums_are_refused() -> None:
     data = frame()
-    for named, words in (("y", "is no context"), ([], "no column"), (["age", "age"], "more than once")):
+    for named, words in (
+        ("y", "is not a context of the log"),
+        ([], "no column"),
+        (["age", "age"], "more than once"),
+    ):
         with pytest.raises(ParameterError, match=words):
             ai.diagnose(log_of(data), negative_control=named)
     sums = ai.Sums.of_log(log_of(data))

@@ -740,7 +740,7 @@ def test_fit_lists_every_wrong_argument():
         "weights must be",
         "weights apply",
         "pooled applies",
-        "contradict",
+        "incompatible",
         "null must",
     ):
         assert part in str(error.value)

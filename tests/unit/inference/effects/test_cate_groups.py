@@ -219,7 +219,7 @@ def test_what_cannot_be_compared_is_refused():
     with pytest.raises(ParameterError, match="test must be one of 'auto', 'chi2', 'F'"):
         result.heterogeneity("t")
     lone = CATE(scaled_log(np.array([[20, 20]])), by="g").fit()
-    with pytest.raises(ParameterError, match="single group"):
+    with pytest.raises(ParameterError, match="there is only one group"):
         lone.interactions()
     with pytest.raises(InvalidForLog) as error:
         lone.heterogeneity()

@@ -143,7 +143,7 @@ def test_predictions_are_linear_combinations_of_the_coefficients():
     [
         ({"age": [30.0]}, "site"),
         ({"age": 30.0, "site": "x"}, "columns of values, one row per prediction"),
-        ({"age": [30.0], "site": ["w"]}, "labels that the log does not have.*w"),
+        ({"age": [30.0], "site": ["w"]}, "labels that are not in the log.*w"),
         ({"age": [np.nan], "site": ["x"]}, "age"),
     ],
 )

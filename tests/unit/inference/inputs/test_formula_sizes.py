@@ -97,7 +97,7 @@ def test_a_column_without_a_name() -> None:
 @pytest.mark.parametrize(
     ("text", "new", "said"),
     [
-        ("~ g", {"g": [1, 2]}, "'g' must hold labels, as in the log, not int64"),
+        ("~ g", {"g": [1, 2]}, "'g' must contain labels, as in the log, not int64"),
         ("~ x", {"x": [1j]}, "'x' must contain real numbers, as in the log, not complex128"),
         ("~ x", {"x": ["1"]}, "'x' must contain real numbers, as in the log"),
     ],

@@ -202,7 +202,7 @@ def test_stationary_is_a_flag() -> None:
 
 
 def test_a_value_has_no_combined_weights() -> None:
-    with pytest.raises(ai.errors.ParameterError, match="one for both policies of a PolicyContrast"):
+    with pytest.raises(ai.errors.ParameterError, match="shared by both policies of a PolicyContrast"):
         ai.PolicyValue(log_of("moving"), "b").fit("combined")
     with pytest.raises(ai.errors.ParameterError, match="combined weights are not contextual"):
         ai.PolicyContrast(log_of("moving"), "b", baseline="a").fit("combined", contextual=True)

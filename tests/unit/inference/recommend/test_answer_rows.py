@@ -120,7 +120,7 @@ def test_what_a_winner_is_refused_for() -> None:
         ({"target": "contrasts", "control": 0, "runner_up": True}, "runner_up does not apply"),
         ({"target": "winner", "lift": True}, "lift does not apply"),
         ({"target": "contrasts", "control": 9}, "9"),
-        ({"target": "winner", "control": 0, "runner_up": True}, "two questions"),
+        ({"target": "winner", "control": 0, "runner_up": True}, "two different comparisons"),
     ],
 )
 def test_bad_arguments(given: dict[str, Any], told: str) -> None:

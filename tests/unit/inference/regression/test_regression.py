@@ -180,7 +180,7 @@ def test_the_naive_table_says_that_it_is_naive() -> None:
     assert says(result.notes, plain_regression.NAIVE_BASELINE)
     assert result.correction is None
     assert says(result.t_test("x1 = 0").notes[0], regressions.TEST_NAIVE)
-    with pytest.raises(InvalidForLog, match="none is due"):
+    with pytest.raises(InvalidForLog, match="the estimator does not need a correction"):
         _ = result.pvalues_corrected
     test = result.wald_test("x1 = 0")
     assert isinstance(test, FTest)
@@ -395,7 +395,7 @@ def test_a_log_without_contexts_is_told_as_such() -> None:
         ("reward ~ reward", "both sides"),
         ("reward ~ x1 + np.log(reward)", "both sides"),
         ("reward ~ x9 + x1", "there is no covariate 'x9': the log's contexts are x1, x2, site"),
-        ("reward ~ t", "there is no covariate 't'.*no column but contexts and the arm"),
+        ("reward ~ t", "there is no covariate 't'.*only contexts and the arm can be covariates"),
         ("reward ~ center(x9)", "x9"),
         ("reward ~ 0", "no columns"),
         ("reward ~ x1 +", "cannot read the formula"),

@@ -78,7 +78,10 @@ class TestRestrictions:
 
     @pytest.mark.parametrize("text", ["sex=M - sex=F", "sex=M = sex=F", "sex=M"])
     def test_names_with_signs(self, text: str) -> None:
-        told = r"or is a number, goes between backticks, as in (`sex=M` - `sex=F` = 0)\)"
+        told = (
+            r"put a name between backticks if it is a number or has spaces, '=' or other signs, "
+            r"as in (`sex=M` - `sex=F` = 0)\)"
+        )
         with pytest.raises(ParameterError, match=told) as caught:
             linear_hypothesis("t_test", text, self.TERMS)
         advice = str(caught.value).partition("as in ")[2].rstrip(")")

@@ -89,7 +89,7 @@ def test_it_serves_simulations_like_a_fit() -> None:
         ),
         ({"estimate": {"a": "x"}, "std_error": 1.0}, ["estimate must be numbers"]),
         ({"estimate": {"a": np.inf}, "std_error": 1.0}, ["estimate must be numbers"]),
-        ({"estimate": {1: 1.0, "1": 2.0}, "std_error": 1.0}, ["terms must differ"]),
+        ({"estimate": {1: 1.0, "1": 2.0}, "std_error": 1.0}, ["terms must be distinct"]),
         ({"estimate": {("a", "b", "c"): 1.0}, "std_error": 1.0}, ["a pair (treatment, control)"]),
         ({"estimate": {"a": 1.0}, "std_error": [1.0, 2.0]}, ["std_error must be 1 numbers"]),
         (

@@ -90,9 +90,9 @@ def test_corrected_numbers() -> None:
 def test_no_correction_is_an_error_not_a_number() -> None:
     result = make()
     for name in ("pvalues_corrected", "log_pvalues_corrected"):
-        with pytest.raises(InvalidForLog, match="none is due"):
+        with pytest.raises(InvalidForLog, match="the estimator does not need a correction"):
             getattr(result, name)
-    with pytest.raises(InvalidForLog, match="none is due"):
+    with pytest.raises(InvalidForLog, match="the estimator does not need a correction"):
         result.conf_int_corrected()
 
 

@@ -246,7 +246,7 @@ class TestOwnPredictions:
         assert "outcome='running-mean'" in caught.value.alternatives
         same = good.copy()
         same[:, 2] = 0.5 * reward - 1.0
-        with pytest.raises(InvalidForLog, match="arm 'c': where the arm was chosen"):
+        with pytest.raises(InvalidForLog, match="arm 'c': in rounds in which the arm was chosen"):
             ArmMeans(log).fit(outcome=same)
         others = good.copy()
         mine = action == 0

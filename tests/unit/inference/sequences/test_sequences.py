@@ -398,7 +398,7 @@ def test_contexts_without_usable_propensities_are_noted() -> None:
     result = ConfidenceSequence(blind).fit()
     assert result.estimator == "sample-mean"
     assert not says(result.notes, NO_PART)
-    with pytest.raises(ParameterError, match="leave it out, or ask for estimator='sample-mean'"):
+    with pytest.raises(ParameterError, match="omit it, or use estimator='sample-mean'"):
         ConfidenceSequence(log).fit("normal-mixture", sigma=0.5)
     assert ConfidenceSequence(log).fit("normal-mixture", floor=0.2).estimator == "ipw"
     with pytest.raises(InvalidForLog, match=r"floor=.*estimator='sample-mean'"):

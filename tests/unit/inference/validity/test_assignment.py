@@ -151,7 +151,8 @@ def test_averages_in_the_place_of_propensities(greedy: AdaptiveLog) -> None:
     for result in (ArmMeans(log).fit("aipw"), Contrast(log, treatment=1, control=0).fit("ipw")):
         assert says(result.cautions, propensities.NOT_FOLLOWED, where="over time", alarm=ALARM)
     text = " ".join(str(ArmMeans(log).fit("aipw")).split())
-    assert re.search(f"Caution: {wording(propensities.NOT_FOLLOWED)}", text)
+    told = wording(propensities.NOT_FOLLOWED, where="over time", alarm=ALARM)
+    assert re.search(f"Caution {told[0].upper()}{told[1:]}", text)
     assert ArmMeans(log).fit("alee", stationary=True).cautions == ()
     assert says(ArmMeans(log).fit("alee").notes, stationarity.NO_TREND)
     estimated = relogged(greedy, np.tile(share, (greedy.n_rounds, 1)), propensity_status="estimated")

@@ -166,7 +166,7 @@ class TestInput:
             ai.winner_interval([1.0], [[1.0]], runner_up=True)
 
     def test_a_difference_without_variance(self) -> None:
-        with pytest.raises(ParameterError, match="no variance"):
+        with pytest.raises(ParameterError, match="zero variance"):
             ai.winner_interval([1.0, 2.0], np.ones((2, 2)), control=0)
 
     def test_a_tie_for_the_second_place_has_the_projection(self) -> None:
