@@ -112,7 +112,7 @@ class MissingDependencyError(AdaptinfError, ImportError):
     --------
     >>> import adaptinf as ai
     >>> print(ai.errors.MissingDependencyError("a forest plot", "matplotlib", "plots"))
-    a forest plot needs matplotlib, which cannot be imported: pip install '.[plots]' in the source tree, or \
+    a forest plot requires matplotlib, which cannot be imported: pip install '.[plots]' in the source tree, or \
     pip install -e '.[plots]' if adaptinf was installed with -e
     """
 

@@ -164,7 +164,7 @@ def test_bad_arguments_are_told_together() -> None:
         "null_env must be",
     ):
         assert part in str(caught.value)
-    with pytest.raises(ParameterError, match=r"(?s)BernoulliArms with two arms.*leave out null"):
+    with pytest.raises(ParameterError, match=r"(?s)BernoulliArms with two arms.*omit null"):
         sample_size(Uniform(), NormalArms([0, 1]), "conditional", null=0.1)
     with pytest.raises(ParameterError, match="one of 'conditional', 'unconditional', got 'wald'"):
         sample_size(Uniform(), BernoulliArms([0.1, 0.9]), "wald")

@@ -143,7 +143,7 @@ def test_a_file_that_is_more_open_is_told_with_the_command_that_mends_it(
     with filled(path, 2) as trial:
         for place in tmp_path.iterdir():
             place.chmod(0o644)
-        with pytest.warns(AdaptinfWarning, match=r"others than the owner may open.*: chmod 600 ") as caught:
+        with pytest.warns(AdaptinfWarning, match=r"users other than the owner may open.*: chmod 600 ") as caught:
             Trial.open(path).close()
         named = shlex.split(str(caught[0].message).partition("chmod 600 ")[2])
         assert named == [f"{path}", f"{path}-wal", f"{path}-shm"]
