@@ -331,7 +331,10 @@ def test_a_log_that_the_design_cannot_have_made_is_refused() -> None:
         (lambda: exact_test(RUN, statistic="median", mid_p=1), "exact_test: 2 problems"),  # type: ignore[arg-type]
         (lambda: exact_test(RUN, statistic=missing), "exact_test: missing is NaN"),
         (lambda: law("urn", 4).test(RUN, alternative="both"), "ExactLaw.test: alternative"),
-        (lambda: law("urn", 20).power("wald", [0.1, 0.2], [0.1, 0.2, 0.3]), "all thetas must have the same shape"),
+        (
+            lambda: law("urn", 20).power("wald", [0.1, 0.2], [0.1, 0.2, 0.3]),
+            "all thetas must have the same shape",
+        ),
         (lambda: law("urn", 20).conditional_pvalue(5, 6, 15, 2), "more successes than pulls"),
         (lambda: law("urn", 20).conditional_pvalue(5, 2, 5, 2), "20 rounds"),
         (lambda: law("urn", 20).conditional_pvalue(5, 2, 15, 2, "median"), "statistic must be one of"),

@@ -336,7 +336,10 @@ def test_a_public_part_that_is_rounded_by_what_it_hides(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(AdaptiveLog, "public", public)
     told = found()
-    assert any(one.startswith("public: the releases in the public part of a log differ from those that were made") for one in told)
+    assert any(
+        one.startswith("public: the releases in the public part of a log differ from those that were made")
+        for one in told
+    )
     assert any("are not on the grid of 1/1,048,576" in one for one in told)
 
 

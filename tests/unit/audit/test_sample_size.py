@@ -171,7 +171,7 @@ def test_bad_arguments_are_told_together() -> None:
     with pytest.raises(ParameterError, match="longest must allow a multiple of step"):
         sample_size(Uniform(), BernoulliArms([0.1, 0.9]), "conditional", shortest=400)
     arms = NormalArms([0.3, 1.0])
-    with pytest.raises(ParameterError, match=r"2 tests fit.*term '0'.*term '1'.*analysis= and term="):
+    with pytest.raises(ParameterError, match=r"2 tests match.*term '0'.*term '1'.*analysis= and term="):
         sample_size(Uniform(), arms, lambda log: ArmMeans(log).fit(), replications=64, rng=0)
     one = sample_size(
         Uniform(), arms, lambda log: ArmMeans(log).fit(), term="1", replications=64, rng=0, longest=40

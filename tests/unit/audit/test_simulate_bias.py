@@ -87,7 +87,9 @@ def test_a_design_that_the_log_does_not_name_is_noted(design: designs.Design, sa
 def test_propensities_that_are_not_the_designs_are_noted() -> None:
     unnamed = AdaptiveLog.from_arrays(gathered().arrays, arms=gathered().arms)
     other = simulate_bias(unnamed, designs.EpsilonGreedy(exploration=0.9), 20, rng=1)
-    assert other.notes[0].startswith("The logged propensities differ from those of EpsilonGreedy(exploration=0.9")
+    assert other.notes[0].startswith(
+        "The logged propensities differ from those of EpsilonGreedy(exploration=0.9"
+    )
     assert "Simulated under" in other.notes[0]
     assert not any("as given" in note for note in simulate_bias(unnamed, GREEDY, 20, rng=1).notes)
     linear = LinearArms([[0.6, 0.2], [0.1, 0.7]], contexts="orthant", rewards="bernoulli")
