@@ -301,9 +301,9 @@ def parallel(*guarantees: PrivacyGuarantee, over: str) -> PrivacyGuarantee:
     >>> parallel(by_group, by_group, over="contexts")
     Traceback (most recent call last):
         ...
-    adaptinf.errors.GuaranteeError: parallel composition over contexts: a record is replaced with its \
-    context, and so leaves one group and enters another: together the mechanisms have epsilon = 2 (the two \
-    largest added)
+    adaptinf.errors.GuaranteeError: parallel composition over contexts: a record is replaced together with \
+    its context, and so leaves one group and enters another: the mechanisms jointly have epsilon = 2 (the \
+    sum of the two largest)
     """
     check("parallel composition", over=(over, OneOf(*_PARTITIONS)))
     _check_combinable("parallel", guarantees)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from adaptinf.claims.claim import Claim, Kind, Part, Said, answers, sentences
@@ -68,6 +69,18 @@ def _assumed(clauses: Iterable[str]) -> str:
 def with_status(clauses: Iterable[str]) -> str:
     """Assumptions in one line, with those that were tested on the log marked."""
     return sentence(f"{one} ({status})" if (status := _status(one)) else one for one in clauses)
+
+
+def of_terms(text: str, terms: str) -> str:
+    """A claim, or a note on assumptions, with the terms before it that it is said of; else a text."""
+    if isinstance(text, Assumed):
+        return Assumed(of_terms(clause, terms) for clause in text.clauses)
+    if not isinstance(text, Said):
+        return f"{terms}: {text}"
+    claim = text.claim
+    short = f"{claim.short} ({{_terms}})" if claim.short else ""
+    own = replace(claim, sentence=f"{{_terms}}: {claim.sentence}", short=short)
+    return own.filled({**text.values, "_terms": terms}, text.found)
 
 
 def contradictions(clauses: Iterable[str]) -> list[str]:

@@ -76,7 +76,7 @@ def _forest(
     -------
     DataFrame
         One row per result, kind of interval and term. `row`: from the top, 0 first; `result`: its name;
-        `interval`: "single", "corrected" or "all at once"; `valid`: whether it is, for data that were
+        `interval`: "single", "corrected" or "simultaneous"; `valid`: whether it is, for data that were
         collected adaptively; `term`, `label` and, of differences to one, `control`; `quantity`: what is
         estimated; `estimate`, `low`, `high`, `null`, `truth`; `remark`: why there is no interval.
 
@@ -107,7 +107,7 @@ def _forest(
         if corrected and one.correction is not None:
             limits["corrected"] = one.conf_int_corrected(alpha)
         elif simultaneous:
-            limits["all at once"] = one.conf_int_simultaneous(alpha)
+            limits["simultaneous"] = one.conf_int_simultaneous(alpha)
         for kind, interval in limits.items():
             part = _numbers(one, rows, interval, thin=kind != "single")
             valid = one.validity != "not valid" or kind == "corrected"
@@ -258,7 +258,7 @@ def _all_series(table: pd.DataFrame, rows: Any, alpha: float) -> list[Series]:
         name, kind = str(result), str(interval)
         single, thin, valid = names == [""], kind != "single", bool(part["valid"].iloc[0])
         if single:
-            told = {"corrected": f"corrected {level}", "all at once": f"{level}, all at once"}
+            told = {"corrected": f"corrected {level}", "simultaneous": f"{level}, simultaneous"}
             label = told.get(kind, level if valid else f"naive {level}")
         else:
             naive = "" if valid or "naive" in name.lower() else " (naive)"
@@ -305,7 +305,7 @@ def _reason(one: Results, at: int) -> str:
         if text and names & set(re.split("; |, ", head)):
             found.append(text.rstrip("."))
     said = [text for text in found if _ABSENT.search(text)]
-    return (said or found or ["its notes say why"])[0]
+    return (said or found or ["see its notes"])[0]
 
 
 _ROWS = ("naive", "conditional", "projection", "hybrid")

@@ -41,7 +41,7 @@ def frame_digest(frame: pd.DataFrame) -> str:
     >>> import pandas as pd
     >>> from adaptinf.reports.data_digest import frame_digest
     >>> frame_digest(pd.DataFrame({"arm": ["a", "b"], "y": [0, 1]}))[:16]
-    '3d02b56ab95a8f94'
+    'e56f20aab53839bb'
     """
     digest = _Digest()
     frame.to_csv(digest, index=False, lineterminator="\n")  # type: ignore[call-overload]

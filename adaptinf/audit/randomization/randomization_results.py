@@ -239,7 +239,7 @@ class WeightedRandomizationTest:
     reference, design : str
         Where paths come from, and whose propensities weigh them.
     assumptions, notes : tuple of str
-        What the p-value rests on, and whether the weights have collapsed.
+        What the p-value rests on, and whether the weights have degenerated.
     cautions : tuple of str
         What the log states against an assumption.
 

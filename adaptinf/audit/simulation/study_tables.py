@@ -246,7 +246,7 @@ class Study:
         Returns
         -------
         str
-            A tabular (it needs the booktabs package), centred under its title.
+            A table (it needs the booktabs package), centred under its caption.
 
         Raises
         ------
@@ -268,9 +268,9 @@ class Study:
         ...     progress=False,
         ... )
         >>> lines = tables.to_latex(["truth", "coverage"], digits=2).splitlines()
-        >>> print(lines[1].partition("; ")[2])
-        design 100\% random, environment signal, horizon 50, analysis means} \\[0.5ex]
-        >>> print(lines[4])
+        >>> print(lines[2].partition("; ")[2])
+        design 100\% random, environment signal, horizon 50, analysis means}
+        >>> print(lines[5])
         \textbf{term} & \textbf{truth} & \textbf{coverage}  \\
         """
         check_columns(self.frame, columns, "to_latex")

@@ -295,7 +295,7 @@ def _problems(question: Question, asked: Asked, estimator: str | None, given: li
     if asked.weights is not None and asked.weights not in WEIGHTS:
         problems.append(unlisted("weights", WEIGHTS, asked.weights))
     if asked.weights == JOINT and question.contrast:
-        problems.append(f"{JOINT} weights apply to the means of several arms: those for a pair are {COMMON}")
+        problems.append(f"{JOINT} weights apply to the means of several arms: for a pair, use {COMMON!r}")
     if method is not None and method.no_weights and {"weights", "decay"} & set(given):
         weighted = " or ".join(one.name for one in METHODS if "weights" in one.options)
         problems.append(f"{method.no_weights} no weights: omit weights and decay, or choose {weighted}")

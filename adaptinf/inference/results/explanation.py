@@ -210,14 +210,17 @@ def _filled(text: str) -> list[str]:
 
 
 def full_sentence(text: str) -> str:
-    """With a capital letter and a full stop."""
+    """With a full stop, and a capital letter unless it begins with a name."""
     ended = text if text.endswith((".", "!", "?")) else f"{text}."
+    if isinstance(text, Said) and text.claim.sentence.startswith("{"):
+        return ended
     return f"{ended[:1].upper()}{ended[1:]}"
 
 
 def _item(reason: Reason) -> str:
     """A claim with what its check found, as a sentence."""
-    return full_sentence(f"{reason.text} ({reason.check})" if reason.check else reason.text)
+    told = full_sentence(reason.text)
+    return f"{told[:-1]} ({reason.check})." if reason.check and told.endswith(".") else told
 
 
 def _wrapped(text: str, first: str, further: str) -> list[str]:

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from statsmodels.iolib.table import Cell, Row, SimpleTable, default_latex_fmt
 
+from adaptinf.claims import of_terms
 from adaptinf.errors import MissingDependencyError
 from adaptinf.texts import literal
 
@@ -467,7 +468,7 @@ def said_of(names: Sequence[str], results: Sequence[T], of: Callable[[T], Sequen
         for one in of(result):
             said.setdefault(one, []).append(name)
     return tuple(
-        text if len(who) == len(results) else f"{', '.join(who)}: {text}" for text, who in said.items()
+        text if len(who) == len(results) else of_terms(text, ", ".join(who)) for text, who in said.items()
     )
 
 

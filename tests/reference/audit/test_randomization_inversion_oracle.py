@@ -103,7 +103,7 @@ def test_effects_at_the_truth_are_rejected_at_the_level() -> None:
 
 def test_rewards_that_leave_their_range() -> None:
     log = designs.EpsilonGreedy(exploration=0.5).run(BernoulliArms([0.4, 0.6]), 100, rng=0)
-    with pytest.raises(InvalidForLog, match=r"reach the ends of their range \[0, 1\]"):
+    with pytest.raises(InvalidForLog, match=r"lie at the ends of their range \[0, 1\]"):
         randomization_interval(log)
     bounded = designs.Uniform().run(UniformArms([0.0, 0.3], [0.6, 0.9]), 150, rng=0)
     interval = randomization_interval(bounded, replications=99)
@@ -137,7 +137,7 @@ def test_limits_that_are_never_reached() -> None:
     bounded = AdaptiveLog.from_arrays(arrays, arms=(0, 1), reward_range=(0.0, 0.8))
     near = randomization_interval(bounded, designs.Uniform(), replications=99)
     assert (near.low, near.high) == near.possible == pytest.approx((-0.1, 0.4))
-    assert "limit is the last possible one" in str(near)
+    assert "limit is the most extreme possible effect" in str(near)
 
 
 def test_no_constant_effect_fits() -> None:
@@ -165,7 +165,7 @@ def test_what_is_refused() -> None:
         randomization_interval(three, statistic="f", alpha=0.7, replications=0, alternative="up")
     text = str(caught.value)
     for word in (
-        "two arms are required, but the log has 3",
+        "requires two arms, got 3",
         "statistic",
         "alpha",
         "replications",

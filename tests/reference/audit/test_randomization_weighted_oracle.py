@@ -137,7 +137,7 @@ def test_collapsed_weights_are_named() -> None:
     log = designs.EpsilonGreedy(exploration=0.1).run(NormalArms([0.0, 0.5]), 300, rng=0)
     test = weighted_randomization_test(log, replications=199)
     assert test.effective_sample_size < 10
-    assert "the weights have collapsed" in str(test)
+    assert "the weights have degenerated" in str(test)
     easy = weighted_randomization_test(designs.Uniform().run(NormalArms([0.0, 0.5]), 300, rng=0))
     assert easy.effective_sample_size == pytest.approx(1_000)
     assert easy.notes == ()
@@ -157,7 +157,7 @@ def test_what_is_refused() -> None:
     log = designs.EpsilonGreedy(exploration=0.4).run(two, 50, rng=0)
     wrong = dataclasses.replace(log.arrays, propensity=np.full(50, 0.5), propensities=np.full((50, 2), 0.5))
     other = AdaptiveLog.from_arrays(wrong, arms=(0, 1), design=log.design, propensity_status="exact")
-    with pytest.raises(ParameterError, match=r"logged propensities are not those of EpsilonGreedy"):
+    with pytest.raises(ParameterError, match=r"logged propensities differ from those of EpsilonGreedy"):
         weighted_randomization_test(other)
     for odd in ("best", [0.5, 0.4], [1.0, 0.0], [[0.5, 0.5]], None, [0.3, 0.3, 0.4]):
         with pytest.raises(ParameterError, match="reference"):

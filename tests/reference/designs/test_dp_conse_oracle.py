@@ -257,7 +257,9 @@ def test_one_context_has_exact_counts_and_one_guarantee() -> None:
     assert (set(table.loc[exact, "mechanism"]), set(table.loc[exact, "scale"])) == ({"public"}, {0.0})
     assert (set(table.loc[~exact, "mechanism"]), set(table.loc[~exact, "scale"])) == ({"laplace"}, {2.0})
     assert table.loc[exact, "value"].iloc[-1] == 1_000.0  # alpha = 0: all of the second half
-    with pytest.raises(ParameterError, match=r"contrast_share=1 leaves nothing .* has 3 contexts"):
+    with pytest.raises(
+        ParameterError, match=r"contrast_share=1 leaves no budget .* a single context, but .* has 3"
+    ):
         design.run(THREE, horizon=2_000, rng=0)
 
 

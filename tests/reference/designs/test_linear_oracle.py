@@ -239,7 +239,7 @@ def test_overridden_rounds_are_learnt_from() -> None:
 
 
 def test_bands_need_a_linear_design() -> None:
-    with pytest.raises(InvalidForLog, match="not of LinUCB or LinPriv, but of Uniform"):
+    with pytest.raises(InvalidForLog, match="collected by Uniform, not by LinUCB or LinPriv"):
         prediction_bands(Uniform().run(ORTHANT, 20, rng=0))
 
 

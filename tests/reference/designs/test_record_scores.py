@@ -306,7 +306,7 @@ def test_units_are_record_and_reward(design: Design) -> None:
 
 
 def test_refusals_that_name_the_reason() -> None:
-    with pytest.raises(ParameterError, match="promises nothing for rewards"):
+    with pytest.raises(ParameterError, match="gives no guarantee for rewards"):
         neighbouring_trials(DPConSE(epsilon=1.0, calibration="published"), "reward")
     with pytest.raises(ParameterError, match="width must be smaller"):
         neighbouring_trials(LDPBandit(epsilon=1.0, width=1e6))

@@ -145,7 +145,7 @@ def test_means_of_a_table_may_have_one_weight_a_round() -> None:
     errors = np.sqrt(((h[:, None] * (scored.scores + scored.origin - means)) ** 2).sum(axis=0)) / h.sum()
     np.testing.assert_allclose(result.std_error, errors, rtol=1e-12)
     joint = ArmMeans(log).fit(weights="joint", test="t")
-    with pytest.raises(ParameterError, match="joint weights are of several arms' means"):
+    with pytest.raises(ParameterError, match="joint weights apply to the means of several arms"):
         Contrast(log, treatment="b", control="a").fit(weights="joint")
     assert joint.weights == "joint"
 

@@ -55,7 +55,7 @@ DESIGNS: dict[str, Any] = {
 IN_FILES = [name for name in DESIGNS if name != "DPBAI"]
 NAS = DPNAS(epsilon=1.0, alpha=0.5, beta=0.2, steps="exponential")
 SHARE = 0.002
-LAW, NOISY = "the", "scale implies"
+LAW, NOISY = "not have the stated distribution", "scale implies"
 Draw = Callable[[str, float], int]
 
 
@@ -111,7 +111,7 @@ def test_no_noise_in_sessions(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_no_noise_in_files(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch, None, nothing)
     told = found(name)
-    assert any(NOISY in one and "trials in files" in one for one in told)
+    assert any(NOISY in one and "stored in files" in one for one in told)
 
 
 @pytest.mark.slow
@@ -130,7 +130,7 @@ def test_no_noise_in_restored_copies(name: str, monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr("adaptinf.audit.privacy.trial_checks.restored_runs", quiet)
     told = found(name)
-    assert any(one.startswith("noise: ") and "trials in files" in one for one in told)
+    assert any(one.startswith("noise: ") and "stored in files" in one for one in told)
 
 
 @pytest.mark.slow
@@ -147,7 +147,7 @@ def test_no_noise_is_found_by_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        (Seeded(by_name=True), "came before"),
+        (Seeded(by_name=True), "occurred before"),
         (Seeded(by_name=False, scale=0.5), NOISY),
         (lambda name, scale: draw_node(name, scale) // 4 * 4, "multiples of 4"),
         (lambda name, scale: abs(draw_node(name, scale)), LAW),
@@ -165,7 +165,7 @@ def test_no_noise_is_found_by_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
         "no more than a scale",
     ],
 )
-@pytest.mark.parametrize("where", ["sessions", "trials in files"])
+@pytest.mark.parametrize("where", ["sessions", "stored in files"])
 def test_draws_that_are_wrong(fault: Any, words: str, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch, fault if where == "sessions" else None, None if where == "sessions" else fault)
     assert any(words in one and where in one for one in found(share=0.03))
@@ -215,12 +215,12 @@ class OffByOne:
     ("fault", "words"),
     [
         (Antithetic, "with the other sign"),
-        (lambda: Carried(3), "came before"),
+        (lambda: Carried(3), "occurred before"),
         (OffByOne, "occurred before in its run"),
     ],
     ids=["antithetic", "carried", "off by one"],
 )
-@pytest.mark.parametrize("where", ["sessions", "trials in files"])
+@pytest.mark.parametrize("where", ["sessions", "stored in files"])
 def test_draws_that_depend_on_others(
     fault: Any, words: str, where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -300,7 +300,7 @@ def test_an_outcome_that_never_came_and_enters_nothing(monkeypatch: pytest.Monke
             right(self, step, reward)
 
     monkeypatch.setattr(Session, "_learn", learn)
-    assert any("trials in files" in one for one in found())
+    assert any("stored in files" in one for one in found())
 
 
 @pytest.mark.slow
@@ -336,7 +336,10 @@ def test_a_public_part_that_is_rounded_by_what_it_hides(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(AdaptiveLog, "public", public)
     told = found()
-    assert any(one.startswith("public: the public part of a log has other releases") for one in told)
+    assert any(
+        one.startswith("public: the releases in the public part of a log differ from those that were made")
+        for one in told
+    )
     assert any("are not on the grid of 1/1,048,576" in one for one in told)
 
 

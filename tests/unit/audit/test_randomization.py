@@ -112,7 +112,7 @@ def test_a_log_of_another_design_is_refused() -> None:
     with pytest.raises(ParameterError, match="collected by UCB, not by Thompson"):
         randomization_test(log, designs.Thompson())
     unnamed = AdaptiveLog.from_arrays(log.arrays, arms=log.arms)
-    with pytest.raises(ParameterError, match=r"chooses other actions from row d\+ onwards"):
+    with pytest.raises(ParameterError, match=r"chooses other actions from row \d+ onwards"):
         randomization_test(unnamed, designs.UCB(width=0.1))
     assert randomization_test(unnamed, designs.UCB(), replications=19).design == "UCB"
     with pytest.raises(ParameterError, match="does not name its design"):
@@ -163,7 +163,7 @@ def test_arms_of_a_contrast() -> None:
     assert named.statistic == pytest.approx(-reverse.statistic)
     np.testing.assert_allclose(named.draws, -reverse.draws)
     assert named.pvalue == reverse.pvalue
-    with pytest.raises(ParameterError, match="of your own"):
+    with pytest.raises(ParameterError, match="omitted if statistic is a function"):
         randomization_test(log, statistic=lambda a, y, x: 0.0, alternative="less")
     two = designs.Uniform().run(TWO, 100, rng=0)
     assert randomization_test(two, replications=19, control=1).statistic == pytest.approx(
@@ -397,7 +397,7 @@ class TestLoggedPropensities:
         late = np.where(np.arange(60) < 17, own.propensity, 0.5)
         arrays = dataclasses.replace(own, propensity=late, propensities=None)
         other = AdaptiveLog.from_arrays(arrays, arms=self.log.arms)
-        with pytest.raises(ParameterError, match=r"0\.5 in the log, 0\.\[0-9\]\+ under the design in row 17"):
+        with pytest.raises(ParameterError, match=r"0\.5 in the log, 0\.[0-9]+ under the design in row 17"):
             randomization_test(other, designs.EpsilonGreedy(exploration=0.1), replications=19)
 
     def test_what_cannot_be_checked_is_let_through(self) -> None:
@@ -437,7 +437,7 @@ def test_three_arms_have_one_refusal() -> None:
     with pytest.raises(ParameterError) as caught:
         randomization_interval(log)
     assert len(caught.value.problems) == 1
-    assert caught.value.problems[0].startswith("two arms are required, but the log has 3")
+    assert caught.value.problems[0].startswith("requires two arms, got 3: ")
 
 
 def test_what_is_printed() -> None:

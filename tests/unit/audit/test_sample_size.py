@@ -164,14 +164,14 @@ def test_bad_arguments_are_told_together() -> None:
         "null_env must be",
     ):
         assert part in str(caught.value)
-    with pytest.raises(ParameterError, match=r"(?s)BernoulliArms with two arms.*leave out null"):
+    with pytest.raises(ParameterError, match=r"(?s)BernoulliArms with two arms.*omit null"):
         sample_size(Uniform(), NormalArms([0, 1]), "conditional", null=0.1)
     with pytest.raises(ParameterError, match="one of 'conditional', 'unconditional', got 'wald'"):
         sample_size(Uniform(), BernoulliArms([0.1, 0.9]), "wald")
     with pytest.raises(ParameterError, match="longest must allow a multiple of step"):
         sample_size(Uniform(), BernoulliArms([0.1, 0.9]), "conditional", shortest=400)
     arms = NormalArms([0.3, 1.0])
-    with pytest.raises(ParameterError, match=r"2 tests fit.*term '0'.*term '1'.*analysis= and term="):
+    with pytest.raises(ParameterError, match=r"2 tests match.*term '0'.*term '1'.*analysis= and term="):
         sample_size(Uniform(), arms, lambda log: ArmMeans(log).fit(), replications=64, rng=0)
     one = sample_size(
         Uniform(), arms, lambda log: ArmMeans(log).fit(), term="1", replications=64, rng=0, longest=40

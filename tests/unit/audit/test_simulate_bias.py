@@ -68,7 +68,7 @@ def test_the_log_names_the_design() -> None:
     [
         (
             designs.Uniform(),
-            "The log was gathered by EpsilonGreedy, not by Uniform. Simulated under Uniform()",
+            "The log was collected by EpsilonGreedy, not by Uniform. Simulated under Uniform()",
         ),
         (
             designs.EpsilonGreedy(exploration=0.9),
@@ -87,7 +87,9 @@ def test_a_design_that_the_log_does_not_name_is_noted(design: designs.Design, sa
 def test_propensities_that_are_not_the_designs_are_noted() -> None:
     unnamed = AdaptiveLog.from_arrays(gathered().arrays, arms=gathered().arms)
     other = simulate_bias(unnamed, designs.EpsilonGreedy(exploration=0.9), 20, rng=1)
-    assert other.notes[0].startswith("The logged propensities are not those of EpsilonGreedy(exploration=0.9")
+    assert other.notes[0].startswith(
+        "The logged propensities differ from those of EpsilonGreedy(exploration=0.9"
+    )
     assert "Simulated under" in other.notes[0]
     assert not any("as given" in note for note in simulate_bias(unnamed, GREEDY, 20, rng=1).notes)
     linear = LinearArms([[0.6, 0.2], [0.1, 0.7]], contexts="orthant", rewards="bernoulli")
@@ -124,7 +126,7 @@ def test_a_vacuous_bound_is_named() -> None:
     log = design.run(BernoulliArms([0.4, 0.6]), 200, rng=3)
     found = simulate_bias(log, design, 64, rng=1)
     assert (found.frame["bound"] > found.frame["trivial_bound"]).all()
-    assert any("says nothing" in note for note in found.notes)
+    assert any("is uninformative" in note for note in found.notes)
 
 
 def test_no_bound_where_an_arm_may_stay_unpulled() -> None:
@@ -312,7 +314,7 @@ def test_linear_refusals() -> None:
     with pytest.raises(ParameterError, match=r"means must be coefficients: finite numbers of shape \(2, 2\)"):
         simulate_bias(log, replications=10, means=[0.1, 0.2])
     with pytest.raises(
-        ParameterError, match="needs the context vectors as numeric context columns, got none"
+        ParameterError, match="the context vectors must be numeric context columns of the log, got none"
     ):
         simulate_bias(gathered(), designs.LinUCB(), 10)
     with pytest.raises(InvalidForLog, match="does not assume linear means"):
@@ -321,7 +323,7 @@ def test_linear_refusals() -> None:
 
 def test_a_certain_arm_and_a_moved_mean_are_noted() -> None:
     found = simulate_bias(made([0, 1, 1, 0], [1.0, 0.0, 1.0, 1.0]), GREEDY, 10, rng=0)
-    assert any(note.startswith("Arm 'a': its reward is certain") for note in found.notes)
+    assert any(note.startswith("Arm 'a': its reward is constant") for note in found.notes)
     record = designs.EpsilonGreedy(exploration=0.2).record()
     arrays = LogArrays(
         action=np.array([0, 1, 1]),
@@ -350,7 +352,7 @@ def test_tables_in_every_form() -> None:
     assert "100 runs of 150 rounds of EpsilonGreedy" in text
     summary = found.summary()
     assert "| 1 - 0 |" in summary.as_markdown()
-    assert r"\textbf{Simulated Bias" in summary.as_latex()
+    assert r"\caption{Simulated Bias" in summary.as_latex()
     assert found._repr_html_() == summary.as_html()
     changed = found.to_frame()
     changed.loc[0, "bias"] = 9.0

@@ -54,7 +54,7 @@ def test_latex_holds_every_number_and_escapes_every_name():
     text = tables.to_latex(["coverage", "width", "note"], digits=3)
     assert text.count(r"\begin{tabular}") == text.count(r"\toprule") == text.count(r"\bottomrule") == 1
     assert (
-        r"textbf{100 replications per cell, nominal coverage 0\.95; environment signal, horizon 30}" in text
+        r"\caption{100 replications per cell, nominal coverage 0.95; environment signal, horizon 30}" in text
     )
     found = cells_of(text)
     assert [cell.removeprefix(r"\textbf{")[:-1] for cell in found[0]] == [

@@ -609,7 +609,13 @@ def test_regret_refuses_what_is_no_curve() -> None:
         )
     )
     assert "7 problems" in text
-    for part in ("the curve 'a'", "ascend", "horizons of at least 1", "two runs or more", "no horizons"):
+    for part in (
+        "the curve 'a'",
+        "increasing rounds",
+        "horizons of at least 1",
+        "two runs or more",
+        "no horizons",
+    ):
         assert part in text
     zero = ([1, 2], [0.0, 1.0], [0.0, 0.5], [0.0, 2.0])
     assert "above 0 on a log scale" in refusal(lambda: plots.regret(zero, log_scale=True))

@@ -266,7 +266,7 @@ def test_weak_dependence_is_found_at_its_distance() -> None:
         -2_000, 2_000, share.size
     )
     tests = {test.kind: test.finding for test in noise_tests(draws(units))}
-    assert tests["lags"].startswith("the sizes of the draws go with the draw before")
+    assert tests["lags"].startswith("the sizes of the draws are associated with the draw before")
 
 
 def test_noise_that_goes_with_outcomes_is_found() -> None:
@@ -291,14 +291,14 @@ def test_noise_that_goes_with_what_was_settled_is_found() -> None:
     facts = {"facts": kind - 0.5, "fact_names": ["the kind of their own round"]}
     signed = np.where(kind[:, 0], np.abs(NOISE), NOISE)
     found = {test.kind: test.finding for test in noise_tests(draws(signed, **facts))}
-    assert found["facts"] == "the draws go with the kind of their own round"
+    assert found["facts"] == "the draws are associated with the kind of their own round"
     assert kinds(draws(NOISE, **facts)) == set()
     gone = np.where(rng.random(kind.shape) < 0.5, np.nan, kind - 0.5)
     assert kinds(draws(NOISE, facts=gone, fact_names=["a kind that is not always known"])) == set()
 
 
 def test_a_finding_names_the_draw_and_counts_the_others() -> None:
-    (told,) = [one for one in draw_findings([("16 runs", draws(again_at(200)))]) if "came before" in one]
+    (told,) = [one for one in draw_findings([("16 runs", draws(again_at(200)))]) if "occurred before" in one]
     assert told.startswith("16 draws of 8,192 occurred before in its run, ")
     assert told.endswith("the first is node 200 of run 1, as node 0 of run 1 [16 runs]")
 

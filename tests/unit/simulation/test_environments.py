@@ -437,7 +437,7 @@ def test_private_designs_make_no_log_with_a_range_learnt_from_the_data(kind: str
     for design in (private, Mixture(private)):
         with pytest.raises(ParameterError, match="declare it there, for example reward_range=") as caught:
             design.run(learnt, 40, rng=0)
-        assert "learnt from the data of" in str(caught.value)
+        assert "learned from the data of" in str(caught.value)
         assert "0.9" not in str(caught.value)
         assert design.run(declared, 40, rng=0).reward_range == (0.0, 1.0)
     for public in (UCB(), Uniform()):

@@ -91,7 +91,7 @@ def test_noise_by_name_is_seen_between_files_alone(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(nodes, "draw_node", seeded())
     first, second = (made(tmp_path / f"{name}.db") for name in ("one", "two"))
     assert audit(first).findings == ()
-    (told, *_) = [told for told in audit(first, second).findings if "came before" in told]
+    (told, *_) = [told for told in audit(first, second).findings if "occurred before" in told]
     assert "in the previous run" in told or "of one.db" in told
 
 
@@ -134,7 +134,7 @@ def test_a_restored_copy_that_repeats_the_lost_file_is_found(
     with Trial.open(copy) as restored:
         restored.restore(**WHY)
         filled(restored, 20, PEOPLE)
-    assert any("came before" in told for told in audit(path, copy).findings)
+    assert any("occurred before" in told for told in audit(path, copy).findings)
 
 
 @pytest.mark.parametrize(

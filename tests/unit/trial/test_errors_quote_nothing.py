@@ -197,7 +197,7 @@ def test_the_command_line_quotes_none_either(
     monkeypatch.setattr("sys.stdin", io.StringIO("\n".join([*lines, '{"decision": 1, "reward": 0.3141'])))
     assert main(["trial", "record", str(path)]) == 2
     said = capsys.readouterr()
-    assert said.out.count("another outcome already") == 3
+    assert said.out.count("already has another outcome") == 3
     assert not [trace for trace in ("0.3141", "0.2718", "0.5772") if trace in said.out + said.err]
 
 

@@ -143,7 +143,9 @@ def test_a_file_that_is_more_open_is_told_with_the_command_that_mends_it(
     with filled(path, 2) as trial:
         for place in tmp_path.iterdir():
             place.chmod(0o644)
-        with pytest.warns(AdaptinfWarning, match=r"others than the owner may open.*: chmod 600 ") as caught:
+        with pytest.warns(
+            AdaptinfWarning, match=r"users other than the owner may open.*: chmod 600 "
+        ) as caught:
             Trial.open(path).close()
         named = shlex.split(str(caught[0].message).partition("chmod 600 ")[2])
         assert named == [f"{path}", f"{path}-wal", f"{path}-shm"]
@@ -158,7 +160,9 @@ def test_a_file_that_is_more_open_is_told_with_the_command_that_mends_it(
     capsys.readouterr()
     assert main(["trial", "status", str(path)]) == 0
     told = capsys.readouterr().err
-    assert re.fullmatch(r"adaptinf trial: others than the owner may open.*chmod 600 '.*a trial.db'.*\n", told)
+    assert re.fullmatch(
+        r"adaptinf trial: users other than the owner may open.*chmod 600 '.*a trial.db'.*\n", told
+    )
 
 
 def test_create_follows_no_link_and_takes_no_file_that_others_may_read(tmp_path: Path) -> None:

@@ -191,7 +191,7 @@ def test_a_head_that_is_not_the_copys_says_what_to_do(path: Path) -> None:
         for head in (late, foreign):
             with pytest.raises(ParameterError, match=r"so the trial continued after.*set runs="):
                 trial.restore(**WHY, head=head)
-        with pytest.raises(ParameterError, match=r"rows of the copy come after this head.*say by runs="):
+        with pytest.raises(ParameterError, match=r"rows of the copy come after this head.*set runs="):
             trial.restore(**WHY, head=early)
         with pytest.raises(ParameterError, match="not both"):
             trial.restore(**WHY, head=before.head, runs=0)
