@@ -8,10 +8,10 @@ from importlib.metadata import version
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from adaptinf.claims import said
+from adaptinf.claims import Said, said
 from adaptinf.claims.arms.arm_fits import CHOSEN
 from adaptinf.claims.reports import methods as claims
-from adaptinf.claims.tables import AT_ONCE, BH, HOLM
+from adaptinf.claims.tables import AT_ONCE, BH, HOLM, OWN_NUMBERS
 from adaptinf.inference.distributions.ratio import AndersonRubinReference
 from adaptinf.inference.distributions.references import (
     BinomialReference,
@@ -274,9 +274,16 @@ class _Facts:
         fixed = self.log is not None and self.log.adaptive is False
         return {
             "holds": claims.HOLDS[kind](),
+            "declared": claims.AS_DECLARED() if self._is_own else "",
             "under": "" if fixed else claims.UNDER_ADAPTATION(),
             "but": claims.BUT_LIMITED() if self.cautions else "",
         }
+
+    @property
+    def _is_own(self) -> bool:
+        """Whether the estimator is the user's, who alone vouches for its validity."""
+        notes = self.results.notes
+        return any(isinstance(note, Said) and note.claim is OWN_NUMBERS for note in notes)
 
     @property
     def not_valid(self) -> bool:

@@ -63,6 +63,7 @@ HOLDS = {
 }
 """By the label of a result."""
 UNDER_ADAPTATION = Claim("valid", " when arms are assigned adaptively", "phrase")
+AS_DECLARED = Claim("valid", ", as its author declares,", "phrase")
 BUT_LIMITED = Claim("valid", ", but for the limitations below", "phrase")
 DEVIATIONS = Claim("deviations", "Limitations: {cautions}.", "caution")
 PARAGRAPH = (
@@ -79,7 +80,7 @@ PARAGRAPH = (
         "note",
     ),
     SELECTED,
-    Claim("valid", "Inference is {holds}{under}{but}.", "reason"),
+    Claim("valid", "Inference is {holds}{declared}{under}{but}.", "reason"),
     Claim(
         "not_valid",
         "Uncorrected inference disregards the adaptive design and is not valid.",

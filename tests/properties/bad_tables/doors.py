@@ -95,7 +95,7 @@ def row(number: int) -> str:
 def in_engine(patterns: tuple[str, ...]) -> tuple[str, ...]:
     """What `aggregate` must name: an engine has no lines, so that the number of rows stands for them."""
     return tuple(
-        r"in [\d,]+ rows?\b|\blines?\b|must hold numbers|holds no labels"
+        r"in [\d,]+ rows?\b|\blines?\b|must contain numbers|contains no labels"
         if pattern.startswith((r"\blines?\b", r"\[line "))
         else pattern
         for pattern in patterns
