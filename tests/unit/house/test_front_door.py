@@ -95,7 +95,7 @@ def test_the_side_bar_has_at_most_24_entries_and_every_page_a_place() -> None:
 def test_every_question_has_a_block() -> None:
     text = (DOCS / "howto.md").read_text(encoding="utf-8")
     parts = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
-    assert [int(part.split(".")[0]) for part in parts] == list(range(1, 24))
+    assert [int(part.split(".")[0]) for part in parts] == list(range(1, 28))
     assert all("```python" in part and "?\n" in part.splitlines(keepends=True)[0] for part in parts)
 
 
