@@ -71,6 +71,18 @@ def _promises(entries: Iterable[tuple[Cell, Key, Tally]]) -> str:
     return f"{', '.join(kinds)}, **{seen[SHORT]:,} short**"
 
 
+def _below(entries: Iterable[tuple[Cell, Key, Tally]]) -> str:
+    """How many of what held measured less than promised, within simulation error."""
+    shares = [
+        tally.covered / tally.intervals
+        for _, key, tally in entries
+        if key.label not in STRICT and verdict(key.label, tally) == HELD
+    ]
+    low = [share for share in shares if share < LEAST]
+    lowest = f"; the lowest is {min(low):.3f}" if low else ""
+    return f"{len(low)} measured less than {LEAST:g}, within three standard errors{lowest}"
+
+
 def _listed(title: str, lines: Sequence[str]) -> str:
     body = "\n".join(lines) if lines else "| none | | | | | | | | | |"
     return f"## {title}\n\n{KEY}\n\n{HEAD}\n{body}\n"
@@ -142,6 +154,7 @@ simulators (`default_logs.py`) are plain NumPy. {how_much([cell.number for cell 
 
 - Defaults, by cell and target: {_promises(defaults)}.
 - [All methods](defaults_methods.md) that `recommend` labels valid, by cell and target: {_promises(others)}.
+- Of the defaults that held, {_below(defaults)}.
 - Defaults in benign cells: {bothered} of {len(calm)} are cautioned in more than {NUISANCE:.0%} of the logs.
 
 {EXPLAINED}
