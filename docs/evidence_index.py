@@ -45,7 +45,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             (
                 "{0} tables under harmless moves: {1} right and without caution. {2} under moves that a "
                 "method can handle: {3} right, {4} refused. {5} under others: {6} cautioned or refused, "
-                "{7} right nevertheless, **{8} fall short without a word**"
+                "{7} right nevertheless, **short with too few cautions: {8}**"
             ),
             "right: at least 93% covered, less simulation error",
         ),
