@@ -29,9 +29,9 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
                 r"within three standard errors; the lowest is ([\d.]+\d)"
             ),
             (
-                "cases, each a kind of log and a question: {3} are refused; {0} cover in {6}, less simulation "
-                "error ({5} of these measured less, the lowest {7}); in {1} only tables without a caution do; "
-                "in {2} every table has a caution; **{4} fall short without one**"
+                "cases, each a kind of log and a question: {3} are refused; {0} cover in {6}, less "
+                "simulation error ({5} of these measured less, the lowest {7}); in {1} only tables without a "
+                "caution do; in {2} every table has a caution; **{4} fall short without one**"
             ),
             "none short of 93% without a caution, less simulation error (three standard errors)",
         ),
