@@ -108,3 +108,17 @@ def test_a_promise_is_kept_by_all_intervals_or_by_those_without_a_caution(
     assert default_page.verdict(label, tally) == expected
     tally.belied = 1
     assert default_page.verdict(label, tally) == ("states what is not so" if intervals else expected)
+
+
+def test_what_held_below_the_promise_is_counted(cells: ModuleType) -> None:
+    import default_counts
+    import default_page
+
+    key = default_counts.Key("contrast", default_page.DEFAULT, "asymptotic")
+    entries = [
+        (cells.read()[0], key, default_counts.Tally(intervals=200, covered=covered))
+        for covered in (190, 184, 178, 170)  # the last is short
+    ]
+    wanted = "2 measured less than 0.93, within three standard errors; the lowest is 0.890"
+    assert default_page._below(entries) == wanted
+    assert default_page._below(entries[:1]) == "0 measured less than 0.93, within three standard errors"
