@@ -28,8 +28,12 @@ def both_ends(low: Results, high: Results, lead: str, missing: str) -> Results:
         for term, a, b in zip(first.terms, low.estimate, high.estimate, strict=True)
     )
     told = ENDS(missing=missing, ends=ends, lead=lead)
+    counts = first.facts.counts
+    # Events among the rewards that were filled in are none.
+    facts = first.facts if counts is None else replace(first.facts, counts=replace(counts, events=None))
     return replace(
         first,
+        facts=facts,
         reference=reference,
         covariance=None,
         validity=max(low.validity, high.validity, key=_ORDER.index),
