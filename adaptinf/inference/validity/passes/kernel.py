@@ -1,4 +1,4 @@
-"""The sums of `choices` in one pass each, compiled."""
+"""The sums in `choices`, each in one compiled pass."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def add_groups(action: IntArray, every: FloatArray, group: IntArray, found: Floa
 
 @compiled
 def add_chosen(action: IntArray, own: FloatArray, table: FloatArray, state: FloatArray) -> None:
-    """Fill sums over the rounds that chose each arm, and the rounds in which it was possible until the last.
+    """Fill sums over the rounds in which each arm was chosen, and count rounds in which it was possible.
 
     Shapes: action, own (T,), table (T, K), or (0, 0) where sure arms alone rule out others, state (K, 6),
     sums of 1 / own and their squares, rounds, smallest own, from 1, sure rounds, and rounds possible so far.
@@ -87,7 +87,7 @@ def add_trends(
     scale: float,
     found: FloatArray,
 ) -> None:
-    """Fill rounds of the arms, their mean times and rewards, the slopes' sums and those of their squares.
+    """Fill each arm's rounds, mean times and rewards, and the sums for its slope and their squares.
 
     Shapes: action, reward (n,), time (n,), or (0,) of rounds that follow one another, found (5, K), of zeros.
     Rewards are taken less `middle` and over `scale`.
