@@ -46,7 +46,7 @@ def test_received_effect_and_late_outcomes(table: Path, capsys: pytest.CaptureFi
     assert main(["analyze", str(table), *COLUMNS, *pair, "--explain"]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert EFFECT.sentence.partition(",")[0].format(treatment="b", control="a") in told
-    assert any(claims.LATE(late=late) in told for late in range(1, len(filled)))
+    assert any(claims.LATE(late=late).rstrip(".") in told for late in range(1, len(filled)))
     assert main(["analyze", str(table), *COLUMNS, "--received"]) == 2
     assert "requires --treatment and --control" in capsys.readouterr().err
 

@@ -187,7 +187,7 @@ def test_few_effective_rewards_are_cautioned() -> None:
     few = CATE(log_of(given), by=["g"]).fit(weights="uniform")
     assert len(few.cautions) == 1
     assert says(few.cautions, effects.FEW_EFFECTIVE, terms="g=0; g=1", enough=20.0)
-    assert "Caution   G=0" in str(few)
+    assert "Caution   g=0" in str(few)
     assert CATE(log_of(arrays()), by="g").fit("aipw").cautions == ()
     half = np.full((400, 2), 0.5)
     coin = np.random.default_rng(1).integers(0, 2, 400)
