@@ -59,7 +59,7 @@ def listed(names: Iterable[Any], most: int = _LISTED) -> str:
 
 
 def several(names: Sequence[str], most: int, mark: str = ", ") -> str:
-    """The first names, and how many more there are; empty without any.
+    """The first names, and how many more there are; empty if there are none.
 
     Examples
     --------

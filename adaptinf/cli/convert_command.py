@@ -93,12 +93,13 @@ def _log(arguments: argparse.Namespace, sources: list[Path], options: dict[str, 
 
 
 def _other(arguments: argparse.Namespace, sources: list[Path], options: dict[str, Any]) -> int:
-    """Rows of another format."""
+    """Convert rows in another format."""
     from adaptinf.formats import convert as converted
 
     if len(sources) > 1:
         raise ParameterError(
-            str(sources[1]), ["files of another format form one log in one folder: give the folder"]
+            str(sources[1]),
+            ["files in any other format must be in one folder, which is read as one log: pass the folder"],
         )
     count = converted(
         sources[0],

@@ -119,7 +119,10 @@ def true_values(truth: Any, rows: list[str], known: list[str], problems: list[st
         truth = [given.get(row, np.nan) for row in rows]
     values = one_for_each(truth, len(rows))
     if values is None or np.isinf(values).any():
-        problems.append(f"truth must be a finite number, one for each of {len(rows)} rows, or a dict by term")
+        problems.append(
+            f"truth must be a finite number, a sequence of {len(rows)} finite numbers (one per row), or a "
+            "dict keyed by term"
+        )
         return None
     return values
 

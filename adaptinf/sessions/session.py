@@ -329,9 +329,9 @@ class Session(Telling):
     def remove_arm(self, arm: Any, key: Any = None) -> tuple[Any, ...]:
         """Never assign an arm again; the others share its probability in proportion to their own.
 
-        The design goes on as it is. Its probability of an arm that is left is divided by that of all that are
-        left, and the arm is drawn again from these numbers, which are the propensities. Where the design
-        gives 0 to all of them they share equally; a single arm that is left is assigned with certainty.
+        The design continues unchanged. Its probability for each remaining arm is divided by the sum over the
+        remaining arms, and the arm is drawn again with these probabilities, which are the propensities. If
+        the design gives 0 to all of them, they share equally; a single remaining arm is assigned with certainty.
 
         Parameters
         ----------

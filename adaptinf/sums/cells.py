@@ -87,7 +87,7 @@ def sometimes_impossible(cells: Cells) -> bool:
 def left_no_room(counts: FloatArray, inverse: FloatArray, least: FloatArray) -> BoolArray:
     """Batches in which each chosen arm has one propensity, and these add up to 1; returns (B,).
 
-    Shapes: (B, K), of rounds that chose each arm, the sums of 1 / e over them, and the least e among them.
+    Shapes: (B, K) for the rounds in which each arm was chosen, their sums of 1 / e, and their least e.
     """
     total = np.where(counts > 0.0, least, 0.0).sum(axis=1)
     constant = chosen_with_one(counts, inverse, least).all(axis=1)
@@ -95,7 +95,7 @@ def left_no_room(counts: FloatArray, inverse: FloatArray, least: FloatArray) -> 
 
 
 def chosen_with_one(counts: FloatArray, inverse: FloatArray, least: FloatArray) -> BoolArray:
-    """Whether the rounds that chose an arm have one propensity, or there are none; shapes as above."""
+    """Whether an arm was always chosen with one propensity, or never chosen; shapes as above."""
     same = np.where(counts > 0.0, inverse, 0.0) * np.where(counts > 0.0, least, 0.0)
     return np.asarray(counts - same <= _SAME * counts)  # inverses of one propensity e add up to n / e
 

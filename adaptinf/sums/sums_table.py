@@ -137,11 +137,11 @@ class Sums(WithFurther, Grouped, Promises):
     n_rounds, n_arms, n_batches : int
         Their numbers.
     n_units : int or None
-        Number of units, where their totals are there for errors by unit.
+        Number of units, if the table contains their totals for clustered standard errors.
     group_names : tuple of str
-        Columns that make the groups; empty without groups.
+        Columns that define the groups; empty if there are none.
     denominators, covariates : tuple of str
-        Further columns, by which there are ratios and adjustments; empty without any.
+        Additional columns, used for ratios and adjustments; empty if there are none.
     batched : bool
         Whether the table has batches.
     share_movement : float or None

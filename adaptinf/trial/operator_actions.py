@@ -243,7 +243,7 @@ class Acts:
             self._coins.stir(bytes.fromhex(entry["coins"]))
 
     def remove_arm(self, arm: Any, key: Any, reason: Any, by: Any) -> tuple[tuple[Any, ...], Entry | None]:
-        """Take an arm out; the arms that are left, with the entry to write where the key is new."""
+        """Remove an arm; return the remaining arms and, if the key is new, the entry to write."""
         refuse("remove_arm", act_problems(reason, by))
         fresh = self._fresh("remove_arm", key, refused=(FINISHED,))
         self._refuse_erased("remove_arm", key=key)
@@ -254,7 +254,7 @@ class Acts:
         return left, {**told, "reason": reason, "by": by}
 
     def erase(self, unit: Any, key: Any, reason: Any, by: Any) -> tuple[int, Entry | None]:
-        """Forget a participant; the decision's id, with the entry to write where the key is new."""
+        """Erase a participant; return the decision's id and, if the key is new, the entry to write."""
         refuse("erase", [*named("unit", unit), *act_problems(reason, by)])
         if not self._fresh("erase", key, refused=()):
             return self._erased_before(unit, key), None

@@ -58,7 +58,7 @@ something that an entry point cannot know, or one wording among several that nam
   not a line.
 - `aggregate` reads propensities as lists and objects from frames in memory alone: it is not given files with
   them.
-- A header in the middle of a file may be reported by any of its columns that contain numbers.
+- If a header is repeated in the middle of a file, the error may name any of the columns that contain numbers.
 - Where a whole column is missing or there are no rows, `aggregate` need not repeat the name of the file; a
   column that is missing for one arm may be named by the arm; a part without a header by the columns that it
   lacks; and a text named `.parquet` by the damage.

@@ -66,8 +66,8 @@ Descriptions of the rows:
 
 ## Auxiliary data
 
-epsilon = 1, n = {horizon:,}, {runs} runs, one auxiliary log of uniform contexts and arms (gamma = 0, kappa
-= 1) that reports under epsilon = 8. Mean regret and standard error over trials and logs.
+epsilon = 1, n = {horizon:,}, {runs} runs, one auxiliary log with uniformly drawn contexts and arms (gamma
+= 0, kappa = 1), privatised at epsilon = 8. Mean regret and standard error over trials and logs.
 
 {auxiliary}
 

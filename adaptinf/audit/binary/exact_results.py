@@ -105,7 +105,7 @@ class ExactTest(_OfCounts):
     pulls, successes : tuple of int
         Of arm 1 and arm 0.
     statistic : float
-        Of the outcome; positive where arm 1 did better.
+        Value for the observed outcome; positive if arm 1 did better.
     statistic_name, alternative : str
         What ordered the outcomes, and which of them count.
     pvalue : float

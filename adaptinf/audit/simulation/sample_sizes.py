@@ -47,10 +47,10 @@ class SampleSize(PlanTable):
         Effect of the Monte-Carlo standard error of the power on the horizon, in rounds, by a power curve that
         is normal in the square root of the horizon; 0 if the power is exact.
     frame : DataFrame
-        One row per horizon: `horizon`, `power`, its Monte-Carlo standard error `power_se` and exact 95%
-        limits `power_low` and `power_high` for simulation error, and the same for the type I error as
-        `type_i` and so on; if these are exact, the largest size over all success rates, without error. NaN if
-        the null was not simulated.
+        One row per horizon: `horizon`; `power` with its Monte Carlo standard error `power_se` and exact 95%
+        limits `power_low` and `power_high`; and likewise for the type I error (`type_i`, etc.). If the values
+        are computed exactly, the type I error is the largest size over all success rates, and neither has
+        simulation error. The type I error is NaN if the null was not simulated.
     alpha, design, replications, notes
         As in every table of a plan; no replications if the distribution is exact.
 

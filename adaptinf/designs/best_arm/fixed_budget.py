@@ -139,7 +139,7 @@ class BestArmDesign(Design):
         problems = super()._environment_problems(env, horizon)
         if env.n_features > 1:
             problems.append(
-                "searches for the arm that is best on average and does not use contexts; "
+                "searches for the arm that is best on average, without using contexts; "
                 f"{type(env).__name__} has {env.n_features} of them"
             )
         least = self._least_budget(env.n_arms) if env.n_arms >= self.needs.min_arms else 0

@@ -79,7 +79,7 @@ def alee_offset(n_rounds: int) -> float:
 
 
 def alee_weights(n_pulls: int, offset: float, exponent: float = _EXPONENT) -> FloatArray:
-    """Weights of an arm's rewards in the order in which they were observed.
+    """Weights for an arm's rewards, in the order in which the rewards were observed.
 
     Returns shape (n,).
 
@@ -135,7 +135,7 @@ def alee_means(
 
 
 class AleeFacts(ArmFacts):
-    """For ALEE with one kind of standard errors."""
+    """Claims about ALEE with one kind of standard errors."""
 
     def __init__(
         self, question: Question, arm_error: str | None, fit: ArmFit | None = None, test: str = ""
@@ -145,23 +145,23 @@ class AleeFacts(ArmFacts):
 
     @property
     def self_normalised(self) -> bool:
-        """Standard errors are the smaller ones."""
+        """Whether the reported standard errors are the smaller ones."""
         return not self.conservative
 
     @property
     def propensities_unused(self) -> bool:
-        """They vary, possibly because of earlier rewards, or of contexts that the log lacks."""
+        """Whether they vary, possibly because of earlier rewards or of contexts missing from the log."""
         return bool(not self.profile.has_contexts and self.profile.varying_propensities)
 
     @property
     def may_not_adapt(self) -> dict[str, str]:
-        """An alternative if nothing adapted, which the user may know."""
+        """Alternative if nothing adapted, which the user may know."""
         test = "Welch" if self.question.contrast else "t"
         return {"test": test} if self.profile.may_not_adapt else {}
 
 
 def _assess(question: Question) -> list[Verdict]:
-    """With conservative errors, and with self-normalised ones."""
+    """Verdicts with conservative errors and with self-normalised ones."""
     call: dict[str, Any] = {"estimator": "alee", **STATED}
     short = {**call, "arm_error": "self-normalised"}
     name = "alee with self-normalised errors"
@@ -205,7 +205,7 @@ def _facts(question: Question, fit: ArmFit, test: str, correction: Correction | 
 
 
 def _length(question: Question, verdict: Verdict) -> float:
-    """By pull counts alone."""
+    """Expected lengths, based on pull counts alone."""
     _, count = typical_arms(question)
     offset = alee_offset(question.profile.log.n_rounds)
     short = verdict.arguments.get("arm_error") == "self-normalised"

@@ -1,4 +1,4 @@
-"""What claims on any method for arm means ask: of a log, and of a fit."""
+"""Facts that claims on any method for arm means use: about a log, and about a fit."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from adaptinf.inference.validity.profile import LogProfile
 
 _SHORT = 200
-"""Rounds up to which the exact distribution of a two-arm trial takes seconds."""
+"""Number of rounds up to which the exact distribution of a two-arm trial takes only seconds."""
 
 
 def exact_calls(profile: LogProfile) -> tuple[str, str] | None:
-    """Calls of the exact test and interval of a short two-arm trial with rewards 0 and 1; None for others."""
+    """Calls to the exact test and interval for a short two-arm trial with rewards 0 and 1; else None."""
     log = profile.log
     short = log.n_arms == 2 and log.n_rounds <= _SHORT and not log.context and profile.sums is None
     if not (short and profile.binary and profile.adaptive):
@@ -32,7 +32,7 @@ def exact_calls(profile: LogProfile) -> tuple[str, str] | None:
 
 
 class ArmFacts(Fitted["ArmFit"], ConstantMeans):
-    """For a question, and of a fit with one kind of test; without a fit, of a row of `recommend`."""
+    """For a question, and for a fit with one kind of test; without a fit, for a row of `recommend`."""
 
     def __init__(self, question: Question, fit: ArmFit | None = None, test: str = "") -> None:
         self.question, self.profile = question, question.profile
@@ -81,7 +81,7 @@ class ArmFacts(Fitted["ArmFit"], ConstantMeans):
 
     @property
     def _weighed(self) -> list[tuple[str, float, bool]]:
-        """The same of tests that need both: those of counts need neither."""
+        """The same for tests that need both; tests based on counts need neither."""
         return [] if self.test in ("exact", "few") else self._lacking_numbers
 
     @property

@@ -45,7 +45,7 @@ _LEAST_PULLS, _LEAST_BATCHES = 10, 3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BatchContrasts:
-    """Differences of two arms by batch; treated, control (B,), difference (B,), scale (B,)."""
+    """Differences between two arms by batch; treated, control, difference and scale have shape (B,)."""
 
     treated: FloatArray
     control: FloatArray
@@ -65,14 +65,14 @@ class BatchContrasts:
         return self.treated + self.control - 2.0
 
     def only(self, keep: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> BatchContrasts:
-        """Some of the batches."""
+        """A subset of the batches."""
         return BatchContrasts(self.treated[keep], self.control[keep], self.difference[keep], self.scale[keep])
 
 
 def batch_contrasts(
     batch: IntArray, action: IntArray, reward: FloatArray, treatment: int, control: int
 ) -> BatchContrasts:
-    """Differences of two arms in each batch; batch, action (T,), reward (T,)."""
+    """Differences between two arms in each batch; batch, action and reward have shape (T,)."""
     size = int(batch[-1]) + 1 if len(batch) else 0
     counts, means, squares = np.zeros((2, size)), np.full((2, size), np.nan), np.zeros((2, size))
     for row, arm in enumerate((control, treatment)):
@@ -97,13 +97,13 @@ def batch_contrasts(
 
 
 def _whole_batches(batch: IntArray) -> list[slice]:
-    """Groups of consecutive whole batches, to save memory; batch (T,)."""
+    """Groups of consecutive whole batches, formed to save memory; batch has shape (T,)."""
     starts = np.unique(np.searchsorted(batch, batch[::_STRETCH]))
     return [slice(start, stop) for start, stop in pairwise((*starts.tolist(), len(batch)))]
 
 
 def _contrasts(counts: FloatArray, means: FloatArray, squares: FloatArray) -> BatchContrasts:
-    """Differences from counts, means and squared residuals, treatment first; shapes (2, B)."""
+    """Differences computed from counts, means and squared residuals, treatment first; shapes (2, B)."""
     freedom = counts.sum(axis=0) - 2.0
     with np.errstate(divide="ignore", invalid="ignore"):
         scale = np.sqrt(np.where(freedom > 0.0, squares.sum(axis=0) / freedom, np.nan))
@@ -111,7 +111,7 @@ def _contrasts(counts: FloatArray, means: FloatArray, squares: FloatArray) -> Ba
 
 
 def usable_batches(question: Question) -> tuple[BatchContrasts, str]:
-    """Batches of a log that have a difference and a scale, and those that lack one; empty if all have both.
+    """Batches with a difference and a scale, and batches without; the latter is empty if there are none.
 
     Which batches lack an arm is determined before their own rewards, but not before those of earlier batches.
     Under a design that abandons an arm after an extreme first batch, the number of usable batches depends on
@@ -155,7 +155,7 @@ def _shown(batches: IntArray) -> str:
 
 
 def batched_fit(found: BatchContrasts, test: str) -> tuple[float, float, BatchedReference]:
-    """Estimate, standard error and reference of a constant difference.
+    """Estimate, standard error and reference distribution for a constant difference.
 
     With precisions c_b the statistic for a difference d is sum c_b (D_b - d) / sqrt(B). It is linear in d, so
     its interval is sum c_b D_b / sum c_b, give or take a quantile times sqrt(B) / sum c_b.
@@ -171,7 +171,7 @@ def batched_fit(found: BatchContrasts, test: str) -> tuple[float, float, Batched
 
 
 def drifting_test(found: BatchContrasts, null: float, label: str) -> WaldTest:
-    """Test that the difference is the null in every batch, against any differences."""
+    """Test that the difference equals the null in every batch, against any alternative."""
     from adaptinf.inference.distributions.tails import log_chi2_tail
     from adaptinf.inference.results.hypotheses import WaldTest
 
@@ -190,7 +190,7 @@ def drifting_test(found: BatchContrasts, null: float, label: str) -> WaldTest:
 
 
 def moving_pvalue(found: BatchContrasts) -> float:
-    """P-value, twice the smaller of two, for equal differences in all batches; NaN for few rounds.
+    """P-value for equal differences in all batches, twice the smaller of two; NaN if rounds are too few.
 
     With precisions c_b the sum of (c_b (D_b - D))^2 is chi-squared, D their mean with weights c_b^2, and the
     slope of D_b in the batches' time is normal with the variance of its weights. Student's c_b (D_b - D) are
@@ -212,7 +212,7 @@ def moving_pvalue(found: BatchContrasts) -> float:
 
 
 class BatchedRow(ArmFacts):
-    """For a row of `recommend`, with the differences of its batches."""
+    """Facts for a row of `recommend`, with the differences in its batches."""
 
     def __init__(self, question: Question, found: BatchContrasts) -> None:
         super().__init__(question)
@@ -220,7 +220,7 @@ class BatchedRow(ArmFacts):
 
     @cached_property
     def difference_found(self) -> Finding | None:
-        """Whether differences visibly vary between batches; None if there are too few rounds to tell."""
+        """Whether differences visibly vary between batches; None if there are too few rounds to decide."""
         p = moving_pvalue(self._found)
         if math.isnan(p):
             return None
@@ -228,7 +228,7 @@ class BatchedRow(ArmFacts):
 
 
 class BatchedFacts(BatchedRow):
-    """For a fit, with pulls (2,) and the statement about omitted batches."""
+    """Facts for a fit, with pulls of shape (2,) and the statement about omitted batches."""
 
     def __init__(
         self,
@@ -246,14 +246,14 @@ class BatchedFacts(BatchedRow):
 
     @property
     def left_out(self) -> dict[str, str]:
-        """Batches without a difference or a scale, of a log that does not adapt."""
+        """Batches without a difference or a scale, in a log that does not adapt."""
         if not self._lacking:
             return {}
         return {"lacking": self._lacking, "why": self.profile.why_not_adaptive}
 
     @property
     def is_exact(self) -> bool:
-        """The distribution has the batches' own degrees of freedom."""
+        """Whether the distribution uses the batches' own degrees of freedom."""
         return self._reference.df is not None
 
     @property
@@ -274,7 +274,7 @@ class BatchedFacts(BatchedRow):
 
     @property
     def unvarying(self) -> bool:
-        """No reward varies."""
+        """Whether no reward varies."""
         return math.isnan(self._estimate)
 
 

@@ -62,7 +62,7 @@ ESTIMATORS = tuple(method.name for method in METHODS if not method.contrast_only
 
 
 def arm_codes(subject: str, log: AdaptiveLog, arms: Sequence[Any] | None) -> IntArray:
-    """Codes of arm labels, of all arms if there are none; returns (k,)."""
+    """Codes of arm labels; codes of all arms if none are given; returns (k,)."""
     if arms is None:
         return np.arange(log.n_arms)
     named, problems = labels("arms", arms)
@@ -77,17 +77,17 @@ def arm_codes(subject: str, log: AdaptiveLog, arms: Sequence[Any] | None) -> Int
 
 
 def arm_method(name: str) -> ArmMethod:
-    """The method of a name."""
+    """The method with this name."""
     return _NAMED[name]
 
 
 def arm_verdicts(question: Question) -> list[Verdict]:
-    """Validity of every method for arm means, or for a contrast, the valid ones first; computed once."""
+    """Validity of every method for arm means or a contrast, valid ones first; computed once."""
     return question.profile.worked_out((METHODS, *question.asked), lambda: _worked_out(question))
 
 
 def _worked_out(question: Question) -> list[Verdict]:
-    """The verdicts themselves."""
+    """The verdicts, computed anew."""
     methods = [one for one in METHODS if question.contrast or not one.contrast_only]
     if reason := question.profile.rows_refusal:
         return _from_some(methods, [one for one in methods if one.takes_sums], question, reason)
@@ -103,20 +103,20 @@ def _worked_out(question: Question) -> list[Verdict]:
 def _from_some(
     methods: Sequence[ArmMethod], able: Sequence[ArmMethod], question: Question, reason: str
 ) -> list[Verdict]:
-    """Verdicts of the available methods, then of the others, with reasons."""
+    """Verdicts on the available methods, then on the others with reasons."""
     others = [one.name for one in methods if one not in able]
     refused = [Verdict(name, "not valid", ORDER["of no use"], {"estimator": name}, reason) for name in others]
     return [*_rated(verdicts(able, question), question), *refused]
 
 
 def rare_arms(question: Question) -> int:
-    """Number of arms with too few outcomes other than the commonest for a usual interval."""
+    """Number of arms with too few outcomes other than the most common one for a usual interval."""
     profile, codes = question.profile, question.codes
     return int(np.count_nonzero((profile.uncommon[codes] < FEWEST) & (profile.pulls[codes] > 0.0)))
 
 
 def _rated(found: list[Verdict], question: Question) -> list[Verdict]:
-    """Verdicts in order, of the valid ones first those that give the most arms an interval."""
+    """Verdicts in order; among valid ones, those that give the most arms an interval come first."""
     rare = rare_arms(question)
     if rare == 0:
         return found
@@ -128,7 +128,7 @@ def _rated(found: list[Verdict], question: Question) -> list[Verdict]:
 def valid_alternatives(
     log: AdaptiveLog, codes: IntArray | None = None, most: int = 3, *, contrast: bool = False
 ) -> list[str]:
-    """Names of the methods that an error offers: those that are valid, in order, and the baseline.
+    """Names of the methods that an error offers: the valid ones, in order, and the baseline.
 
     Shapes: codes (k,), all arms by default.
     """
@@ -146,7 +146,7 @@ def valid_alternatives(
 
 
 def refusal(question: Question, refused: Refused) -> InvalidForLog:
-    """The error for a method that does not serve, with what is valid instead."""
+    """The error for a method that is not valid, with valid alternatives."""
     valid = valid_alternatives(question.profile.log, question.codes, contrast=question.contrast)
     ways = dict.fromkeys([*refused.first, *valid, *refused.last])
     return InvalidForLog(refused.method, refused.reason, list(ways))
@@ -176,13 +176,13 @@ def choose(
     *,
     stationary: bool = False,
 ) -> Choice:
-    """Complete and check the user's request; codes (k,)."""
+    """Complete and check the user's request; codes has shape (k,)."""
     question = Question(profile_of(log), codes, stationary=stationary)
     return _settled(question, Asked(subject, estimator, weights, decay, stationary=stationary))
 
 
 def fit_arms(log: AdaptiveLog, codes: IntArray, choice: Choice) -> ArmFit:
-    """Means of some arms by a chosen method; codes (k,)."""
+    """Means of some arms by a chosen method; codes has shape (k,)."""
     asked = Asked("fit_arms", choice.estimator, choice.weights, choice.decay)
     with np.errstate(under="ignore"):
         fit: ArmFit = _NAMED[choice.estimator].fit(Question(profile_of(log), codes), choice, asked)
@@ -190,7 +190,7 @@ def fit_arms(log: AdaptiveLog, codes: IntArray, choice: Choice) -> ArmFit:
 
 
 def fit_method(question: Question, asked: Asked) -> tuple[ArmMethod, Any]:
-    """The requested or default method, and its fit: `ArmFit`, or `Difference`."""
+    """The requested or default method, and its fit: an `ArmFit` or a `Difference`."""
     choice = _settled(question, asked)
     method = _NAMED[choice.estimator]
     try:
@@ -201,7 +201,7 @@ def fit_method(question: Question, asked: Asked) -> tuple[ArmMethod, Any]:
 
 
 def denominator_of(subject: str, log: AdaptiveLog, given: Any, keep: BoolArray | None) -> Denominator | None:
-    """The denominator of a ratio metric in the rounds that are kept; None without one; keep (T,)."""
+    """Denominator of a ratio metric in the rounds kept; None if there is none; keep has shape (T,)."""
     if given is None:
         return None
     from adaptinf.inference.arms.data.ratio_metrics import read_denominator
@@ -217,7 +217,7 @@ def name_of(below: Denominator | None) -> str | None:
 def as_ratios(
     question: Question, method: ArmMethod, fit: ArmFit, asked: Asked, below: Denominator
 ) -> tuple[Question, ArmFit]:
-    """Ratios to the means of a denominator, from the fit of the rewards, and the answered question."""
+    """Ratios to the mean of a denominator, from the fit to the rewards, and the answered question."""
     from adaptinf.inference.arms.data.ratio_metrics import ratio_fit
 
     with np.errstate(under="ignore"):
@@ -225,7 +225,7 @@ def as_ratios(
 
 
 def by_deviation(model: Any, profile: LogProfile, arguments: Mapping[str, Any]) -> Results | None:
-    """Results with covariates, for bounds on missing rewards, or for received arms; None if neither.
+    """Results with covariates, with bounds for missing rewards, or for received arms; else None.
 
     The arguments are those of `fit`.
     """
@@ -267,7 +267,7 @@ def _settled(question: Question, asked: Asked) -> Choice:
 
 
 def _default(question: Question, asked: Asked) -> Choice:
-    """The options of the first valid verdict."""
+    """Options of the first valid verdict."""
     first = arm_verdicts(question)[0]
     if first.label == "not valid":
         profile = question.profile
@@ -317,7 +317,7 @@ def decay_problems(decay: Any) -> list[str]:
 
 
 def _remarkable(question: Question, fit: ArmFit) -> bool:
-    """Whether outcomes are rare, or rewards skewed, so a statement is needed."""
+    """Whether outcomes are so rare, or rewards so skewed, that a statement is needed."""
     uncommon = question.profile.uncommon[question.codes]
     if (uncommon < CAUTIOUS).any() or is_skewed(question, fit):
         return True
@@ -326,7 +326,7 @@ def _remarkable(question: Question, fit: ArmFit) -> bool:
 
 
 def tested(question: Question, method: ArmMethod, fit: ArmFit, asked: Asked) -> tuple[ArmFit, Shown]:
-    """The fit on which tests are based, and the kind of test with its statements."""
+    """The fit on which tests are based, and the kind of test, with its statements."""
     correction = question.profile.correction_chosen_from(asked.chosen_from) if fit.naive else None
     if asked.chosen_from != "actions" and correction is None:
         reason = question.profile.no_correction if fit.naive else f"{fit.choice.estimator} has none"
@@ -348,7 +348,7 @@ def tested(question: Question, method: ArmMethod, fit: ArmFit, asked: Asked) -> 
 
 
 def bound_of(method: ArmMethod, fit: ArmFit) -> str:
-    """Basis of the minimum variance; empty if errors are by unit, to which it does not apply."""
+    """Basis of the minimum variance; empty if errors are clustered by unit, to which it does not apply."""
     return method.bound if fit.by_unit is None else ""
 
 
@@ -398,7 +398,7 @@ def difference(
 
 
 def difference_reference(question: Question, fit: ArmFit, kind: str, found: FloatArray) -> Reference:
-    """Distribution of a difference; found (3,), the difference, its standard error and degrees of freedom."""
+    """Distribution of a difference; found (3,) contains the difference, its standard error and its df."""
     if kind in ("t", "normal"):
         return StudentReference(*found[:, None]) if kind == "t" else NormalReference(*found[:2, None])
     return arm_laws.difference_reference(question, fit, kind, found[0], found[2])

@@ -110,7 +110,7 @@ class Contrast:
         self.control = control
         self._codes = arm_codes("Contrast", log, (treatment, control))
         self.family = 1
-        """Contrasts of the table that this one is a row of."""
+        """The contrasts in the table that contains this one as a row."""
 
     def fit(
         self,
@@ -202,7 +202,7 @@ class Contrast:
         return self._shown(found, null)
 
     def _shown(self, found: Difference, null: float) -> Results:
-        """The table of a difference."""
+        """The table for a difference."""
         kind = "contrast" if self.denominator is None else "ratio-contrast"
         pair = {"treatment": self.treatment, "control": self.control}
         return Results(
@@ -228,7 +228,7 @@ class Contrast:
         )
 
     def batch_test(self, null: float = 0.0) -> WaldTest:
-        """Test that the difference equals the null in every batch, if it may drift from batch to batch.
+        """Test that the difference equals the null in every batch, even if it may drift between batches.
 
         Parameters
         ----------

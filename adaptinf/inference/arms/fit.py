@@ -1,4 +1,4 @@
-"""What methods for arm means share: the fit of arms, its tests, its efficiency and what it lacks.
+"""What methods for arm means share: the fit, its tests, its efficiency and what it lacks.
 
 References
 ----------
@@ -49,14 +49,14 @@ def arm_labels(question: Question) -> tuple[str, ...]:
 
 
 def without_propensities(estimator: str, question: Question, asked: Asked | None = None) -> Choice:
-    """Refuse an estimator that uses no propensities where contexts may have assigned the arms."""
+    """Refuse an estimator that uses no propensities if contexts may have assigned the arms."""
     if question.profile.context_refusal:
         raise Refused(estimator, question.profile.context_refusal)
     return Choice(estimator)
 
 
 def independent_rounds(estimator: str, question: Question, asked: Asked | None = None) -> Choice:
-    """Refuse, too, an estimator that takes rounds to be independent where units come back."""
+    """Also refuse an estimator that assumes independent rounds if units return."""
     if question.profile.unit_refusal:
         raise Refused(estimator, question.profile.unit_refusal)
     return without_propensities(estimator, question, asked)
@@ -74,7 +74,7 @@ def residual_rows(question: Question, fit: ArmFit) -> Mapping[str, FloatArray]:
 
 
 def warn_of_tiny_propensities(subject: str, fit: ArmFit) -> None:
-    """Warn where an estimate divides by propensities below `TINY_PROPENSITY`."""
+    """Warn if an estimate divides by propensities below `TINY_PROPENSITY`."""
     tiny = fit.min_propensity < TINY_PROPENSITY
     if not tiny.any():
         return
@@ -87,7 +87,7 @@ def warn_of_tiny_propensities(subject: str, fit: ArmFit) -> None:
 
 
 def check_options(asked: Asked, null: object, keep_scores: Any) -> None:
-    """Refuse what is of the wrong kind, an unknown test or kind of standard error, or no finite null."""
+    """Refuse arguments of the wrong type, an unknown test or kind of standard error, or a non-finite null."""
     wrong_null = null_problems(null)
     texts = {"estimator": asked.estimator, "weights": asked.weights}
     problems = text_problems(**texts, test=asked.test, arm_error=asked.arm_error, named=asked.named)
@@ -108,19 +108,19 @@ def check_options(asked: Asked, null: object, keep_scores: Any) -> None:
 
 
 def null_problems(null: object) -> list[str]:
-    """Problems with a null that is no finite number."""
+    """Problems with a null that is not a finite number."""
     if isinstance(null, bool) or not isinstance(null, Real) or not math.isfinite(float(null)):
         return [f"null must be a finite number, got {null!r}"]
     return []
 
 
 def holds_always(question: Question, test: str, correction: Correction | None) -> bool:
-    """For a method that does not run where it is not valid."""
+    """Error for a method that does not run unless it is valid."""
     return True
 
 
 def normal_test(question: Question, fit: ArmFit, test: str, *, corrected: bool) -> str:
-    """Test of an estimator whose law is normal unless t is requested."""
+    """Test for an estimator that is approximately normal, unless t is requested."""
     if test == "hall":
         raise InvalidForLog("Hall's interval", "it applies to means of scores and sample means", ["test='t'"])
     if test == "exact":
@@ -131,21 +131,21 @@ def normal_test(question: Question, fit: ArmFit, test: str, *, corrected: bool) 
 
 
 def student_test(question: Question, fit: ArmFit, test: str, *, corrected: bool) -> str:
-    """Test of an estimator that is compared with t, or Hall's law where its rewards are skewed."""
+    """Test for an estimator compared with t, or with Hall's distribution if its rewards are skewed."""
     if test == "auto":
         return "hall" if is_skewed(question, fit) else "t"
     return test if test == "hall" else normal_test(question, fit, test, corrected=corrected)
 
 
 def is_skewed(question: Question, fit: ArmFit) -> bool:
-    """Whether the pooled skewness of rewards, by independent rounds, calls for corrected intervals."""
+    """Whether the pooled skewness of rewards over independent rounds calls for corrected intervals."""
     rewards = question.profile.of_arms(question.codes) if question.contrast else question.profile
     skewed = (rewards.squared_skewness * fit.evenness_lost > SKEWED).any()
     return bool(skewed) and not question.profile.repeated_units
 
 
 def fit_facts(question: Question, fit: ArmFit, test: str, correction: Correction | None) -> ArmFacts:
-    """Facts that claims use about a method that has no facts of its own."""
+    """Facts that claims use about a method without facts of its own."""
     return ArmFacts(question, fit, test)
 
 
@@ -158,7 +158,7 @@ def mean_reference(question: Question, fit: ArmFit, kind: str) -> Reference:
 
 
 def arm_samples(profile: LogProfile) -> SampleMeans:
-    """Plain means of all arms."""
+    """Unweighted means of all arms."""
     if profile.sums is not None:
         return sample_means_of(profile.sums.cells)
     arrays = profile.log.arrays
@@ -166,7 +166,7 @@ def arm_samples(profile: LogProfile) -> SampleMeans:
 
 
 def arm_bounds(profile: LogProfile, codes: IntArray, *, shares: bool = False) -> FloatArray:
-    """Least variances of estimates of arm means, without use of contexts.
+    """Smallest possible variances of estimates of arm means that do not use contexts.
 
     Shapes: codes (k,); returns (k,).
 
@@ -187,7 +187,7 @@ def arm_bounds(profile: LogProfile, codes: IntArray, *, shares: bool = False) ->
 
 
 def over_bound(variance: FloatArray, bound: FloatArray) -> FloatArray:
-    """Variances over their bounds; NaN if there is none."""
+    """Variances relative to their bounds; NaN if there is no bound."""
     ratio = np.full(np.shape(variance), np.nan)
     np.divide(variance, bound, out=ratio, where=np.isfinite(bound) & (bound > 0.0))
     return ratio
@@ -197,7 +197,7 @@ def over_bound(variance: FloatArray, bound: FloatArray) -> FloatArray:
 def fit_efficiency(
     question: Question, bound: str, std_error: FloatArray
 ) -> tuple[Mapping[str, FloatArray], str]:
-    """The ratio for a table of diagnostics and its note; none where errors ignore adaptivity.
+    """The ratio for a table of diagnostics, and its note; none if errors ignore adaptivity.
 
     Shapes: std_error (k,) or (1,).
     """
@@ -210,7 +210,7 @@ def fit_efficiency(
 
 
 def _efficiency_note(ratios: FloatArray, bound: str) -> str:
-    """One sentence for a footer; empty if no ratio is known; ratios (k,)."""
+    """One sentence for a footer; empty if no ratio is known; ratios has shape (k,)."""
     known = ratios[np.isfinite(ratios)]
     if len(known) == 0:
         return ""

@@ -1,4 +1,4 @@
-"""Lengths to expect of intervals for arm means, of one arm on average, or for a contrast."""
+"""Expected lengths of intervals for arm means, averaged over arms, or for a contrast."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ from adaptinf.typing import FloatArray, IntArray
 
 _NORMAL = np.inf
 _MOST_ROUNDS = 2_000
-"""Rounds of a log from which lengths of joint weights are told, at least; fewer than twice as many."""
+"""Rounds of a long log used for lengths with joint weights: at least these, fewer than twice as many."""
 
 
 def typical_arms(question: Question) -> tuple[IntArray, FloatArray]:
-    """The arms whose lengths stand for all, and their counts."""
+    """The arms whose lengths represent all, and their counts."""
     counts = question.profile.pulls
     codes = some_arms(counts, question.codes)
     return codes, counts[codes]
 
 
 def sample_length(question: Question, verdict: Verdict) -> float:
-    """For t intervals, exact ones, or those at the corrected level where a correction makes them valid."""
+    """For t intervals, exact ones, or ones at the corrected level if a correction makes them valid."""
     profile, (_, count) = question.profile, typical_arms(question)
     correction = profile.correction if verdict.corrected else None
     level = LOG_ALPHA if correction is None else correction.level(LOG_ALPHA)
@@ -57,7 +57,7 @@ def sample_length(question: Question, verdict: Verdict) -> float:
 
 
 def weighted_length(question: Question, verdict: Verdict) -> float:
-    """Of inverse-propensity scores, augmented or not."""
+    """For inverse-propensity scores, augmented or not."""
     profile, (codes, _) = question.profile, typical_arms(question)
     kind = verdict.arguments.get("weights")
     mean = 0.0 if verdict.arguments["estimator"] == "aipw" else profile.pooled_mean
@@ -97,7 +97,7 @@ def weighted_length(question: Question, verdict: Verdict) -> float:
 
 
 def _joint_length(question: Question, std: float) -> float:
-    """For weights that arms share, from some rounds of a long log."""
+    """For weights that arms share, based on some rounds of a long log."""
     profile, codes = question.profile, question.codes
     if profile.sums is not None:
         found = joint_means_of_sums(question, Outcome(BATCH_MEAN, ""))
@@ -116,7 +116,7 @@ def _joint_length(question: Question, std: float) -> float:
 
 
 def _length_from_sums(question: Question, codes: IntArray, kind: str, mean: float, std: float) -> float:
-    """Of scores that have one weight per batch; codes (k,)."""
+    """For scores with one weight per batch; codes has shape (k,)."""
     assert question.profile.sums is not None
     cells = question.profile.sums.cells
     weight = batch_weights(replace(question, codes=codes), kind)
@@ -134,7 +134,7 @@ def _length_from_sums(question: Question, codes: IntArray, kind: str, mean: floa
 
 
 def batched_length(question: Question, verdict: Verdict) -> float:
-    """Of batched least squares: by the arms' counts in each batch."""
+    """For batched least squares, based on the arms' counts in each batch."""
     profile = question.profile
     counts = profile.batch_pulls(question.codes)
     if counts is None:

@@ -58,16 +58,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairContrasts:
-    """Contrasts of a table's arms on the rounds in which both could be chosen, fitted when asked for."""
+    """Contrasts of a table's arms on the rounds in which both could be chosen, fitted on request."""
 
     log: AdaptiveLog | Sums
     arms: tuple[Any, ...]
     denominator: Denominator | None
     how: Mapping[str, Any]
-    """Arguments of `Contrast.fit`."""
+    """Arguments for `Contrast.fit`."""
 
     def __call__(self, first: int, second: int) -> Results:
-        """The contrast of two arms, by their places in the table."""
+        """The contrast of two arms, given by their positions in the table."""
         pair = Contrast(self.log, treatment=self.arms[first], control=self.arms[second])
         pair.denominator = self.denominator
         return pair.fit(**self.how)
@@ -76,7 +76,7 @@ class PairContrasts:
 def differences_of(
     model: ArmMeans, method: ArmMethod, asked: Asked, choice: Choice, label: Validity
 ) -> PairContrasts | None:
-    """What tests of the differences of a table's arms are; None if each arm has weights of its own."""
+    """How differences between a table's arms are tested; None if each arm has its own weights."""
     if not method.pairs or label == "not valid" or asked.stationary or choice.weights in OWN:
         return None
     taken = {name: getattr(asked, name) for name in ("test", "arm_error", "outcome", "ridge")}
@@ -298,7 +298,7 @@ class ArmMeans:
         )
 
     def _released(self, arguments: Mapping[str, Any]) -> Results:
-        """From released successes and failures; the arguments of `fit`."""
+        """Means from released successes and failures; the arguments are those of `fit`."""
         from_releases("ArmMeans.fit", self.log, arguments["estimator"])
         kept = ("estimator", "null")
         refuse_others("ArmMeans.fit", arguments, kept, "of released successes and failures")

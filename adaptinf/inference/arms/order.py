@@ -1,25 +1,25 @@
-"""The order in which methods for arm means and contrasts are recommended, and where sequences are in it."""
+"""The order in which methods for arm means and contrasts are recommended, including sequences."""
 
 from __future__ import annotations
 
 from adaptinf.inference.validity.order import Order, Rank
 
 PLAIN_SAMPLES = "plain samples"
-"""Nothing can have moved the arms' probabilities."""
+"""Nothing can have changed the arms' probabilities."""
 STATIONARY = "stationary"
-"""No mean drifts, as the user says."""
+"""No mean drifts, according to the user."""
 BY_UNIT = "by unit"
 """Units have several rounds."""
 ESTIMATED = "estimated"
-"""Propensities are estimates, where ALEE needs none."""
+"""Propensities are estimated, whereas ALEE needs none."""
 RARELY_DRAWN = "rarely drawn"
-"""Uniform weights are far from normal at usual numbers of rounds, where ALEE is not."""
+"""With uniform weights, estimates are far from normal at usual numbers of rounds, unlike with ALEE."""
 DRIFT = "drift"
 """Each arm has its own weights, which fail under drift, and drift has not been ruled out."""
 
 
 def _scores(estimator: str, *weights: str, when: tuple[str, ...] = ()) -> list[str]:
-    """Names of variants by inverse weighting, in the order in which their weights are named."""
+    """Names of inverse-weighting variants, in the order in which their weights are named."""
     circumstances = f": {', '.join(when)}" if when else ""
     return [f"{estimator} {kind}{circumstances}" for kind in weights]
 
@@ -79,9 +79,9 @@ ORDER = Order(
         "of no use",
     ]
 )
-"""Cases of methods; a refused variant by inverse weighting has the place of the usual case."""
+"""Cases of methods; a refused inverse-weighting variant takes the place of the usual case."""
 
 
 def place_of_scores(estimator: str, weights: str, *when: str) -> Rank:
-    """The rank of AIPW or IPW with one kind of weights in some circumstances."""
+    """The rank of AIPW or IPW with one kind of weights under given circumstances."""
     return ORDER[_scores(estimator, weights, when=when)[0]]

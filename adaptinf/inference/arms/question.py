@@ -1,4 +1,4 @@
-"""What a model of arms asks its methods, what they settle on or refuse, and the fit that they answer with."""
+"""What a model of arms asks its methods, what they choose or refuse, and the fit that they return."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Question:
-    """What a model of arms asks about a log, and what a user knows beyond it; codes (k,).
+    """What a model of arms asks about a log, and what a user knows beyond it; codes has shape (k,).
 
     `stationary` says that no mean drifts, so arms may have weights of their own; `family` is the number of
     contrasts in the table.
@@ -47,7 +47,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Asked:
-    """Arguments of `fit`; what is None is for the method to choose."""
+    """Arguments of `fit`; the method chooses those that are None."""
 
     subject: str
     estimator: str | None = None
@@ -73,7 +73,7 @@ class Choice:
 
 
 class Refused(Exception):
-    """A method does not serve; the model adds what does between what comes first and last."""
+    """A method is not valid; the model inserts the valid alternatives between the first and last part."""
 
     def __init__(
         self, method: str, reason: str, first: tuple[str, ...] = (), last: tuple[str, ...] = ()
@@ -84,7 +84,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True, eq=False)
 class ArmFit:
-    """Estimates of k arm means with everything that tests and tables need.
+    """Estimates of k arm means, with everything that tests and tables need.
 
     Shapes: estimate, pulls, successes, ess, min_propensity, above, freedom, skewness, unevenness (k,),
     covariance (k, k).
@@ -121,12 +121,12 @@ class ArmFit:
 
     @property
     def degrees(self) -> FloatArray:
-        """Degrees of freedom of t-tests, shape (k,)."""
+        """Degrees of freedom for t-tests, shape (k,)."""
         return self.pulls - 1.0 if self.freedom is None else self.freedom
 
     @property
     def evenness_lost(self) -> FloatArray:
-        """What the squared skewness of rewards is multiplied by in that of an estimate, shape (k,)."""
+        """Factor from the squared skewness of rewards to that of an estimate, shape (k,)."""
         return 1.0 / np.maximum(self.ess, 1.0) if self.unevenness is None else self.unevenness
 
     @cached_property
@@ -135,7 +135,7 @@ class ArmFit:
         return np.asarray(np.sqrt(self.covariance.diagonal()), dtype=np.float64)
 
     def difference(self, first: int, second: int) -> tuple[float, float, float]:
-        """Difference of two arms, its standard error, and degrees of freedom for a t-test."""
+        """Difference between two arms, its standard error, and degrees of freedom for a t-test."""
         if self.sample is not None:
             return welch(self.sample, first, second)
         pair = [first, second]
@@ -152,7 +152,7 @@ class ArmFit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shown:
-    """Which test a fit takes, the correction that is due, and what is under its table."""
+    """Which test a fit uses, the correction that is due, and what appears under its table."""
 
     kind: str
     correction: Correction | None
@@ -162,7 +162,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Difference:
-    """Difference of two arms, and what its table shows."""
+    """Difference between two arms, and what its table shows."""
 
     choice: Choice
     estimate: float
@@ -180,17 +180,17 @@ class Difference:
 
 
 class ArmModel(Protocol):
-    """What `ArmMeans` and `Contrast` are to whatever fits them again: with covariates, or at either end."""
+    """`ArmMeans` and `Contrast` as seen by code that refits them: with covariates, or at either bound."""
 
     log: AdaptiveLog
 
     @property
     def fit(self) -> Callable[..., Results]:
-        """Results by the arguments of `fit`."""
+        """Results for the arguments of `fit`."""
 
 
 class ContrastModel(ArmModel, Protocol):
-    """The same of two arms."""
+    """The same for two arms."""
 
     treatment: Any
     control: Any

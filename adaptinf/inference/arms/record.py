@@ -1,4 +1,4 @@
-"""The record of a method for arm means: one a file, and `METHODS` lists them."""
+"""The record of a method for arm means: one per file; `METHODS` lists them."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 def never(question: Question, verdict: Verdict) -> bool:
-    """For a method that gives arms with too few outcomes no interval."""
+    """For a method that gives no interval to arms with too few outcomes."""
     return False
 
 
 def always(question: Question, verdict: Verdict) -> bool:
-    """For a method whose intervals do not rest on how rare outcomes are."""
+    """For a method whose intervals do not depend on how rare outcomes are."""
     return True
 
 
@@ -33,38 +33,38 @@ class ArmMethod(MethodRecord[Question]):
     """One method of inference for arm means, their differences, or both."""
 
     settle: Callable[[Question, Asked], Choice]
-    """Completes what was requested, or raises `Refused`."""
+    """Completes the request, or raises `Refused`."""
     claims: tuple[Claim | Part, ...] = arm_fits.FIT
-    """What a fit may say, in order: what it assumes, notes and cautions."""
+    """What a fit may state, in order: what it assumes, notes and cautions."""
     facts: Callable[[Question, ArmFit, str, Correction | None], ArmFacts] = fit_facts
-    """What these claims ask."""
+    """The facts that these claims use."""
     holds: Callable[[Question, str, Correction | None], bool] = holds_always
-    """Whether what a fit gives without correction is valid."""
+    """Whether the uncorrected output of a fit is valid."""
     of_counts: Callable[[Question, Verdict], bool] = never
-    """Whether a valid variant has intervals for arms of too few outcomes for usual ones."""
+    """Whether a valid variant has intervals for arms with too few outcomes for usual ones."""
     resolve_test: Callable[..., str] = normal_test
-    """Which test a fit takes: "normal", "t", "exact" or "few" (exact tests of few events)."""
+    """Which test a fit uses: "normal", "t", "exact" or "few" (exact tests for few events)."""
     rows: Callable[[Question, ArmFit], Mapping[str, FloatArray]] = residual_rows
     """What each round contributes."""
     options: tuple[str, ...] = ()
-    """Arguments of `fit` that it understands, beyond the test."""
+    """Arguments of `fit` that it accepts, beyond the test."""
     implied_by: tuple[str, ...] = ()
-    """Options and tests that ask for it where no estimator is named."""
+    """Options and tests that select it if no estimator is named."""
     no_weights: str = ""
-    """How the refusal of weights begins; empty if it takes some."""
+    """How the refusal of weights begins; empty if it accepts some."""
     contrast_only: bool = False
-    """Whether it estimates differences alone: `fit` then returns a `Difference` and resolves its own test."""
+    """Whether it estimates differences alone; `fit` then returns a `Difference` and chooses its own test."""
     baseline: bool = False
-    """Whether it also runs where it is not valid, as a naive baseline."""
+    """Whether it also runs when it is not valid, as a naive baseline."""
     takes_gaps: bool = False
-    """Whether it knows what to do where rewards are missing at random."""
+    """Whether it can handle rewards missing at random."""
     takes_sums: bool = False
     """Whether sums by batch and arm are enough for it."""
     pairs: bool = False
-    """Whether differences of a table's arms are those of `Contrast`."""
+    """Whether differences between a table's arms are those of `Contrast`."""
     bound: Literal["", "shares", "propensities"] = ""
-    """What the least possible variance rests on; empty where errors ignore adaptivity."""
+    """What the smallest possible variance rests on; empty if errors ignore adaptivity."""
 
     def contributions(self, question: Question, fit: ArmFit) -> Mapping[str, FloatArray]:
-        """What each round, and each unit of several, contributes to estimates, for anyone who keeps it."""
+        """Contributions to estimates from each round, and from each unit with several rounds."""
         return self.rows(question, fit) if fit.kept is None else fit.kept

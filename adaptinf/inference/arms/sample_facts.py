@@ -1,4 +1,4 @@
-"""Facts that claims use about sample means: of a log, and of a fit."""
+"""Facts that claims use about sample means: about a log, and about a fit."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from adaptinf.log import Stability
 
 STABLE_ENOUGH = 0.1
-"""Coefficient of variation of re-simulated arm counts up to which they count as settled."""
+"""Coefficient of variation of re-simulated arm counts below which they count as settled."""
 _PATIENCE = 2.0
-"""How many times as long as those of ALEE exact intervals may be and still come first."""
+"""How many times as long as ALEE intervals exact intervals may be and still come first."""
 _USUAL_ALPHA = 0.05
 
 
 def length_ratio(question: Question, correction: Correction) -> float:
-    """Length of corrected intervals over those of ALEE, by pull counts alone."""
+    """Length of corrected intervals relative to those of ALEE, based on pull counts alone."""
     log = question.profile.log
     z = float(normal_quantile(correction.level(math.log(_USUAL_ALPHA)) - math.log(2.0)))
     usual = float(normal_quantile(math.log(_USUAL_ALPHA / 2.0)))
@@ -41,7 +41,7 @@ def length_ratio(question: Question, correction: Correction) -> float:
 
 
 def holds(question: Question, test: str, correction: Correction | None) -> bool:
-    """Whether nothing adapted, or counts settle, so no correction is due."""
+    """Whether nothing adapted, or counts settle, so that no correction is due."""
     profile = question.profile
     if profile.repeated_units:
         return False
@@ -51,7 +51,7 @@ def holds(question: Question, test: str, correction: Correction | None) -> bool:
 
 
 class SampleFacts(ArmFacts):
-    """For plain sample means; with a fit, of what it says."""
+    """For unadjusted sample means; with a fit, for what it states."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class SampleFacts(ArmFacts):
 
     @property
     def means_stay(self) -> bool:
-        """Rounds of an arm are no even sample of the period, whose mean theirs is where nothing drifts."""
+        """Whether an arm's rounds may be unevenly spread, so its mean is the period's only without drift."""
         return self.profile.adaptive or self.profile.shares_move
 
     @property
@@ -103,7 +103,7 @@ class SampleFacts(ArmFacts):
 
     @property
     def _by_design(self) -> Stability | None:
-        """What the design says, where nothing was simulated."""
+        """What the design implies, if nothing was simulated."""
         return self.profile.stability if self.profile.adaptive and not self.simulated else None
 
     @property
@@ -192,17 +192,17 @@ class SampleFacts(ArmFacts):
 
     @property
     def _visibly_moved(self) -> dict[str, Any]:
-        """Where no propensities say that shares moved."""
+        """How shares moved, if there are no propensities that would account for it."""
         return {} if self.moved_with_propensities else {"moved": self.shares_moved, "p": MOVED}
 
     @property
     def propensities_right(self) -> list[str]:
-        """Propensities that never change are why arms that nothing moved are taken as plain samples."""
+        """What is assumed if arms with constant propensities are treated as random samples."""
         return said((propensities.RIGHT,), self) if self.profile.constant_propensities else []
 
 
 class ExactFacts(SampleFacts):
-    """Of exact binomial tests."""
+    """Facts for exact binomial tests."""
 
     @property
     def not_binary(self) -> bool:
@@ -210,7 +210,7 @@ class ExactFacts(SampleFacts):
 
 
 class CorrectedFacts(SampleFacts):
-    """For the columns that are corrected for adaptive collection."""
+    """Facts for the columns corrected for adaptive collection."""
 
     def __init__(self, question: Question) -> None:
         super().__init__(question, correction=question.profile.correction)
@@ -237,7 +237,7 @@ class CorrectedFacts(SampleFacts):
 
     @property
     def binary(self) -> bool:
-        """Exact, and not only in the limit."""
+        """Whether it is exact, not only asymptotically valid."""
         return compared(self.question).binary
 
     @property
@@ -250,7 +250,7 @@ class CorrectedFacts(SampleFacts):
 
     @property
     def are_short(self) -> bool:
-        """Short enough to come first."""
+        """Whether it is short enough to come first."""
         return not self.useless and self._ratio <= (_PATIENCE if self.binary else 1.0)
 
     @property

@@ -1,4 +1,4 @@
-"""Sample means: plain, exact, or corrected for adaptive collection; and when each is valid."""
+"""Sample means: unadjusted, exact, or corrected for adaptive collection; and when each is valid."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ def _exact(question: Question) -> Verdict:
 
 
 def _plainly_sampled(profile: LogProfile) -> bool:
-    """Whether nothing can have moved the arms' probabilities, so scores have nothing to add."""
+    """Whether nothing can have changed the arms' probabilities, so scores have nothing to add."""
     if profile.adaptive or profile.shares_move:
         return False
     return not profile.log.context or profile.constant_propensities
 
 
 def _of_counts(question: Question, verdict: Verdict) -> bool:
-    """Where rewards take two values and counts are fixed: exact tests are of any number of events."""
+    """Whether rewards take two values and counts are fixed: exact tests then suit any number of events."""
     return compared(question).binary and not question.profile.adaptive and not verdict.corrected
 
 
@@ -104,7 +104,7 @@ def _fit(question: Question, choice: Choice, asked: Asked) -> ArmFit:
 
 
 def _resolve_test(question: Question, fit: ArmFit, test: str, *, corrected: bool) -> str:
-    """Exact tests of two-valued rewards where a correction is due, or an arm has few events; else t.
+    """Exact tests for two-valued rewards if a correction is due or an arm has few events; otherwise t.
 
     Hall's correction of t where rewards are skewed, and adaptivity needs none.
     """

@@ -56,13 +56,13 @@ if TYPE_CHECKING:
 
 WEIGHTS = (JOINT, "uniform", "sqrt", "two-point", "combined")
 _RARELY_DRAWN = 1e-3
-"""Propensities below it leave uniform weights far from normal at usual numbers of rounds."""
+"""Propensity below which estimates with uniform weights are far from normal at usual numbers of rounds."""
 _SMALL = 100_000
-"""Scores up to which NumPy is quick enough that loading Numba does not pay."""
+"""Number of scores up to which NumPy is fast enough that loading Numba does not pay off."""
 
 
 def _kinds(question: Question) -> tuple[str, ...]:
-    """Kinds of weights in order: first those that survive a drift of all arms, unless there is none."""
+    """Kinds of weights in order: first those that remain valid if all arms drift, if there are any."""
     shared = (COMMON, "uniform") if question.contrast else (JOINT, "uniform")
     if question.stationary:
         return (*OWN, *shared) if question.contrast else (*OWN, *shared[::-1])
@@ -70,7 +70,7 @@ def _kinds(question: Question) -> tuple[str, ...]:
 
 
 def _assess(estimator: str, question: Question) -> list[Verdict]:
-    """With each kind of weights."""
+    """Verdicts with each kind of weights."""
     profile = question.profile
     stated = profile.usable_decay if question.decay is None else question.decay
     refused = first(claims.NEEDS, WeightedFacts(question, None))
@@ -95,12 +95,12 @@ def _assess(estimator: str, question: Question) -> list[Verdict]:
 
 
 def _units_alone(question: Question, weights: str) -> tuple[str, ...]:
-    """Uniform weights come first where units have several rounds, whatever they are worth."""
+    """Uniform weights come first if units have several rounds, whatever their verdict."""
     return (BY_UNIT,) if question.profile.repeated_units and weights == "uniform" else ()
 
 
 def _circumstances(question: Question, weights: str) -> tuple[str, ...]:
-    """What gives a valid variant another place than its usual one."""
+    """What gives a valid variant a place other than its usual one."""
     profile, own, uniform = question.profile, weights in OWN, weights == "uniform"
     if profile.repeated_units:
         return _units_alone(question, weights)
@@ -147,12 +147,12 @@ def _settle(estimator: str, question: Question, asked: Asked) -> Choice:
 
 
 def _weights_refusal(question: Question, weights: str) -> str:
-    """Why weights, whose decay is known, cannot be made from propensities; empty if they can."""
+    """Why weights, whose decay is known, cannot be computed from propensities; empty if they can."""
     return first(claims.WEIGHTS_NEED, WeightedFacts(question, weights, decay=0.0))
 
 
 def _usual(question: Question) -> str:
-    """Weights where the estimator alone was requested."""
+    """Weights if only the estimator was requested."""
     profile = question.profile
     if profile.repeated_units:
         return "uniform"
@@ -165,7 +165,7 @@ def _usual(question: Question) -> str:
 
 
 def _fit_augmented(question: Question, choice: Choice, asked: Asked) -> ArmFit:
-    """AIPW: with the running mean of the arm, unless another outcome model is requested."""
+    """AIPW: uses the arm's running mean, unless another outcome model is requested."""
     if question.profile.sums is not None:
         return _fit(question, choice, asked, arms_of_sums.outcome_of(question, asked))
     model, log = RUNNING_MEAN, question.profile.log
@@ -211,7 +211,7 @@ def _fit(question: Question, choice: Choice, asked: Asked, model: Outcome | None
 
 
 def _estimates(question: Question, choice: Choice, model: Outcome | None) -> ScoreMeans:
-    """In NumPy for short logs, compiled and streamed for long ones; from sums if there are no rows."""
+    """Uses NumPy for short logs, compiled streams for long ones, and sums if there are no rows."""
     joint = choice.weights == JOINT
     if question.profile.sums is not None:
         if joint:
@@ -238,7 +238,7 @@ def _estimates(question: Question, choice: Choice, model: Outcome | None) -> Sco
 
 
 def _columns(profile: LogProfile) -> tuple[IntArray, FloatArray, FloatArray, FloatArray | None]:
-    """Actions, rewards, and propensities of the chosen and of every arm."""
+    """Actions, rewards, and propensities of the chosen arm and of every arm."""
     own = np.ones(0) if profile.propensity is None else profile.propensity
     every = profile.partial_propensities if profile.propensities is None else profile.propensities
     return profile.log.arrays.action, profile.log.arrays.reward, own, every
@@ -258,7 +258,7 @@ def _options(question: Question, choice: Choice, model: Outcome | None) -> dict[
 
 
 def _rows(question: Question, fit: ArmFit) -> Mapping[str, FloatArray]:
-    """Scores, weights, and what they contribute to the error of each estimate, shape (T, k) each."""
+    """Scores, weights, and their contributions to the error of each estimate, shape (T, k) each."""
     if fit.choice.weights == JOINT and question.profile.sums is None:
         scores, influence = joint_rows(joint_rounds(question, fit.outcome))
         return {"scores": scores, "influence": influence}
@@ -267,7 +267,7 @@ def _rows(question: Question, fit: ArmFit) -> Mapping[str, FloatArray]:
 
 
 def _facts(question: Question, fit: ArmFit, test: str, correction: Correction | None) -> WeightedFacts:
-    """Facts that the claims on a fit use."""
+    """Facts that the claims about a fit use."""
     return WeightedFacts(question, fit.choice.weights, decay=fit.choice.decay, fit=fit, test=test)
 
 

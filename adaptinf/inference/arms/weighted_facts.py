@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from adaptinf.inference.arms.question import ArmFit, Question
 
 COMMON = "combined"
-"""One weight per round for both arms of a contrast, or all arms of a table."""
+"""One weight per round for both arms of a contrast, or for all arms of a table."""
 OWN = ("two-point", "sqrt")
-"""Weights that each arm has of its own."""
+"""Separate weights for each arm."""
 _FEW_ARMS = 3
-"""Arms of which every pair is compared in any log that fits in memory."""
+"""Number of arms for which every pair is compared in any log that fits in memory."""
 
 
 class WeightedFacts(ArmFacts):
-    """Facts that claims use; without a fit, of a row of `recommend` for one kind of weights."""
+    """Facts that claims use; without a fit, for a row of `recommend` with one kind of weights."""
 
     def __init__(
         self,
@@ -240,7 +240,7 @@ class WeightedFacts(ArmFacts):
 
     @property
     def _against_one(self) -> bool:
-        """Too many arms in too many rounds for every pair."""
+        """Whether there are too many arms in too many rounds to compare every pair."""
         size = len(self.question.codes)
         return size > _FEW_ARMS and too_many(size, self.profile.n_pieces)
 
@@ -260,7 +260,7 @@ class WeightedFacts(ArmFacts):
 
     @property
     def lagged(self) -> dict[str, str]:
-        """Each arm's own weight is made of the propensities of the round before."""
+        """Whether each arm's own weight uses the propensities of the previous round."""
         return {"by": ROUND_BEFORE()} if self.is_sqrt and lags(self.question) else {}
 
     @property
@@ -274,7 +274,7 @@ class WeightedFacts(ArmFacts):
 
     @property
     def _may_drift(self) -> bool:
-        """No one says that means stay: a drift without a trend, as by the hour, tells equal arms apart."""
+        """Whether nobody states that means stay constant: even equal arms would differ under hourly drift."""
         return self.means_stay and not self.stationary
 
     @property
@@ -289,7 +289,7 @@ class WeightedFacts(ArmFacts):
 
     @property
     def difference_moves(self) -> dict[str, float]:
-        """A difference is seen to move, of which weights that move with propensities take another mean."""
+        """P-value for a difference that visibly moves, which weights by propensities average differently."""
         question = self.question
         shared = question.contrast and self.is_combined and not self.profile.repeated_units
         if not shared or np.any(self.fit.pulls == 0.0):
@@ -316,5 +316,5 @@ class WeightedFacts(ArmFacts):
 
 
 def lags(question: Question) -> bool:
-    """Whether each arm's own weight is made of the propensities of the round before."""
+    """Whether each arm's own weight uses the propensities of the previous round."""
     return not question.profile.fixed_before_contexts[question.codes].all()

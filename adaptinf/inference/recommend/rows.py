@@ -50,7 +50,7 @@ def _arm_lengths(question: Question) -> list[Verdict]:
 
 
 class Metric:
-    """A question about arms, of mean rewards or of ratios to a denominator, with covariates or without.
+    """A question about arms: about mean rewards or ratios to a denominator, with or without covariates.
 
     What is read from all rounds is read once, and serves for all arms that are asked about.
     """

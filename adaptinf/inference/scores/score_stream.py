@@ -127,7 +127,7 @@ def stream_of(
     jointly: bool = False,
     batch: IntArray | None = None,
 ) -> Stream:
-    """Check and complete how rounds are scored and weighted.
+    """Check the scoring and weighting options and fill in their defaults.
 
     Shapes: action (T,), reward, propensity (T,), propensities (T, K), codes (k,), weights (T,) where they are
     one for all arms, outcome (T, k), batch (T,), whose middle is the time of its rounds.

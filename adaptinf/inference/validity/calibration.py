@@ -236,13 +236,15 @@ def chosen_alone_caution(z: FloatArray, arms: Sequence[Any]) -> tuple[str, ...]:
 def frequency_statistics(
     pulls: FloatArray, inverse: FloatArray, squares: FloatArray, possible: FloatArray, least: FloatArray
 ) -> FloatArray:
-    """Standardised sums of 1{A = k} / p - 1, NaN of arms of fewer than 20 rounds or always sure.
+    """Standardised sums of 1{A = k} / p - 1; NaN for arms with fewer than 20 rounds or always certain.
 
-    Shapes: (K,), of rounds that chose each arm, the sums of 1 / p and 1 / p^2 over them, the rounds in which
-    it may have been chosen until it last was, and the smallest p; returns (K,).
+    Shapes: (K,) for each argument: the number of rounds in which each arm was chosen, the sums of 1 / p and
+    1 / p^2 over them, the rounds in which it could have been chosen until it last was, and the smallest p;
+    returns (K,).
 
-    Rounds that chose an arm too seldom show too little of the variance: it is taken as if they were as many
-    as expected, and no less than that of the rounds that are missing, at the smallest propensity.
+    If an arm was chosen too rarely, its rounds show too little of the variance. The variance is therefore
+    scaled as if there were as many as expected, and is at least that of the missing rounds at the smallest
+    propensity.
     """
     variance = squares - inverse
     usable = (pulls >= _LEAST_ROUNDS) & (variance > _SAME * squares)
@@ -281,17 +283,17 @@ class PropensityFacts(UnitFacts):
 
     @cached_property
     def pulls(self) -> FloatArray:
-        """Number of rounds that chose each arm, shape (K,)."""
+        """Number of rounds in which each arm was chosen, shape (K,)."""
         return np.bincount(self.log.arrays.action, minlength=self.log.n_arms).astype(np.float64)
 
     @cached_property
     def inverse_squares(self) -> FloatArray:
-        """Sum of 1/e^2 over the rounds that chose each arm, e its propensity; shape (K,)."""
+        """Sum of 1/e^2 over the rounds in which each arm was chosen, e its propensity; (K,)."""
         return self._inverse_powers(2)
 
     @cached_property
     def inverse_cubes(self) -> FloatArray:
-        """Sum of 1/e^3 over the rounds that chose each arm, e its propensity; shape (K,)."""
+        """Sum of 1/e^3 over the rounds in which each arm was chosen, e its propensity; (K,)."""
         return self._inverse_powers(3)
 
     def _inverse_powers(self, power: int) -> FloatArray:

@@ -69,7 +69,7 @@ class LogProfile(RowPieces):
         return {}
 
     def worked_out(self, asked: Any, work: Callable[[], Iterable[Verdict]]) -> list[Verdict]:
-        """Verdicts by what was asked, computed once for defaults, refusals and rows of `recommend`."""
+        """Verdicts keyed by request, computed once for defaults, refusals and rows of `recommend`."""
         if asked not in self._answered:
             self._answered[asked] = tuple(work())
         return list(self._answered[asked])

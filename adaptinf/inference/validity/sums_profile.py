@@ -285,7 +285,7 @@ class SumsProfile(LogProfile):
 
     @cached_property
     def pulls(self) -> FloatArray:
-        """Number of rounds that chose each arm, shape (K,)."""
+        """Number of rounds in which each arm was chosen, shape (K,)."""
         return np.asarray(self.cells.pulls.sum(axis=0), dtype=np.float64)
 
     def _inverse_powers(self, power: int) -> FloatArray:

@@ -144,7 +144,7 @@ class Winner:
     def _later(
         self, estimator: str | None, weights: str | None, keep: BoolArray, options: dict[str, Any]
     ) -> WinnerResults:
-        """The winner of the first rounds, from the others; keep (T,)."""
+        """The winner of the first rounds, evaluated on the remaining rounds; keep has shape (T,)."""
         log, asked = self._means.log, {"estimator": estimator, "weights": weights, **options}
         means = ArmMeans(log, self.arms, rounds=~keep).fit(**asked)
         if not np.isfinite(means.estimate).all():

@@ -124,7 +124,7 @@ ORDER = Order(
     ]
 )
 """Ways to an interval for the winner; within each, estimators as for arm means."""
-_OF_COUNTS = "projection of intervals by counts"
+_OF_COUNTS = "projection of count-based intervals"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -171,12 +171,12 @@ def _hybrid(question: WinnerQuestion) -> list[Verdict]:
 
 
 def _of_counts(question: WinnerQuestion, verdict: Verdict) -> bool:
-    """Whether intervals by counts take the place of normal laws, as an arm's outcomes are too rare."""
+    """Whether count-based intervals replace normal ones because an arm's outcomes are too rare."""
     return verdict.valid and verdict.unanswered < rare_arms(question.arms)
 
 
 def _projected(verdict: Verdict, arguments: dict[str, Any]) -> Verdict:
-    """The verdict on the projection of intervals by counts, which needs no normal estimates."""
+    """The verdict on the projection of count-based intervals, which needs no normal estimates."""
     return replace(
         verdict,
         name=f"{_OF_COUNTS}, {verdict.name}",

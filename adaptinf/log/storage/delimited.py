@@ -32,7 +32,7 @@ class Delimited:
     """Fields of one text or of several with the same header, as text."""
 
     parts: tuple[tuple[str, bytes], ...]
-    """Names of the texts, empty for a single one, and the texts as UTF-8."""
+    """Names of the texts (empty if there is only one), and the texts encoded as UTF-8."""
     sep: str
     dialect: Dialect
     fields: pd.DataFrame

@@ -49,7 +49,7 @@ _SHOWN = 8
 
 
 def implied_range(success: object) -> tuple[float, float] | None:
-    """Smallest and largest number that labels can become; None if there are not two."""
+    """Smallest and largest numbers to which labels can be converted; None if fewer than two."""
     if success is None:
         return None
     if not isinstance(success, Mapping):
@@ -570,7 +570,7 @@ def _alike_another(labels: Labels) -> BoolArray:
 
 
 def _example(labels: Labels, alike: BoolArray) -> str:
-    """The first labels that read the same, with what distinguishes them; empty without any; alike (T,)."""
+    """The first labels that look alike, with what distinguishes them; empty if none; alike has shape (T,)."""
     if not alike.any():
         return ""
     found = list(dict.fromkeys(labels.codes[alike].tolist()))

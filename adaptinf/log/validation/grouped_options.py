@@ -61,7 +61,7 @@ def nested_options(flat: Mapping[str, Any], groups: Groups = OF_LOGS) -> dict[st
 def group_options(
     group: str, given: object, groups: Groups, found: Findings, *, framed: bool = False
 ) -> dict[str, Any]:
-    """The options that a dict holds; others become problems. If `framed`, those of files are others."""
+    """The options in a dict; unknown ones, and with `framed` those for files, are reported as problems."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):

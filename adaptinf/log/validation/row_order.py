@@ -454,7 +454,7 @@ def _dates(column: Column, date_format: str | None) -> Dates:
 
 
 def _sort_keys(role: str, column: Column, date_format: str | None) -> NDArray[Any] | None:
-    """Numbers or times to sort by, shape (T,); None for labels. Problems with them is told later."""
+    """Numbers or times to sort by, shape (T,); None for labels. Problems with them are reported later."""
     kind = column.values.dtype.kind
     if kind == "O" or (date_format is not None and kind in "iu"):
         read = batch_dates if role == "batch" else partial(date_column, role=role)

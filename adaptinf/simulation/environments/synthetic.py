@@ -374,7 +374,7 @@ class HeavyTailedArms(FunctionEnvironment):
         problems += POSITIVE("degrees", degrees) + OPEN_SHARE("buyers", buyers) + POSITIVE("spread", spread)
         self._means = vector("means", means, problems)
         if not problems and degrees <= 1.0:
-            problems.append(f"degrees must be above 1, otherwise the mean does not exist, got {degrees:g}")
+            problems.append(f"degrees must be greater than 1 for the mean to exist, got {degrees:g}")
         if not problems and law == "spending" and not (self._means > 0.0).all():
             problems.append(f"means of spending must be above 0, got {self._means.tolist()}")
         refuse("HeavyTailedArms", problems)

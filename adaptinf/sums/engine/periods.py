@@ -188,7 +188,7 @@ def _clock_of_ibis(rows: nw.LazyFrame[Any], batch: str, zone: str) -> Any:
     if engine not in _TO_CLOCK:
         refuse(
             "aggregate",
-            [f"instants cannot be divided in {engine}: use times without a zone, in local time"],
+            [f"times with a zone cannot be divided into periods in {engine}: use local times without a zone"],
         )
     name, instant_first, dropping = _TO_CLOCK[engine]
     time, told = table[batch], ibis.literal(zone)

@@ -167,7 +167,7 @@ def test_files_of_another_format_are_converted_one_at_a_time(run: Run, tmp_path:
     output = tmp_path / "log.parquet"
     code, out, err = run("convert", *map(str, files), "--output", str(output))
     assert (code, out) == (2, "")
-    told = "files of another format form one log in one folder: give the folder"
+    told = "files in any other format must be in one folder, which is read as one log: pass the folder"
     assert err == f"adaptinf convert: {files[1]}: {told}\n"
     assert not output.exists()
     code, _, err = run("convert", str(files[0]), "--output", str(output))

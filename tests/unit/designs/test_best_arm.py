@@ -240,7 +240,7 @@ def test_least_budgets() -> None:
 @pytest.mark.parametrize("design", DESIGNS, ids=repr)
 def test_environments_that_do_not_fit_are_refused(design: Any) -> None:
     contexts = FiniteContext(means=[MEANS, MEANS], probabilities=[0.5, 0.5])
-    with pytest.raises(ParameterError, match="does not use contexts; FiniteContext has 2"):
+    with pytest.raises(ParameterError, match="without using contexts; FiniteContext has 2"):
         design.run(contexts, 600)
     vectors = LinearArms(np.eye(4), contexts="orthant", rewards="bernoulli")
     with pytest.raises(ParameterError, match="LinearArms has context vectors"):

@@ -143,7 +143,7 @@ def test_everything_about_the_environment_at_once(build: Any, monkeypatch: pytes
     assert "horizon must be at least" in text
     seasons = FiniteContext(means=[[0.1] * 4, [0.2] * 4], probabilities=[0.5, 0.5])
     assert any(
-        "does not use contexts" in problem for problem in refused(build(FEATURES), seasons, 99, monkeypatch)
+        "without using contexts" in problem for problem in refused(build(FEATURES), seasons, 99, monkeypatch)
     )
 
 

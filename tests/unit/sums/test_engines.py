@@ -151,7 +151,7 @@ def test_instants_are_read_by_a_clock_in_the_words_of_a_warehouse(
     sql = str(compiler.to_sqlglot(query).sql(dialect=compiler.dialect))
     assert CLOCKS[dialect] in sql
     monkeypatch.setattr(ibis.Table, "get_backend", lambda table: SimpleNamespace(name="oracle"))
-    with pytest.raises(ParameterError, match="instants cannot be divided in oracle"):
+    with pytest.raises(ParameterError, match="times with a zone cannot be divided into periods in oracle"):
         ai.aggregate(table, **roles, collect=False)
 
 

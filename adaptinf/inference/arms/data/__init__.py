@@ -1,1 +1,1 @@
-"""What arm means are made of: rows, sums, releases, units, gaps, ratios, covariates, received arms."""
+"""Inputs of arm means: rows, sums, releases, units, gaps, ratios, covariates, received arms."""

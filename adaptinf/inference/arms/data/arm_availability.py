@@ -1,4 +1,4 @@
-"""Do two arms differ as much where a third could not be chosen? Differences in two parts of a log.
+"""Is the difference between two arms the same when a third is unavailable? Compares two parts of a log.
 
 Scores of round t are g_t = (1{A = i} (y - m) / e_i) - (1{A = j} (y - m) / e_j), with m the mean of all
 earlier rewards, so their mean is the difference of arms i and j in the round, whatever moves the level of
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 
 ALARM = 1e-3
-"""P-value, times the number of pairs, below which arms are taken to differ by another amount."""
+"""P-value, times the number of pairs, below which the difference is taken to depend on availability."""
 _LEAST_REWARDS = 20
-"""For each arm in each part."""
+"""Minimum for each arm in each part."""
 
 
 class Apart(NamedTuple):
-    """The two arms whose difference is most clearly another, by codes, and its p-value times the pairs."""
+    """The pair of arms whose difference changes most clearly, with its p-value times the number of pairs."""
 
     first: int
     second: int
@@ -39,7 +39,7 @@ class Apart(NamedTuple):
 
 
 class _Parts(NamedTuple):
-    """Rounds or batches: their rounds (R,), and of each arm propensity, rewards, sums of scores and squares.
+    """R rounds or batches: rounds in each; for each arm, propensity, rewards, sums of scores and squares.
 
     Shapes: (k, R), but for the rounds.
     """
@@ -52,7 +52,7 @@ class _Parts(NamedTuple):
 
 
 def differs_elsewhere(profile: LogProfile, codes: IntArray) -> Apart | None:
-    """What some arms' differences say, in rounds that offered all of them and in others; codes (k,).
+    """Evidence on some arms from rounds that offered all of them and from other rounds; codes has shape (k,).
 
     None if no pair can be asked: two arms alone, propensities that are not known, or too few rewards.
     """
@@ -91,7 +91,7 @@ def _of_rows(profile: LogProfile, codes: IntArray) -> _Parts:
 
 
 def _of_cells(profile: LogProfile, codes: IntArray) -> _Parts:
-    """Of sums; propensities that move within a batch count as their mean in weights alone."""
+    """From sums; propensities that vary within a batch enter as their mean, in weights only."""
     assert profile.sums is not None
     cells = profile.sums.cells
     number, total = cells.moments[0, 0], cells.moments[0, 1]
@@ -104,13 +104,13 @@ def _of_cells(profile: LogProfile, codes: IntArray) -> _Parts:
 
 
 def _before(total: FloatArray, number: FloatArray) -> FloatArray:
-    """Mean of earlier rewards, 0 before there are any; total, number (R,)."""
+    """Mean of earlier rewards, 0 before there are any; total and number have shape (R,)."""
     sums, counts = np.cumsum(total) - total, np.cumsum(number) - number
     return np.asarray(sums / np.maximum(counts, 1.0), dtype=np.float64)
 
 
 def _score(parts: _Parts, one: int, other: int, possible: BoolArray, every: BoolArray) -> float:
-    """Standardised difference between the two parts of a log; NaN if it is not normal."""
+    """Standardised difference between the two parts of a log; NaN if it is not approximately normal."""
     both = np.flatnonzero(possible[one] & possible[other])
     weight = 1.0 / np.sqrt(1.0 / parts.share[one][both] + 1.0 / parts.share[other][both])
     # Before the first nothing is known of rewards, nor of propensities.

@@ -1,4 +1,4 @@
-"""Laws of arm means and their differences; what rare outcomes and skewed rewards do to intervals."""
+"""Distributions of arm means and their differences; effects of rare outcomes and skewness on intervals."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def mean_reference(question: Question, fit: ArmFit, kind: str) -> Reference:
 def difference_reference(
     question: Question, fit: ArmFit, kind: str, difference: float, df: float
 ) -> Reference:
-    """Distribution of the first arm's mean minus the second's, corrected for skewness or of two values."""
+    """Distribution of the first mean minus the second, corrected for skewness or two-valued rewards."""
     if kind == "hall":
         return _mover_reference(question, fit, difference, df)
     step = fit.values[1] - fit.values[0]
@@ -47,20 +47,20 @@ def difference_reference(
 
 
 def without_rare(question: Question, fit: ArmFit) -> ArmFit:
-    """The fit without standard errors of arms whose outcomes are too rare for them."""
+    """The fit, without standard errors for arms whose outcomes are too rare for them."""
     hidden = np.where(without_interval(_uncommon(question, fit)), np.nan, 0.0)
     sample = None if fit.sample is None else replace(fit.sample, std_error=fit.sample.std_error + hidden)
     return replace(fit, covariance=fit.covariance + hidden[:, None] + hidden[None, :], sample=sample)
 
 
 def shape_notes(question: Question, fit: ArmFit, kind: str) -> list[str]:
-    """Why arms have no interval, and that intervals are corrected."""
+    """Why some arms have no interval, and whether intervals are corrected."""
     notes: list[str] = [rare_outcomes.CORRECTED()] if kind == "hall" else []
     return notes + rare_notes(fit.labels, _uncommon(question, fit))
 
 
 def shape_cautions(question: Question, fit: ArmFit, kind: str) -> list[str]:
-    """Why intervals of arms may be too short for the shape of their rewards."""
+    """Why intervals for some arms may be too short for the shape of their rewards."""
     uncommon = _uncommon(question, fit)
     skewness = expected_skewness(question, fit)
     found = list(rare_cautions(fit.labels, uncommon, skewness, corrected=kind == "hall"))
@@ -75,7 +75,7 @@ def shape_cautions(question: Question, fit: ArmFit, kind: str) -> list[str]:
 
 
 def unvarying(question: Question, fit: ArmFit, test: str) -> list[str]:
-    """Cautions on arms whose rewards do not vary, which therefore tell no standard error."""
+    """Cautions about arms whose rewards do not vary, so no standard error can be estimated."""
     arms = [arm for arm, size in zip(fit.labels, fit.std_error, strict=True) if size == 0.0]
     if test not in ("exact", "few"):
         return [rare_outcomes.UNVARYING(arm=arm) for arm in arms]
@@ -83,7 +83,7 @@ def unvarying(question: Question, fit: ArmFit, test: str) -> list[str]:
 
 
 def expected_skewness(question: Question, fit: ArmFit) -> FloatArray:
-    """Squared skewness of the arms' estimates, by that of all rewards together; shape (k,).
+    """Squared skewness of the arms' estimates, based on that of all rewards pooled; shape (k,).
 
     Of an estimate sum h (m + 1{A = k} (y - m) / e) / sum h the third central moment is, with rewards of
     variance s^2 and third moment c, sum h^3 c / e^2 over all rounds, and the second sum h^2 s^2 / e, but for
@@ -96,7 +96,7 @@ def expected_skewness(question: Question, fit: ArmFit) -> FloatArray:
 
 
 def _mover_reference(question: Question, fit: ArmFit, difference: float, df: float) -> Reference:
-    """Law of the first arm's mean minus the second's."""
+    """Distribution of the first arm's mean minus the second's."""
     size = fit.std_error if fit.sample is None else fit.sample.std_error
     spread = size[0] * size[1]
     correlation = fit.covariance[0, 1] / spread if spread > 0.0 else 0.0
@@ -110,12 +110,12 @@ def _mover_reference(question: Question, fit: ArmFit, difference: float, df: flo
 
 
 def _uncommon(question: Question, fit: ArmFit) -> FloatArray:
-    """Outcomes of the arms other than their commonest; infinite if there is no error anyway; (k,)."""
+    """Outcomes of each arm other than its most common one; infinite if there is no standard error; (k,)."""
     return np.where(fit.std_error > 0.0, question.profile.uncommon[question.codes], np.inf)
 
 
 def _skewness(question: Question, fit: ArmFit) -> FloatArray:
-    """Skewness of the arms' estimates, by what the rounds contribute to their errors; shape (k,)."""
+    """Skewness of the arms' estimates, based on the rounds' contributions to their errors; shape (k,)."""
     if question.profile.repeated_units:
         raise InvalidForLog(
             "Hall's interval", "it requires independent rounds, but units have several", ["test='t'"]

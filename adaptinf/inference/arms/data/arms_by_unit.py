@@ -1,4 +1,4 @@
-"""Inverse weighting of arm means where units have several rounds: scores, errors, and their notes."""
+"""Inverse weighting of arm means if units have several rounds: scores, errors, and their notes."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 Columns = tuple["IntArray", "FloatArray", "FloatArray", "FloatArray | None"]
-"""Actions (T,), rewards (T,), propensities of the chosen (T,) and of every arm (T, K)."""
+"""Actions (T,), rewards (T,), and propensities of the chosen arm (T,) and of every arm (T, K)."""
 
 
 def unit_scores(question: Question, columns: Columns, options: dict[str, Any]) -> ArmScores:
-    """Scores whose running means leave out a unit's own rounds, and their weights; shape (T, k) each."""
+    """Scores whose running means omit a unit's own rounds, and their weights; shape (T, k) each."""
     codes, unit = question.codes, question.profile.units
     if not isinstance(options["outcome"], str) or unit is None:
         if options["outcome"] is not None and question.profile.one_draw_a_unit:
@@ -37,13 +37,13 @@ def unit_scores(question: Question, columns: Columns, options: dict[str, Any]) -
 
 
 def _check_outcome(start: int) -> None:
-    """Refuse running regressions where they would know how a unit's one draw fell."""
+    """Refuse running regressions if they would use information on how a unit's single draw fell."""
     if start > 0:
         raise Refused("outcome='running-ridge'", units.OWN_PAST_TELLS(), first=("outcome='running-mean'",))
 
 
 def unit_means(question: Question, scored: ArmScores, columns: Columns) -> ScoreMeans:
-    """Weighted means of the scores, with covariance and degrees of freedom by unit."""
+    """Weighted means of the scores, with covariance and degrees of freedom clustered by unit."""
     _, reward, propensity, propensities = columns
     unit = question.profile.units
     assert unit is not None
@@ -65,14 +65,14 @@ def unit_means(question: Question, scored: ArmScores, columns: Columns) -> Score
 
 
 def contributions(question: Question, influence: FloatArray) -> dict[str, FloatArray]:
-    """What each unit adds to the errors; influence (T, k)."""
+    """What each unit contributes to the errors; influence has shape (T, k)."""
     unit = question.profile.units
     assert unit is not None
     return unit_rows(influence, unit)
 
 
 def fit_notes(question: Question, fit: ArmFit) -> list[str]:
-    """What errors by unit rest on, and why there are none."""
+    """What clustered errors rest on, and why there are none."""
     assert fit.by_unit is not None
     profile, errors = question.profile, fit.by_unit
     notes = _model_note(question, fit) + unit_notes(profile, profile.n_units, profile.log.n_rounds)
@@ -91,7 +91,7 @@ def _model_note(question: Question, fit: ArmFit) -> list[str]:
 
 
 def fit_cautions(question: Question, fit: ArmFit) -> list[str]:
-    """Why errors by unit may be too small."""
+    """Why clustered errors may be too small."""
     assert fit.by_unit is not None
     counts, uniform = (fit.by_unit.units, fit.by_unit.events), fit.choice.weights == "uniform"
     found = unit_cautions(question.profile, question.profile.n_units, fit.labels, *counts, uniform=uniform)

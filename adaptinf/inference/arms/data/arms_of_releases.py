@@ -1,4 +1,4 @@
-"""The difference of two arms from the private releases of a log."""
+"""The difference between two arms, estimated from the private releases of a log."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _found(question: Question, asked: Asked | None = None) -> PairEffect:
 
 
 def published(question: Question, asked: Asked) -> Difference:
-    """The difference from the public part of a log, which is in place of the log."""
+    """The difference estimated from the public part of a log, which replaces the log."""
     try:
         return _fit(question, _settle(question, asked), asked)
     except Refused as refused:
@@ -92,4 +92,4 @@ RELEASED = ArmMethod(
     takes_gaps=True,
     of_counts=always,
 )
-"""From the log's private releases alone."""
+"""Estimates from the log's private releases alone."""

@@ -1,4 +1,4 @@
-"""Arm means from a log's rows: rounds whose weights arms share, and scores that a result keeps."""
+"""Arm means from a log's rows: rounds for shared weights, and the scores that a result keeps."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def rows(
     question: Question, fit: ArmFit, columns: Callable[[], Columns], options: Callable[[], dict[str, Any]]
 ) -> Mapping[str, FloatArray]:
-    """Scores, weights, and what they contribute to the error of each estimate, shape (T, k) each."""
+    """Scores, weights, and their contributions to the error of each estimate, shape (T, k) each."""
     if question.profile.sums is not None:
         refuse_rows()
     found = _scored_rounds(question, fit, columns, options)
@@ -37,7 +37,7 @@ def rows(
 def _scored_rounds(
     question: Question, fit: ArmFit, columns: Callable[[], Columns], options: Callable[[], dict[str, Any]]
 ) -> ArmScores:
-    """Scores and weights of inverse weighting; columns of a log without all rewards are not asked for."""
+    """Scores and weights for inverse weighting; columns of a log with missing rewards are not requested."""
     if fit.outcome is not None and fit.outcome.seen is not None:
         return seen_rounds(question, fit.outcome, options())
     if question.profile.repeated_units:
@@ -46,7 +46,7 @@ def _scored_rounds(
 
 
 def joint_rounds(question: Question, model: Outcome | None) -> LogRounds:
-    """The rounds of a log for weights that arms share, and what tables show of the arms."""
+    """The rounds of a log used for shared weights, and what tables show about the arms."""
     profile, codes, log = question.profile, question.codes, question.profile.log
     own, every = profile.propensity, profile.propensities
     fixed = None if profile.fixed_in_time else weight_propensities.joint_propensities(question)

@@ -1,4 +1,4 @@
-"""Arms from sums by batch and arm: their estimates, and what sums cannot tell."""
+"""Arm means from sums by batch and arm: their estimates, and what sums cannot show."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 
 def refuse_rows() -> None:
-    """Refuse what is kept by round, of which sums have none."""
+    """Refuse anything that is stored by round, which sums lack."""
     raise InvalidForLog("keep_scores=True", NEEDS_ROWS, ["an AdaptiveLog of the rows"])
 
 
 def outcome_of(question: Question, asked: Asked) -> Outcome:
-    """The outcome models that sums allow: means over earlier batches, with covariates or without."""
+    """Outcome models that sums allow: means over earlier batches, with or without covariates."""
     if question.profile.repeated_units:
         return _fixed(question, asked)
     if isinstance(asked.outcome, Covariates):
@@ -53,7 +53,7 @@ def outcome_of(question: Question, asked: Asked) -> Outcome:
 
 
 def _fixed(question: Question, asked: Asked) -> Outcome:
-    """A prediction from before the rounds, which knows no unit's own rewards: the centre of the sums."""
+    """A prediction from before the rounds, free of any unit's own rewards: the centre of the sums."""
     refuse_units(asked)
     if asked.ridge is not None or asked.outcome is not None:
         raise InvalidForLog("a user-supplied outcome model", NEEDS_ROWS, ["an AdaptiveLog of the rows"])
@@ -69,7 +69,7 @@ def _named(asked: Asked) -> bool:
 
 
 def refuse_units(asked: Asked) -> None:
-    """Refuse means over earlier batches where they would know a unit's own earlier rewards."""
+    """Refuse means over earlier batches if they would use a unit's own earlier rewards."""
     if _named(asked):
         raise Refused(
             f"outcome={BATCH_MEAN!r}",
@@ -79,12 +79,12 @@ def refuse_units(asked: Asked) -> None:
 
 
 def weights_refusal(profile: LogProfile, weights: str) -> str:
-    """Why weights other than uniform ones are unavailable from sums; empty if they can."""
+    """Why weights other than uniform ones are unavailable from sums; empty if they are available."""
     return first(claims.WEIGHTS_NEED, SumsWeightsFacts(profile, weights))
 
 
 def estimates(question: Question, choice: Choice, model: Outcome | None) -> ScoreMeans:
-    """Estimates of arm means, and what tests and tables need of them; without a model those of IPW."""
+    """Estimates of arm means, with what tests and tables need; without a model, IPW estimates."""
     sums = question.profile.sums
     assert sums is not None
     if sums.by_unit is not None and question.profile.repeated_units:
@@ -100,7 +100,7 @@ def estimates(question: Question, choice: Choice, model: Outcome | None) -> Scor
 
 
 def batch_weights(question: Question, kind: str) -> FloatArray:
-    """Weights of batches, 0 if an arm (one of the arms, for a contrast) could not be chosen; (B, k)."""
+    """Weights of batches, 0 if an arm (for a contrast, either arm) could not be chosen; (B, k)."""
     assert question.profile.sums is not None
     cells, codes = question.profile.sums.cells, question.codes
     possible = cells.possible[:, codes]
@@ -120,7 +120,7 @@ def batch_weights(question: Question, kind: str) -> FloatArray:
 
 
 def sample_means_of(cells: Cells) -> SampleMeans:
-    """Plain means of all arms; returns shapes (K,)."""
+    """Unweighted means of all arms; returns shapes (K,)."""
     total = cells.moments[0].sum(axis=1, keepdims=True)  # (4, 1, K)
     count = total[0, 0]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -142,19 +142,19 @@ def cell_means(cells: Cells) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def read_from(profile: LogProfile) -> str:
-    """What was added up, in a sentence; empty of rows."""
+    """A sentence on what was summed; empty for rows."""
     read = profile.read_facts()
     return claims.READ(**read) if read else ""
 
 
 def notes(question: Question) -> list[str]:
-    """What an estimate from sums rests on, beyond what one from rows does."""
+    """What an estimate from sums assumes, beyond what one from rows does."""
     assert question.profile.sums is not None
     return said(claims.FIT, SumsFacts(question, question.profile.sums), "note")
 
 
 def cautions(question: Question) -> list[str]:
-    """Why numbers from sums may be worth less than their label says."""
+    """Why numbers from sums may be less reliable than their label suggests."""
     assert question.profile.sums is not None
     return said(claims.FIT, SumsFacts(question, question.profile.sums), "caution")
 
@@ -162,7 +162,7 @@ def cautions(question: Question) -> list[str]:
 def arm_forms(
     question: Question, weights: str, outcome: Outcome | None, below: str | None = None
 ) -> tuple[Products, Forms]:
-    """What rounds add to the errors of arm means, or of their ratios to those of a denominator.
+    """Contributions of rounds to the errors of arm means, or of their ratios to those of a denominator.
 
     `outcome` is the outcome model of the fit, None with inverse weighting alone.
     """
@@ -197,7 +197,7 @@ def arm_forms(
 
 
 def joint_means_of_sums(question: Question, outcome: Outcome | None) -> ScoreMeans:
-    """Levels of arms that share their weights, from sums; without an outcome model those of IPW."""
+    """Means of arms that share their weights, from sums; without an outcome model, IPW means."""
     assert question.profile.sums is not None
     cells, codes, augmented = question.profile.sums.cells, question.codes, outcome is not None
     cells = cells if augmented else cells.about(0.0)
@@ -211,14 +211,14 @@ def joint_means_of_sums(question: Question, outcome: Outcome | None) -> ScoreMea
 
 
 def _scores(products: Products, cells: Cells, outcome: Outcome | None) -> Scores:
-    """Scores by the outcome model of the fit, or of inverse weighting alone."""
+    """Scores by the outcome model of the fit, or by inverse weighting alone."""
     covariates, penalty = ((), 1.0) if outcome is None else (outcome.covariates, outcome.penalty)
     places = range(products.size - len(covariates), products.size)
     return scores_of(products, cells.rounds, places, penalty, augmented=outcome is not None)
 
 
 def _batches(question: Question, products: Products, scores: Scores, *, augmented: bool) -> Batches:
-    """The batches with the propensities that fix the weights of pairs."""
+    """The batches with the propensities that determine the weights of pairs."""
     profile, codes = question.profile, question.codes
     assert profile.sums is not None
     cells = profile.sums.cells
@@ -232,7 +232,7 @@ def _batches(question: Question, products: Products, scores: Scores, *, augmente
 
 
 def _products(cells: Cells, names: tuple[str, ...]) -> Products:
-    """Sums of products of the reward with the columns of these names alone."""
+    """Sums of products of the reward with the named columns alone."""
     if names:
         assert cells.products is not None
         return cells.products.only(names)

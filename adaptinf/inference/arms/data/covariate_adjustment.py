@@ -1,4 +1,4 @@
-"""Covariate adjustment: columns from before the experiment explain part of the rewards, and errors fall.
+"""Covariate adjustment: pre-experiment columns explain part of the rewards and so reduce errors.
 
 The covariates enter the outcome model of AIPW, a ridge regression of the arm's earlier rewards that is fitted
 before each round, or each batch, so scores stay unbiased however arms were chosen: CUPED, with coefficients
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 def covariates_of(subject: str, log: AdaptiveLog, covariate: Any, outcome: Any = None) -> Covariates:
-    """The context columns that a user named, one or a list of them, and whether slopes are by batch."""
+    """The context columns that a user named, one or several, and whether slopes vary by batch."""
     named, problems = ((covariate,), []) if isinstance(covariate, str) else labels("covariate", covariate)
     if outcome is not None and not (isinstance(outcome, str) and outcome == BATCH_MEAN):
         problems.append(
@@ -69,7 +69,7 @@ def covariates_of(subject: str, log: AdaptiveLog, covariate: Any, outcome: Any =
 
 
 def _of_sums(subject: str, sums: Sums, named: Sequence[Any]) -> Covariates:
-    """Columns that the sums have products of rewards with."""
+    """Columns for which the sums contain products with rewards."""
     lacking = [repr(name) for name in named if name not in sums.covariates]
     if lacking:
         raise InvalidForLog(
@@ -94,7 +94,7 @@ def _of_sums(subject: str, sums: Sums, named: Sequence[Any]) -> Covariates:
 
 
 def _count_problems(named: Sequence[Any]) -> list[str]:
-    """Problems with how many columns are named."""
+    """Problems with the number of columns named."""
     if not named:
         return ["covariate names no column"]
     return [] if len(set(named)) == len(named) else ["covariate names a column more than once"]
@@ -111,12 +111,12 @@ def _refuse_one_batch(subject: str, n_batches: int) -> None:
 
 
 def covariates_refusal(profile: LogProfile) -> str:
-    """Why no regression on earlier rewards serves; empty if one does."""
+    """Why no regression on earlier rewards is possible; empty if one is."""
     return OWN_PAST_TELLS() if profile.one_draw_a_unit else ""
 
 
 def covariate_verdict(verdict: Verdict, names: Sequence[str], given: Any, share: float) -> Verdict:
-    """What a variant of AIPW is worth with covariates, by what it is worth without; `given` is for `fit`.
+    """Verdict on a variant of AIPW with covariates, given the one without; `given` is for `fit`.
 
     The expected length falls with the share of the variance of all rewards together that they `explained`.
     """
@@ -136,7 +136,7 @@ def covariate_verdict(verdict: Verdict, names: Sequence[str], given: Any, share:
 
 
 def explained(log: AdaptiveLog, names: Sequence[str]) -> float:
-    """Share of the variance of all rewards, whatever their arm, that a regression on columns explains."""
+    """Share of the variance of all rewards, pooled over arms, that a regression on columns explains."""
     profile = profile_of(log)
     x, reward = context_matrix("recommend", log, names)[:, 1:], profile.rewards
     if log.arrays.observed is not None:
@@ -152,7 +152,7 @@ def explained(log: AdaptiveLog, names: Sequence[str]) -> float:
 
 
 def adjusted(model: ArmModel, arguments: Mapping[str, Any]) -> Results:
-    """Results of AIPW with covariates in the outcome model, and their variances over those without."""
+    """Results for AIPW with covariates in the outcome model, and variances relative to those without."""
     subject = f"{type(model).__name__}.fit"
     found = covariates_of(subject, model.log, arguments["covariate"], arguments["outcome"])
     if arguments["estimator"] not in (None, "aipw"):
@@ -172,7 +172,7 @@ def adjusted(model: ArmModel, arguments: Mapping[str, Any]) -> Results:
 
 
 def _note(found: Covariates, ratio: FloatArray) -> str:
-    """By how much variances fall; ratio (k,)."""
+    """How much variances fall; ratio has shape (k,)."""
     names, known = ", ".join(found.names), ratio[np.isfinite(ratio)]
     if not len(known):
         return claims.ADJUSTED(names=names)
@@ -182,14 +182,14 @@ def _note(found: Covariates, ratio: FloatArray) -> str:
 
 
 ALARM = 5e-4
-"""P-value, times the number of arms and of columns, below which a covariate is taken to be affected."""
+"""P-value, times the numbers of arms and columns, below which a covariate is taken to be affected."""
 _LARGEST_STEP, _LARGEST_INVERSE = 0.25, 0.1
-"""For one round, in standard deviations, for a sum to be taken as normal; less where they are estimated."""
+"""Largest share of one round, in standard deviations, for a sum to count as normal; less if estimated."""
 _LEAST_ROUNDS = 100
 
 
 def moved_covariates(profile: LogProfile, names: Sequence[str]) -> Finding | None:
-    """Whether arms differ in covariates by more than their probabilities explain; None if none can."""
+    """Whether arms differ in covariates by more than their propensities explain; None if untestable."""
     log, sums = profile.log, profile.sums
     if not names or not profile.knows_propensities or profile.estimated:
         return None
@@ -207,7 +207,7 @@ def moved_covariates(profile: LogProfile, names: Sequence[str]) -> Finding | Non
 
 
 class ControlTest(NamedTuple):
-    """For one covariate the arm that it differs most in, by how much, and the p-value times the tests."""
+    """For one covariate: the arm in which it differs most, by how much, and the adjusted p-value."""
 
     code: int
     z: float
@@ -226,13 +226,13 @@ def control_test(profile: LogProfile, name: str) -> ControlTest | None:
 
 
 def _tests(z: FloatArray) -> int:
-    """Number of comparisons, of which two arms are one; z (columns, K)."""
+    """Number of comparisons; two arms count as one; z has shape (columns, K)."""
     tested = int(np.isfinite(z).sum())
     return -(-tested // 2) if z.shape[1] == 2 else tested
 
 
 def _farthest(z: FloatArray) -> tuple[int, float]:
-    """The arm with the largest score, and the score; z (columns, K)."""
+    """The arm with the largest score, and that score; z has shape (columns, K)."""
     size = np.where(np.isfinite(z), np.abs(z), 0.0)
     column, code = np.unravel_index(int(size.argmax()), size.shape)
     return int(code), float(z[column, code]) if size[column, code] > 0.0 else 0.0
@@ -263,13 +263,13 @@ def _of_rows(profile: LogProfile, name: str) -> FloatArray:
 
 
 def _ranks(x: FloatArray) -> FloatArray:
-    """Ranks less their mean, those of equal values shared, so no value is far away; (T,)."""
+    """Centred ranks, with ties averaged, so that no value is extreme; shape (T,)."""
     place, counts = np.unique(x, return_inverse=True, return_counts=True)[1:]
     return np.asarray((np.cumsum(counts) - 0.5 * counts)[place] - 0.5 * len(x), dtype=np.float64)
 
 
 def _standardised(away: FloatArray, gap: FloatArray, spread: FloatArray, largest: float) -> float:
-    """A sum over its standard deviation, NaN where single rounds may decide it; (T,), (T,), (T,)."""
+    """A sum over its standard deviation, NaN if single rounds may dominate it; (T,), (T,), (T,)."""
     if len(away) < _LEAST_ROUNDS:
         return np.nan
     size = np.sqrt(away**2 @ spread)
@@ -279,7 +279,7 @@ def _standardised(away: FloatArray, gap: FloatArray, spread: FloatArray, largest
 
 
 def _of_cells(cells: Cells, name: str) -> FloatArray:
-    """The same of sums, over batches in which propensities are constant; (1, K)."""
+    """The same from sums, over batches in which propensities are constant; (1, K)."""
     products = cells.products
     n_arms = cells.pulls.shape[1]
     if products is None or name not in products.names:

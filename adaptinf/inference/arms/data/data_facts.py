@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class AvailabilityFacts:
-    """Rounds in which arms could be chosen, where one of them could not in some.
+    """Rounds in which arms could be chosen, if one of them was unavailable in some.
 
     `levels` says that arms share their weights, so each mean is for the rounds of all.
     """
@@ -66,7 +66,7 @@ class AvailabilityFacts:
 
     @property
     def _worst(self) -> dict[str, Any]:
-        """The arm that could least often be chosen."""
+        """The arm that could be chosen least often."""
         counts, log = self.profile.impossible[self.question.codes], self.profile.log
         worst = int(np.argmax(counts))
         arm = log.arms[self.question.codes[worst]]
@@ -74,7 +74,7 @@ class AvailabilityFacts:
 
     @property
     def _undealt(self) -> BoolArray:
-        """Rounds that each arm's estimate uses after those at the start that the calendar dealt out."""
+        """Rounds that each arm's estimate uses after the initial ones assigned by a fixed schedule."""
         profile = self.profile
         if profile.traits is None or profile.traits.dealt == 0 or profile.propensity is None:
             return self._possible
@@ -89,7 +89,7 @@ class AvailabilityFacts:
 
     @cached_property
     def elsewhere_found(self) -> Finding | None:
-        """Whether two arms differ otherwise where a third could not be chosen; None if none can tell."""
+        """Whether the difference between two arms changes when a third is unavailable; None if untestable."""
         found = differs_elsewhere(self.profile, np.asarray(self.question.codes))
         if found is None:
             return None
@@ -141,17 +141,17 @@ class AvailabilityFacts:
 
 
 def _leaves(possible: BoolArray) -> bool:
-    """Whether a round in which an arm was possible comes before one in which it was not; possible (T,)."""
+    """Whether an arm was possible in some round and impossible in a later one; possible has shape (T,)."""
     known = np.flatnonzero(possible)
     return len(known) > 0 and not possible[known[0] :].all()
 
 
 _DIFFERENT = 0.01
-"""P-value below which arms are said to differ in the share of missing rewards."""
+"""P-value below which arms are reported to differ in their shares of missing rewards."""
 
 
 def shares_of(log: AdaptiveLog) -> dict[str, str]:
-    """How many rewards are missing, by arm."""
+    """Number of missing rewards, by arm."""
     observed = log.arrays.observed
     if observed is None:
         return {}
@@ -165,7 +165,7 @@ def shares_of(log: AdaptiveLog) -> dict[str, str]:
 
 
 class MissingRewardsFacts:
-    """Scores of rounds whose reward is observed and known.
+    """Scores for rounds whose reward is observed and known.
 
     `used` and `left_out` are the contexts that make strata of the shares observed, and those of too many
     values; `ready` (T, k) are the rounds with a weight.
@@ -179,7 +179,7 @@ class MissingRewardsFacts:
 
     @property
     def estimates_shares(self) -> bool:
-        """No one states the probabilities to observe a reward."""
+        """Whether no probabilities of observing a reward are stated."""
         return self.log.arrays.observed is not None and self.log.arrays.observation is None
 
     @property
@@ -233,14 +233,14 @@ class MissingRewardsFacts:
 
 
 class ReleasedPairFacts:
-    """A pair of a log's arms."""
+    """A pair of the log's arms."""
 
     def __init__(self, question: Question) -> None:
         self.question, self.profile = question, question.profile
 
     @property
     def contexts_found(self) -> None:
-        """None: a table from releases tells nothing that rows show."""
+        """None: a table from releases reveals nothing that rows show."""
 
     @property
     def means_stay(self) -> bool:
@@ -248,7 +248,7 @@ class ReleasedPairFacts:
 
     @property
     def drift_found(self) -> None:
-        """A table of releases tells nothing of the rewards behind them."""
+        """A table of releases reveals nothing about the rewards behind them."""
 
     @property
     def several_pairs(self) -> bool:
@@ -256,11 +256,11 @@ class ReleasedPairFacts:
 
 
 _FEW_IN_A_BATCH = 10
-"""Rounds of an arm in a batch below which its share is a poor propensity."""
+"""Number of an arm's rounds in a batch below which its share is a poor estimate of its propensity."""
 
 
 class SumsWeightsFacts:
-    """Weights that sums may not have."""
+    """Weights that may be unavailable for sums."""
 
     def __init__(self, profile: LogProfile, weights: str) -> None:
         self.profile, self.weights = profile, weights
@@ -280,7 +280,7 @@ class SumsWeightsFacts:
 
 
 class SumsFacts:
-    """Estimates of arms from sums."""
+    """Estimates of arm means from sums."""
 
     def __init__(self, question: Question, sums: Sums) -> None:
         self.question, self.profile, self.sums = question, question.profile, sums

@@ -1,4 +1,4 @@
-"""Rewards that are missing or late: predictions and scores from those that are known, and bounds.
+"""Missing or late rewards: predictions and scores from rewards that are known, and bounds.
 
 References
 ----------
@@ -48,13 +48,13 @@ if TYPE_CHECKING:
 
 _MOST_STRATA = 50
 _ROUNDS_A_CELL = 20
-"""Rounds that a stratum of one arm has on average, at least."""
+"""Smallest average number of rounds of one arm per stratum."""
 
 # Missing at random, and late
 
 
 def past_outcome(question: Question, asked: Asked) -> Outcome:
-    """Predictions from rewards that are observed and were known, with the probabilities to observe one.
+    """Predictions from rewards observed and known in time, with probabilities of observing a reward.
 
     Running means, or running regressions. Where rewards are missing these have an intercept for each arm and
     stratum of the shares observed, so their residuals are 0 on average there, as with its mean.
@@ -116,7 +116,7 @@ def past_outcome(question: Question, asked: Asked) -> Outcome:
 
 
 def seen_rounds(question: Question, model: Outcome, options: Mapping[str, Any]) -> ArmScores:
-    """Scores and weights of the arms' rounds."""
+    """Scores and weights for the arms' rounds."""
     return _scored(question, model, options)[0]
 
 
@@ -133,7 +133,7 @@ def seen_means(question: Question, model: Outcome, options: Mapping[str, Any]) -
 def _scored(
     question: Question, model: Outcome, options: Mapping[str, Any]
 ) -> tuple[ArmScores, FloatArray, FloatArray]:
-    """Scores, rewards (the first one where they are missing), and propensities with those of observation."""
+    """Scores, rewards (the first one if missing), and propensities times probabilities of observation."""
     arrays, codes, seen = question.profile.log.arrays, question.codes, model.seen
     assert arrays.propensity is not None
     assert seen is not None
@@ -154,7 +154,7 @@ def _every(question: Question) -> FloatArray | None:
 
 
 def at_both_ends(model: ArmModel, arguments: Mapping[str, Any]) -> Results:
-    """A model's results where missing rewards are at their lowest and at their highest.
+    """A model's results with missing rewards at their lowest and at their highest.
 
     The rewards of a control, which are subtracted, are at the other end.
     """
@@ -174,7 +174,7 @@ def at_both_ends(model: ArmModel, arguments: Mapping[str, Any]) -> Results:
 
 
 def on_log(model: Any, log: AdaptiveLog) -> Any:
-    """The same model of another log with the same arms."""
+    """The same model applied to another log with the same arms."""
     other = copy(model)
     other.log = log
     return other

@@ -1,4 +1,4 @@
-"""The effect of arms that were received in place of those assigned.
+"""The effect of the arms received, as opposed to those assigned.
 
 References
 ----------
@@ -37,7 +37,7 @@ _USUAL_ALPHA = 0.05
 
 
 def received_effect(model: ContrastModel, arguments: Mapping[str, Any]) -> Results:
-    """The effect of receiving the treatment rather than the control, by assignment as the instrument."""
+    """The effect of receiving the treatment rather than the control, with assignment as the instrument."""
     _check_received(model, arguments)
     asked = {**arguments, "estimand": "assigned", "estimator": "aipw", "keep_scores": True}
     effect = model.fit(**asked)
@@ -90,7 +90,7 @@ def _check_received(model: ContrastModel, arguments: Mapping[str, Any]) -> None:
 
 
 def _received_problem(model: ContrastModel) -> str:
-    """Why a log tells no effect of receiving; empty if it does."""
+    """Why a log does not identify the effect of receipt; empty if it does."""
     log = model.log
     arrays, pair = log.arrays, [log.arms.index(model.treatment), log.arms.index(model.control)]
     if arrays.received is None:
@@ -109,7 +109,7 @@ def _received_problem(model: ContrastModel) -> str:
 
 
 def _share_log(model: ContrastModel) -> AdaptiveLog:
-    """The log with 1 in place of the rewards of rounds that received the treatment, 0 of others."""
+    """The log with rewards replaced by 1 in rounds that received the treatment and 0 in others."""
     assert model.log.arrays.received is not None
     received = model.log.arrays.received == model.log.arms.index(model.treatment)
     return with_rewards(model.log, received.astype(np.float64), (0.0, 1.0))
@@ -122,7 +122,7 @@ def _influence(result: Results) -> Any:
 
 
 def set_cautions(reference: AndersonRubinReference) -> list[str]:
-    """What the 95% confidence set is where it is no bounded interval."""
+    """The 95% confidence set if it is not a bounded interval."""
     found = reference.confidence_set(math.log(_USUAL_ALPHA))
     if len(found) == 1 and np.isfinite(found[0]).all():
         return []

@@ -45,39 +45,39 @@ if TYPE_CHECKING:
 
 
 FEWEST_ROUNDS = 20
-"""Rounds with a positive denominator below which an arm has no ratio."""
+"""Number of rounds with a positive denominator below which an arm has no ratio."""
 FEWEST_ERRORS = 3.0
-"""Standard errors from 0 of the mean denominator below which an arm has no ratio."""
+"""Distance of the mean denominator from 0, in standard errors, below which an arm has no ratio."""
 CLOSE = 10.0
-"""Standard errors from 0 of the mean denominator below which the interval of a ratio is cautioned."""
+"""Distance of the mean denominator from 0, in standard errors, below which a caution is given."""
 _ROUNDING = 1e-13
-"""Relative size of a residual that is only the rounding of the numbers it is a difference of."""
+"""Relative size below which a residual is only rounding error in a difference."""
 _CONSTANT = 1e-14
-"""Variance of rewards over their mean square below which they are all the same."""
+"""Variance of rewards, relative to their mean square, below which they count as constant."""
 
 
 Rows = Mapping[str, FloatArray]
-"""Scores, weights and what rounds add to errors, shape (T, k) each, or (units, k)."""
+"""Scores, weights and contributions to errors, shape (T, k) each, or (units, k)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ratio:
-    """Ratios of k arms, the means that they are divided by, and the scores of both; value, bottom (k,)."""
+    """Ratios for k arms, the mean denominators, and the scores of both; value and bottom have shape (k,)."""
 
     value: FloatArray
     bottom: FloatArray
     rows: Callable[[], tuple[Rows, Rows]]
-    """Made where they are requested: sums have none."""
+    """Computed on request: sums have none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SummedDenominator:
-    """A further column of sums that the mean reward is divided by the mean of."""
+    """An additional column of sums whose mean divides the mean reward."""
 
     name: str
 
     def refuse_unknown(self, question: Question, covariates: Covariates) -> None:
-        """Refuse covariates of which the sums have no products with the denominator."""
+        """Refuse covariates for which the sums have no products with the denominator."""
         products = _products(question)
         places = [products.names.index(name) + 2 for name in covariates.names]
         sums = products.table[0, 0, self._place(question)][places]
@@ -91,7 +91,7 @@ class SummedDenominator:
             )
 
     def under(self, question: Question) -> Question:
-        """The question with the denominators in place of rewards."""
+        """The question with denominators instead of rewards."""
         sums, place = _sums(question), self._place(question)
         products = _products(question)
         change = np.eye(products.size)
@@ -100,7 +100,7 @@ class SummedDenominator:
         return replace(question, profile=profile_of(_of_cells(sums, cells)))
 
     def linear(self, question: Question, ratio: FloatArray, bottom: FloatArray) -> Question:
-        """The question with linearised rewards R + (y - R z) / mean(z); ratio, bottom (k,)."""
+        """The question with linearised rewards R + (y - R z) / mean(z); ratio and bottom have shape (k,)."""
         sums, place, codes = _sums(question), self._place(question), question.codes
         cells, products = sums.cells, _products(question)
         whole = products.about(np.zeros(products.size)).table[0, :, 0, 0].sum(axis=(1, 2))
@@ -118,7 +118,7 @@ class SummedDenominator:
         return replace(question, profile=SummedRatioProfile(found, question.profile))
 
     def with_errors(self, question: Question, fit: ArmFit, ratio: Ratio) -> ArmFit:
-        """The fit of linearised rewards with errors by the scores of both columns."""
+        """The fit to linearised rewards, with errors from the scores of both columns."""
         if _sums(question).shares:
             return fit
         products, forms = arm_forms(question, str(fit.choice.weights), fit.outcome, self.name)
@@ -130,11 +130,11 @@ class SummedDenominator:
         return replace(fit, covariance=covariance, skewness=skewness)
 
     def reward_name(self, log: AdaptiveLog) -> str:
-        """For the column of rewards, of which sums do not tell."""
+        """For the column of rewards, whose name the sums lack."""
         return "reward"
 
     def positive(self, question: Question) -> FloatArray:
-        """Rounds of each arm whose denominator is above 0, at least; shape (k,).
+        """Lower bound on each arm's rounds with a denominator above 0; shape (k,).
 
         Where no one counted them there are at least sum(z)^2 / sum(z^2).
         """
@@ -152,7 +152,7 @@ class SummedDenominator:
 
 
 class SummedRatioProfile(SumsProfile):
-    """The facts of sums of linearised rewards; outcomes are rare where those of the rewards are."""
+    """Facts for sums of linearised rewards; outcomes are rare if those of the rewards are."""
 
     def __init__(self, sums: Sums, own: LogProfile) -> None:
         super().__init__(sums)
@@ -160,7 +160,7 @@ class SummedRatioProfile(SumsProfile):
 
     @cached_property
     def uncommon(self) -> FloatArray:
-        """Number of each arm's outcomes other than its commonest, of rewards or linearised ones; (K,)."""
+        """Outcomes of each arm other than its most common one, for raw or linearised rewards; (K,)."""
         found = super().uncommon
         squares = self.own.pooled_std**2 + self.own.pooled_mean**2
         if self.own.pooled_std**2 <= _CONSTANT * squares:
@@ -169,7 +169,7 @@ class SummedRatioProfile(SumsProfile):
 
 
 def summed_denominator(subject: str, sums: Sums, given: Any) -> SummedDenominator:
-    """The denominator of a name, of which the sums have products with rewards."""
+    """The denominator with this name, for which the sums have products with rewards."""
     if not isinstance(given, str):
         problem = f"denominator must name a column with sums, got {type(given).__name__}"
         raise ParameterError(subject, [problem])
@@ -192,21 +192,21 @@ def _sums(question: Question) -> Sums:
 
 
 def _products(question: Question) -> Products:
-    """Sums of products of rewards with further columns, which there are where a denominator is."""
+    """Sums of products of rewards with additional columns, which are present if there is a denominator."""
     products = _sums(question).cells.products
     assert products is not None
     return products
 
 
 def _of_cells(sums: Sums, cells: Cells) -> Sums:
-    """The sums with other rewards, and nothing known of them but what follows from them."""
+    """The sums with other rewards, keeping only facts that follow from these."""
     other = copy(sums)
     other.cells, other.reward_range, other.kept = cells, None, {}
     return other
 
 
 def _with_reward(cells: Cells, change: FloatArray, centre: float) -> Cells:
-    """Cells with linear combinations of v in place of rewards, less a centre.
+    """Cells with linear combinations of v instead of rewards, less a centre.
 
     Shapes: change (D, D, 1, K or 1), whose row 1 holds the combination.
     """
@@ -231,7 +231,7 @@ def _with_reward(cells: Cells, change: FloatArray, centre: float) -> Cells:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RoundsDenominator:
-    """A denominator by round; values (T,)."""
+    """A denominator by round; values have shape (T,)."""
 
     name: str
     values: FloatArray
@@ -240,36 +240,36 @@ class RoundsDenominator:
         """Refuse nothing: rows have every product."""
 
     def with_errors(self, question: Question, fit: ArmFit, ratio: Ratio) -> ArmFit:
-        """The fit of linearised rewards with errors by the scores of both columns."""
+        """The fit to linearised rewards, with errors from the scores of both columns."""
         return _by_scores(fit, ratio)
 
     def reward_name(self, log: AdaptiveLog) -> str:
-        """For the column of rewards, as the user calls it."""
+        """For the column of rewards, under the user's name."""
         return next((str(name) for name, canonical in log.columns.items() if canonical == "reward"), "reward")
 
     def under(self, question: Question) -> Question:
-        """The question with the denominators in place of rewards."""
+        """The question with denominators instead of rewards."""
         return replace(question, profile=profile_of(with_rewards(question.profile.log, self.values)))
 
     def linear(self, question: Question, ratio: FloatArray, bottom: FloatArray) -> Question:
-        """The question with linearised rewards; ratio, bottom (k,)."""
+        """The question with linearised rewards; ratio and bottom have shape (k,)."""
         log = question.profile.log
         linear = linearised(log, self.values, ratio, bottom, question.codes)
         return replace(question, profile=RatioProfile(with_rewards(log, linear), question.profile))
 
     def positive(self, question: Question) -> FloatArray:
-        """Rounds of each arm whose denominator is above 0, shape (k,)."""
+        """Each arm's rounds with a denominator above 0, shape (k,)."""
         log = question.profile.log
         count = np.bincount(log.arrays.action[self.values > 0.0], minlength=log.n_arms)
         return np.asarray(count[question.codes], dtype=np.float64)
 
 
 Denominator = RoundsDenominator | SummedDenominator
-"""What the mean reward is divided by the mean of."""
+"""The column whose mean divides the mean reward."""
 
 
 class RatioProfile(LogProfile):
-    """The facts of a log with linearised rewards; its outcomes are rare where those of the log itself are."""
+    """Facts for a log with linearised rewards; its outcomes are rare if those of the log itself are."""
 
     def __init__(self, log: AdaptiveLog, own: LogProfile) -> None:
         super().__init__(log)
@@ -277,7 +277,7 @@ class RatioProfile(LogProfile):
 
     @cached_property
     def uncommon(self) -> FloatArray:
-        """Number of each arm's outcomes other than its commonest, of rewards or linearised ones; (K,)."""
+        """Outcomes of each arm other than its most common one, for raw or linearised rewards; (K,)."""
         found = super().uncommon
         return found if np.ptp(self.own.rewards) == 0.0 else np.minimum(found, self.own.uncommon)
 
@@ -285,7 +285,7 @@ class RatioProfile(LogProfile):
 def read_denominator(
     subject: str, log: AdaptiveLog | Sums, given: Any, keep: BoolArray | None = None
 ) -> Denominator:
-    """The denominator of a ratio metric, of sums or by round; given (T,) or a name, keep (T,).
+    """The denominator of a ratio metric, from sums or by round; given is (T,) or a name, keep is (T,).
 
     The log is the whole one, `keep` its rounds that are used.
     """
@@ -328,7 +328,7 @@ def _problems(values: FloatArray | None, n_rounds: int) -> list[str]:
 def with_rewards(
     log: AdaptiveLog, reward: FloatArray, reward_range: tuple[float, float] | None = None
 ) -> AdaptiveLog:
-    """The log with other rewards, and nothing known of it but what follows from them; reward (T,)."""
+    """The log with other rewards, keeping only facts that follow from these; reward has shape (T,)."""
     other = copy(log)
     other.arrays = replace(log.arrays, reward=reward)
     other.reward_range, other.kept, other._frame = reward_range, {}, None
@@ -336,7 +336,7 @@ def with_rewards(
 
 
 def ratio_question(question: Question, below: RoundsDenominator) -> Question:
-    """The question with what linearised rewards add to the ratio of all rounds, whatever their arm."""
+    """The question with each linearised reward's contribution to the overall ratio, whatever the arm."""
     log, none = question.profile.log, np.full(len(question.codes), np.nan)
     ratio = log.arrays.reward.sum() / below.values.sum()
     added = linearised(log, below.values, none, none, question.codes) - ratio
@@ -344,7 +344,7 @@ def ratio_question(question: Question, below: RoundsDenominator) -> Question:
 
 
 def ratio_verdict(verdict: Verdict, *, contrast_only: bool) -> Verdict:
-    """The verdict on a method for ratios, from that for means of linearised rewards."""
+    """The verdict on a method for ratios, from its verdict for means of linearised rewards."""
     if not contrast_only:
         return verdict
     return Verdict(verdict.name, "not valid", verdict.rank, verdict.arguments, claims.DIFFERENCES_ALONE())
@@ -353,7 +353,7 @@ def ratio_verdict(verdict: Verdict, *, contrast_only: bool) -> Verdict:
 def ratio_fit(
     question: Question, method: ArmMethod, fit: ArmFit, asked: Asked, below: Denominator
 ) -> tuple[Question, ArmFit]:
-    """Ratios of means from the fit of the rewards, and their question, whose rewards are linearised."""
+    """Ratios of means from the fit to the rewards, and their question, with linearised rewards."""
     _check(method, asked)
     if isinstance(asked.outcome, Covariates):
         below.refuse_unknown(question, asked.outcome)
@@ -385,7 +385,7 @@ def ratio_fit(
 def linearised(
     log: AdaptiveLog, below: FloatArray, ratio: FloatArray, bottom: FloatArray, codes: IntArray
 ) -> FloatArray:
-    """Rewards R + (y - R z) / mean(z), each with the ratio and mean denominator of its arm.
+    """Rewards R + (y - R z) / mean(z), each with the ratio and mean denominator of its own arm.
 
     Shapes: below (T,), ratio, bottom, codes (k,); returns (T,). Arms without a ratio, or not asked for, get
     those of all rounds.
@@ -403,7 +403,7 @@ def linearised(
 
 
 def _by_scores(fit: ArmFit, ratio: Ratio) -> ArmFit:
-    """The fit of linearised rewards with errors by the scores of both columns."""
+    """The fit to linearised rewards, with errors from the scores of both columns."""
     top, under = ratio.rows()
     with np.errstate(divide="ignore", invalid="ignore"):
         kept = {
@@ -422,7 +422,7 @@ def _by_scores(fit: ArmFit, ratio: Ratio) -> ArmFit:
 
 
 def _check(method: ArmMethod, asked: Asked) -> None:
-    """Refuse methods without means of arms, and predictions of rewards alone."""
+    """Refuse methods that do not estimate arm means, and predictions of rewards alone."""
     if method.contrast_only:
         raise InvalidForLog(
             f"denominator= with {method.name}",
@@ -437,7 +437,7 @@ def _check(method: ArmMethod, asked: Asked) -> None:
 
 
 def without_ratio(question: Question, bottom: ArmFit, below: Denominator) -> dict[str, str]:
-    """Arms that have no ratio, and why."""
+    """Arms that have no ratio, with reasons."""
     found: dict[str, str] = {}
     each = zip(bottom.labels, below.positive(question), bottom.estimate, bottom.std_error, strict=True)
     for label, n, mean, error in each:
@@ -450,7 +450,7 @@ def without_ratio(question: Question, bottom: ArmFit, below: Denominator) -> dic
 
 
 def rather_near_zero(bottom: ArmFit, below: Denominator, refused: Mapping[str, str]) -> list[str]:
-    """Cautions on arms that have a ratio, though its denominator's mean is not far from 0."""
+    """Cautions about arms whose mean denominator is close to 0."""
     return [
         claims.RATHER_NEAR_ZERO(arm=label, below=below.name, errors=mean / error, enough=CLOSE)
         for label, mean, error in zip(bottom.labels, bottom.estimate, bottom.std_error, strict=True)
@@ -459,7 +459,7 @@ def rather_near_zero(bottom: ArmFit, below: Denominator, refused: Mapping[str, s
 
 
 def _note(profile: LogProfile, below: Denominator, bottom: ArmFit) -> str:
-    """What is estimated, and what it is divided by."""
+    """What is estimated, and its denominator."""
     means = ", ".join(
         f"{label} {mean:.4g} ({error:.2g})"
         for label, mean, error in zip(bottom.labels[:8], bottom.estimate, bottom.std_error, strict=False)

@@ -1,4 +1,4 @@
-"""What the weights of rounds are made of: their own propensities, or those of rounds before."""
+"""Inputs of the weights of rounds: their own propensities, or those of earlier rounds."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
 
 _MOST_TURNS = 4
-"""Changes of an arm's availability that joining, leaving and coming back explain."""
+"""Number of changes in an arm's availability that joining, leaving and returning explain."""
 
 
 def changes_often(possible: BoolArray) -> bool:
-    """Whether some arm comes and goes more often than a calendar explains; possible (T, k)."""
+    """Whether some arm comes and goes more often than a schedule explains; possible has shape (T, k)."""
     turns_of_arms = np.count_nonzero(np.diff(possible, axis=0), axis=0)
     return bool(np.any(turns_of_arms > _MOST_TURNS))
 
 
 def pair_weights(question: Question) -> FloatArray:
-    """Combined weights, shape (T,): by each round's own propensities, or by those of the batch before."""
+    """Combined weights, shape (T,): from each round's own propensities, or from the previous batch's."""
     arrays, every = question.profile.log.arrays, question.profile.propensities
     assert every is not None
     fixed = fixed_by(question)
@@ -49,7 +49,7 @@ def pair_weights(question: Question) -> FloatArray:
 
 
 def joint_propensities(question: Question) -> FloatArray | None:
-    """Propensities that fix joint weights before a round's context, shape (T, k); None for its own ones."""
+    """Propensities that fix joint weights before a round's context, shape (T, k); None for its own."""
     arrays, every = question.profile.log.arrays, question.profile.propensities
     assert every is not None
     fixed = fixed_by(question)
@@ -64,7 +64,7 @@ def joint_propensities(question: Question) -> FloatArray | None:
 
 
 def lagged_sqrt_weights(question: Question) -> FloatArray | str:
-    """Square roots of the propensities before each round, shape (T, k); a name where units need no array."""
+    """Square roots of the propensities before each round, shape (T, k); a name if units need no array."""
     profile, every = question.profile, question.profile.propensities
     if every is None or not profile.repeated_units:
         return LAGGED
@@ -73,12 +73,12 @@ def lagged_sqrt_weights(question: Question) -> FloatArray | str:
 
 
 def _one_cell(propensities: FloatArray) -> IntArray:
-    """All rounds in one; propensities (T, k), returns (T,)."""
+    """All rounds as one group; propensities (T, k), returns (T,)."""
     return np.zeros(len(propensities), dtype=np.int64)
 
 
 def fixed_propensities(question: Question) -> str:
-    """Which propensities make the weight of a pair, in words."""
+    """A phrase saying which propensities determine the weight of a pair."""
     fixed = fixed_by(question)
     if fixed == "round":
         return SAME_ROUND()
@@ -88,7 +88,7 @@ def fixed_propensities(question: Question) -> str:
 
 
 def fixed_by(question: Question) -> Fixed | Literal["availability"]:
-    """Whose propensities fix a pair's weight before a round's context, one that the log lacks included.
+    """Whose propensities fix a pair's weight before a round's context, including contexts not in the log.
 
     Where contexts may move propensities, weights made of these would change the mix of contexts. Whether an
     arm can be chosen at all follows the calendar where it changes seldom: a table's weights then are even

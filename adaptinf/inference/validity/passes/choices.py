@@ -114,7 +114,7 @@ def _counts(
 
 
 class Chosen(NamedTuple):
-    """Of rounds that chose each arm the sums of 1 / p and 1 / p^2, and smallest p; rounds possible so far."""
+    """For each arm: sums of 1 / p and 1 / p^2 and smallest p when chosen; rounds in which it was possible."""
 
     inverse: FloatArray
     squares: FloatArray

@@ -53,7 +53,7 @@ def add_groups(action: IntArray, every: FloatArray, group: IntArray, found: Floa
 
 @compiled
 def add_chosen(action: IntArray, own: FloatArray, table: FloatArray, state: FloatArray) -> None:
-    """Fill sums over the rounds that chose each arm, and the rounds in which it was possible until the last.
+    """Fill sums over the rounds in which each arm was chosen, and count rounds in which it was possible.
 
     Shapes: action, own (T,), table (T, K), or (0, 0) where sure arms alone rule out others, state (K, 6),
     sums of 1 / own and their squares, rounds, smallest own, from 1, sure rounds, and rounds possible so far.

@@ -122,7 +122,8 @@ class TestWinner:
         with pytest.raises(InvalidForLog, match=TOO_RARE()):
             result.best_arms()
         assert (
-            ai.recommend(log, "winner").best.verdict.name == "projection of intervals by counts, sample-mean"
+            ai.recommend(log, "winner").best.verdict.name
+            == "projection of count-based intervals, sample-mean"
         )
         valid = [one for one in ai.recommend(log, "winner").methods if one.verdict.valid]
         assert all(np.isfinite(one.run().conf_int().to_numpy()).all() for one in valid)
