@@ -57,7 +57,7 @@ class Needs:
 
 
 def environment_problems(needs: Needs, env: Environment) -> list[str]:
-    """What keeps a design from being run in an environment."""
+    """Why a design cannot be run in an environment."""
     problems = []
     if env.n_arms < needs.min_arms or (needs.max_arms is not None and env.n_arms > needs.max_arms):
         span = (
@@ -85,7 +85,7 @@ def environment_problems(needs: Needs, env: Environment) -> list[str]:
 
 
 class Stepwise:
-    """What can be used step by step.
+    """Designs that can be used step by step.
 
     Subclasses say which outcomes may be pending when an arm is chosen: none ("last"), any ("any"), or those
     of a public window ("window"); where context vectors must lie: "any", the unit "ball", the unit "cube"; as
@@ -117,7 +117,7 @@ class Stepwise:
         return math.inf
 
     def exact_sums(self, horizon: int, n_arms: int) -> ExactSums | None:
-        """What makes noisy sums in whole numbers outside of the kernels; None where kernels make them.
+        """Source of noisy sums in whole numbers outside the kernels; None if the kernels compute them.
 
         Parameters
         ----------
@@ -241,11 +241,11 @@ class Design(Recorded, Stepwise, ABC):
         """Compiled entry point and tables for one environment and horizon."""
 
     def _has_shortcut(self, environment: Environment) -> bool:
-        """Whether a run that keeps no rounds can be drawn in a shorter way, exactly in distribution."""
+        """Whether a run that stores no rounds can be drawn in a faster way, exact in distribution."""
         return False
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee | None:
-        """The privacy that the actions and releases have, composed from the design's mechanisms.
+        """The privacy of the actions and releases, composed from the design's mechanisms.
 
         Parameters
         ----------
@@ -285,7 +285,7 @@ class Design(Recorded, Stepwise, ABC):
         check(f"{type(self).__name__}.guarantee", horizon=(horizon, COUNT), n_arms=(n_arms, COUNT))
 
     def outcome_names(self, n_features: int) -> tuple[str, ...]:
-        """Names of what a run reports at its end, one per column of `Replications.outcomes`."""
+        """Names of what a run reports at its end, one for each column of `Replications.outcomes`."""
         return self.outcomes
 
     def _recommended(self, run: Run, env: Environment) -> Any:
@@ -296,11 +296,11 @@ class Design(Recorded, Stepwise, ABC):
         return env.arms[int(code)]
 
     def _placed(self, env: Environment) -> Design:
-        """The design with the information about the environment that its guarantee and its log require."""
+        """The design, with the information about the environment that its guarantee and its log require."""
         return self
 
     def _environment_problems(self, env: Environment, horizon: int) -> list[str]:
-        """What keeps the design from being run there, found before anything is collected."""
+        """Why the design cannot be run there, checked before anything is collected."""
         return environment_problems(self.needs, env)
 
     def _feedback_rounds(self, run: Run, horizon: int) -> int | None:
@@ -316,7 +316,7 @@ class Design(Recorded, Stepwise, ABC):
         return None
 
     def run(self, env: Environment, horizon: int, rng: RandomSource | None = None) -> AdaptiveLog:
-        """Run the design once and keep every round.
+        """Run the design once and store every round.
 
         Parameters
         ----------
@@ -390,7 +390,7 @@ class Design(Recorded, Stepwise, ABC):
         start: int = 0,
         by_rounds: bool | None = None,
     ) -> Replications:
-        """Run the design many times and keep sums only: memory does not grow with the horizon.
+        """Run the design many times and store only sums: memory does not grow with the horizon.
 
         Parameters
         ----------
@@ -461,11 +461,11 @@ class Design(Recorded, Stepwise, ABC):
 
     @property
     def traits(self) -> DesignTraits:
-        """What decides how the design's logs may be analysed; a subclass inherits or states it."""
+        """What determines how the design's logs may be analysed; a subclass inherits or states it."""
         return DesignTraits()
 
     def record(self) -> DesignRecord:
-        """Name, parameters and traits, as a log keeps them."""
+        """Name, parameters and traits, as a log stores them."""
         return DesignRecord(
             name=type(self).__name__,
             parameters={field.name: getattr(self, field.name) for field in dataclasses.fields(self)},
@@ -475,11 +475,11 @@ class Design(Recorded, Stepwise, ABC):
     def _log(
         self, run: Run, env: Environment, horizon: int, *promised: PrivacyGuarantee | None
     ) -> AdaptiveLog:
-        """The log of a run that was planned for so many rounds."""
+        """The log of a run that was planned for this many rounds."""
         return log_of(self, run, env, horizon, *promised)
 
     def _releases(self, released: FloatArray, env: Environment, horizon: int) -> dict[str, Any] | None:
-        """Columns of the releases; the group is an arm or a context, 0 if there are not contexts."""
+        """Columns of the releases; the group is an arm or a context, 0 if there are no contexts."""
         names = [entry.name for entry in self.release_names]
         groups = env.arms if self.releases_by_arm else env.features or (0,)
         return release_columns(released, names, groups, [entry.mechanism for entry in self.release_names])

@@ -111,12 +111,12 @@ class FunctionDesign(Design):
 
     @property
     def traits(self) -> DesignTraits:
-        """What was stated; without `update` it does not adapt."""
+        """The stated traits; without `update` the design does not adapt."""
         return replace(self.stated, adapts=False) if self.update is None else self.stated
 
     @classmethod
     def of_counts(cls, probability: Callable[..., Any]) -> FunctionDesign:
-        """A rule for two arms by counts and sums, as `audit.exact` takes it.
+        """A rule for two arms by counts and sums, in the form required by `audit.exact`.
 
         Parameters
         ----------
@@ -151,7 +151,7 @@ class FunctionDesign(Design):
 
     @property
     def needs(self) -> Needs:  # type: ignore[override]
-        """What it makes of context vectors follows from its traits; outcomes may come late."""
+        """How it uses context vectors follows from its traits; outcomes may be late."""
         uses = self.traits.uses_context
         kinds = {"no": "ignored", "groups": "refused", "vectors": "needed", "position": "needed"}
         return Needs(vectors=kinds.get(uses, "any"), takes_delays=True)
@@ -204,7 +204,7 @@ class FunctionDesign(Design):
         return super()._log(run, env, horizon, *promised)
 
     def record(self) -> DesignRecord:
-        """Names of the functions, and the traits, as a log keeps them."""
+        """Names of the functions, and the traits, as a log stores them."""
         return DesignRecord("FunctionDesign", self._named(), self.traits)
 
     def _named(self) -> dict[str, Any]:
@@ -219,7 +219,7 @@ class FunctionDesign(Design):
 
 
 def _name(function: Any) -> str:
-    """What a text calls a function."""
+    """The name of a function in a text."""
     if isinstance(function, functools.partial):
         return _name(function.func)
     if isinstance(function, _CountRule):
@@ -230,7 +230,7 @@ def _name(function: Any) -> str:
 
 @dataclass(eq=False)
 class _CountRule:
-    """Probabilities of two arms from a rule by counts, kept once they are known."""
+    """Probabilities of two arms from a rule by counts, cached once known."""
 
     probability: Callable[..., Any]
 
@@ -255,7 +255,7 @@ class _CountRule:
 
 
 def _whole(total: float) -> int | float:
-    """A sum of 0/1 rewards as the integer that it is."""
+    """A sum of 0/1 rewards as an integer."""
     return int(total) if float(total).is_integer() else total
 
 

@@ -1,4 +1,4 @@
-"""Mixture: any design, with a share of the rounds assigned uniformly, so propensities are known."""
+"""Mixture: any design, with a share of the rounds assigned uniformly, so that propensities are known."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OVERRIDE = Status("override", randomised=False)
 
 
 def _own(name: str, told: str) -> Any:
-    """A property of a mixture that is the design's own."""
+    """A property of a mixture taken from its design."""
     return property(lambda mixture: getattr(mixture.design, name), doc=told)
 
 
@@ -80,7 +80,7 @@ class Mixture(Design):
 
     @property
     def traits(self) -> DesignTraits:
-        """The design's own, with coins and a floor; nothing is known of its counts.
+        """As for the design, with random draws and a floor; nothing is known about its counts.
 
         Its proposals are outputs, which overridden rounds may show as a phase: coins, which are not.
         """
@@ -102,7 +102,7 @@ class Mixture(Design):
 
     @property
     def needs(self) -> Needs:  # type: ignore[override]
-        """The fewest rounds that the design can do with; it says the rest of an environment itself."""
+        """The smallest number of rounds that the design needs; it states other requirements itself."""
         return Needs(min_horizon=self.design.needs.min_horizon)
 
     pending = _own("pending", "Outcomes that may be pending when the design proposes an arm.")
@@ -113,29 +113,29 @@ class Mixture(Design):
     inexact = _own("inexact", "Reason why the design has no exact noise.")
 
     def largest_scale(self, horizon: int, n_arms: int) -> float:
-        """The design's own: overrides draw none."""
+        """As for the design: overrides draw none."""
         return self.design.largest_scale(horizon, n_arms)
 
     def exact_sums(self, horizon: int, n_arms: int) -> ExactSums | None:
-        """The design's own."""
+        """As for the design."""
         return self.design.exact_sums(horizon, n_arms)
 
     def longest_window(self, horizon: int) -> float:
-        """The design's own."""
+        """As for the design."""
         return self.design.longest_window(horizon)
 
     @property
     def statuses(self) -> tuple[Status, ...]:  # type: ignore[override]
-        """The design's own, and one for overridden rounds where it tells kinds of rounds apart."""
+        """As for the design, plus one for overridden rounds if it distinguishes kinds of rounds."""
         own = self.design.statuses
         return (*own, _OVERRIDE) if own else ()
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee | None:
-        """The design's own guarantee: overrides do not look at the data."""
+        """As for the design: overrides do not use the data."""
         return self.design.guarantee(horizon, n_arms)
 
     def reward_guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee | None:
-        """The design's own guarantee for one round's rewards."""
+        """As for the design, for one round's rewards."""
         return self.design.reward_guarantee(horizon, n_arms)
 
     def outcome_names(self, n_features: int) -> tuple[str, ...]:
@@ -145,7 +145,7 @@ class Mixture(Design):
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
     ) -> Program:
-        """The design's compiled entry point, with the probabilities of an override."""
+        """The design's compiled entry point, with the probability of an override."""
         program = self.design.program(environment, horizon, recording=recording)
         return dataclasses.replace(program, n_statuses=program.n_statuses + 1, share=self._share(horizon))
 
@@ -168,7 +168,7 @@ class Mixture(Design):
         return self._not_skipped(run, self.design._released_rounds(run, horizon))
 
     def _not_skipped(self, run: Run, last: int | None) -> int | None:
-        """Rounds up to a last one, without those that were overridden if the design skips them."""
+        """Rounds up to a last one, excluding overridden ones if the design skips them."""
         if last is None or not self.design.skips_overrides:
             return last
         overridden = len(self.design.statuses) or 1
@@ -178,7 +178,7 @@ class Mixture(Design):
         return self.design._batches(horizon, n_arms)
 
     def record(self) -> DesignRecord:
-        """Name and parameters, as a log keeps them."""
+        """Name and parameters, as a log stores them."""
         inner = self.design.record()
         parameters = {"exploration": self.exploration, "decay": self.decay}
         told = {**parameters, "design": inner.name, "parameters": inner.parameters}

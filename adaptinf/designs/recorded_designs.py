@@ -1,4 +1,4 @@
-"""Designs made again from the records that logs and trials keep of them."""
+"""Designs reconstructed from the records in logs and trials."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from adaptinf.log.traits import COLLECTED
 
 
 def rebuilt(record: DesignRecord) -> Design | None:
-    """The design that a record describes, and for a mixture the one that it follows."""
+    """The design that a record describes and, for a mixture, the one inside it."""
     from adaptinf import designs
 
     kind = getattr(designs, record.name, None)

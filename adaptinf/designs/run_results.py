@@ -1,4 +1,4 @@
-"""What runs of a design become: a log of one, sums of many; and what the codes of its kernel mean."""
+"""Results of runs: a log of one, sums over many; and the meaning of a kernel's codes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from adaptinf.typing import FloatArray, IntArray
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Status:
-    """What a status code of a kernel means."""
+    """Meaning of a kernel's status code."""
 
     phase: str
     randomised: bool
@@ -32,7 +32,7 @@ class Status:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReleaseName:
-    """What a release code of a kernel means: its name and the mechanism that made it private."""
+    """Meaning of a kernel's release code: its name and the mechanism that made it private."""
 
     name: str
     mechanism: str
@@ -40,7 +40,7 @@ class ReleaseName:
 
 @dataclasses.dataclass(frozen=True, slots=True, repr=False)
 class Replications:
-    """Many runs of a design in one environment, kept as sums.
+    """Many runs of a design in one environment, stored as sums.
 
     Attributes
     ----------
@@ -90,23 +90,23 @@ class Replications:
 
     @property
     def pulls(self) -> FloatArray:
-        """Pulls, of shape (replications, arms) or (replications, features, arms)."""
+        """Pulls, with shape (replications, arms) or (replications, features, arms)."""
         return self._cells(0)
 
     @property
     def sums(self) -> FloatArray:
-        """Sums of rewards, of the shape of `pulls`."""
+        """Sums of rewards, with the shape of `pulls`."""
         return self._cells(1)
 
     @property
     def means(self) -> FloatArray:
-        """Sample means, of the shape of `pulls`; NaN if an arm was never pulled."""
+        """Sample means, with the shape of `pulls`; NaN if an arm was never pulled."""
         with np.errstate(invalid="ignore"):
             return np.asarray(self.sums / np.where(self.pulls > 0, self.pulls, np.nan), dtype=np.float64)
 
     @property
     def released(self) -> dict[str, FloatArray]:
-        """Released numbers by name, each of shape (replications, features)."""
+        """Released numbers keyed by name, each with shape (replications, features)."""
         groups: dict[str, list[int]] = {}
         for column, name in enumerate(self.outcome_names):
             groups.setdefault(name, []).append(column)
@@ -157,7 +157,7 @@ def log_of(
     guarantee: PrivacyGuarantee | None,
     reward_guarantee: PrivacyGuarantee | None,
 ) -> AdaptiveLog:
-    """The log of the rounds that were run, of a design that planned for `horizon` of them."""
+    """The log of the completed rounds, for a design that planned for `horizon` of them."""
     record = run.record
     phases = tuple(dict.fromkeys(status.phase for status in design.statuses))
     unpromised = [_BY_HAND] if run.removed and guarantee is not None else []
@@ -186,7 +186,7 @@ def log_of(
 
 
 def _stopping(design: Any, run: Run, horizon: int) -> str | None:
-    """What decided the number of rounds; None while participants may still come."""
+    """What determined the number of rounds; None while participants may still arrive."""
     outputs = design.traits.outputs
     if outputs is not None and outputs.length == "releases":
         return "planned"
@@ -219,7 +219,7 @@ def _releases(design: Any, run: Run, env: Environment, horizon: int) -> dict[str
 def release_columns(
     released: FloatArray, names: Sequence[str], groups: Sequence[Any], mechanisms: Sequence[str]
 ) -> dict[str, Any]:
-    """Columns of the releases that a kernel wrote; there is one mechanism for all names, or one for each."""
+    """Columns of the releases written by a kernel; there is one mechanism for all names, or one for each."""
     codes = released[:, 1].astype(np.int64)
     by_name = mechanisms if len(mechanisms) > 1 else [*mechanisms] * len(names)
     return {
@@ -233,7 +233,7 @@ def release_columns(
 
 
 def check_run(run: Run) -> None:
-    """Refuse rewards of a run that a frame is refused for."""
+    """Refuse rewards from a run that would be refused in a frame."""
     reward, found = run.record.reward, Findings()
     what = "the environment's reward"
     found.add_rows("infinite-reward", f"{what} {FAULTS['infinite']}", np.isinf(reward))
@@ -242,14 +242,14 @@ def check_run(run: Run) -> None:
 
 
 def _feedback_rounds(design: Any, run: Run) -> int | None:
-    """Rounds whose reward can change a later action, for which it must be known before the last choice."""
+    """Rounds whose reward can change a later action, and must therefore be known before the last choice."""
     rounds = run.record.action.size
     most = _at_least(design._feedback_rounds(run, rounds), _last_removal(run))
     return most if most is None or run.known is None else min(most, int((run.known < rounds).sum()))
 
 
 def _released_rounds(design: Any, run: Run) -> int | None:
-    """Rounds whose reward can change a release or a later action; all where in-time outcomes are counted."""
+    """Rounds whose reward can change a release or a later action; all if in-time outcomes are counted."""
     rounds = run.record.action.size
     if run.in_time_epsilon is not None:
         return rounds
@@ -257,7 +257,7 @@ def _released_rounds(design: Any, run: Run) -> int | None:
 
 
 def _last_removal(run: Run) -> int:
-    """Rounds before the last removal of an arm that was followed by a choice; 0 if there is none."""
+    """Rounds before the last removal of an arm that was followed by a choice; 0 if there was none."""
     rounds = run.record.action.size
     return max((before for _, before in run.removed if before < rounds), default=0)
 
@@ -267,7 +267,7 @@ def _at_least(counted: int | None, least: int) -> int | None:
 
 
 def _record(design: Any, run: Run, env: Environment, horizon: int, unpromised: list[str]) -> DesignRecord:
-    """What a log keeps of its design, and of its collection where that was not as a run's."""
+    """What a log stores about its design, and about its collection if that differed from a run's."""
     record: DesignRecord = design.record()
     told: dict[str, Any] = {}
     if run.record.action.size < horizon:
@@ -287,7 +287,7 @@ def _record(design: Any, run: Run, env: Environment, horizon: int, unpromised: l
 
 
 def _by_hand(traits: DesignTraits | None) -> DesignTraits | None:
-    """Traits of a design from which arms were removed: rewards may have moved that, and no floor holds."""
+    """Traits of a design from which arms were removed: rewards may have caused it, and no floor holds."""
     if traits is None:
         return None
     return replace(traits, adapts=True, floor=None, stability=None, outputs=None)
@@ -320,7 +320,7 @@ def _arrays(design: Any, run: Run, env: Environment, phases: tuple[str, ...]) ->
 
 
 def _batches(design: Any, run: Run, env: Environment) -> Any:
-    """Batch number of each round, or None; where an arm is removed in a batch, another one begins."""
+    """Batch number of each round, or None; if an arm is removed within a batch, another one begins."""
     rounds = run.record.action.size
     batch = design._batches(rounds, env.n_arms)
     if batch is None or not run.removed:

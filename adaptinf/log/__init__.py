@@ -1,4 +1,4 @@
-"""The log: what a design writes and every method of inference reads."""
+"""The log, which a design writes and every method of inference reads."""
 
 from adaptinf.log.log import AdaptiveLog
 from adaptinf.log.log_reading import read_log

@@ -1,4 +1,4 @@
-"""Are rewards of neighbouring rows alike if their arm is the same? Events recorded twice, units that return.
+"""Are neighbouring rows' rewards alike if their arm is the same? Events recorded twice, returning units.
 
 With y the reward of a row less the mean of its arm's rewards shortly before, and z that of the next row less
 the mean of its arm's rewards shortly after, y z has mean zero where rewards depend on the past through the
@@ -19,9 +19,9 @@ from adaptinf.log.validation import LogArrays
 from adaptinf.typing import FloatArray, IntArray
 
 ALARM = 2e-4
-"""One-sided level. Large products count in the error, too, so heavy tails give no more alarms."""
+"""One-sided level. The error also includes large products, so heavy tails give no more false alarms."""
 _NEAR = 20
-"""Rewards of which a mean is that of an arm there: few enough to follow a drift, and 5% more noise."""
+"""Rewards in a local mean for an arm: few enough to follow a drift, and 5% more noise."""
 _LEAST_PAIRS = 50
 _WHOLE, _BLOCKS, _BLOCK = 2**18, 16, 2**14
 """Rows up to which all are examined; of longer logs so many blocks, evenly spaced: what doubles events seldom
@@ -29,7 +29,7 @@ does so in one part of a file alone."""
 
 
 def alike_neighbours(arrays: LogArrays) -> dict[str, float]:
-    """The statistic and its p-value where it is large; empty if it is not, or pairs of a kind are few."""
+    """The statistic and its p-value if it is large; empty if not, or if either kind of pair is rare."""
     size = len(arrays.action)
     starts, rows = np.zeros(1, dtype=np.int64), size
     if size > _WHOLE:
@@ -48,7 +48,7 @@ def alike_neighbours(arrays: LogArrays) -> dict[str, float]:
 
 
 def _products(action: IntArray, reward: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Products of neighbouring deviations: of pairs with one arm, and of pairs with two; (T,), (T,)."""
+    """Products of neighbouring deviations: for pairs with one arm, and for pairs with two; (T,), (T,)."""
     seen = ~np.isnan(reward)
     at = np.flatnonzero(seen)
     short = np.int16 if action.max() < 2**15 else np.int64  # of 16 bits the sort is by radix

@@ -1,4 +1,4 @@
-"""The log as it stood at an earlier round: its first rounds, with the outcomes that were known by then."""
+"""The log as it stood at an earlier round: its first rounds, with the outcomes known by then."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _DAY = len("2026-03-01")
 
 
 class Interim(LogColumns):
-    """What a log can say of an earlier time."""
+    """What a log states about an earlier time."""
 
     __iter__ = None
-    """A log is no sequence of rows, although `log[:n]` is its beginning: `frame` has the rows."""
+    """A log is not a sequence of rows, although `log[:n]` is its beginning: `frame` contains the rows."""
 
     def until(self, round: Any, *, missing: str | None = None, stopping: str | None = None) -> Self:
         """The log as it stood at an earlier round, for an interim analysis.
@@ -145,12 +145,12 @@ class _Limit:
         self._value, self._inclusive = value, inclusive
 
     def holds(self, values: NDArray[Any]) -> BoolArray:
-        """Which values are reached, shape of the values; those that are missing are not."""
+        """Which values are reached, with the shape of the values; missing values are not."""
         return np.asarray(values <= self._value if self._inclusive else values < self._value, dtype=bool)
 
 
 def _limit_of(rounds: NDArray[Any], given: Any) -> _Limit | None:
-    """The limit that a user gave, in the kind of the rounds; None if it is of another kind."""
+    """The user's limit, as the type of the rounds; None if it is of another type."""
     if rounds.dtype.kind != "M":
         return _Limit(float(given)) if _is_number(given) else None
     if isinstance(given, np.datetime64):
@@ -183,7 +183,7 @@ def _pending(arrays: LogArrays, count: int) -> BoolArray:
 def _beginning(
     log: Any, count: int, pending: BoolArray, subject: str, missing: str | None, stopping: str | None
 ) -> Any:
-    """The first rounds of a log, without the outcomes that are pending; pending (count,)."""
+    """The first rounds of a log, without pending outcomes; pending has shape (count,)."""
     if log.arrays.observed is not None:
         pending = pending & log.arrays.observed[:count]
     if count == log.n_rounds and not pending.any():
@@ -225,7 +225,7 @@ def _first(values: Any, count: int) -> Any:
 
 
 def _known_only(rounds: NDArray[Any] | None, pending: BoolArray) -> NDArray[Any] | None:
-    """When outcomes became known, for those that had; shapes (count,)."""
+    """When outcomes became known, if they had; shapes (count,)."""
     if rounds is None or not pending.any():
         return rounds
     absent = np.datetime64("NaT") if rounds.dtype.kind == "M" else np.nan
@@ -233,7 +233,7 @@ def _known_only(rounds: NDArray[Any] | None, pending: BoolArray) -> NDArray[Any]
 
 
 def _problems(log: Any, count: int, later: int, missing: str | None, stopping: str | None) -> list[str]:
-    """What keeps a log from telling what was known by then; `later` outcomes were not."""
+    """Why a log cannot show what was known by then; `later` outcomes were not."""
     told = {} if log.design is None else log.design.parameters
     problems = []
     if left_out := told.get(LEFT_OUT):
@@ -270,13 +270,13 @@ def _problems(log: Any, count: int, later: int, missing: str | None, stopping: s
 
 
 def _by_releases(log: Any) -> bool:
-    """Whether the design decides by its releases when it ends."""
+    """Whether the design's releases determine when it ends."""
     traits = None if log.design is None else log.design.traits
     return traits is not None and traits.outputs is not None and traits.outputs.length == "releases"
 
 
 def _moving(log: Any, known: NDArray[Any] | None, count: int) -> tuple[int | None, int | None]:
-    """Most rewards that can have moved a later action of the beginning, and a release too."""
+    """Upper bound on the rewards that can have moved a later action of the beginning, and a release too."""
     actions, releases = log.feedback_rounds, log.released_rounds
     if actions is not None:
         last = count - 1 if known is None else int(np.count_nonzero(known < count))
@@ -287,7 +287,7 @@ def _moving(log: Any, known: NDArray[Any] | None, count: int) -> tuple[int | Non
 
 
 def _record(log: Any, record: DesignRecord, count: int) -> DesignRecord:
-    """The design's record as it was then, with the number of rounds that was planned."""
+    """The design's record as it was then, with the planned number of rounds."""
     told = {name: value for name, value in record.parameters.items() if name not in (STOP_REASON, REMOVED)}
     if removed := [[arm, before] for arm, before in record.parameters.get(REMOVED, ()) if before < count]:
         told[REMOVED] = removed

@@ -1,4 +1,4 @@
-"""AdaptiveLog: what a design writes and every method of inference reads."""
+"""AdaptiveLog, which a design writes and every method of inference reads."""
 
 from __future__ import annotations
 
@@ -265,7 +265,7 @@ class AdaptiveLog(Interim, Publishable):
         stopping: str | None = None,
         missing: str | None = None,
     ) -> AdaptiveLog:
-        """Log from arrays that are known to be valid: nothing is checked and nothing is copied.
+        """Log from arrays known to be valid: nothing is checked and nothing is copied.
 
         Parameters
         ----------
@@ -350,7 +350,7 @@ class AdaptiveLog(Interim, Publishable):
         units: NDArray[Any] | None = None,
         ids: NDArray[Any] | None = None,
     ) -> None:
-        """Take the user's names of columns, and what rounds are called; rounds, units, ids (T,)."""
+        """Store the user's column names and the names of rounds; rounds, units, ids (T,)."""
         self._names, self._rounds, self.units, self.ids = names, rounds, units, ids
 
     def to_parquet(self, path: str | PathLike[str]) -> None:
@@ -402,7 +402,7 @@ class AdaptiveLog(Interim, Publishable):
         write_file(path, self._stored(), "csv", self.owner_only)
 
     def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
-        """Draw the share of the rounds that each arm had, by day, batch or stretch, by `plots.allocation`.
+        """Draw each arm's share of the rounds, by day, batch or stretch, with `plots.allocation`.
 
         Parameters
         ----------

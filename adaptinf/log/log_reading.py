@@ -1,4 +1,4 @@
-"""Logs from files: those that adaptinf wrote, and any others whose columns are named."""
+"""Logs from files: those written by adaptinf, and any others whose columns are named."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _USES: dict[str, Use] = {
     **dict.fromkeys(("batch", "round", "outcome_round"), "order"),
     "randomised": "flag",
 }
-"""Descriptions of the columns of single roles."""
+"""Descriptions of columns in single roles."""
 
 
 def read_log(path: Any, **options: Any) -> Any:
@@ -103,7 +103,7 @@ def read_log(path: Any, **options: Any) -> Any:
 
 
 def dialect_from(subject: str, options: Mapping[str, Any]) -> tuple[Dialect, dict[str, Any]]:
-    """What options, alone or in `reading`, say of the text of a file, and the others."""
+    """Options on the text of a file, given separately or in `reading`, and the other options."""
     inside = options.get("reading")
     nested = dict(inside) if isinstance(inside, Mapping) else {}
     dialect, problems = dialect_of({**nested, **options})
@@ -115,7 +115,7 @@ def dialect_from(subject: str, options: Mapping[str, Any]) -> tuple[Dialect, dic
 
 
 def flat_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options that each stand alone, those of `columns` and `reading` too."""
+    """Options given separately, including those of `columns` and `reading`."""
     inside = [given for group in ("columns", "reading") if isinstance(given := options.get(group), Mapping)]
     return {name: value for given in (*inside, options) for name, value in given.items()}
 
@@ -123,7 +123,7 @@ def flat_options(options: Mapping[str, Any]) -> dict[str, Any]:
 def open_source(
     source: Any, dialect: Dialect, options: Mapping[str, Any], spelt: Callable[[str], str] = str
 ) -> RestoredLog | StoredPublic | TableSource:
-    """A log that adaptinf wrote, the public part of one, or the table that any other source is."""
+    """A log written by adaptinf, the public part of one, or the table in any other source."""
     if isinstance(source, (str, PathLike)) and str(source) != STANDARD_INPUT:
         path = as_path("read_log", "path", source)
         own = read_own(path, bool(options or dialect.said))
@@ -138,7 +138,7 @@ def open_source(
 
 
 def own_log(path: Path, content: RestoredLog | StoredPublic) -> AdaptiveLog | PublicLog:
-    """The log, or the public part of one, that the content of a file of adaptinf is."""
+    """The log, or the public part of one, in the content of a file written by adaptinf."""
     if isinstance(content, RestoredLog):
         log = AdaptiveLog._restored(content)
         log.owner_only = owners_alone(path) is True
@@ -150,7 +150,7 @@ def own_log(path: Path, content: RestoredLog | StoredPublic) -> AdaptiveLog | Pu
 
 
 def named_log(table: TableSource, options: Mapping[str, Any]) -> AdaptiveLog:
-    """The log that a table is by these arguments of `AdaptiveLog`; errors name the table and its lines."""
+    """The log that these arguments of `AdaptiveLog` make from a table; errors name table and lines."""
     uses = uses_of(options, table.columns)
     frame, told = table.typed(uses, _labels_of(flat_options(options).get("success")))
     try:
@@ -171,7 +171,7 @@ def named_columns(options: Mapping[str, Any]) -> list[str]:
 
 
 def uses_of(options: Mapping[str, Any], columns: Collection[Any] | None) -> dict[str, Use]:
-    """What each column of a table is for by the arguments of a log, or each that they name (None)."""
+    """What each column of a table is for, given the arguments of a log, or each named one (None)."""
     uses: dict[str, Use] = {}
     options = flat_options(options)
     for name in columns or ():
@@ -192,7 +192,7 @@ def uses_of(options: Mapping[str, Any], columns: Collection[Any] | None) -> dict
 
 
 def _is_propensity(name: str, propensities: Any) -> bool:
-    """Whether a column contains the propensity of an arm, as far as names tell."""
+    """Whether a column contains the propensity of an arm, as far as names show."""
     if isinstance(propensities, Mapping):
         return name in [column for column in propensities.values() if isinstance(column, str)]
     pattern = propensities if isinstance(propensities, str) else "propensity_{arm}"
@@ -203,12 +203,12 @@ def _is_propensity(name: str, propensities: Any) -> bool:
 
 
 def _listed(given: Any) -> list[str]:
-    """Names of columns as far as they are some; the log reports problems with others."""
+    """Names of columns, as far as they are valid; the log reports problems with others."""
     names = [given] if isinstance(given, str) else given
     return [name for name in names if isinstance(name, str)] if isinstance(names, (list, tuple)) else []
 
 
 def _labels_of(success: Any) -> list[str]:
-    """Texts of outcomes that a user names; none where outcomes are numbers."""
+    """Texts for outcomes that a user names; none if outcomes are numbers."""
     asked = list(success) if isinstance(success, Mapping) else [success]
     return asked if all(isinstance(label, str) for label in asked) else []

@@ -1,4 +1,4 @@
-"""What a log says of privacy beside its guarantee: who vouches for it, persons, auxiliary participants."""
+"""What a log states about privacy besides its guarantee: its source, persons, auxiliary participants."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from adaptinf.markup import described
 from adaptinf.typing import FloatArray, IntArray
 
 SOURCES = ("design", "stated")
-"""Who vouches for a guarantee: the design that computed it, or anyone who made the log."""
+"""Who vouches for a guarantee: the design that computed it, or the person who made the log."""
 
 
 class Promises:
-    """What a log says about itself, and what follows for persons and auxiliary participants."""
+    """What a log states about itself, and what follows for persons and auxiliary participants."""
 
     arms: tuple[Label, ...]
     reward_range: tuple[float, float] | None
@@ -37,23 +37,23 @@ class Promises:
     released_rounds: int | None
     rounds_per_unit: int | None
     guarantee_source: str | None
-    """``"design"`` where the design computed the guarantees, ``"stated"`` where they were typed in."""
+    """``"design"`` if the design computed the guarantees, ``"stated"`` if they were entered by hand."""
     recommended: Label | None
     context_free: bool | None
     adaptive: bool | None
-    """Whether assignment adapted to outcomes, where that was stated."""
+    """Whether assignment adapted to outcomes, if that was stated."""
     stopping: str | None
-    """What chose the number of rounds, where that was stated: one of `STOPPINGS`."""
+    """What determined the number of rounds, if that was stated: one of `STOPPINGS`."""
     missing: str | None
     """What a missing reward means: ``"drop"``, ``"worst"``, ``"best"``, or None if there may be none."""
     units: NDArray[Any] | None
     omitted: int = 0
-    """Rounds that a part of a log leaves out."""
+    """Rounds omitted from a part of a log."""
     owner_only: bool = False
-    """Whether files of it are for their owner alone: of a trial, or read from such a file."""
+    """Whether its files are readable only by their owner: for a trial, or if read from such a file."""
 
     def _promise(self, metadata: Metadata) -> None:
-        """Take over what is said; rewards are promised what follows from the whole, unless it is given."""
+        """Adopt what is stated; the guarantee for rewards follows from that for rounds unless given."""
         for name in METADATA:
             setattr(self, name, getattr(metadata, name))
         if self.reward_guarantee is None and self.guarantee is not None:
@@ -61,12 +61,12 @@ class Promises:
 
     @property
     def unpromised(self) -> tuple[str, ...]:
-        """Why the log has no guarantee although its design has one; empty if that is not so."""
+        """Why the log has no guarantee although its design has one; empty if that does not apply."""
         told = [] if self.design is None else self.design.parameters.get(UNPROMISED, [])
         return tuple(map(str, told)) if isinstance(told, (list, tuple)) else (str(told),)
 
     def unpromised_by(self, reason: str) -> Self:
-        """The same log without a guarantee, and why: something in it was chosen by what no noise hides."""
+        """The same log without a guarantee, and why: part of it was chosen using data that no noise hides."""
         if self.guarantee is None and not self.unpromised:
             return self
         made: Any = copy(self)
@@ -78,13 +78,13 @@ class Promises:
 
     @property
     def adaptive_told(self) -> str:
-        """What was stated of how assignment took to outcomes, after a design in print; empty without it."""
+        """The statement on whether assignment adapted to outcomes, printed after a design; or empty."""
         if self.adaptive is None:
             return ""
         return f"; {claims.ADAPTIVE(reacted='adapted' if self.adaptive else 'did not adapt')}"
 
     def stating(self, stopping: str) -> Self:
-        """The same log with another statement of what decided its number of rounds."""
+        """The same log with another statement on what determined its number of rounds."""
         if self.stopping == stopping:
             return self
         made: Any = copy(self)
@@ -92,7 +92,7 @@ class Promises:
         return made  # type: ignore[no-any-return]
 
     def stopped_by(self, reason: str) -> Self:
-        """The same log for a trial that was ended before its horizon, with the reason."""
+        """The same log for a trial ended before its horizon, with the reason."""
         made: Any = copy(self.stating("data-chosen"))
         record = self.design or DesignRecord("unknown")
         made.design = replace(record, parameters={**record.parameters, STOP_REASON: reason})
@@ -101,12 +101,12 @@ class Promises:
 
     @property
     def stopping_told(self) -> tuple[str, ...]:
-        """A line about how the number of rounds was decided, in print; none if that was not stated."""
+        """A printed line on how the number of rounds was determined; empty if that was not stated."""
         return () if self.stopping is None else (f"  stopping: {Stopping.of(self).told}",)
 
     @property
     def person_guarantee(self) -> PrivacyGuarantee | None:
-        """What a person is promised, with all of their rounds; None without `unit` and several rounds.
+        """The guarantee for a person with all of their rounds; None without `unit` and several rounds.
 
         For `rounds_per_unit` rounds where these were declared. Otherwise for the most rounds that any unit of
         the log has, which is a fact about the data: anyone who is not to learn it has to be told a cap
@@ -116,17 +116,17 @@ class Promises:
 
     @property
     def declared_person_guarantee(self) -> PrivacyGuarantee | None:
-        """The same where `rounds_per_unit` was declared; None else."""
+        """The same if `rounds_per_unit` was declared; otherwise None."""
         return guarantee_of_person(self.guarantee, self.rounds_per_unit)
 
     @property
     def person_reward_guarantee(self) -> PrivacyGuarantee | None:
-        """The same for the rewards of all of a person's rounds, contexts being public."""
+        """The same for the rewards of all of a person's rounds, with contexts public."""
         return self._of_persons(self.reward_guarantee)
 
     @property
     def auxiliary_guarantees(self) -> tuple[PrivacyGuarantee, ...]:
-        """What the participants of each auxiliary log are promised, who reported before the trial began.
+        """The guarantee for the participants of each auxiliary log, who reported before the trial began.
 
         Unit record, model local, notion standard: their own actions are not among the trial's outputs.
         """
@@ -134,7 +134,7 @@ class Promises:
 
     @property
     def promises(self) -> tuple[str, ...]:
-        """Lines about persons, auxiliary participants and what is not promised, for a text."""
+        """Lines of text on persons, auxiliary participants and what is not promised."""
         person, auxiliary = self.person_guarantee, self.auxiliary_guarantees
         lines = [f"  no guarantee: {reason}" for reason in self.unpromised]
         if person is not None and person.rounds > 1:
@@ -163,23 +163,23 @@ class Promises:
 
 
 def auxiliary_guarantees(traits: DesignTraits | None) -> tuple[PrivacyGuarantee, ...]:
-    """What the participants of each auxiliary log are promised."""
+    """The guarantee for the participants of each auxiliary log."""
     epsilons = () if traits is None else traits.auxiliary
     return tuple(PrivacyGuarantee(epsilon, unit="record", model="local") for epsilon in epsilons)
 
 
 def guarantee_of_person(guarantee: PrivacyGuarantee | None, most: int | None) -> PrivacyGuarantee | None:
-    """What a person is promised who may have so many rounds; None without a guarantee or such a cap."""
+    """The guarantee for a person who may have this many rounds; None without a guarantee or such a cap."""
     if guarantee is None or most is None:
         return None
     return guarantee.group(math.ceil(most / guarantee.rounds))
 
 
 def most_rounds(units: NDArray[Any] | None) -> int:
-    """The most rounds that any unit has; units (T,)."""
+    """The largest number of rounds for any unit; units has shape (T,)."""
     return 1 if units is None or not len(units) else int(pd.Series(units).value_counts().iloc[0])
 
 
 def source_note(source: str | None) -> str:
-    """How a text marks a guarantee that no design computed."""
+    """How a text marks a guarantee that was not computed by a design."""
     return "; stated by the user, not derived" if source == "stated" else ""

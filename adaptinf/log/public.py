@@ -48,7 +48,7 @@ class Part:
 
 
 class _Facts:
-    """Facts that claims use about the guarantee, of what the design states, and of one part by its name."""
+    """Facts that claims use about the guarantee, about what the design states, and about one named part."""
 
     always = True
 
@@ -114,12 +114,12 @@ class _Facts:
 def column_coverage(
     log: LogColumns, names: Iterable[str], contexts: Collection[str] = ()
 ) -> tuple[Part, ...]:
-    """Columns of a private log, by canonical names; contexts are those declared public."""
+    """Columns of a private log, by canonical name; contexts are those declared public."""
     return tuple(_part(_claims_of(log, name), _Facts(log, name, contexts)) for name in names)
 
 
 def public_columns(log: LogColumns, contexts: Collection[str]) -> tuple[Part, ...]:
-    """Columns of which the public part speaks; contexts are those declared public."""
+    """Columns covered by statements of the public part; contexts are those declared public."""
     # They follow from what was declared, and never from which columns the log happens to have: whether an
     # outcome was late, or a participant erased, is no output.
     declared = [name for name in map(str, log.frame) if name.startswith("propensity") or name == "phase"]
@@ -131,7 +131,7 @@ def public_columns(log: LogColumns, contexts: Collection[str]) -> tuple[Part, ..
 
 
 def field_coverage(log: LogColumns) -> tuple[Part, ...]:
-    """Everything of a private log that is no column."""
+    """Everything in a private log that is not a column."""
     return tuple(_part(listed, _Facts(log, name)) for name, listed in claims.FIELDS.items())
 
 
@@ -142,7 +142,7 @@ def context_names(log: LogColumns) -> list[str]:
 
 
 def stated_outputs(log: LogColumns | PublicLog) -> Outputs | None:
-    """What the log's design states of its outputs."""
+    """What the log's design states about its outputs."""
     traits = None if log.design is None else log.design.traits
     return None if traits is None else traits.outputs
 
@@ -158,13 +158,13 @@ def not_covered(log: LogColumns, names: Iterable[str]) -> dict[str, str]:
 
 
 def noise_told(noise: str | None) -> str:
-    """The backend of the noise, after a guarantee in print."""
+    """The noise backend, printed after a guarantee."""
     told = {"simulation": "; simulated noise, not private", "release": "; exact noise (release)"}
     return told.get(noise or "", "")
 
 
 def _claims_of(log: LogColumns, name: str) -> Sequence[Claim]:
-    """What can be said of a column."""
+    """Facts about a column."""
     if name in log.context:
         return claims.CONTEXT
     if name in log.outcomes:
@@ -175,7 +175,7 @@ def _claims_of(log: LogColumns, name: str) -> Sequence[Claim]:
 
 
 def _part(listed: Sequence[Claim], facts: _Facts) -> Part:
-    """The first claim that is so: a reason why the part is covered, or what it would need."""
+    """The first claim that applies: a reason why the part is covered, or what it would need."""
     told = first(listed, facts)
     assert isinstance(told, Said)
     return Part(facts.name, told.claim.kind == "reason", told)
@@ -228,7 +228,7 @@ class PublicLog:
 
     @property
     def covered(self) -> dict[str, str]:
-        """What is in it, with the reason."""
+        """Its contents, with the reasons."""
         return {part.name: part.reason for part in self.parts if part.covered}
 
     @property
@@ -238,7 +238,7 @@ class PublicLog:
 
     @property
     def statement(self) -> str:
-        """What is in it and why, and what is omitted, in words."""
+        """What it contains and why, and what is omitted, in words."""
         lines = [
             *said(public_part.OPENING, _StatementFacts(self)),
             "Included:",
@@ -249,7 +249,7 @@ class PublicLog:
         return "\n".join(lines)
 
     unpromised = ()
-    """Why the guarantee does not hold: it does, or there would be no public part."""
+    """Why the guarantee does not hold: empty, because otherwise there would be no public part."""
 
     @property
     def arms(self) -> tuple[Label, ...]:
@@ -274,7 +274,7 @@ class PublicLog:
 
     @property
     def stopping(self) -> str | None:
-        """What decided the number of rounds, where that was stated."""
+        """What determined the number of rounds, if that was stated."""
         stopping: str | None = self.facts.get("stopping")
         return stopping
 
@@ -294,12 +294,12 @@ class PublicLog:
 
     @property
     def declared_person_guarantee(self) -> PrivacyGuarantee | None:
-        """What a person is promised with all rounds that were declared to be theirs at most."""
+        """The guarantee for a person with the largest declared number of rounds."""
         return guarantee_of_person(self.guarantee, self.facts.get("rounds_per_unit"))
 
     @property
     def auxiliary_guarantees(self) -> tuple[PrivacyGuarantee, ...]:
-        """What the participants of each auxiliary log are promised."""
+        """The guarantee for the participants of each auxiliary log."""
         return auxiliary_guarantees(None if self.design is None else self.design.traits)
 
     def to_parquet(self, path: str | PathLike[str]) -> None:
@@ -323,7 +323,7 @@ class PublicLog:
         write_public(place, self._stored())
 
     def equals(self, other: PublicLog) -> bool:
-        """Whether two public parts hold the same; NaN equals NaN."""
+        """Whether two public parts have the same contents; NaN equals NaN."""
         mine, theirs = self._stored(), other._stored()
         return mine.told() == theirs.told() and mine.tables() == theirs.tables()
 
@@ -371,7 +371,7 @@ class PublicLog:
         return {path: self.releases, path.with_stem(f"{path.stem}_rounds"): self.rounds}
 
     def _told(self) -> dict[str, Any]:
-        """Everything but the tables, as JSON holds it."""
+        """Everything except the tables, as stored in JSON."""
         return {
             "statement": self.statement,
             "guarantee": self.guarantee.to_dict(),
@@ -392,7 +392,7 @@ def _check_ending(path: Path, suffixes: Sequence[str]) -> None:
 
 
 class _StatementFacts:
-    """What the statement's claims ask of a public part."""
+    """The facts that the statement's claims use about a public part."""
 
     always = True
 
@@ -446,10 +446,10 @@ class _StatementFacts:
 
 
 class Publishable:
-    """What a log can say of its covered part."""
+    """What a log can state about its covered part."""
 
     def public(self: LogColumns, contexts: Sequence[str] = ()) -> PublicLog:  # type: ignore[misc]
-        """The part of the log that its privacy guarantee covers, and nothing else.
+        """The part of the log covered by its privacy guarantee, and nothing else.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Rows that are in a log twice: a file that was appended to itself, a block that was read again, doublets.
+"""Duplicated rows in a log: a file appended to itself, a block read again, doublets.
 
 Rows in a log are equal by chance, and long stretches of 0/1 rewards are, too. What counts is therefore how
 improbable a stretch of equal rows is: the sum of -log p over its rewards, p being the frequency of the reward
@@ -24,13 +24,13 @@ from adaptinf.log.validation import LogArrays
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 ALARM = 1e-3
-"""Chance, at most, of an alarm in a log without copies."""
+"""Upper bound on the probability of an alarm in a log without copies."""
 _LEAST_ROWS, _LEAST_CHANCE = 20, 0.05
 _AROUND, _ENOUGH = 200, 4096
-"""Rows on either side that tell how frequent a reward is, and rows of a stretch that are examined."""
+"""Rows on either side used for the frequency of a reward, and rows of a stretch that are examined."""
 _PROBE = 1024
 _BLOCK, _LONG = 2**15, 100_000
-"""Rows that are hashed at a time, as they fit a cache; a long log keeps fewer windows."""
+"""Number of rows hashed at a time, to fit a cache; a long log stores fewer windows."""
 _FEW, _MOST_LAGS, _MOST_FAILED = 100, 8, 4
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _OTHER = np.uint64(0xC2B2AE3D27D4EB4F)
@@ -39,7 +39,7 @@ _HALF = np.uint64(32)
 
 
 def copied_rows(arrays: LogArrays, units: NDArray[Any] | None) -> dict[str, int]:
-    """How many rows repeat earlier ones, with the first stretch and its copy; empty if none do."""
+    """Number of rows that repeat earlier ones, with the first stretch and its copy; empty if none do."""
     # Rows are counted from 0, as in errors.
     size = len(arrays.action)
     if size < 2 * _LEAST_ROWS:
@@ -76,7 +76,7 @@ def copied_rows(arrays: LogArrays, units: NDArray[Any] | None) -> dict[str, int]
 
 
 class _Stretch(NamedTuple):
-    """Rows that are equal to those a lag later: every row from the first on, or every second."""
+    """Rows equal to those a lag later: every row from the first on, or every second."""
 
     start: int
     length: int
@@ -90,7 +90,7 @@ class _Stretch(NamedTuple):
 
 
 class _Rows:
-    """Rows of a log, to be told equal or not."""
+    """Rows of a log, to be compared for equality."""
 
     def __init__(self, arrays: LogArrays, units: NDArray[Any] | None) -> None:
         self.size = len(arrays.action)
@@ -113,7 +113,7 @@ class _Rows:
         return mixed
 
     def equal(self, start: int, end: int, lag: int) -> BoolArray:
-        """Which of some rows are equal to those a lag later, in every column; (end - start,)."""
+        """Which of some rows equal those a lag later, in every column; (end - start,)."""
         one, other = slice(start, end), slice(start + lag, end + lag)
         same: BoolArray = self.reward[one] == self.reward[other]
         same &= self.action[one] == self.action[other]
@@ -131,7 +131,7 @@ class _Rows:
         return bool(self.equal(0, self.size - 1, 1)[::2].all())
 
     def around(self, place: int, lag: int) -> _Stretch:
-        """The rows around a place that are equal to those a lag later."""
+        """The rows around a position that equal those a lag later."""
         start, end, most = place, place, self.size - lag
         for reach in _reaches(most - end):
             same = self.equal(end, end + reach, lag)
@@ -146,7 +146,7 @@ class _Rows:
         return _Stretch(start, end - start, lag)
 
     def stretches(self, lag: int, least: int) -> list[_Stretch]:
-        """All stretches at a lag that have so many rows."""
+        """All stretches at a lag with at least this many rows."""
         same = np.concatenate([[False], self.equal(0, self.size - lag, lag), [False]])
         edges = np.flatnonzero(same[1:] != same[:-1])
         starts, lengths = edges[::2], edges[1::2] - edges[::2]
@@ -164,7 +164,7 @@ def _reaches(rows: int) -> Iterator[int]:
 
 
 def _repeated(rows: _Rows) -> list[tuple[int, int]]:
-    """Places of windows that come again, and after how many rows, the most frequent distances first."""
+    """Positions of windows that recur, and after how many rows, the most frequent distances first."""
     probe = rows.hashes(slice(None, None, max(1, rows.size // _PROBE)))
     equal = (np.count_nonzero(probe[1:] == probe[:-1]) + 1.0) / (len(probe) + 1.0)
     needed = 2.0 * math.log(rows.size) / max(-math.log(equal), 1e-12)
@@ -183,7 +183,7 @@ def _repeated(rows: _Rows) -> list[tuple[int, int]]:
 
 
 def _pairs(rows: _Rows, width: int) -> tuple[IntArray, IntArray]:
-    """Places of windows of rows in line whose next of the same hash is so far away; (n,), (n,)."""
+    """Positions of windows of consecutive rows with the next equal hash at this distance; (n,), (n,)."""
     spare = np.uint64(2 if rows.size <= _LONG else 3)
     most, bits = np.uint64(2**64 - 1) >> spare, np.uint64(rows.size.bit_length())
     block = max(_BLOCK, 4 * width)
@@ -208,7 +208,7 @@ def _pairs(rows: _Rows, width: int) -> tuple[IntArray, IntArray]:
 
 
 def _surprise(arrays: LogArrays, stretch: _Stretch) -> float:
-    """How improbable it is that the rewards of a stretch come again, as -log of it by row."""
+    """How improbable a repetition of a stretch's rewards is, as -log probability by row."""
     one = stretch.places[:_ENOUGH]
     reach = max(_AROUND, len(one))
     low, middle = max(0, int(one[0]) - reach), int(one[-1]) + 1 + reach
@@ -226,6 +226,6 @@ def _surprise(arrays: LogArrays, stretch: _Stretch) -> float:
 
 
 def _frequency(given: IntArray, value: IntArray, asked: IntArray, most: int) -> FloatArray:
-    """Share of a row's value among rows of the same condition; (n,), (n,), places (m,); returns (m,)."""
+    """Share of a row's value among rows with the same condition; (n,), (n,), places (m,); returns (m,)."""
     pair = given * most + value
     return np.asarray(np.bincount(pair)[pair[asked]] / np.bincount(given)[given[asked]], dtype=np.float64)

@@ -1,4 +1,4 @@
-"""What a log reports of itself: how its number of rounds was decided, and what a reader made of its input."""
+"""What a log reports about itself: how its number of rounds was determined, and how its input was read."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from adaptinf.texts import visible_lines
 FIXED = "fixed"
 STOPPINGS = (FIXED, "data-chosen", "planned")
 _LONGEST_REASON = 200
-"""Characters of a reason that are shown."""
+"""Number of characters of a reason that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stopping:
-    """What a log says of how its number of rounds was decided."""
+    """What a log states about how its number of rounds was determined."""
 
     said: str | None
     rounds: int
-    """Rounds that there were, those that are not in the log any more included."""
+    """Number of rounds, including those no longer in the log."""
     planned: int | None = None
-    """Rounds that were declared, where there are fewer."""
+    """Number of rounds declared, if there were fewer."""
     reason: str = ""
     """The stated reason for stopping it."""
     complete: bool = True
-    """Whether no reward is missing, as confidence sequences need it."""
+    """Whether no reward is missing, as confidence sequences require."""
 
     @classmethod
     def of(cls, log: Any, *, covered: bool = False) -> Stopping:
-        """That of a log, sums or a public part; `covered`: only what a privacy guarantee covers."""
+        """The report of a log, sums or a public part; `covered`: only what a privacy guarantee covers."""
         parameters = {} if log.design is None else log.design.parameters
         left_out = 0 if covered else int(parameters.get(LEFT_OUT, 0)) + log.omitted
         reason = "" if covered else str(parameters.get(STOP_REASON, ""))
@@ -42,7 +42,7 @@ class Stopping:
 
     @property
     def counted(self) -> str:
-        """The number of rounds, of how many where that is known."""
+        """The number of rounds, and out of how many if that is known."""
         of = "" if self.planned is None else f" of {self.planned:,}"
         return f"{self.rounds:,}{of} rounds"
 
@@ -55,7 +55,7 @@ class Stopping:
 
     @property
     def told(self) -> str:
-        """In a few words, for a list of what a log says of itself."""
+        """A short form, for a list of what a log states about itself."""
         if self.said is None:
             return stopping.UNSTATED()
         if self.said == FIXED:
@@ -80,7 +80,7 @@ _SHOWN = 12
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One thing that a reader did; its kind is one of `KINDS`."""
+    """One action of a reader; its kind is one of `KINDS`."""
 
     kind: str
     text: str
@@ -88,7 +88,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class LogReport:
-    """What a reader made of its input; `AdaptiveLog.report` makes it, and printing shows it.
+    """How a reader treated its input; `AdaptiveLog.report` makes it, and printing shows it.
 
     Attributes
     ----------
@@ -124,7 +124,7 @@ class LogReport:
 
     @property
     def lines(self) -> list[str]:
-        """What was read and how, without the rounds of every arm."""
+        """What was read and how, without each arm's rounds."""
         return [
             f"Read from {self.source}: {self.n_rounds:,} rounds",
             f"  outcome: {self.outcome}",
@@ -142,18 +142,18 @@ class LogReport:
 
 
 def reading_notes(readings: tuple[Reading, ...]) -> tuple[str, ...]:
-    """One sentence for the notes of tables where a reader changed or dropped something; none else."""
+    """One sentence for the notes of tables if a reader changed or dropped something; otherwise empty."""
     told = [reading.text for reading in readings if reading.kind not in _SILENT]
     return (claims.READ(readings="; ".join(told)),) if told else ()
 
 
 def encode_readings(source: str, readings: tuple[Reading, ...]) -> dict[str, Any]:
-    """Source and readings as plain values of a file."""
+    """Source and readings as plain values for a file."""
     return {"source": source, "readings": [[reading.kind, reading.text] for reading in readings]}
 
 
 def decode_readings(stored: Any) -> tuple[str, tuple[Reading, ...]]:
-    """What `encode_readings` returned; ValueError for anything else."""
+    """The inverse of `encode_readings`; ValueError for anything else."""
     known = isinstance(stored, Mapping) and set(stored) == {"source", "readings"}
     listed = stored["readings"] if known else None
     if not isinstance(listed, list) or not isinstance(stored["source"], str):

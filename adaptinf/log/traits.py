@@ -1,4 +1,4 @@
-"""What a design says about itself once, and every reader of its logs asks: facts in place of names."""
+"""What a design states about itself once, and every reader of its logs uses: facts instead of names."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Floor:
 
 @dataclass(frozen=True, slots=True)
 class Stability:
-    """What is known of how a design's arm counts settle.
+    """What is known about how a design's arm counts settle.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class Stability:
 
 @dataclass(frozen=True, slots=True)
 class FreshEpochs:
-    """Epochs that start afresh and release the mean of every arm that is left, with Laplace noise.
+    """Epochs that each start afresh and release every remaining arm's mean, with Laplace noise.
 
     In epoch e = 1, 2, ... each of the m arms left is pulled ceil(R) times, with R = max(32 L_1 4^e,
     8 L_2 2^e) + 1, L_1 = log(8 m e^2 / beta) and L_2 = log(4 m e^2 / beta) / epsilon. Its mean over these
@@ -114,7 +114,7 @@ class FreshEpochs:
     beta: float | None = None
 
     def logarithms(self, arms: ArrayLike, epoch: ArrayLike, horizon: int) -> tuple[FloatArray, FloatArray]:
-        """L_1 and L_2 by the number of arms left and the epoch.
+        """L_1 and L_2, given the number of remaining arms and the epoch.
 
         Parameters
         ----------
@@ -128,7 +128,7 @@ class FreshEpochs:
         return np.log(8.0 * shared), np.log(4.0 * shared) / self.epsilon
 
     def length(self, arms: ArrayLike, epoch: ArrayLike, horizon: int) -> FloatArray:
-        """R by the number of arms left and the epoch; an arm is pulled ceil(R) times.
+        """R, given the number of remaining arms and the epoch; an arm is pulled ceil(R) times.
 
         Parameters
         ----------
@@ -145,7 +145,7 @@ class FreshEpochs:
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """What follows from the outputs that a private design's guarantee speaks of: its actions and releases.
+    """Properties of the outputs that a private design's guarantee covers: its actions and releases.
 
     Attributes
     ----------
@@ -181,7 +181,7 @@ class Outputs:
 
 @dataclass(frozen=True, slots=True)
 class DesignTraits:
-    """What decides how the logs of a design may be analysed; a design states it, its logs keep it.
+    """What determines how a design's logs may be analysed; a design states it, and its logs store it.
 
     Attributes
     ----------
@@ -234,7 +234,7 @@ class DesignTraits:
         return "assignment" if self.own_coins else "order"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, as a file keeps them; what was added later only where it says something."""
+        """Plain values for a file; later additions only if they carry information."""
         return {name: value for name, value in asdict(self).items() if _ADDED.get(name, _NEVER) != value}
 
     @classmethod
@@ -267,7 +267,7 @@ _KINDS: Mapping[str, tuple[Any, ...]] = {
 _TEXT = Is(str, "a text")
 _DEALT = Count(0)
 _ADDED: Mapping[str, Any] = {"dealt": 0}
-"""Traits that files of earlier versions do not have, with what they mean there."""
+"""Traits that files of earlier versions lack, with their implied values."""
 _NEVER = object()
 _CONSTRAINTS: Mapping[type, Mapping[str, Constraint]] = {
     Floor: {"scale": UNIT, "decay": NON_NEGATIVE, "shared": BOOLEAN},
@@ -287,7 +287,7 @@ _PARTS: Mapping[type, Mapping[str, type]] = {
 
 
 def traits_problems(traits: Any) -> list[str]:
-    """List problems with stated traits, one line a field."""
+    """List problems with stated traits, one line per field."""
     if not isinstance(traits, DesignTraits):
         return [f"traits must be DesignTraits, got {traits!r:.60}"]
     problems = [
@@ -305,7 +305,7 @@ def traits_problems(traits: Any) -> list[str]:
 
 
 def _part_problems(what: str, kind: type, stated: Any) -> list[str]:
-    """List problems with the fields of a part, and with the parts that it has."""
+    """List problems with the fields of a part, and with its own parts."""
     problems = []
     for name, constraint in _CONSTRAINTS.get(kind, {}).items():
         problems += constraint(f"{what}.{name}", getattr(stated, name))
@@ -319,7 +319,7 @@ def _part_problems(what: str, kind: type, stated: Any) -> list[str]:
 
 
 def _made(what: str, kind: type, stored: Any) -> Any:
-    """A part from its stored fields, which must be all that it has."""
+    """A part from its stored fields, which must be complete."""
     known = [field.name for field in fields(kind)]
     if not isinstance(stored, Mapping) or set(stored) != set(known):
         found = ", ".join(map(str, stored)) if isinstance(stored, Mapping) else f"{stored!r:.60}"
@@ -331,35 +331,35 @@ def _made(what: str, kind: type, stored: Any) -> Any:
 
 
 PLANNED = "planned_rounds"
-"""Rounds that were declared, where the log contains fewer."""
+"""Number of rounds declared, if the log contains fewer."""
 WINDOW = "outcome_window"
-"""After how many further participants an outcome entered, whenever it came."""
+"""Number of further participants after which an outcome entered, whenever it arrived."""
 LATE = "late_counts_as"
-"""What an outcome counted as that was not in by then."""
+"""Value used for an outcome not available by then."""
 IN_TIME = "in_time_epsilon"
 """Privacy parameter of the released in-time successes and failures."""
 IN_TIME_NAMES = ("in_time_successes", "in_time_failures")
 """Names of these releases, one row per arm each."""
 AMENDED = "amended_outcomes"
-"""How many of the log's outcomes had other values in the design."""
+"""Number of the log's outcomes that had other values in the design."""
 REMOVED = "removed_arms"
-"""Arms that were taken out, each with the rounds that there were then."""
+"""Arms that were removed, each with the number of rounds at that time."""
 LEFT_OUT = "left_out_rounds"
-"""Rounds of erased participants that are not in the log."""
+"""Number of erased participants' rounds that are not in the log."""
 BLANKED = "blanked_contexts"
-"""Names of the contexts that are not in the log, as those of some participants were erased."""
+"""Names of contexts that are not in the log because some participants' were erased."""
 STOP_REASON = "stop_reason"
 """The stated reason for ending the trial before its horizon."""
 UNPROMISED = "no_guarantee"
-"""Why the log has no guarantee although its design has one, a list of texts."""
+"""Why the log has no guarantee although its design has one, as a list of texts."""
 DECLARED = (PLANNED, WINDOW, LATE, IN_TIME)
-"""Those of them that were fixed before the first round."""
+"""Parameters that were fixed before the first round."""
 _SEEN = (AMENDED, REMOVED, LEFT_OUT, BLANKED, STOP_REASON, UNPROMISED)
 COLLECTED = (*DECLARED, *_SEEN)
 
 
 def planned_rounds(log: Any) -> int:
-    """Rounds that a log's design planned for: the log's own, if nothing else is recorded."""
+    """Rounds that a log's design planned for: the log's own number if nothing else is recorded."""
     parameters = {} if log.design is None else log.design.parameters
     return int(parameters.get(PLANNED, log.n_rounds))
 

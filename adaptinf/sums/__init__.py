@@ -1,4 +1,4 @@
-"""Sums by batch and arm from a warehouse: the second way into inference, beside a log of rows.
+"""Sums by batch and arm from a warehouse: the second input to inference, besides a log of rows.
 
 Every table of results knows of sums, and only who adds up rows needs an engine: `aggregate` is imported when
 it is first used.

@@ -1,4 +1,4 @@
-"""Sums of a batch's rounds by arm, on arrays: all that estimates with weights fixed by batch need of rows.
+"""Sums over a batch's rounds by arm, as arrays: all that estimates with batch-fixed weights need.
 
 References
 ----------
@@ -20,12 +20,12 @@ _BINOMIAL = ((1,), (1, 1), (1, 2, 1), (1, 3, 3, 1))
 _ROUNDING = 1e-15
 _BY_BATCH = ("rounds", "inverse", "expected", "spread", "smallest", "nonzero")
 _SAME = 1e-9
-"""Relative difference up to which propensities of a batch are one."""
+"""Relative difference up to which propensities in a batch count as equal."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
-    """Sums over the rounds of B batches that chose each of K arms, and over all rounds of a batch.
+    """Sums over the rounds of B batches in which each of K arms was chosen, and over all rounds.
 
     Shapes: moments (5, 4, B, K), rounds (B,), inverse, expected, spread, smallest, nonzero (B, K).
 
@@ -48,7 +48,7 @@ class Cells:
 
     @property
     def pulls(self) -> FloatArray:
-        """Rounds that chose each arm, shape (B, K)."""
+        """Number of rounds in which each arm was chosen, shape (B, K)."""
         return np.asarray(self.moments[0, 0], dtype=np.float64)
 
     @property
@@ -63,29 +63,29 @@ class Cells:
 
     @property
     def constant(self) -> BoolArray:
-        """Batches in which an arm's propensity is known to be the same in all rounds, shape (B, K)."""
+        """Batches in which an arm's propensity is known to be constant, shape (B, K)."""
         mean = self.expected / self.rounds[:, None]
         return np.asarray(mean - self.smallest <= _SAME * mean)
 
     def of(self, places: IntArray) -> Cells:
-        """The cells of some batches; places (b,)."""
+        """The cells of some batches; places has shape (b,)."""
         sums = {name: getattr(self, name)[places] for name in _BY_BATCH}
         products = None if self.products is None else self.products.of(places)
         return replace(self, moments=self.moments[..., places, :], products=products, **sums)
 
     def about(self, centre: float) -> Cells:
-        """The same sums of rewards less another centre."""
+        """The same sums of rewards relative to another centre."""
         shift = self.centre - centre
         return replace(self, moments=shifted(self.moments, shift), centre=centre) if shift else self
 
 
 def sometimes_impossible(cells: Cells) -> bool:
-    """Whether an arm could be chosen in some rounds of a batch alone."""
+    """Whether an arm could be chosen only in some rounds of a batch."""
     return bool(np.any((cells.smallest == 0.0) & (cells.expected > 0.0)))
 
 
 def left_no_room(counts: FloatArray, inverse: FloatArray, least: FloatArray) -> BoolArray:
-    """Batches in which each chosen arm has one propensity, and these add up to 1; returns (B,).
+    """Batches in which each chosen arm has one propensity, and these sum to 1; returns (B,).
 
     Shapes: (B, K) for the rounds in which each arm was chosen, their sums of 1 / e, and their least e.
     """
@@ -101,7 +101,7 @@ def chosen_with_one(counts: FloatArray, inverse: FloatArray, least: FloatArray) 
 
 
 def shifted(moments: FloatArray, shift: FloatArray | float) -> FloatArray:
-    """Moments of rewards plus a number; moments (..., 4, B, K), shift (B, K)."""
+    """Moments of rewards plus a constant; moments (..., 4, B, K), shift (B, K)."""
     powers = [np.ones_like(np.asarray(shift, dtype=np.float64))]
     for _ in range(DEGREES - 1):
         powers.append(powers[-1] * shift)
@@ -116,7 +116,7 @@ def shifted(moments: FloatArray, shift: FloatArray | float) -> FloatArray:
 
 
 def other_value(first: FloatArray, squares: FloatArray) -> float | None:
-    """The one value other than 0 that all rewards have; None if they have several, as far as sums tell.
+    """The only nonzero value of the rewards; None if there are several, as far as sums show.
 
     Shapes: first, squares (B, K), sums of rewards and of their squares.
 
@@ -142,7 +142,7 @@ def cells_of_shares(
     centre: float,
     products: Products | None = None,
 ) -> Cells:
-    """Cells of batches whose propensities are constant.
+    """Cells for batches with constant propensities.
 
     Shapes: base (4, B, K), the counts, sums, squares and cubes; rounds (B,), propensities, nonzero (B, K).
     """
@@ -170,7 +170,7 @@ def cells_of_rows(
     n_arms: int,
     centre: float,
 ) -> Cells:
-    """Cells of rounds; action, reward, propensity, batch (T,), propensities (T, K), batches numbered."""
+    """Cells from rounds; action, reward, propensity, batch (T,), propensities (T, K), batches numbered."""
     size = int(batch.max(initial=-1)) + 1
     shape, place = (size, n_arms), batch * n_arms + action
     above = reward - centre
@@ -199,7 +199,7 @@ def cells_of_rows(
 def _over_all(
     propensities: FloatArray | None, batch: IntArray, shape: tuple[int, int]
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Sums of 1 / e, e and e (1 - e) by batch and arm, NaN if they are not known."""
+    """Sums of 1 / e, e and e (1 - e) by batch and arm, NaN if unknown."""
     if propensities is None:
         unknown = np.full(shape, np.nan)
         return unknown, unknown, unknown
@@ -215,7 +215,7 @@ def _over_all(
 
 
 def joined(first: Cells, second: Cells, places: tuple[IntArray, IntArray], size: int) -> Cells:
-    """Cells of the rounds of both, whose batches have places among `size`; places (B1,), (B2,)."""
+    """Cells for the rounds of both, with batch positions among `size`; places (B1,), (B2,)."""
     parts = (first, second.about(first.centre))
     n_arms = first.smallest.shape[1]
 

@@ -1,4 +1,4 @@
-"""Further columns beside the reward: denominators of ratio metrics, and covariates from before the choice."""
+"""Columns besides the reward: denominators of ratio metrics, and pre-assignment covariates."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from adaptinf.typing import FloatArray, IntArray
 
 
 def further_columns(subject: str, denominator: object, covariate: object) -> Further:
-    """Denominators, then covariates, each one name, several or none."""
+    """Denominators, then covariates; each is one name, several or none."""
     below, before = group_names(DENOMINATOR, denominator), group_names(COVARIATE, covariate)
     both = [name for name in below if name in before]
     problem = f"{', '.join(both)}: covariates are known before the choice, but denominators are not"
@@ -62,7 +62,7 @@ def columns_of_log(log: AdaptiveLog, further: Further) -> list[FloatArray]:
 
 
 def with_columns(cells: Cells, log: AdaptiveLog, further: Further, stratum: IntArray, in_first: Any) -> Cells:
-    """Cells with products of further columns about their first batch's means; stratum, in_first (T,)."""
+    """Cells with products of additional columns about their first batch's means; stratum, in_first (T,)."""
     if not further.names:
         return cells
     arrays, columns = log.arrays, columns_of_log(log, further)
@@ -81,13 +81,13 @@ def with_columns(cells: Cells, log: AdaptiveLog, further: Further, stratum: IntA
 
 
 class WithFurther:
-    """What sums with further columns can be asked."""
+    """What can be asked of sums with additional columns."""
 
     cells: Cells
 
     @property
     def denominators(self) -> tuple[str, ...]:
-        """Columns that mean rewards can be divided by the mean of."""
+        """Columns whose mean can be the divisor of mean rewards."""
         return self._further.having(DENOMINATOR)
 
     @property
@@ -101,7 +101,7 @@ class WithFurther:
         return Further() if products is None else Further(products.names, products.roles)
 
     def _further_lines(self) -> list[str]:
-        """What a text on the sums says of them."""
+        """Text on them in a description of the sums."""
         kinds = {"denominators": self.denominators, "covariates": self.covariates}
         return [f"  {kind}: {', '.join(map(repr, names))}" for kind, names in kinds.items() if names]
 
@@ -110,11 +110,11 @@ ROLES = (DENOMINATOR, COVARIATE)
 _PARTS = ("_sum_squares", "_sum_products")
 _CUBES = ("_sum_cubes 1", "_sum_cubes 2", "_sum_cubes 3")
 _SLACK = 1e-9
-"""Relative error that sums of floats may have."""
+"""Possible relative error in sums of floats."""
 
 
 def further_roles(given: Mapping[str, object], found: Findings) -> dict[str, object]:
-    """Columns by role, such as "denominator_sum_squares"; those of third powers are numbered."""
+    """Columns keyed by role, such as "denominator_sum_squares"; those of third powers are numbered."""
     roles = dict[str, object]()
     for role in ROLES:
         names = {part: given.get(f"{role}{part}") for part in ("", *_PARTS)}
@@ -139,7 +139,7 @@ def further_roles(given: Mapping[str, object], found: Findings) -> dict[str, obj
 
 
 def check_further(sums: Mapping[str, FloatArray], further: Mapping[str, FloatArray], found: Findings) -> None:
-    """Checks of one cell at a time, those of rewards made; shapes (R,)."""
+    """Checks on one cell at a time, relative to those on rewards; shapes (R,)."""
     n, rewards, squared = (sums[name] for name in ("n", "sum", "sum_squares"))
     size = np.maximum(n, 1.0)
     for role in ROLES:

@@ -1,4 +1,4 @@
-"""Sums of products of rewards with further columns: what ratios and covariates need beside powers of rewards.
+"""Sums of products of rewards with additional columns, as ratios and covariates need.
 
 References
 ----------
@@ -17,7 +17,7 @@ from adaptinf.log.validation.frame_columns import EXACT
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 POWERS = 4
-"""Inverse powers of propensities, from 0, that go with products."""
+"""Inverse powers of propensities, from 0, that multiply products."""
 _ROUNDING = 1e-15
 Triple = tuple[int, int, int]
 """Positions of the factors of a product in (1, reward, further columns), in order."""
@@ -28,19 +28,19 @@ DENOMINATOR, COVARIATE = "denominator", "covariate"
 
 @dataclass(frozen=True, slots=True)
 class Further:
-    """Names of further columns, each with its role."""
+    """Names of additional columns, each with its role."""
 
     names: tuple[str, ...] = ()
     roles: tuple[str, ...] = ()
 
     def having(self, role: str) -> tuple[str, ...]:
-        """The columns of one role."""
+        """The columns with one role."""
         return tuple(name for name, one in zip(self.names, self.roles, strict=True) if one == role)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Products:
-    """Sums over the rounds of B batches that chose each of K arms of products of three of v.
+    """For B batches and K arms: sums over the arm's rounds of products of three entries of v.
 
     Shapes: table (4, D, D, D, B, K), centres (D,), positive (D - 2, B, K).
 
@@ -62,7 +62,7 @@ class Products:
         return len(self.names) + 2
 
     def only(self, names: Sequence[str]) -> Products:
-        """The sums without other further columns, in the order given."""
+        """The sums restricted to some additional columns, in the order given."""
         places = [self.names.index(name) for name in names]
         kept = np.array([0, 1, *(place + 2 for place in places)])
         return Products(
@@ -74,11 +74,11 @@ class Products:
         )
 
     def of(self, places: IntArray) -> Products:
-        """The sums of some batches; places (b,)."""
+        """The sums for some batches; places has shape (b,)."""
         return replace(self, table=self.table[..., places, :], positive=self.positive[:, places])
 
     def about(self, centres: FloatArray) -> Products:
-        """The same sums less other centres; centres (D,)."""
+        """The same sums relative to other centres; centres has shape (D,)."""
         shift = self.centres - centres
         if not np.any(shift):
             return self
@@ -87,12 +87,12 @@ class Products:
         return replace(self, table=transformed(self.table, change[..., None, None]), centres=centres)
 
     def by_share(self, propensities: FloatArray) -> Products:
-        """The same rounds with propensities that are constant in a batch; propensities (B, K)."""
+        """The same rounds with propensities constant within each batch; propensities (B, K)."""
         return replace(self, table=over_powers(self.table[0], propensities))
 
 
 def over_powers(sums: FloatArray, propensities: FloatArray) -> FloatArray:
-    """Sums over powers of a batch's propensities; sums (..., B, K), propensities (B, K)."""
+    """Sums divided by powers of a batch's propensities; sums (..., B, K), propensities (B, K)."""
     safe = np.where(propensities > 0.0, propensities, 1.0)
     return np.stack([sums / safe**power for power in range(POWERS)])
 
@@ -105,7 +105,7 @@ def products_of(
     centres: FloatArray,
     positive: FloatArray,
 ) -> Products:
-    """Sums from those of powers of rewards and those of products with further columns.
+    """Sums from those for powers of rewards and those for products with additional columns.
 
     Shapes: moments (4, 4, B, K) by inverse power and power, others (4, B, K) each, centres (D,), positive
     (D - 2, B, K). Products that are not among the others are not known.
@@ -121,7 +121,7 @@ def products_of(
 
 
 def further_triples(n_further: int) -> list[Triple]:
-    """Factors of all products that have a further column among them."""
+    """Factors of all products that include an additional column."""
     size = n_further + 2
     return [triple for triple in combinations_with_replacement(range(size), 3) if triple[2] >= 2]
 
@@ -160,7 +160,7 @@ def products_of_rows(
     shape: tuple[int, int],
     centres: FloatArray,
 ) -> Products:
-    """Sums of rounds; columns (T, D - 1) the reward and the others, propensity, place (T,) of the cells."""
+    """Sums over rounds; columns (T, D - 1) the reward and the others, propensity, place (T,) of the cells."""
     v = np.column_stack([np.ones(len(columns)), columns - centres[1:]])
 
     def total(values: FloatArray) -> FloatArray:
@@ -180,7 +180,7 @@ def products_of_rows(
 
 
 def further_sums(products: Products) -> dict[str, FloatArray]:
-    """What products hold beside powers of rewards, by name, (B, K) each."""
+    """What products contain besides powers of rewards, keyed by name, (B, K) each."""
     found = {
         f"product_{power}_{a}_{b}_{c}": products.table[power, a, b, c]
         for power in range(POWERS)
@@ -196,7 +196,7 @@ def read_sums(
     moments: FloatArray,
     highest: int = POWERS - 1,
 ) -> Products:
-    """Products from sums by their names, (B, K) each; further the names, roles and centres of columns.
+    """Products from named sums, (B, K) each; further: the names, roles and centres of columns.
 
     Shapes: moments (5, 4, B, K), of rewards about the same centre. Above the highest power of inverse
     propensities sums are not there.
@@ -219,7 +219,7 @@ def read_sums(
 def joined_products(
     first: Products, second: Products, places: tuple[IntArray, IntArray], size: int
 ) -> Products:
-    """Sums of the rounds of both, whose batches have places among `size`; places (B1,), (B2,)."""
+    """Sums over the rounds of both, with batch positions among `size`; places (B1,), (B2,)."""
     parts = (first, second.about(first.centres))
     table = np.zeros((*first.table.shape[:-2], size, first.table.shape[-1]))
     positive = np.zeros((len(first.names), size, first.table.shape[-1]))
@@ -230,7 +230,7 @@ def joined_products(
 
 
 def denominator_problems(name: str, values: FloatArray) -> list[str]:
-    """Problems with numbers by round that a ratio is to be divided by; values (T,)."""
+    """Problems with a column used as the denominator of a ratio; values has shape (T,)."""
     kinds = _unusable(values) | {"negative": values < 0.0}
     if problems := _amiss(name, kinds):
         return problems
@@ -238,18 +238,18 @@ def denominator_problems(name: str, values: FloatArray) -> list[str]:
 
 
 def covariate_problems(name: str, values: FloatArray) -> list[str]:
-    """Problems with numbers by round that are to explain rewards; values (T,)."""
+    """Problems with a column used as a covariate; values has shape (T,)."""
     return _amiss(name, _unusable(values))
 
 
 def _unusable(values: FloatArray) -> dict[str, BoolArray]:
-    """Numbers that cannot be summed with their powers, by problems with them; values (T,)."""
+    """Numbers whose powers cannot be summed, with the problems; values has shape (T,)."""
     large = np.isfinite(values) & (np.abs(values) >= EXACT)
     return {"missing": np.isnan(values), "infinite": np.isinf(values), "2**53 or more in size": large}
 
 
 def _amiss(name: str, kinds: Mapping[str, BoolArray]) -> list[str]:
-    """How many rounds are of each kind; kinds (T,) each."""
+    """Number of rounds of each kind; kinds (T,) each."""
     return [
         f"{name} is {kind} in {int(rows.sum())} of {len(rows)} rounds [row {int(np.argmax(rows))}]"
         for kind, rows in kinds.items()

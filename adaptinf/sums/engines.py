@@ -1,4 +1,4 @@
-"""From rows in an engine, or in files, to sums: a query that runs there, and checks of what it returns."""
+"""From rows in an engine, or in files, to sums: a query that runs there, and checks of its result."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def aggregate(
     reading: Mapping[str, Any] | None = None,
     about: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Add up a log's rows by batch and arm, in the engine that holds them.
+    """Sum a log's rows by batch and arm, in the engine that stores them.
 
     Parameters
     ----------
@@ -220,20 +220,20 @@ def aggregate(
 
 
 def _findings(table: Any) -> Findings:
-    """Findings that know the names of a frame's index."""
+    """Findings that know the names of a frame's index levels."""
     found = Findings()
     found.index = index_names(table)
     return found
 
 
 def _opened(table: Any, how: Mapping[str, Any], given: Mapping[str, Any]) -> Opened:
-    """The rows of a table, read as the options say and by what its columns are for."""
+    """The rows of a table, read according to the options and the uses of its columns."""
     dialect, _ = dialect_from("aggregate", how)
     return opened(table, dialect, partial(uses_of, _as_of_a_log(given)), _roles(given))
 
 
 def _as_of_a_log(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The columns of a query as the arguments of a log have them."""
+    """The columns of a query as arguments of a log."""
     same = ("action", "reward", "batch", "propensity", "propensities", "unit")
     several = {name: _names(given[name]) for name in ("by", "denominator", "covariate")}
     return {
@@ -244,7 +244,7 @@ def _as_of_a_log(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _roles(given: Mapping[str, Any]) -> dict[str, str]:
-    """What a log calls columns of numbers that are named; those of propensities are all the others."""
+    """A log's names for the number columns; all other columns are propensities."""
     found = dict.fromkeys(_names(given["denominator"]), "outcome")
     found |= dict.fromkeys(_names(given["covariate"]), "context")
     return defaultdict(lambda: "propensity", {**found, given["reward"]: "reward"})
@@ -257,7 +257,7 @@ def _names(given: Any) -> list[str]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Asked:
-    """What is asked of an engine: its rows, cut to periods too, the columns that are read, and the query."""
+    """The request to an engine: its rows, cut to periods too, the columns read, and the query."""
 
     rows: nw.LazyFrame[Any]
     cut: nw.LazyFrame[Any]
@@ -276,7 +276,7 @@ def _asked(
     span: tuple[float, float] | None,
     found: Findings,
 ) -> _Asked:
-    """The query, once the columns are found to be there and of types that can be read."""
+    """The query, once the columns are present and of readable types."""
     every, timezone, centre = given["every"], given["timezone"], given["centre"]
     columns = columns_of(source.rows, given, declared, found)
     found.raise_if_any("the table")
@@ -299,7 +299,7 @@ def _asked(
 
 
 def _uncollected(asked: _Asked) -> Any:
-    """The query as the engine has it, or the two queries."""
+    """The engine's query, or its two queries."""
     if asked.columns.unit is None:
         return asked.query.to_native()
     arms = _known_arms(asked.columns, declare_arms(asked.given["arms"], Findings()))
@@ -310,7 +310,7 @@ def _uncollected(asked: _Asked) -> Any:
 def _answered(
     asked: _Asked, declared: Sequence[Label] | None, found: Findings
 ) -> tuple[tuple[Parts, tuple[Label, ...]] | None, float | None, UnitTotals | None]:
-    """Parts and arms of what the engine returned, the p-value of shares that stay put, totals of units."""
+    """Parts and arms from the engine's result, the p-value for constant shares, and totals by unit."""
     columns, centre, frame, moved = asked.columns, asked.given["centre"], collected(asked.query), None
     if WITHIN in frame:
         moved, frame = moving_pvalue(frame), together(frame)
@@ -331,13 +331,13 @@ def _answered(
 
 
 def _centres(rows: Any, columns: Columns, centre: float | None) -> list[float]:
-    """What is subtracted from rewards, and from each further column."""
+    """Constants subtracted from rewards, and from each additional column."""
     names = (columns.reward, *columns.further.names)
     return usual_values(rows, names) if centre is None else [float(centre), *[0.0] * (len(names) - 1)]
 
 
 def _known_arms(columns: Columns, declared: Sequence[Label] | None) -> Sequence[Label]:
-    """The arms as they are known before any row is read."""
+    """The arms known before any row is read."""
     arms = declared or tuple(columns.every)
     refuse("aggregate", [] if arms else ["collect=False with unit= requires arms= or propensities="])
     return arms
@@ -346,7 +346,7 @@ def _known_arms(columns: Columns, declared: Sequence[Label] | None) -> Sequence[
 def _unit_totals(
     rows: Any, columns: Columns, read: tuple[Parts, tuple[Label, ...]], centre: float, found: Findings
 ) -> UnitTotals | None:
-    """Totals of units, None with problems; what the first query found of the rows is right."""
+    """Totals by unit, None with problems; what the first query found about the rows is correct."""
     if (problem := unit_problem(read[0].whole(shares=False)[0])) is not None:
         found.add("impossible-arm", problem)
     if found.problems:
@@ -369,7 +369,7 @@ def _sums_told(
 
 
 def _tell_faults(counts: pd.DataFrame, faults: Mapping[str, tuple[str, Any]], found: Findings) -> None:
-    """Faults with the number of their rows, and where one is; counts by batch and arm."""
+    """Faults with their numbers of rows and where one occurs; counts by batch and arm."""
     for code, (message, _) in faults.items():
         each = np.asarray(counts[column_of_fault(code)], dtype=np.float64)
         if each.sum():
@@ -385,7 +385,7 @@ def _read(
     declared: Sequence[Label] | None,
     found: Findings,
 ) -> tuple[Parts, tuple[Label, ...]] | None:
-    """Parts and arms of what the query returned; None with problems."""
+    """Parts and arms from the query's result; None with problems."""
     if len(frame) == 0:
         found.add("empty-frame", "the table has no rows")
         return None
@@ -416,7 +416,7 @@ def _read(
 
 
 def _sure_beside_others(cells: Cells) -> bool:
-    """Whether an arm was sure in rounds of a batch that chose others, too."""
+    """Whether an arm was certain in some rounds of a batch in which others were also chosen."""
     sure = (cells.pulls > 0.0) & (cells.smallest >= 1.0)
     return bool(np.any(sure.any(axis=1) & (np.count_nonzero(cells.pulls, axis=1) > 1)))
 
@@ -429,7 +429,7 @@ def _cells(
     arms: Sequence[Label],
     centres: Sequence[float],
 ) -> Cells:
-    """Cells from a row for each batch and arm; place (R,) each."""
+    """Cells from one row for each batch and arm; place (R,) each."""
 
     def spread(name: str, missing: float = 0.0) -> FloatArray:
         whole = np.full(shape, missing)
@@ -437,7 +437,7 @@ def _cells(
         return whole
 
     def over_all(name: str) -> FloatArray:
-        """Sums over the cells of a batch, by the arm whose propensity it is."""
+        """Sums over the cells of a batch, by the arm to which the propensity belongs."""
         whole = np.zeros(shape)
         for position, arm in enumerate(columns.every):
             whole[:, arms.index(arm)] = spread(f"{name}_{position}").sum(axis=1)
@@ -473,7 +473,7 @@ def _cells(
 def _products(
     columns: Columns, spread: Callable[[str], FloatArray], moments: FloatArray, centres: Sequence[float]
 ) -> Products | None:
-    """Sums of products with further columns, None without any; moments (5, 4, B, K)."""
+    """Sums of products with additional columns, None if there are none; moments (5, 4, B, K)."""
     further = columns.further
     if not further.names:
         return None

@@ -1,4 +1,4 @@
-"""Rows of sums distinguished by group, and what sums of groups are made of."""
+"""Rows of sums distinguished by group, and the components of sums by group."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from adaptinf.texts import absent
 from adaptinf.typing import FloatArray, IntArray
 
 Key = tuple[Label, ...]
-"""Labels of a group, one for each column that makes the groups; of all rounds ()."""
+"""Labels of a group, one for each group column; () for all rounds."""
 Part = tuple[Cells, NDArray[Any]]
-"""Cells of some rounds, and their batches in order, shape (B,)."""
+"""Cells for some rounds, and their batches in order, shape (B,)."""
 _OF_PARTS = (
     "an arm has propensity 0 in a batch of only one table: give parts of the same batch different names"
 )
@@ -43,7 +43,7 @@ class Strata:
     labels: Sequence[Key]
 
     def named(self, names: Sequence[str], batches: NDArray[Any]) -> NDArray[Any]:
-        """The batch of each stratum, with its group where there are groups; batches (B,), returns (S,)."""
+        """The batch of each stratum, with its group if there are groups; batches (B,), returns (S,)."""
         if not names:
             return np.asarray(batches[self.batch])
         told = [
@@ -53,7 +53,7 @@ class Strata:
         return np.array(told, dtype=object)
 
     def parts(self, cells: Cells, batches: NDArray[Any]) -> dict[Key, Part]:
-        """Cells of the strata, by group; batches (B,)."""
+        """Cells for the strata, by group; batches has shape (B,)."""
         places = [np.flatnonzero(self.group == group) for group in range(len(self.labels))]
         return {
             label: (cells.of(place), batches[self.batch[place]])
@@ -62,7 +62,7 @@ class Strata:
 
 
 def group_names(what: str, names: object) -> tuple[str, ...]:
-    """Names of the columns that make groups, from one name, several or none."""
+    """Names of the group columns, from one name, several or none."""
     found = (names,) if isinstance(names, str) else () if names is None else names
     listed = isinstance(found, Sequence) and all(isinstance(name, str) for name in found)
     problem = f"{what} must be the name of a column, or a list of names, got {names!r:.80}"
@@ -87,7 +87,7 @@ def strata_of(batch: IntArray, groups: tuple[IntArray, Sequence[Key]]) -> Strata
 def read_groups(
     columns: Sequence[Column], told: Sequence[str], rows: int, found: Findings
 ) -> tuple[IntArray, list[Key]] | None:
-    """Codes of the rows' groups, shape (R,), and their labels in order; one group without columns."""
+    """Codes of the rows' groups, shape (R,), and their labels in order; one group if there are no columns."""
     codes, labels = np.zeros(rows, dtype=np.int64), [list[Label]() for _ in columns]
     for place, (column, what) in enumerate(zip(columns, told, strict=True)):
         read = read_labels(column)
@@ -118,7 +118,7 @@ def read_groups(
 
 
 def _order(labels: Sequence[Label]) -> IntArray:
-    """Positions of labels in order; those of several types go by their text."""
+    """Positions of labels in order; mixed types are ordered by their text."""
     try:
         order = sorted(range(len(labels)), key=lambda place: labels[place])
     except TypeError:
@@ -128,19 +128,19 @@ def _order(labels: Sequence[Label]) -> IntArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parts:
-    """What sums are made of: cells and batches of each group, or of all rounds under the label ()."""
+    """Components of sums: cells and batches of each group, or of all rounds under the label ()."""
 
     names: tuple[str, ...]
     by_group: Mapping[Key, Part]
 
     @property
     def n_rounds(self) -> int:
-        """Rounds of all groups."""
+        """Number of rounds in all groups."""
         return int(sum(cells.rounds.sum() for cells, _ in self.by_group.values()))
 
     @property
     def covariates(self) -> tuple[str, ...]:
-        """Further columns that count as contexts."""
+        """Additional columns that count as contexts."""
         products = next(iter(self.by_group.values()))[0].products
         pairs = () if products is None else zip(products.names, products.roles, strict=True)
         return tuple(name for name, role in pairs if role == COVARIATE)
@@ -153,15 +153,15 @@ class Parts:
         return first
 
     def at(self, moved: Callable[[NDArray[Any]], NDArray[Any]]) -> Parts:
-        """The same, with other names for the batches, in the same order."""
+        """The same with other batch names, in the same order."""
         return replace(self, by_group={key: (cells, moved(at)) for key, (cells, at) in self.by_group.items()})
 
     def only(self, label: Key) -> Parts:
-        """One group, of which its labels are no part."""
+        """A single group, without its labels."""
         return Parts((), {(): self.by_group[label]})
 
     def coarser(self, names: Sequence[str], *, shares: bool) -> Parts:
-        """The groups that some of the columns make, in the order given."""
+        """The groups defined by some of the columns, in the order given."""
         places = [self.names.index(name) for name in names]
         found: dict[Key, Part] = {}
         for label, part in self.by_group.items():
@@ -171,7 +171,7 @@ class Parts:
         return Parts(tuple(names), {key: found[key] for key in order})
 
     def plus(self, other: Parts, *, shares: bool) -> Parts:
-        """The rounds of both, which have no round in common."""
+        """The rounds of both, which are disjoint."""
         found, centre = dict(self.by_group), next(iter(self.by_group.values()))[0].centre
         for label, (cells, batches) in other.by_group.items():
             part = cells.about(centre), batches
@@ -200,7 +200,7 @@ def merged(first: Part, second: Part, *, shares: bool, otherwise: str = _OF_PART
 
 
 class Grouped:
-    """What sums of groups can be asked."""
+    """What can be asked of sums by group."""
 
     group_names: tuple[str, ...]
     shares: bool
@@ -209,12 +209,12 @@ class Grouped:
     _parts: Parts
 
     def _of_parts(self, parts: Parts, **changed: Any) -> Self:
-        """Sums that say the same about themselves."""
+        """Sums with the same metadata."""
         raise NotImplementedError
 
     @property
     def groups(self) -> list[Any]:
-        """Labels of the groups in order, a tuple where several columns make them; empty without groups."""
+        """Labels of the groups in order, tuples if several columns define them; empty without groups."""
         labels = self._parts.by_group if self.group_names else ()
         return [label[0] if len(label) == 1 else label for label in labels]
 
@@ -228,7 +228,7 @@ class Grouped:
         return found
 
     def by_groups(self, by: str | Sequence[str]) -> Self:
-        """Sums by some of the columns that make the groups.
+        """Sums by some of the group columns.
 
         Parameters
         ----------
@@ -266,7 +266,7 @@ class Grouped:
         return self._of_parts(self._parts.coarser(names, shares=self.shares))
 
     def of_group(self, label: Any) -> Self:
-        """Sums of one group's rounds.
+        """Sums over one group's rounds.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Sums as a frame, and in a Parquet file with what they say about themselves and a digest of it all."""
+"""Sums as a frame, and in a Parquet file with their metadata and a digest of everything."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from adaptinf.typing import FloatArray
 
 
 def frame_of(parts: Parts, arms: Sequence[Label]) -> pd.DataFrame:
-    """Counts, means, sums and mean propensities; columns of the groups come first."""
+    """Counts, means, sums and mean propensities; group columns come first."""
     tables = [_table(parts, label, arms) for label in parts.by_group]
     return pd.concat(tables, ignore_index=True)
 
 
 def _table(parts: Parts, label: Key, arms: Sequence[Label]) -> pd.DataFrame:
-    """The rows of one group."""
+    """The rows for one group."""
     cells, batches = parts.by_group[label]
     raw = cells.about(0.0)
     columns = {
@@ -54,7 +54,7 @@ def _table(parts: Parts, label: Key, arms: Sequence[Label]) -> pd.DataFrame:
 
 
 def _further(cells: Cells) -> dict[str, FloatArray]:
-    """Sums of further columns, of their squares and of their products with rewards, shape (B, K) each."""
+    """Sums of additional columns, of their squares and of their products with rewards, shape (B, K) each."""
     if cells.products is None:
         return {}
     raw, found = cells.products.about(np.zeros(cells.products.size)), dict[str, FloatArray]()
@@ -66,7 +66,7 @@ def _further(cells: Cells) -> dict[str, FloatArray]:
 
 
 KEY = b"adaptinf.sums"
-"""Where the schema of a file says what the sums are."""
+"""Key in a file's schema for the metadata of the sums."""
 _VERSION = 3
 _SUFFIXES = (".parquet", ".pq")
 _OVER_ALL = ("inverse", "expected", "spread", "smallest", "nonzero")
@@ -85,7 +85,7 @@ class StoredSums:
 
 
 def write_stored(path: Any, sums: StoredSums, owner_only: bool = False) -> None:
-    """Write sums: the file is there whole, or as it was before."""
+    """Write sums: the file is complete, or unchanged."""
     place = _place("Sums.to_parquet", path)
     columns = _columns(sums)
     metadata = dict(sums.metadata)
@@ -114,7 +114,7 @@ def write_stored(path: Any, sums: StoredSums, owner_only: bool = False) -> None:
 
 
 def read_stored(path: Any) -> StoredSums:
-    """Sums of a file, once its digest is found to be right."""
+    """Sums from a file, once its digest is verified."""
     place = _place("Sums.read_parquet", path)
     check_regular(place, "Sums.read_parquet")
     try:
@@ -136,7 +136,7 @@ def _place(subject: str, path: Any) -> Path:
 
 
 def _columns(sums: StoredSums) -> dict[str, NDArray[Any]]:
-    """A row for each group, batch and arm, in their order."""
+    """One row for each group, batch and arm, in their order."""
     parts = list(sums.parts.by_group.values())
     about = len(sums.arms), _centres(parts[0][0])
     tables = [_of_group(place, *part, *about) for place, part in enumerate(parts)]
@@ -144,7 +144,7 @@ def _columns(sums: StoredSums) -> dict[str, NDArray[Any]]:
 
 
 def _centres(cells: Cells) -> FloatArray:
-    """About what products are stored: rewards as in their other sums; empty without products."""
+    """The centre about which products are stored, as for other sums of rewards; empty without products."""
     if cells.products is None:
         return np.zeros(0)
     return np.array([0.0, cells.centre, *cells.products.centres[2:]])
@@ -153,7 +153,7 @@ def _centres(cells: Cells) -> FloatArray:
 def _of_group(
     place: int, cells: Cells, batches: NDArray[Any], n_arms: int, centres: FloatArray
 ) -> dict[str, NDArray[Any]]:
-    """The rows of the group at a place; centres (D,), of products."""
+    """The rows for the group at a position; centres (D,), for products."""
     columns: dict[str, NDArray[Any]] = {
         "group": np.full(len(batches) * n_arms, place),
         "batch": np.repeat(batches, n_arms),

@@ -26,7 +26,7 @@ from adaptinf.typing import FloatArray, IntArray
 def totals_of_rows(
     action: IntArray, reward: FloatArray, propensity: FloatArray, unit: IntArray, n_arms: int, centre: float
 ) -> UnitTotals:
-    """Totals of rounds whose units are numbered without a gap; all (T,)."""
+    """Totals over rounds whose units are numbered consecutively; all have shape (T,)."""
     size = int(unit.max()) + 1
     columns = _of_units(reward - centre, propensity, unit, size)
     weight = 1.0 / propensity
@@ -51,7 +51,7 @@ def totals_of_rows(
 
 
 def _of_units(above: FloatArray, propensity: FloatArray, unit: IntArray, size: int) -> dict[str, FloatArray]:
-    """Columns of units whatever their arms; above, propensity, unit (T,)."""
+    """Columns for units, pooled over arms; above, propensity, unit (T,)."""
     n = np.bincount(unit, minlength=size).astype(np.float64)
     least, most = np.full(size, np.inf), np.zeros(size)
     np.minimum.at(least, unit, propensity)
@@ -72,7 +72,7 @@ _NONE = Further()
 def parts_of_log(
     log: AdaptiveLog, by: str | Sequence[str], centre: float | None, further: Further = _NONE
 ) -> tuple[Parts, tuple[str, ...], UnitTotals | None]:
-    """Sums by group, batch and arm, of rewards less a centre, by default the first batch's mean.
+    """Sums by group, batch and arm, of rewards minus a centre, by default the first batch's mean.
 
     With them the names of contexts, and totals of units where these have several rounds.
     """
@@ -111,7 +111,7 @@ def parts_of_log(
 
 
 def _repeated_units(log: AdaptiveLog) -> IntArray | None:
-    """Codes of units that have several rounds, shape (T,); None if none has."""
+    """Codes of units if some have several rounds, shape (T,); otherwise None."""
     if log.units is None:
         return None
     code, found = pd.factorize(log.units)
@@ -119,7 +119,7 @@ def _repeated_units(log: AdaptiveLog) -> IntArray | None:
 
 
 def _check_units(names: Sequence[str], cells: Cells, totals: UnitTotals) -> None:
-    """Refuse totals of units that do not serve."""
+    """Refuse totals by unit that cannot be used."""
     reasons = [reason for reason in (unit_problem(cells), drawn_before(totals)) if reason is not None]
     if names:
         reasons.append(

@@ -1,4 +1,4 @@
-"""A user's table of sums, a row per batch and arm: read into cells, and what sums of rewards cannot be.
+"""A user's table of sums, one row per batch and arm: reading it into cells, and checks on sums of rewards.
 
 References
 ----------
@@ -48,18 +48,18 @@ from adaptinf.sums.groups import Parts, Strata, group_names, read_groups, strata
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 _SLACK = 1e-9
-"""Relative error that sums of floats may have."""
+"""Possible relative error in sums of floats."""
 _IMPOSSIBLE = 1e-12
-"""P-value, times the number of cells, of shares that propensities cannot have led to."""
+"""P-value, times the number of cells, below which shares contradict the propensities."""
 _LOST = 1e-3
-"""Chance, times the number of batches, below which an arm without a row is taken to have lost it."""
+"""Probability, times the number of batches, below which an arm's row is assumed to be missing."""
 _LEAST_VARIANCE = 25.0
 _CLEAR = 25.0
-"""Squared z from which the mean of a cell is known to differ from 0."""
+"""Squared z above which a cell's mean is known to differ from 0."""
 _UNITS = 20.0
-"""Ratio of reward sizes from which they are of two units."""
+"""Ratio of reward sizes above which they are in two units."""
 _FAR = 1e4
-"""Standard deviations from the mean within which a centre leaves variances eight digits."""
+"""Distance of a centre from the mean, in standard deviations, that leaves variances eight digits."""
 _SHOWN = 5
 
 
@@ -70,7 +70,7 @@ def check_rows(
     reward_range: tuple[float, float] | None,
     found: Findings,
 ) -> None:
-    """Checks of one cell at a time; shapes sums, propensity (R,)."""
+    """Checks on one cell at a time; shapes sums, propensity (R,)."""
     n, first, squares, cubes, nonzero = sums.values()
     size = np.maximum(n, 0.0)
     found.add_rows("negative-count", "n must be at least 0", n < 0.0)
@@ -167,7 +167,7 @@ def _check_totals(
     rounded: bool,
     found: Findings,
 ) -> None:
-    """Propensities of a batch add up to 1, over rows of all arms but those that could not be chosen.
+    """Propensities in a batch must sum to 1, over rows for all arms except impossible ones.
 
     One arm alone without a row has what the others leave, where no one need have got it.
     """
@@ -207,7 +207,7 @@ def _check_totals(
 
 
 def _missing(arms: Sequence[Any], batches: NDArray[Any], absent: BoolArray) -> str:
-    """Which batches lack which arms; absent (B, K)."""
+    """Which batches lack which arms; absent has shape (B, K)."""
     pairs = [f"batch {batches[b]} has no row of arm {arms[k]!r}" for b, k in np.argwhere(absent)[:_SHOWN]]
     more = int(absent.sum()) - len(pairs)
     return "; ".join(pairs) + (f" and {more} more" if more else "")
@@ -222,7 +222,7 @@ def _check_shares(
     propensity: FloatArray,
     found: Findings,
 ) -> None:
-    """Counts that the propensities cannot have led to, by cell and by arm; shapes of rows (R,)."""
+    """Counts that contradict the propensities, by cell and by arm; shapes of rows (R,)."""
     expected = rounds[batch] * propensity
     variance = expected * (1.0 - propensity)
     tests = len(n) + n_arms
@@ -242,7 +242,7 @@ def _check_shares(
 
 
 def check_centre(centre: float, powers: FloatArray, least: float, most: float, found: Findings) -> None:
-    """Refuse a centre so far from rewards that the squares of what is left keep no digits.
+    """Refuse a centre so far from the rewards that squared deviations lose all digits.
 
     `powers` (3,) are the number of rewards and sums of them and of their squares, less the centre; `least`
     and `most` are the rewards' ends. Rewards that are all alike lose nothing.
@@ -258,7 +258,7 @@ def check_centre(centre: float, powers: FloatArray, least: float, most: float, f
 
 
 def check_cell_shares(cells: Cells, found: Findings) -> None:
-    """Counts that the propensities cannot have led to, by cell and by arm."""
+    """Counts that contradict the propensities, by cell and by arm."""
     if not cells.knows_every:
         return
     gap, variance = cells.pulls - cells.expected, cells.spread
@@ -273,14 +273,14 @@ def check_cell_shares(cells: Cells, found: Findings) -> None:
 
 
 def improbable(gap: FloatArray, variance: FloatArray, tests: int) -> BoolArray:
-    """Whether sums of choices less their propensities are beyond chance; gap, variance (n,)."""
+    """Whether sums of choices minus propensities are beyond chance; gap, variance (n,)."""
     usable = variance >= _LEAST_VARIANCE
     z = np.abs(gap) / np.sqrt(np.where(usable, variance, 1.0))
     return np.asarray(usable & (2.0 * special.ndtr(-z) * tests < _IMPOSSIBLE))
 
 
 def _check_units(sums: Mapping[str, FloatArray], found: Findings) -> None:
-    """Rewards of one unit: sum_squares / sum, the size of rewards other than 0, is of one order; (R,)."""
+    """Rewards in one unit: sum_squares / sum, the size of nonzero rewards, varies within limits; (R,)."""
     first, squares = sums["sum"], sums["sum_squares"]
     clear = (squares > 0.0) & (first * first >= _CLEAR * squares)
     if np.count_nonzero(clear) < 2:
@@ -341,7 +341,7 @@ def read_parts(
     found: Findings,
     dialect: Dialect = PLAIN,
 ) -> tuple[Parts, tuple[Label, ...]] | None:
-    """Parts and arms of a table, None if it has problems; shares stand in for propensities."""
+    """Parts and arms from a table, None if it has problems; shares replace propensities."""
     frame = _typed(frame, columns, group, dialect, found)
     table = _read(frame, columns, group_names("group", group), arms, date_format, found)
     if table is None:
@@ -372,7 +372,7 @@ def read_parts(
 def _typed(
     source: Any, columns: Mapping[str, object], group: object, dialect: Dialect, found: Findings
 ) -> Any:
-    """The frame of a table, with columns by their roles where it is text; errors get its lines."""
+    """The frame for a table, with columns typed by role if it is text; errors mention its lines."""
     groups = [group] if isinstance(group, str) else list(group) if isinstance(group, (list, tuple)) else []
     roles = {name: role for role, name in columns.items() if isinstance(name, str)}
     wanted = [name for name in (*roles, *groups) if isinstance(name, str)]
@@ -388,7 +388,7 @@ def _typed(
 
 
 _USES: dict[str, Use] = {"arm": "label", "batch": "order"}
-"""What columns of a table of sums are for that hold no numbers."""
+"""Uses of the non-numeric columns of a table of sums."""
 
 
 def _cells(table: Table, columns: Mapping[str, object], centre: float, rounded: bool) -> Cells:
@@ -410,7 +410,7 @@ def _cells(table: Table, columns: Mapping[str, object], centre: float, rounded: 
 
 
 def _left_to_one(table: Table, rounded: bool) -> FloatArray:
-    """What the propensities of a batch leave to the one arm that has no row there, shape (S, K)."""
+    """The propensity left to the only arm without a row in its batch, shape (S, K)."""
     assert table.propensity is not None
     rounding = rounding_of(table.propensity[:, None]) if rounded else None
     least = SUM_TOLERANCE if rounding is None else rounding.unit * len(table.arms)
@@ -466,7 +466,7 @@ def _read(
 
 
 def _places(names: list[Hashable], columns: Mapping[str, object], found: Findings) -> dict[str, int]:
-    """Positions of the columns of the roles; several sums may be one column, as those of 0/1 rewards are."""
+    """Positions of the roles' columns; several sums may share a column, as for 0/1 rewards."""
     places = {}
     for role, name in columns.items():
         if name is None and role in _REQUIRED:
@@ -485,7 +485,7 @@ def _places(names: list[Hashable], columns: Mapping[str, object], found: Finding
 
 
 def _numbers(read: Mapping[str, Column], role: str, what: str, found: Findings) -> FloatArray:
-    """Finite numbers of a column, NaN if there is none."""
+    """Finite numbers in a column, NaN if there is none."""
     if role not in read:
         return np.full(len(read["n"].missing), np.nan)
     values = read_numbers(read[role], what, role, found, booleans=False)
@@ -495,7 +495,7 @@ def _numbers(read: Mapping[str, Column], role: str, what: str, found: Findings) 
 def read_batches(
     column: Column, what: str, date_format: str | None, found: Findings
 ) -> tuple[IntArray, NDArray[Any]] | None:
-    """Positions of the rows' batches in order, and the batches: numbers, or times; (R,), (B,)."""
+    """Positions of the rows' batches in order, and the batches: numbers or times; (R,), (B,)."""
     read = batch_labels(column, what, date_format, found)
     if read is None:
         return None
@@ -522,7 +522,7 @@ def read_arms(
     found: Findings,
     having: Sequence[Label] = (),
 ) -> tuple[IntArray, tuple[Label, ...]] | None:
-    """Positions of the rows' arms, shape (R,), and all arms; `having` have columns of propensities."""
+    """Positions of the rows' arms, shape (R,), and all arms; `having` lists those with propensity columns."""
     labels = check_actions(column, name, role, False, found)
     arms = order_arms(labels.values, declared, ArmColumns(labels=list(having)), found)
     codes = code_actions(labels, arms, declared is not None, f"{role} column {name!r}", found)

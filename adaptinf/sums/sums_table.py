@@ -1,4 +1,4 @@
-"""Sums: rewards added up by batch and arm, with what they promise, as a log has it."""
+"""Sums: rewards totalled by batch and arm, with their guarantees, used like a log."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from adaptinf.texts import visible_lines
 from adaptinf.typing import FloatArray
 
 ADDED = ("feedback_rounds", "released_rounds")
-"""Counts that two parts of a trial each have some of."""
+"""Counts that add up over the parts of a trial."""
 _ALIKE = ("arms", "group_names", "denominators", "covariates", "shares", "context", "reward_range")
 
 
 def other_trials(first: Sums, second: Sums) -> list[str]:
-    """Why two sums are not of one trial."""
+    """Why two sums do not belong to one trial."""
     problems = [
         f"{name} differs: {getattr(first, name)!r:.80} and {getattr(second, name)!r:.80}"
         for name in (*_ALIKE, *METADATA)
@@ -57,7 +57,7 @@ def other_trials(first: Sums, second: Sums) -> list[str]:
 
 
 def joint_movement(first: Sums, second: Sums) -> float | None:
-    """P-value of shares that stay put within batches, by Bonferroni; None if no one saw rows."""
+    """P-value for constant shares within batches, by Bonferroni; None if rows were not seen."""
     seen = [each.share_movement for each in (first, second) if each.share_movement is not None]
     return min(1.0, len(seen) * min(seen)) if seen else None
 
@@ -68,11 +68,11 @@ def _same(first: object, second: object) -> bool:
 
 
 NEEDS_ROWS = claims.NEEDS_ROWS()
-"""Why a method that reads rounds one by one refuses sums."""
+"""Why a method that reads single rounds refuses sums."""
 
 
 class Sums(WithFurther, Grouped, Promises):
-    """Sums of rewards by batch and arm, from which arms are compared as from a log.
+    """Sums of rewards by batch and arm, from which arms can be compared as from a log.
 
     Parameters
     ----------
@@ -252,7 +252,7 @@ class Sums(WithFurther, Grouped, Promises):
         shares: bool,
         **kept: Any,
     ) -> None:
-        """Check what is given beside parts and arms, and take all of it; else one error."""
+        """Check and store what is given besides parts and arms; otherwise one error."""
         context = given.get("context") or ()
         metadata = check_metadata(
             Metadata(**{name: value for name, value in given.items() if name != "context"}),
@@ -354,7 +354,7 @@ class Sums(WithFurther, Grouped, Promises):
         return sums
 
     def __add__(self, other: object) -> Sums:
-        """Sums of the rounds of both, which have no round in common."""
+        """Sums over the rounds of both, which are disjoint."""
         if not isinstance(other, Sums):
             return NotImplemented
         refuse("Sums", other_trials(self, other))
@@ -368,7 +368,7 @@ class Sums(WithFurther, Grouped, Promises):
         return sums
 
     def _of_parts(self, parts: Parts, **changed: Any) -> Sums:
-        """Sums that say the same about themselves."""
+        """Sums with the same metadata."""
         metadata = Metadata(**{name: getattr(self, name) for name in METADATA} | changed)
         gone = () if parts.names else self.group_names
         context = tuple(name for name in self.context if name not in gone)
@@ -381,11 +381,11 @@ class Sums(WithFurther, Grouped, Promises):
 
     @property
     def frame(self) -> pd.DataFrame:
-        """Counts, means, sums and mean propensities, a row for each batch and arm (and group)."""
+        """Counts, means, sums and mean propensities, one row for each batch and arm (and group)."""
         return frame_of(self._parts, self.arms)
 
     def to_parquet(self, path: str | PathLike[str]) -> None:
-        """Write the sums, with all that they say about themselves, as one Parquet file.
+        """Write the sums, with their metadata, as one Parquet file.
 
         Parameters
         ----------
@@ -405,7 +405,7 @@ class Sums(WithFurther, Grouped, Promises):
 
     @classmethod
     def read_parquet(cls, path: str | PathLike[str]) -> Sums:
-        """Sums that `to_parquet` wrote.
+        """Sums written by `to_parquet`.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Totals of units, and their products: errors by unit are polynomials in them.
+"""Totals of units, and their products: clustered errors are polynomials in them.
 
 With one prediction m for all rounds, the score of a round and an arm is m + I (y - m) / e, I whether the arm
 was chosen and e its propensity. So what a unit adds to the error of an arm's mean is
@@ -18,13 +18,13 @@ from adaptinf.sums.cells import Cells
 from adaptinf.typing import FloatArray
 
 SAME = 1e-9
-"""Propensities closer than this are the same: rounding of a frame that was written and read."""
+"""Propensities closer than this are equal: rounding when a frame was written and read."""
 _BY_ARM = ("had", "events", "others")
 _FLAGS = ("switched", "moved", "keeping", "sure")
 
 
 def products(n_arms: int) -> dict[str, tuple[str, ...]]:
-    """Names of sums over units, with the columns of units whose product each is the sum of.
+    """Names of sums over units, with the unit columns whose product each one sums.
 
     Columns are ``n``, ``inverse_k`` and ``weighted_k`` of arm k, A and Y; ``had_k``, ``events_k`` and
     ``others_k``, whether the unit had the arm, a reward of it that is not 0, and one that is; ``mean`` of its
@@ -45,13 +45,13 @@ def products(n_arms: int) -> dict[str, tuple[str, ...]]:
 
 
 def vector(n_arms: int) -> list[str]:
-    """Columns of a unit of which products of two are summed: n, every A, every Y."""
+    """Unit columns whose pairwise products are summed: n, every A, every Y."""
     return ["n", *(f"{name}_{arm}" for name in ("inverse", "weighted") for arm in range(n_arms))]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnitTotals:
-    """Sums over units, by the names of `products`, of rewards less the centre of the cells beside them."""
+    """Sums over units, keyed by the names in `products`, of rewards minus the cells' centre."""
 
     values: Mapping[str, float]
     n_arms: int
@@ -77,7 +77,7 @@ class UnitTotals:
 
     @property
     def means(self) -> FloatArray:
-        """Number of units, and sums of powers of their mean rewards less the centre, shape (4,)."""
+        """Number of units, and sums of powers of their mean rewards minus the centre, shape (4,)."""
         return np.array([self.values["units"], *(self.values[f"mean_{power}"] for power in (1, 2, 3))])
 
     def by_arm(self, name: str) -> FloatArray:
@@ -91,7 +91,7 @@ class UnitTotals:
 
 
 def unit_problem(cells: Cells) -> str | None:
-    """Why errors by unit cannot be had, as far as sums by batch tell; None if they can."""
+    """Why clustered errors are unavailable, as far as sums by batch show; None if they are available."""
     if np.all(cells.possible):
         return None
     return (
@@ -101,7 +101,7 @@ def unit_problem(cells: Cells) -> str | None:
 
 
 def drawn_before(totals: UnitTotals) -> str | None:
-    """Why propensities are not those of the draws: arms were drawn once, and 1 is what came after."""
+    """Why propensities are not those of the draws: arms were drawn once, with 1 logged afterwards."""
     if not (totals.keeps_arms and totals.rounds > totals.count and totals.values["sure"] > 0.0):
         return None
     return (

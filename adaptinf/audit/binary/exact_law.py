@@ -251,7 +251,7 @@ class ExactLaw(CountLaw):
         *,
         alternative: str = "two-sided",
     ) -> float:
-        """P-value of the test by a statistic at its least favourable theta.
+        """P-value of the test based on a statistic at its least favourable theta.
 
         Parameters
         ----------
@@ -296,7 +296,7 @@ class ExactLaw(CountLaw):
         alternative: str = "two-sided",
         alpha: float = 0.05,
     ) -> tuple[float, float]:
-        """Exact confidence interval for the effect of arm 1 against arm 0.
+        """Exact confidence interval for the effect of arm 1 relative to arm 0.
 
         Parameters
         ----------
@@ -340,7 +340,7 @@ class ExactLaw(CountLaw):
         alternative: str = "two-sided",
         mid_p: bool = False,
     ) -> ExactTest:
-        """Test the log of a trial under this distribution.
+        """Test a trial's log under this distribution.
 
         Parameters
         ----------

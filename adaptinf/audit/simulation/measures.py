@@ -1,4 +1,4 @@
-"""Data kept for a block of simulated trials: sums by analysis and term, merged in order; as tables."""
+"""Data stored for a block of simulated trials: sums by analysis and term, merged in order; as tables."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ PARTS = (
 SHOWN = ("runs", "missing", "coverage", "coverage_se", "rejected", "bias", "sd", "std_error_ratio", "width")
 
 _KEYS = ("scenario", "horizon", "analysis", "term")
-"""Columns that say which row it is."""
+"""Columns that identify a row."""
 _TOLD_ONCE = ("analysis", "term", "null", "kind", "missing")
-"""Columns that a printed table leaves out where all rows have the same in them."""
+"""Columns that a printed table omits if they are constant."""
 # Kinds of gaps: a log that does not support the analysis, an error, a result without an interval.
 INVALID, FAILED, MISSING = "invalid", "failed", "missing"
 _MOST_REASONS = 3

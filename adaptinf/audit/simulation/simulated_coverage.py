@@ -1,4 +1,4 @@
-"""Whether an analysis is calibrated under a design? Coverage, bias and width with known truth."""
+"""Is an analysis calibrated under a design? Coverage, bias and width with known truth."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ class SuccessiveElimination(Design):
 
 @dataclass(frozen=True, kw_only=True)
 class PrivateSuccessiveElimination(Design):
-    """Differentially private successive elimination, by epochs that start afresh, for rewards in [0, 1].
+    """Differentially private successive elimination, in epochs that start afresh, for rewards in [0, 1].
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""Designs that name one arm at a fixed budget."""
+"""Designs that recommend one arm at a fixed budget."""

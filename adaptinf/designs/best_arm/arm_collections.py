@@ -1,4 +1,4 @@
-"""Few arms in terms of which all others are known: MAX-DET collections and G-optimal designs."""
+"""A few arms that represent all others: MAX-DET collections and G-optimal designs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def feature_rows(features: Any) -> FloatArray:
 
 
 def feature_problems(features: Any, *, distinct: bool = False) -> list[str]:
-    """List problems with feature vectors that must span their space, and be `distinct` if asked."""
+    """List problems with feature vectors, which must span their space and, if asked, be `distinct`."""
     try:
         rows = np.asarray(features, dtype=np.float64)
     except (TypeError, ValueError):
@@ -63,7 +63,7 @@ def feature_problems(features: Any, *, distinct: bool = False) -> list[str]:
 
 
 def max_det(features: ArrayLike, tol: float = 1e-6) -> IntArray:
-    """Row indices of a MAX-DET collection: arms in terms of which all arms have small coefficients.
+    """Row indices of a MAX-DET collection: arms of which all arms are combinations with small coefficients.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def max_det(features: ArrayLike, tol: float = 1e-6) -> IntArray:
 
 
 def max_det_basis(rows: FloatArray, tol: float) -> tuple[IntArray, FloatArray]:
-    """MAX-DET collection of rows that span their space, and the coefficients of all rows in it.
+    """MAX-DET collection of rows that span their space, and the coefficients of all rows in terms of it.
 
     Shapes: rows (arms, dimension); returns basis (dimension,), coefficients (arms, dimension).
     """
@@ -144,7 +144,7 @@ _MOST_STEPS = 200_000
 
 @dataclass(frozen=True, slots=True)
 class OptimalDesign:
-    """A G-optimal design, and how far from optimal it is.
+    """A G-optimal design, and its distance from optimality.
 
     Attributes
     ----------
@@ -167,7 +167,7 @@ class OptimalDesign:
 
 
 def optimal_design(features: ArrayLike, tol: float = 1e-6) -> OptimalDesign:
-    """G-optimal design of arms, with its Kiefer-Wolfowitz gap.
+    """G-optimal design for some arms, with its Kiefer-Wolfowitz gap.
 
     Parameters
     ----------
@@ -228,7 +228,7 @@ def _gap(rows: FloatArray, weights: FloatArray) -> float:
 
 
 def _fewer(rows: FloatArray, weights: FloatArray) -> FloatArray:
-    """Weights with at most d (d + 1) / 2 positive ones and V at least what it was."""
+    """Weights of which at most d (d + 1) / 2 are positive, with V at least as large as before."""
     upper = np.triu_indices(rows.shape[1])
     limit = upper[0].size
     weights = weights.copy()

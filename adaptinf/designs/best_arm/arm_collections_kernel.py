@@ -1,4 +1,4 @@
-"""Arms in terms of few of them: orthogonal reduction, exchange to a large determinant, optimal weights."""
+"""Arms in terms of a few: orthogonal reduction, exchange to a large determinant, optimal weights."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _RANK_TOLERANCE = 1e-10
 
 @kernel
 def exchange(coefficients: FloatArray, n: int, rank: int, limit: float, basis: IntArray) -> int:
-    """Swap rows into the basis, the largest coefficient first, until none exceeds `limit`; number of swaps.
+    """Swap rows into the basis, the largest coefficient first, until none exceeds `limit`; returns the swaps.
 
     Row i of `coefficients` writes vector i in terms of the vectors `basis`. A swap at entry c multiplies the
     absolute determinant of the basis by abs(c).
@@ -52,7 +52,7 @@ def orthogonal_coordinates(
     reduced: FloatArray,
     basis: IntArray,
 ) -> int:
-    """Coordinates of some rows of `vectors` in an orthonormal basis of their span; its dimension."""
+    """Coordinates of some rows of `vectors` in an orthonormal basis of their span; and its dimension."""
     # The longest residual gives each direction (Gram and Schmidt, with pivoting, every direction made
     # orthogonal twice); `basis` receives the positions of the rows that gave them.
     for i in range(n):
@@ -135,7 +135,7 @@ def balance(
     inverse: FloatArray,
     image: FloatArray,
 ) -> float:
-    """Write weights under which no leverage exceeds rank (1 + tolerance); how far the largest exceeds rank.
+    """Write weights under which no leverage exceeds rank (1 + tolerance); returns the largest excess.
 
     Vectors are written in terms of those at `basis`, where the weights start, equal. Each step takes the
     best length along the line towards the arm of the highest leverage, or away from that of the lowest one
@@ -187,7 +187,7 @@ def _move(
     inverse: FloatArray,
     image: FloatArray,
 ) -> None:
-    """Move a share `step` of all weight to an arm, and update the inverse and the leverages."""
+    """Move a share `step` of the total weight to an arm, and update the inverse and the leverages."""
     keep = 1.0 - step
     shrink = (step / keep) / (1.0 + step / keep * leverage[arm])
     for k in range(rank):

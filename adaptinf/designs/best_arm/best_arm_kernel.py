@@ -1,4 +1,4 @@
-"""Best-arm designs: phases that pull by a plan, estimate every arm that is left and keep the best of them."""
+"""Best-arm designs: phases that pull by a plan, estimate every remaining arm and keep the best."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ ACTIVE, OUT, SUM = 1, 2, 3
 """Rows of the state: the arms that are left, by slot; the outbox, of means by arm or of moments; the sums of
 a phase's rewards, by place in its plan."""
 EVERY_ARM, MAX_DET, G_OPTIMAL = range(3)
-"""Which arms a phase pulls: all, a MAX-DET collection, or those of a G-optimal design."""
+"""Which arms a phase pulls: all, a MAX-DET collection, or the support of a G-optimal design."""
 NO_NOISE, LAPLACE_NOISE, GAUSSIAN_NOISE = range(3)
-"""Law of the noise."""
+"""Distribution of the noise."""
 
 
 @kernel
 def outbox_of(tables: Any) -> Outbox:
-    """One mean an arm, or as many moments as there are coordinates."""
+    """Numbers released: one mean per arm, or one moment per coordinate."""
     return Outbox(OUT, tables.features.shape[1] if tables.method == G_OPTIMAL else 1)
 
 
@@ -50,7 +50,7 @@ def outbox_of(tables: Any) -> Outbox:
 def send_phase(
     tables: Any, state: FloatArray, phase: int, n: int, rank: int, pulled: int, source: Any
 ) -> None:
-    """Send out what the phase's rewards came to, with noise where it is private."""
+    """Send out the phase's results, with noise if it is private."""
     if tables.method == G_OPTIMAL:
         rows = tables.features if phase == 0 else tables.coordinates
         scale = tables.noise * _largest_sum(state, rows, n, rank)
@@ -78,7 +78,7 @@ def _send(
     phase: int,
     source: Any,
 ) -> None:
-    """Send out a sum with its noise, over a count."""
+    """Send out a sum with its noise, divided by a count."""
     outbox = outbox_of(tables)
     if tables.law == NO_NOISE:
         state[OUT, group * outbox.names + name] = total / count
@@ -96,7 +96,7 @@ def _noise(tables: Any, scale: float, source: Any, stream: int, phase: int) -> f
 
 @kernel
 def estimate(tables: Any, public: FloatArray, phase: int, n: int, rank: int, pulled: int) -> None:
-    """Write the estimates of the n arms that are left, by slot, from what was sent out."""
+    """Write the estimates for the n remaining arms, by slot, from what was sent out."""
     if tables.method == G_OPTIMAL:
         _least_squares(tables, public, phase, n, rank, pulled)
         return
@@ -118,7 +118,7 @@ def estimate(tables: Any, public: FloatArray, phase: int, n: int, rank: int, pul
 
 @kernel
 def _least_squares(tables: Any, public: FloatArray, phase: int, n: int, rank: int, pulled: int) -> None:
-    """Predictions of all arms from the moments of the pulled ones."""
+    """Predictions for all arms from the moments of the pulled ones."""
     rows = tables.features if phase == 0 else tables.coordinates
     for k in range(rank):
         tables.moment[k] = public[OUT, k]
@@ -139,7 +139,7 @@ def _least_squares(tables: Any, public: FloatArray, phase: int, n: int, rank: in
 
 @kernel
 def _largest_sum(public: FloatArray, rows: FloatArray, n: int, rank: int) -> float:
-    """Largest sum of absolute coordinates of an arm that is left: how far one reward moves the moments."""
+    """Largest sum of absolute coordinates of a remaining arm: how far one reward moves the moments."""
     largest = 0.0
     for slot in range(n):
         total = 0.0
@@ -182,7 +182,7 @@ _EXPLORING, _LEFTOVER = range(2)
 
 
 class BestArmTables(NamedTuple):
-    """What the kernels need to know, and their working memory, of n arms with d coordinates.
+    """Inputs of the kernels, and their working memory, for n arms with d coordinates.
 
     Shapes: sizes (phases + 1,), features, first_coefficients (n, d), first_basis (d,), first_weights (n,),
     ranks, order, pulled, counts (n,), estimates, weights, leverage (n,), basis (d,),
@@ -225,7 +225,7 @@ class BestArmTables(NamedTuple):
 
 @kernel
 def _begin(tables: BestArmTables, public: FloatArray, source: Any) -> None:
-    """Put all arms in the first phase, in an order among ties that is drawn where it should be."""
+    """Put all arms in the first phase, with a random order among ties if required."""
     n = tables.ranks.shape[0]
     for arm in range(n):
         public[ACTIVE, arm] = arm
@@ -239,13 +239,13 @@ def _begin(tables: BestArmTables, public: FloatArray, source: Any) -> None:
 
 @kernel
 def _all_pulled(tables: BestArmTables, n: int, rank: int) -> bool:
-    """Whether a phase pulls all of the n arms, of a span of this dimension, that are left."""
+    """Whether a phase pulls all n remaining arms, whose span has this dimension."""
     return bool(tables.method == EVERY_ARM or (tables.method == MAX_DET and rank * rank >= n))
 
 
 @kernel
 def _reduce(tables: BestArmTables, public: FloatArray, phase: int, n: int) -> int:
-    """Write the arms that are left in terms of few of them; the dimension of their span."""
+    """Write the remaining arms in terms of a few of them; returns the dimension of their span."""
     # Orthonormal coordinates replace the old ones only where the dimension falls. Where all arms are pulled
     # only the dimension is needed.
     if phase == 0:
@@ -278,7 +278,7 @@ def _reduce(tables: BestArmTables, public: FloatArray, phase: int, n: int) -> in
 
 @kernel
 def _plan(tables: BestArmTables, public: FloatArray) -> None:
-    """Which slots the phase pulls, and how often: made when its first round chooses, the one call to it."""
+    """Which slots the phase pulls, and how often: called once, when its first round chooses."""
     phase = int(public[SCALARS, _PHASE])
     n = int(tables.sizes[phase])
     rank = n
@@ -335,7 +335,7 @@ def _before(tables: BestArmTables, active: FloatArray, slot: int, other: int) ->
 
 @kernel
 def _sift(tables: BestArmTables, active: FloatArray, start: int, end: int) -> None:
-    """Move an entry of the heap `order` down until no worse one is above a better one's parent."""
+    """Move an entry of the heap `order` down until no parent is worse than its children."""
     root = start
     while 2 * root + 1 < end:
         child = 2 * root + 1
@@ -349,7 +349,7 @@ def _sift(tables: BestArmTables, active: FloatArray, start: int, end: int) -> No
 
 @kernel
 def _sort(tables: BestArmTables, active: FloatArray, n: int) -> None:
-    """Slots of the n arms that are left into `order`, the best first: heap sort, which needs no memory."""
+    """Slots of the n remaining arms into `order`, the best first: heap sort, which needs no memory."""
     for slot in range(n):
         tables.order[slot] = slot
     for start in range(n // 2 - 1, -1, -1):
@@ -361,7 +361,7 @@ def _sort(tables: BestArmTables, active: FloatArray, n: int) -> None:
 
 @kernel
 def _end_phase(tables: BestArmTables, public: FloatArray) -> None:
-    """Keep the best arms; asked again with more of its noise known, on the same state, it starts afresh."""
+    """Keep the best arms; if called again on the same state with more noise known, it starts afresh."""
     phase = int(public[SCALARS, _PHASE])
     n = int(tables.sizes[phase])
     rank = int(public[SCALARS, _DIMENSION])
@@ -396,7 +396,7 @@ def _choose(tables: BestArmTables, public: FloatArray, context: FloatArray, sour
 
 @kernel
 def _advance(tables: BestArmTables, public: FloatArray, context: FloatArray, arm: int) -> int:
-    """Count a round; how many numbers are due, those of a phase after it; -1: its reward enters none."""
+    """Count a round; returns how many numbers are due after it, or -1 if its reward is unused."""
     public[SCALARS, ROUND] += 1.0
     if tables.status[0] != _EXPLORING:
         return -1
@@ -416,7 +416,7 @@ def _advance(tables: BestArmTables, public: FloatArray, context: FloatArray, arm
 def _learn(
     tables: BestArmTables, state: FloatArray, place: int, reward: float, due: int, source: Any
 ) -> None:
-    """Add a reward to the sum of its place in the plan; after a phase, send out what its sums came to."""
+    """Add a reward to the sum at its position in the plan; after a phase, send out the results."""
     if due < 0:
         return
     state[SUM, place] += reward if tables.law == NO_NOISE else min(max(reward, 0.0), 1.0)

@@ -1,4 +1,4 @@
-"""What best-arm designs share: features that fit the environment, phases of a budget, an arm at the end."""
+"""What best-arm designs share: features that fit the environment, phases of a budget, a recommended arm."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from adaptinf.typing import FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Phases of DP-BAI; sizes (phases + 1,)."""
+    """Phases of DP-BAI; sizes has shape (phases + 1,)."""
 
     ratio: float
     fast_phases: int
@@ -87,13 +87,13 @@ def reserve(schedule: Schedule, dimension: int) -> int:
 
 
 def printed_reserve(schedule: Schedule, dimension: int) -> int:
-    """T - T' as (8) has it."""
+    """T - T' as defined in (8)."""
     quarter = -(-dimension * dimension // 4)
     return schedule.fast_phases * dimension + (schedule.phases - schedule.fast_phases) * quarter
 
 
 def halving_sizes(n_arms: int) -> IntArray:
-    """Arms that enter each round of sequential halving, and the one that is left."""
+    """Arms that enter each round of sequential halving, and the last remaining one."""
     sizes = [n_arms]
     while sizes[-1] > 1:
         sizes.append(-(-sizes[-1] // 2))
@@ -101,7 +101,7 @@ def halving_sizes(n_arms: int) -> IntArray:
 
 
 def optimal_sizes(n_arms: int, dimension: int) -> IntArray:
-    """Arms that enter each round of OD-LinBAI, and the one that is left: K, then d / 2^r, rounded up."""
+    """Arms that enter each round of OD-LinBAI, and the last one: K, then d / 2^r, rounded up."""
     sizes = [n_arms]
     while sizes[-1] > 1:
         sizes.append(-(-dimension // 2 ** len(sizes)))
@@ -117,7 +117,7 @@ def _ratio(extra: int, dimension: int) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class BestArmDesign(Design):
-    """A design that names an arm when its budget, the horizon, is spent."""
+    """A design that recommends an arm when its budget, the horizon, is spent."""
 
     statuses: ClassVar[tuple[Status, ...]] = (Status("exploration", False), Status("leftover", False))
     needs: ClassVar[Needs] = Needs(min_arms=2, vectors="refused")
@@ -133,7 +133,7 @@ class BestArmDesign(Design):
 
     @abstractmethod
     def _least_budget(self, n_arms: int) -> int:
-        """The fewest rounds with one pull at least of every arm that a phase needs."""
+        """The smallest number of rounds with at least one pull of every arm that a phase needs."""
 
     def _environment_problems(self, env: Environment, horizon: int) -> list[str]:
         problems = super()._environment_problems(env, horizon)
@@ -156,7 +156,7 @@ class BestArmDesign(Design):
         return horizon if np.isnan(decided) else int(decided)
 
     def _released_rounds(self, run: Run, horizon: int) -> int:
-        """The same: the last decision is made from the last release, and names an arm."""
+        """The same: the last decision is based on the last release, and names an arm."""
         return self._feedback_rounds(run, horizon)
 
 
@@ -203,7 +203,7 @@ class FeatureDesign(BestArmDesign):
 
 @dataclass(frozen=True, kw_only=True)
 class SequentialHalving(BestArmDesign):
-    """Best-arm identification with a fixed budget, without privacy and without features.
+    """Best-arm identification with a fixed budget, without privacy or features.
 
     Raises
     ------

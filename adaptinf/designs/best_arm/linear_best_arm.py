@@ -39,7 +39,7 @@ _TOLERANCE = 1e-6
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class _NoisyMeans(FeatureDesign):
-    """Phases of noisy means, of a MAX-DET collection or of all arms that are left."""
+    """Phases of noisy means, for a MAX-DET collection or for all remaining arms."""
 
     max_det: bool = True
     calibration: Calibration = "corrected"
@@ -57,7 +57,7 @@ class _NoisyMeans(FeatureDesign):
 
     @abstractmethod
     def _noise(self) -> float:
-        """Scale of the noise of a sum of rewards."""
+        """Scale of the noise added to a sum of rewards."""
 
     def schedule(self) -> Schedule:
         """Numbers of arms in each phase, with lambda, M_1 and M."""
@@ -173,14 +173,14 @@ class DPBAI(_NoisyMeans):
     nodes: ClassVar[tuple[str, str] | None] = ("arm", "phase")
 
     def largest_scale(self, horizon: int, n_arms: int) -> float:
-        """Scale of the noise of a sum."""
+        """Scale of the noise added to a sum."""
         return self._noise()
 
     def _noise(self) -> float:
         return 1.0 / float(self.epsilon)
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
-        """What the actions, the noisy means and the recommended arm promise, parallel over fresh means.
+        """Guarantee of the actions, the noisy means and the recommended arm, in parallel over fresh means.
 
         Which arms a phase pulls, and how often, follows from the arms that are left, that is, from earlier
         releases: it settles which mean a reward enters before it is read. Later phases start afresh.
@@ -193,7 +193,7 @@ class DPBAI(_NoisyMeans):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class DPBAIGauss(_NoisyMeans):
-    """`DPBAI` with normal noise, for a guarantee with a delta.
+    """`DPBAI` with normal noise, for a guarantee with a positive delta.
 
     Parameters
     ----------
@@ -241,7 +241,7 @@ class DPBAIGauss(_NoisyMeans):
         return math.sqrt(2.0 * math.log(1.25 / self.delta)) / float(self.epsilon)
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
-        """What the actions, the noisy means and the recommended arm promise, parallel over fresh means.
+        """Guarantee of the actions, the noisy means and the recommended arm, in parallel over fresh means.
 
         As in `DPBAI`. A phase's pulls do not look at its rewards, so each mean is one release of a fixed
         sample: no argument for adaptive streams is needed. With the delta that the noise really gives where
@@ -266,11 +266,11 @@ class _OptimalRounds(FeatureDesign):
     law: ClassVar[int] = NO_NOISE
 
     def sizes(self) -> IntArray:
-        """Arms that enter each round, and the one that is left."""
+        """Arms that enter each round, and the last remaining one."""
         return optimal_sizes(*self.rows.shape)
 
     def _noise(self) -> float:
-        """Scale of the noise of the moments, over how far one reward moves them."""
+        """Scale of the noise added to the moments, relative to how far one reward moves them."""
         return 0.0
 
     def _reserve(self) -> int:
@@ -304,7 +304,7 @@ class _OptimalRounds(FeatureDesign):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ODLinBAI(_OptimalRounds):
-    """Linear best-arm identification with a fixed budget by G-optimal designs, without privacy.
+    """Linear best-arm identification with a fixed budget, by G-optimal designs, without privacy.
 
     Parameters
     ----------
@@ -344,7 +344,7 @@ class ODLinBAI(_OptimalRounds):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class DPOD(_OptimalRounds):
-    """`ODLinBAI` with Laplace noise on the moments of least squares, a private comparator.
+    """`ODLinBAI` with Laplace noise on the moments of least squares: a private comparator.
 
     Parameters
     ----------
@@ -396,7 +396,7 @@ class DPOD(_OptimalRounds):
         return 1.0 / float(self.epsilon)
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
-        """What the actions, the noisy moments and the recommended arm promise, parallel over rounds.
+        """Guarantee of the actions, the noisy moments and the recommended arm, in parallel over rounds.
 
         Which arms a round of the algorithm pulls, and how often, follows from the arms that are left, that
         is, from earlier releases; its moments start afresh. A reward enters one round's moments.

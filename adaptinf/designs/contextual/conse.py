@@ -1,4 +1,4 @@
-"""ConSE: successive elimination by context, then a randomised trial whose length is learnt."""
+"""ConSE: successive elimination by context, then a randomised trial of data-dependent length."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from adaptinf.simulation.run import (
 from adaptinf.typing import FloatArray, IntArray
 
 LEARNING_RANDOMISED, LEARNING_BETTER, ESTIMATION_RANDOMISED, ESTIMATION_BETTER = range(4)
-"""Status codes: phase, and whether a fair coin chose the arm."""
+"""Status codes: phase, and whether a fair coin determined the arm."""
 
 CONSE_STATUSES = (
     Status("learning", randomised=True),
@@ -49,11 +49,11 @@ _COUNT, _SUM, _POOLED_COUNT, _POOLED_SUM = 6, 8, 10, 12
 _ROWS = 14
 _SCALAR_COLUMNS = 8
 _EPOCHS = 40
-"""More than any horizon has: epoch 40 takes over 32 * 4^40 rounds."""
+"""More epochs than any horizon allows: epoch 40 takes over 32 * 4^40 rounds."""
 
 
 class _Tables(NamedTuple):
-    """Lengths and thresholds by epoch (entry 0 is not used)."""
+    """Lengths and thresholds by epoch (entry 0 is unused)."""
 
     horizon: int
     n_features: int
@@ -67,7 +67,7 @@ class _Tables(NamedTuple):
 
 @kernel
 def write_propensity(propensity: FloatArray, treated: float) -> None:
-    """Write the propensities of two arms, where there is room for them."""
+    """Write the propensities of two arms, if there is an array for them."""
     if propensity.shape[0] > 0:
         propensity[0] = 1.0 - treated
         propensity[1] = treated
@@ -118,7 +118,7 @@ def _epoch_ends(tables: _Tables, state: FloatArray, feature: int) -> None:
 
 @kernel
 def _half_time(tables: _Tables, state: FloatArray) -> None:
-    """Fix the length of the trial; an undecided feature takes the arm with the higher pooled mean."""
+    """Fix the length of the trial; an undecided feature gets the arm with the higher pooled mean."""
     state[SCALARS, _T_MIN] = estimation_budget(
         math.log(tables.horizon), state[_ARRIVALS], tables.n_features, tables.alpha
     )
@@ -273,7 +273,7 @@ class ConSE(Design):
 
     @property
     def traits(self) -> DesignTraits:
-        """Arms follow the group."""
+        """Arms depend on the group."""
         return DesignTraits(uses_context="groups", arm_means="by-group")
 
     def outcome_names(self, n_features: int) -> tuple[str, ...]:
@@ -307,7 +307,7 @@ class ConSE(Design):
 
 
 def epoch_sequences(horizon: int, epsilon: float = 1.0) -> tuple[FloatArray, FloatArray]:
-    """Lengths R_e and half-widths h_e of the epochs; entry 0 is not used."""
+    """Lengths R_e and half-widths h_e of the epochs; entry 0 is unused."""
     epoch = np.arange(1, _EPOCHS)
     gap = 0.5**epoch
     wide = np.log(16.0 * horizon * epoch**2)

@@ -42,7 +42,7 @@ _UNIT_REWARDS = 0.5
 
 
 Failure: TypeAlias = Annotated[float, Number(1e-200, 1.0)]
-"""A probability whose logarithm can be computed with."""
+"""Problems with a probability whose logarithm must be computable."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +97,7 @@ class LinUCB(Design):
 
     @property
     def traits(self) -> DesignTraits:
-        """Arms follow their own context vectors, without coins."""
+        """Arms follow their own context vectors, without random draws."""
         return DesignTraits(uses_context="vectors", own_coins=False, arm_means="by-vector")
 
     def _placed(self, env: Environment) -> LinUCB:
@@ -114,7 +114,7 @@ class LinUCB(Design):
         return linear_program(tables)
 
     def tables(self, n_arms: int, dimension: int, horizon: int, *, recording: bool = False) -> LinearTables:
-        """What the kernels need to know: constants of the index, and space for what a run records."""
+        """Inputs of the kernels: constants of the index, and space for what a run records."""
         failure = 1.0 / horizon if self.failure is None else float(self.failure)
         return LinearTables(
             n_arms=n_arms,
@@ -137,7 +137,7 @@ class LinUCB(Design):
 
 @dataclass(frozen=True, kw_only=True)
 class LinPriv(Design):
-    """LinUCB on differentially private running sums of context times reward, one vector counter an arm.
+    """LinUCB on differentially private running sums of context times reward, one vector counter per arm.
 
     Parameters
     ----------
@@ -236,11 +236,11 @@ class LinPriv(Design):
 
     @property
     def nodes(self) -> tuple[str, str] | None:  # type: ignore[override]
-        """What names a node, beside its coordinate."""
+        """Names of a node, in addition to its coordinate."""
         return ("arm", "count") if self.delta == 0.0 else None
 
     def largest_scale(self, horizon: int, n_arms: int) -> float:
-        """Largest scale of a node, infinite if its draws would leave 64 bits."""
+        """Largest scale of a node; infinite if its draws would exceed 64 bits."""
         largest = (
             math.inf if self.dimension is None else self._law(self.dimension, horizon).largest_scale(horizon)
         )
@@ -254,7 +254,7 @@ class LinPriv(Design):
 
     @property
     def traits(self) -> DesignTraits:
-        """Arms follow their own context vectors, without coins but the noise."""
+        """Arms follow their own context vectors, without random draws except the noise."""
         return DesignTraits(
             uses_context="vectors",
             own_coins=False,
@@ -263,7 +263,7 @@ class LinPriv(Design):
         )
 
     def _problems(self) -> list[str]:
-        """What does not go together in the choice of the noise."""
+        """Incompatible options for the noise."""
         if DELTA("delta", self.delta):
             return []
         if self.calibration == "published":
@@ -296,7 +296,7 @@ class LinPriv(Design):
         return noise_law(self.epsilon, self.delta, self.noise, self.counter, dimension, horizon)
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
-        """What the actions and the noisy sums promise, parallel over the arms' counters.
+        """Guarantee of the actions and the noisy sums, in parallel over the arms' counters.
 
         Unit reward: contexts are public, a counter is clocked by its arm's own pulls, and an arm is chosen by
         contexts and noisy sums alone, so the actions settle which counter a reward enters. With a delta the
@@ -323,7 +323,7 @@ class LinPriv(Design):
         return PrivacyGuarantee(epsilon=epsilon, delta=float(self.delta) if normal else 0.0)
 
     def _feedback_rounds(self, run: Run, horizon: int) -> int:
-        """All but the last: a reward enters its arm's noisy sums at once, which later choices read."""
+        """All but the last: a reward immediately enters its arm's noisy sums, which later choices read."""
         return horizon - 1
 
     def _released_rounds(self, run: Run, horizon: int) -> int:
@@ -338,7 +338,7 @@ class LinPriv(Design):
         return linear_program(tables)
 
     def tables(self, n_arms: int, dimension: int, horizon: int, *, recording: bool = False) -> LinearTables:
-        """What the kernels need to know: constants of the index, and space for what a run records."""
+        """Inputs of the kernels: constants of the index, and space for what a run records."""
         failure = 1.0 / horizon if self.failure is None else float(self.failure)
         law = self._law(dimension, horizon)
         if self.calibration == "published":

@@ -1,4 +1,4 @@
-"""The confidence bands that a linear design had in every round, recomputed from its log."""
+"""The confidence bands of a linear design in every round, recomputed from its log."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class PredictionBands:
 
 
 def prediction_bands(log: AdaptiveLog) -> PredictionBands:
-    """Confidence bands of a LinUCB or LinPriv run, by linear algebra on its log.
+    """Confidence bands for a LinUCB or LinPriv run, by linear algebra on its log.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def _design(log: AdaptiveLog) -> LinUCB | LinPriv:
 
 
 def _contexts(log: AdaptiveLog) -> FloatArray:
-    """Context vectors of shape (rounds, arms, dimension), whether they are shared or not."""
+    """Context vectors with shape (rounds, arms, dimension), whether or not they are shared."""
     ends = [""] if "x1" in log.context else [f"_{arm}" for arm in log.arms]
     names = [f"x{k + 1}{end}" for end in ends for k in range(len(log.context) // len(ends))]
     if not names or set(names) != set(log.context):
@@ -155,7 +155,7 @@ def _contexts(log: AdaptiveLog) -> FloatArray:
 
 
 def _released_sums(log: AdaptiveLog, arm: int, dimension: int, pulls: int) -> FloatArray:
-    """Noisy X'Y of an arm after each of its pulls, shape (pulls, dimension)."""
+    """Noisy X'Y for an arm after each of its pulls, shape (pulls, dimension)."""
     own = log.releases[log.releases["group"] == log.arms[arm]]
     sums = [
         own.loc[own["name"] == f"noisy_xy_{k + 1}", "value"].to_numpy(dtype=np.float64)
@@ -172,7 +172,7 @@ def _released_sums(log: AdaptiveLog, arm: int, dimension: int, pulls: int) -> Fl
 
 
 def _inverses(own: FloatArray, regularisation: float) -> tuple[FloatArray, FloatArray]:
-    """V^-1 and the log of det V / det(lambda I) before any pull and after each."""
+    """V^-1 and the log of det V / det(lambda I), before any pull and after each."""
     dimension = own.shape[1]
     start = regularisation * np.eye(dimension)
     steps = np.concatenate([start[None], own[:, :, None] * own[:, None, :]])

@@ -1,4 +1,4 @@
-"""The noise of LinPriv's counters: its law, its size, what its norm stays below, and sums in whole numbers.
+"""The noise of LinPriv's counters: its distribution, its size, bounds on its norm, and sums in whole numbers.
 
 A coordinate of a context and a reward are whole numbers of units of 2^-20, and their product one of units of
 2^-40. Products are not rounded: that would add a unit per coordinate to what a reward can change. Their sums
@@ -22,7 +22,7 @@ from adaptinf.typing import FloatArray, IntArray
 
 
 class NoiseLaw(NamedTuple):
-    """Noise of one coordinate of a counter of X'Y."""
+    """Noise in one coordinate of a counter for X'Y."""
 
     gaussian: bool
     counter: str
@@ -35,7 +35,7 @@ class NoiseLaw(NamedTuple):
         return max(self.trunk, levels * self.node)
 
     def largest_variance(self, horizon: int) -> float:
-        """Variance at the worst count, with the horizon rounded up to 2^k - 1."""
+        """Variance at the least favourable count, with the horizon rounded up to 2^k - 1."""
         trunk_terms, node_terms, level = noise_nodes(self.counter, (1 << counter_slots(horizon)) - 1)
         nodes = node_terms * (level * self.node) ** 2
         return nodes if self.gaussian else 2.0 * (trunk_terms * self.trunk**2 + nodes)
@@ -44,7 +44,7 @@ class NoiseLaw(NamedTuple):
 def noise_law(
     epsilon: float, delta: float, noise: str, counter: str, dimension: int, horizon: int
 ) -> NoiseLaw:
-    """Noise that makes the running sums of x y private, ||x||_2 at most 1 and y in [0, 1]."""
+    """Noise that makes the running sums of x y private, for ||x||_2 at most 1 and y in [0, 1]."""
     # One reward moves x y by a vector of length at most sqrt(dimension) in L1 and 1 in L2, in each of the
     # nodes that hold it: at most one a level.
     laplace = NoiseLaw(False, counter, *counter_scales(counter, epsilon, horizon, math.sqrt(dimension)))
@@ -58,7 +58,7 @@ def noise_law(
 
 
 def noise_bounds(law: NoiseLaw, dimension: int, horizon: int, log_failure: float) -> FloatArray:
-    """What the norm of a counter's noise vector stays below at every count up to the horizon.
+    """Bound on the norm of a counter's noise vector, valid at every count up to the horizon.
 
     Returns shape (levels, levels + 1).
     """
@@ -76,7 +76,7 @@ def noise_bounds(law: NoiseLaw, dimension: int, horizon: int, log_failure: float
 
 @functools.lru_cache(maxsize=64)
 def _unit_bounds(counter: str, slots: int, dimension: int, log_failure: float) -> FloatArray:
-    """Bounds of Laplace noise for items of sensitivity 1 at epsilon = 1."""
+    """Bounds on Laplace noise for items of sensitivity 1 at epsilon = 1."""
     trunk, node = counter_scales(counter, 1.0, (1 << slots) - 1)
     bounds = np.zeros((slots, slots + 1))
     for level, ones in _laws(slots):
@@ -99,14 +99,14 @@ def _log_share(log_failure: float, slots: int, level: int) -> float:
 
 
 PRODUCT_UNITS = GRID_UNITS**2
-"""Units of a product of 1 and 1."""
+"""Number of units in a product of 1 and 1."""
 
 LARGEST_SCALE = 2.0**15
-"""For a node, in place of units: 2^55 units, with which a draw leaves 64 bits with probability exp(-256)."""
+"""For a node, in units: 2^55, at which a draw exceeds 64 bits with probability exp(-256)."""
 
 
 def toward_zero(vectors: FloatArray) -> IntArray:
-    """Units of 2^-20 of vectors of length at most 1, cut off towards 0; shape (..., dimension)."""
+    """Vectors of length at most 1 in units of 2^-20, truncated towards 0; shape (..., dimension)."""
     # To the nearest unit a vector could become longer than 1. What a caller's rounding has left above that
     # length loses a further unit a coordinate, so the squares add up to 2^40 at most.
     units: IntArray = np.trunc(vectors * GRID_UNITS).astype(np.int64)
@@ -128,7 +128,7 @@ def product_sensitivity(dimension: int) -> int:
 
 
 class ProductSums:
-    """Running sums of x y of every arm with their noise, from which only noisy sums are given away.
+    """Running sums of x y for every arm with their noise; only noisy sums are revealed.
 
     Noise is for their sensitivity; `unit` takes it for 1, as the published calibration does.
 
@@ -154,13 +154,13 @@ class ProductSums:
         self._nodes: list[list[Any]] = [[] for _ in range(n_arms)]
 
     def context(self, context: FloatArray) -> FloatArray:
-        """A context as the design uses it everywhere, of shape (arms * dimension,)."""
+        """A context as the design uses it throughout, with shape (arms * dimension,)."""
         return on_grid(context.reshape(-1, self._dimension)).reshape(-1)
 
     def learn(
         self, context: FloatArray, arm: int, reward: float, draw: Callable[[str, float], float]
     ) -> tuple[FloatArray, FloatArray]:
-        """Add a product, and give the noisy sums of the arm and the scales of their new noise, (dimension,).
+        """Add a product, and return the arm's noisy sums and the scales of their new noise, (dimension,).
 
         All noise is drawn first: a draw that fails changes nothing.
         """
@@ -186,7 +186,7 @@ class ProductSums:
         return np.array(shown), np.full(self._dimension, scales[0] / PRODUCT_UNITS)
 
     def memory(self) -> dict[str, Any]:
-        """Everything, in lists; `remember` takes it."""
+        """The complete state, in lists; `remember` restores it."""
         return {
             "counts": list(self._counts),
             "sums": [each.tolist() for each in self._sums],
@@ -195,7 +195,7 @@ class ProductSums:
         }
 
     def remember(self, memory: dict[str, Any]) -> None:
-        """Go on where the memory was taken."""
+        """Continue from a saved state."""
 
         def whole(numbers: list[int]) -> Any:
             return np.array(numbers, dtype=object)

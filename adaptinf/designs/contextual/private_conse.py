@@ -101,20 +101,20 @@ class DPConSE(Design):
 
     @property
     def pending(self) -> str:  # type: ignore[override]
-        """Those of a public window; as published none, as counts close its batches."""
+        """Batches of a public window; none in the published form, where counts close the batches."""
         return "window" if self.calibration == "corrected" else "last"
 
     def longest_window(self, horizon: int) -> float:
-        """Shorter than the second half, whose trial begins when the first half's outcomes are in."""
+        """Shorter than the second half, whose trial begins when the first half's outcomes are known."""
         return horizon - horizon // 2 - 1
 
     @property
     def nodes(self) -> tuple[str, str] | None:  # type: ignore[override]
-        """What names a node: its sum, 2 j of the contrasts of context j and 2 j + 1 of its arrivals."""
+        """Names of a node: its sum, 2 j for the contrasts of context j and 2 j + 1 for its arrivals."""
         return ("sum", "window") if self.calibration == "corrected" else None
 
     def largest_scale(self, horizon: int, n_arms: int) -> float:
-        """The larger scale of those of contrasts and arrivals."""
+        """The larger of the scales for contrasts and arrivals."""
         contrasts = 1.0 / (self.contrast_share * self.epsilon)
         if self._exact_counts:
             return contrasts
@@ -122,26 +122,26 @@ class DPConSE(Design):
 
     @property
     def release_names(self) -> tuple[ReleaseName, ...]:  # type: ignore[override]
-        """What the release codes of the calibration mean."""
+        """Meaning of the calibration's release codes."""
         if self.calibration == "published":
             return PUBLISHED_RELEASES
         return _EXACT_RELEASES if self._exact_counts else _CORRECTED_RELEASES
 
     @property
     def _exact_counts(self) -> bool:
-        """Whether there is one context, so the numbers of participants are public."""
+        """Whether there is one context, so that the numbers of participants are public."""
         return self.calibration == "corrected" and self.contrast_share == 1.0
 
     @property
     def traits(self) -> DesignTraits:
-        """Arms follow the group, where there is more than one."""
+        """Arms depend on the group, if there are several."""
         if self._exact_counts:
             return DesignTraits(uses_context="no", outputs=Outputs(propensities="outputs", phase="calendar"))
         outputs = Outputs(propensities="by-context", phase="calendar")
         return DesignTraits(uses_context="groups", arm_means="by-group", outputs=outputs)
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
-        """What actions and releases promise for a record, parallel over windows and halves.
+        """Guarantee of actions and releases for a record, in parallel over windows and halves.
 
         Corrected: the calendar settles which window's sums and counts a record enters, before it is read.
         """
@@ -182,11 +182,11 @@ class DPConSE(Design):
         return ("t_min", *[name for name in names for _ in range(n_features)])
 
     def _feedback_rounds(self, run: Run, horizon: int) -> int | None:
-        """Randomised rounds of the first half: no other reward enters a sum before the last release."""
+        """Randomised rounds in the first half: no other reward enters a sum before the last release."""
         return int((run.record.status == LEARNING_RANDOMISED).sum())
 
     def _released_rounds(self, run: Run, horizon: int) -> int | None:
-        """Randomised rounds of both halves: no other reward enters a sum."""
+        """Randomised rounds in both halves: no other reward enters a sum."""
         return int(np.isin(run.record.status, (LEARNING_RANDOMISED, ESTIMATION_RANDOMISED)).sum())
 
     def _has_shortcut(self, environment: Environment) -> bool:

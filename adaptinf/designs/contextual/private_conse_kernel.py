@@ -43,10 +43,10 @@ from adaptinf.simulation.transcripts import Again, Outbox, Outputs, replay_block
 from adaptinf.typing import FloatArray, IntArray
 
 _WINDOW, _T_MIN, _LEARNT = 2, 3, 4
-"""The last counts the rounds whose outcome is in: the calendar of windows and halves."""
+"""The last counts the rounds whose outcome is known: the calendar of windows and halves."""
 _DECIDED, _POOLED, _TOTAL, _INCLUSION, _BETTER, _OUT, _CONTRAST, _ARRIVALS = range(1, 9)
 _PUBLIC, _ROWS = _CONTRAST, 9
-"""Choices read the rows before the sums and counts of the window that is running."""
+"""Choices read the rows before the sums and counts of the current window."""
 _OUTBOX = Outbox(_OUT, 2)
 _SCALAR_COLUMNS = 8
 _CONTRAST_SUM, _ARRIVAL_COUNT = 0, 1
@@ -89,7 +89,7 @@ def _choose(tables: _Tables, public: FloatArray, context: FloatArray, source: An
 
 @kernel
 def _due(tables: _Tables, public: FloatArray) -> int:
-    """How many numbers are released now: after a window the arrivals, and the contrasts of the undecided."""
+    """Number of values released now: after a window, the arrivals, and the contrasts of the undecided."""
     now = int(public[SCALARS, _LEARNT])
     if now == tables.horizon:
         return 2 * tables.n_features
@@ -104,7 +104,7 @@ def _due(tables: _Tables, public: FloatArray) -> int:
 
 @kernel
 def _send_sum(tables: _Tables, state: FloatArray, kind: int, feature: int, window: int, source: Any) -> None:
-    """Send out a sum or a count: with its noise, or as it is where it is public, at a scale of 0."""
+    """Send out a sum or a count: with its noise or, if it is public, unchanged at a scale of 0."""
     row, scale = _CONTRAST, tables.contrast_scale
     if kind == _ARRIVAL_COUNT:
         row, scale = _ARRIVALS, tables.arrival_scale
@@ -117,7 +117,7 @@ def _send_sum(tables: _Tables, state: FloatArray, kind: int, feature: int, windo
 
 @kernel
 def _send_sums(tables: _Tables, state: FloatArray, source: Any) -> None:
-    """Send out the window's sums; those of the first half only where no arm is dropped yet."""
+    """Send out the window's sums; those of the first half only if no arm has been dropped yet."""
     window = int(state[SCALARS, _WINDOW]) + 1
     last = int(state[SCALARS, _LEARNT]) == tables.horizon
     for feature in range(tables.n_features):
@@ -129,7 +129,7 @@ def _send_sums(tables: _Tables, state: FloatArray, source: Any) -> None:
 
 @kernel
 def _window_ends(tables: _Tables, public: FloatArray) -> None:
-    """Drop the worse arm where the window's sums tell."""
+    """Drop the worse arm if the window's sums identify it."""
     for feature in range(tables.n_features):
         arrivals = public[_OUT, 2 * feature + _ARRIVAL_COUNT]
         public[_TOTAL, feature] += arrivals
@@ -159,7 +159,7 @@ def _half_time(tables: _Tables, public: FloatArray) -> None:
 
 @kernel
 def _advance(tables: _Tables, public: FloatArray, context: FloatArray, arm: int) -> int:
-    """Count an outcome that is in; how many numbers are released after it, by the calendar."""
+    """Count a known outcome; returns how many numbers are released after it, by the calendar."""
     public[SCALARS, ROUND] += 1.0
     public[SCALARS, _LEARNT] += 1.0
     return _due(tables, public)
@@ -169,7 +169,7 @@ def _advance(tables: _Tables, public: FloatArray, context: FloatArray, arm: int)
 def _learn(
     tables: _Tables, state: FloatArray, context: FloatArray, arm: int, reward: float, due: int, source: Any
 ) -> None:
-    """Add a randomised round to the context's contrast and count it; send both out where they are due."""
+    """Add a randomised round to the context's contrast and count; send both out if they are due."""
     now = int(state[SCALARS, _LEARNT])
     feature = int(context[0])
     first_half = now <= tables.horizon // 2
@@ -203,7 +203,7 @@ def _update(
 
 @kernel
 def _finish(tables: _Tables, public: FloatArray, outcome: FloatArray) -> None:
-    """T_min; and for each context the last contrast and count, its share of the trial and its better arm."""
+    """T_min; and for each context its last contrast and count, its share of the trial and its better arm."""
     ended = public[SCALARS, _LEARNT] == tables.horizon
     outcome[0] = public[SCALARS, _T_MIN]
     n_features = tables.n_features
@@ -282,7 +282,7 @@ def _randomise(
 
 
 def window_ends(horizon: int, first_window: int | None = None, n_features: int = 1) -> IntArray:
-    """Last rounds of the first half's windows of doubling length."""
+    """Last rounds of the first half's windows, whose lengths double."""
     # A remainder of less than half of the window that it would begin joins the window before it.
     # A first window of n / 64 rounds is all randomised, at a regret linear in n. The upper bound keeps the
     # regret of order M log n; it takes effect from n of about 200,000 for one context and 3 million for ten.

@@ -1,4 +1,4 @@
-"""DP-ConSE as its paper prints it, kept so that its tables can be reproduced: it has no finite epsilon."""
+"""DP-ConSE as printed in its paper, kept so that its tables can be reproduced: it has no finite epsilon."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _ESTIMATE_CODE, _LENGTH_CODE = 2, 3
 
 
 class _Tables(NamedTuple):
-    """Lengths R_e, thresholds 2 h_e + 2 c_e and noise scales by epoch (entry 0 is not used)."""
+    """Lengths R_e, thresholds 2 h_e + 2 c_e and noise scales by epoch (entry 0 is unused)."""
 
     horizon: int
     n_features: int
@@ -194,7 +194,7 @@ def _run_step(tables: _Tables, step: Step, rng: Generator, state: FloatArray) ->
 def published_program(
     horizon: int, n_features: int, alpha: float, epsilon: float, recording: bool
 ) -> Program:
-    """Tables and entry point of the pseudo-code, with c_e = 2 log(8 n e^2) / (R_e epsilon)."""
+    """Tables and entry point for the pseudo-code, with c_e = 2 log(8 n e^2) / (R_e epsilon)."""
     lengths, widths = epoch_sequences(horizon, epsilon)
     epoch = np.arange(1, lengths.size)
     slack = 2.0 * np.log(8.0 * horizon * epoch**2) / (lengths[1:] * epsilon)

@@ -1,4 +1,4 @@
-"""Kernels of the linear designs: ridge estimates, their uncertainty and their noise, one set an arm."""
+"""Kernels of the linear designs: ridge estimates, their uncertainty and their noise, for each arm."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ bound over sqrt(lambda) times the V^-1-norm of x, or by the paper's bound over l
 
 _COUNT, _LOG_DET, _RADIUS, _REACH, _THETA, _OUT, _SCRATCH, _INVERSE = range(1, 9)
 _SUM, _TRUNK = range(2)
-"""Rows behind those of V^-1, one for each coordinate, which are the last ones that a choice reads."""
+"""Rows after those of V^-1, one for each coordinate; they are the last ones that a choice reads."""
 
 
 class LinearTables(NamedTuple):
-    """What the kernels need to know of a linear design; bounds (slots, slots + 1)."""
+    """Inputs of the kernels for a linear design; bounds has shape (slots, slots + 1)."""
 
     n_arms: int
     dimension: int
@@ -61,7 +61,7 @@ class LinearTables(NamedTuple):
 
 @kernel
 def _refresh(tables: LinearTables, public: FloatArray, arm: int) -> None:
-    """Write the multipliers of an arm's uncertainty, which change only with its pulls."""
+    """Write the multipliers of an arm's uncertainty, which change only when it is pulled."""
     radius = math.sqrt(2.0 * (0.5 * public[_LOG_DET, arm] + tables.log_share)) * tables.noise_scale
     count = int(public[_COUNT, arm])
     bound = 0.0
@@ -85,7 +85,7 @@ def _begin(tables: LinearTables, public: FloatArray) -> None:
 
 @kernel
 def _common_radius(tables: LinearTables, public: FloatArray) -> float:
-    """The published width of a unit of ||x||: it grows with the round and is the same for all arms."""
+    """The published width per unit of ||x||: it grows with the round and is the same for all arms."""
     now = public[SCALARS, ROUND] + 1.0
     log_term = math.log1p(now / tables.regularisation) + tables.log_share
     return math.sqrt(2.0 * tables.dimension * log_term) + tables.root
@@ -136,7 +136,7 @@ def _behind(tables: LinearTables) -> int:
 def _next_normal_noise(
     tables: LinearTables, state: FloatArray, trunk_row: int, column: int, count: int, source: Any
 ) -> float:
-    """Noise of a binary tree with normal nodes at `count`, called once for each count in turn."""
+    """Noise of a binary tree with normal nodes at `count`, called once for each count in order."""
     # The noise at `count` is that at the count less its lowest one-bit, which is kept, and one new node's.
     earlier = count & (count - 1)
     total = gaussian(source, tables.node)
@@ -147,7 +147,7 @@ def _next_normal_noise(
 
 
 def _send_sum(tables: LinearTables, state: FloatArray, arm: int, k: int, count: int, source: Any) -> None:
-    """Send out X'Y of an arm in a coordinate, with noise that is drawn here or as it was made elsewhere."""
+    """Send out X'Y for an arm and a coordinate, with noise drawn here or supplied from elsewhere."""
     if isinstance(source, Told):
         _told_sum(tables, state, arm, k, count, source)
     else:
@@ -180,7 +180,7 @@ def _send_sum_for(tables: Any, state: Any, arm: Any, k: Any, count: Any, source:
 
 @kernel
 def _advance(tables: LinearTables, public: FloatArray, context: FloatArray, arm: int) -> int:
-    """Count a pull, and take the arm's context into V^-1 (Sherman and Morrison) and the log determinant."""
+    """Count a pull, and add the arm's context to V^-1 (Sherman and Morrison) and the log determinant."""
     dimension = tables.dimension
     base = arm * dimension
     public[SCALARS, ROUND] += 1.0
@@ -222,7 +222,7 @@ def _learn(
 
 @kernel
 def _publish(tables: LinearTables, public: FloatArray, context: FloatArray, arm: int, due: int) -> None:
-    """The arm's estimate from the sums that were sent out, and its uncertainty."""
+    """The arm's estimate from the sums sent out, and its uncertainty."""
     dimension = tables.dimension
     base = arm * dimension
     for k in range(dimension):

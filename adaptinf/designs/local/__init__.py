@@ -1,1 +1,1 @@
-"""Reports that are private before they leave the participant."""
+"""Designs whose reports are private before they leave the participant."""

@@ -1,4 +1,4 @@
-"""The locally private nonparametric bandit: successive elimination in bins that noisy reports refine."""
+"""The locally private nonparametric bandit: successive elimination in bins refined by noisy reports."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class LDPBandit(LocallyPrivate):
 
     @property
     def traits(self) -> DesignTraits:
-        """Arms follow the bin of the cube."""
+        """Arms depend on the bin of the cube."""
         epsilons = tuple(float(part.epsilon) for part in self.auxiliary)
         outputs = Outputs(propensities="by-context")
         return DesignTraits(
@@ -154,7 +154,7 @@ class LDPBandit(LocallyPrivate):
         return ldp_program(tables, self.max_bins)
 
     def tables(self, n_arms: int, dimension: int, horizon: int, *, recording: bool = False) -> LDPTables:
-        """What the kernels need to know: constants of the radius, and space for what a run records."""
+        """Inputs of the kernels: constants of the radius, and space for what a run records."""
         published = self.calibration == "published"
         logs = [part.log.arrays for part in self.auxiliary]
         sizes = [part.reward.size for part in logs]
@@ -199,7 +199,7 @@ _PARTS = ("participants", "count", "sum")
 
 
 def bin_sums(log: AdaptiveLog) -> pd.DataFrame:
-    """Noisy sums of a locally private run, from its releases alone.
+    """Noisy sums in a locally private run, from its releases alone.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Kernels of the locally private bandit: every participant's report is noisy in every active bin and arm.
+"""Kernels of the locally private bandit: every participant's report is noisy for every active bin and arm.
 
 The state of a bin has blocks of one entry per arm: `STOPPED`, noisy counts and sums from each source,
 estimates and radii; what participants have to report since the last check; then, used in recorded runs alone,
@@ -51,7 +51,7 @@ from adaptinf.simulation.run import (
 from adaptinf.typing import FloatArray, IntArray
 
 FULL = 7
-"""Scalar: 1 from when there was no room to halve a bin."""
+"""Scalar: 1 once there was no room to halve a bin."""
 
 _WEIGHT, _SPENT, _TOLD = range(3)
 _SUMS = 3
@@ -64,7 +64,7 @@ def bin_columns(n_arms: int, dimension: int, sources: int) -> int:
 
 
 def released_rows(n_arms: int, dimension: int, max_bins: int) -> int:
-    """Most releases of a run: corners and sums of every bin, and sums of its stages."""
+    """Largest number of releases in a run: corners and sums of every bin, and sums of its stages."""
     stages = sum(1 + _SUMS * left for left in range(1, n_arms + 1))
     return (2 * max_bins - 1) * (2 * dimension + _SUMS * n_arms + stages)
 
@@ -101,13 +101,13 @@ def _own_column(tables: Any, which: int) -> int:
 
 @kernel
 def seen_from(tables: Any, state: FloatArray, row: int, origin: int, end: float) -> float:
-    """Participants of a source that a bin has had up to a round."""
+    """Number of participants from a source that a bin has had up to a round."""
     return float(max(min(end, tables.ends[origin]) - max(state[row, BEGUN], tables.starts[origin]), 0.0))
 
 
 @kernel
 def hold(tables: Any, state: FloatArray, row: int, arm: int, reward: float) -> None:
-    """Keep what a participant has to report on an arm until the noise of the reports joins it."""
+    """Store what a participant reports on an arm until the noise of the reports is added."""
     block = _unsent_block(tables)
     state[row, block + arm] += 1.0
     state[row, block + tables.n_arms + arm] += reward
@@ -117,7 +117,7 @@ def hold(tables: Any, state: FloatArray, row: int, arm: int, reward: float) -> N
 def add_reports(
     tables: Any, state: FloatArray, row: int, arm: int, origin: int, count_noise: float, total_noise: float
 ) -> None:
-    """Report what was held with its noise, as one number each: the server has no other."""
+    """Report the stored values plus noise, as one number each: the server receives nothing else."""
     # Added to the count and the sum of the arm, and to the weighted ones if the trial is recorded.
     held = _unsent_block(tables) + arm
     count = state[row, held] + count_noise
@@ -173,7 +173,7 @@ def _write(
 
 @kernel
 def release_stage(tables: Any, state: FloatArray, row: int) -> None:
-    """Note the weighted sums of a bin's arms, before its arms change or it is halved; once a round."""
+    """Record the weighted sums of a bin's arms, before its arms change or it is halved; once per round."""
     now = state[SCALARS, ROUND]
     told = _own_column(tables, _TOLD)
     begun = max(state[row, BEGUN], 0.0)
@@ -194,7 +194,7 @@ def release_stage(tables: Any, state: FloatArray, row: int) -> None:
 
 @kernel
 def release_all(tables: Any, state: FloatArray) -> None:
-    """Note the corners of every bin, and for each of its arms the trial's participants and noisy sums."""
+    """Record the corners of every bin and, for each of its arms, the trial's participants and noisy sums."""
     if tables.released.shape[0] == 0:
         return
     for place in range(int(state[SCALARS, LEAVES])):
@@ -234,7 +234,7 @@ _OUTCOMES = 5
 
 
 class LDPTables(NamedTuple):
-    """What the kernels need to know of a locally private design.
+    """Inputs of the kernels for a locally private design.
 
     Shapes: starts, ends (sources,), epsilons, scales (sources,), contexts (auxiliary, dimension), arms,
     rewards (auxiliary,).
@@ -289,7 +289,7 @@ def _report_noise_for(source: Any, count: Any, scale: Any) -> Any:
 
 @kernel
 def _estimate(tables: LDPTables, state: FloatArray, row: int) -> None:
-    """Write the estimate and the radius of every arm that is left in a bin."""
+    """Write the estimate and the radius of every remaining arm in a bin."""
     means = mean_block(tables)
     origins = tables.starts.shape[0]
     for arm in range(tables.n_arms):
@@ -324,7 +324,7 @@ def _estimate(tables: LDPTables, state: FloatArray, row: int) -> None:
 
 @kernel
 def _check(tables: LDPTables, state: FloatArray, place: int, source: Any) -> None:
-    """Drop arms whose interval lies below another's, then halve the bin where a radius is small."""
+    """Drop arms whose interval lies below another's, then halve the bin if a radius is small."""
     row = int(state[1 + place, LEAF])
     _estimate(tables, state, row)
     means = mean_block(tables)
@@ -372,7 +372,7 @@ def _threshold(tables: LDPTables, state: FloatArray, row: int) -> float:
 def _report(
     tables: LDPTables, state: FloatArray, row: int, origin: int, participants: int, source: Any
 ) -> None:
-    """Reports of so many participants on both sums of every arm that is left in a bin."""
+    """Reports from this many participants on both sums of every remaining arm in a bin."""
     scale = tables.scales[origin]
     for arm in range(tables.n_arms):
         if is_active(tables, state, row, arm):
@@ -384,7 +384,7 @@ def _report(
 def _take(
     tables: LDPTables, state: FloatArray, row: int, arm: int, reward: float, origin: int, source: Any
 ) -> None:
-    """One more participant, whose context lies in the bin of a row; then noise and checks, where due."""
+    """One more participant, whose context lies in the bin of a row; then noise and checks, if due."""
     state[SCALARS, ROUND] += 1.0
     now = int(state[SCALARS, ROUND])
     if is_active(tables, state, row, arm):
@@ -399,7 +399,7 @@ def _take(
 
 @kernel
 def _jump_start(tables: LDPTables, state: FloatArray, source: Any) -> None:
-    """Begin with one bin at a negative round, and learn from the auxiliary participants up to round 0."""
+    """Start with one bin at a negative round, and learn from the auxiliary participants up to round 0."""
     begin(tables, state)
     state[SCALARS, ROUND] = state[SCALARS, _NOISED] = state[1, BEGUN] = tables.starts[0]
     participant = 0
@@ -451,7 +451,7 @@ def _run_step(tables: LDPTables, step: Step, rng: Generator, state: FloatArray) 
 def check_sums(
     tables: LDPTables, sums: FloatArray, source: Fixed, state: FloatArray, outcomes: FloatArray
 ) -> None:
-    """What one check makes of the noisy counts and sums of all participants, who have had a single bin.
+    """Result of one check on the noisy counts and sums of all participants, who shared a single bin.
 
     Shapes: sums (runs, arms, 2), outcomes (runs, OUTCOMES), which it writes.
     """
@@ -466,6 +466,6 @@ def check_sums(
 
 
 def ldp_program(tables: LDPTables, max_bins: int) -> Program:
-    """Compiled entry point and the size of the state, for at most so many active bins."""
+    """Compiled entry point and the size of the state, for a maximum number of active bins."""
     width = max(bin_columns(tables.n_arms, tables.dimension, tables.starts.size), _SCALAR_COLUMNS)
     return Program(_run_block, tables, (2 * max_bins, width), n_outcomes=_OUTCOMES, step=_run_step)

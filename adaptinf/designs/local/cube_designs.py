@@ -1,4 +1,4 @@
-"""Designs for contexts in the unit cube: what locally private ones share, and ABSE, which is not private."""
+"""Designs for contexts in the unit cube: what locally private ones share, and the non-private ABSE."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from adaptinf.simulation.run import CUBE, ORTHANT, SPHERE
 
 
 def cube_problems(env: Environment) -> list[str]:
-    """Why the contexts of an environment are not one point of the unit cube a round."""
+    """Why the contexts of an environment are not one point of the unit cube per round."""
     if not env.dimension:
         return []
     tables = env.tables(1)
@@ -42,7 +42,7 @@ def cube_problems(env: Environment) -> list[str]:
 
 
 class LocallyPrivate(Design):
-    """A design whose participants make their reports private by themselves."""
+    """A design whose participants privatise their own reports."""
 
     epsilon: Positive
     auxiliary: tuple[AuxiliaryLog, ...]
@@ -61,7 +61,7 @@ class LocallyPrivate(Design):
         return []
 
     def auxiliary_guarantees(self) -> tuple[PrivacyGuarantee, ...]:
-        """What the participants of each auxiliary log are promised, for their whole record.
+        """The guarantee for the participants of each auxiliary log, for their whole record.
 
         Each has the epsilon of their own log, not the trial's: they report at its scale, once, before the
         trial begins, and everything later is post-processing. Notion standard: their own actions, which their
@@ -84,21 +84,21 @@ class LocallyPrivate(Design):
         return problems
 
     def _feedback_rounds(self, run: Run, horizon: int) -> int:
-        """All but the last: every participant reports, and later choices read the reports' sums."""
+        """All but the last: every participant reports, and later choices read sums of the reports."""
         return horizon - 1
 
     def _released_rounds(self, run: Run, horizon: int) -> int:
-        """All: what is released at the end is made of every report."""
+        """All: what is released at the end is computed from every report."""
         return horizon
 
     def record(self) -> DesignRecord:
-        """Name and parameters, as a log keeps them: of auxiliary logs, their lengths and epsilons."""
+        """Name and parameters, as a log stores them; for auxiliary logs, their lengths and epsilons."""
         given = super().record()
         told = [{"n_rounds": part.log.n_rounds, "epsilon": part.epsilon} for part in self.auxiliary]
         return dataclasses.replace(given, parameters={**given.parameters, "auxiliary": told})
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
-        """What the reports promise.
+        """The guarantee of the reports.
 
         The trial's participants: those of auxiliary logs have `auxiliary_guarantees`. Unit record, model
         local, notion anticipating: everything but the participant's own arm.
@@ -113,7 +113,7 @@ class LocallyPrivate(Design):
         )
 
     def reward_guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
-        """What arms and reports promise for one participant's rewards, contexts being public.
+        """The guarantee of arms and reports for one participant's rewards, with contexts public.
 
         Epsilon over the sensitivity of a report, as a reward moves it by at most 1.
         """
@@ -123,7 +123,7 @@ class LocallyPrivate(Design):
 
 @dataclass(frozen=True, kw_only=True)
 class ABSE(Design):
-    """Successive elimination in cubes that are refined, without privacy; contexts in the unit cube.
+    """Successive elimination in successively refined cubes, without privacy; contexts in the unit cube.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ class ABSE(Design):
 
     @property
     def traits(self) -> DesignTraits:
-        """Arms follow the bin of the cube."""
+        """Arms depend on the bin of the cube."""
         return DesignTraits(uses_context="position", arm_means="by-bin")
 
     def _environment_problems(self, env: Environment, horizon: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""A partition of the unit cube that is refined by halving a longest edge, and the kernels of ABSE on it.
+"""A partition of the unit cube, refined by halving a longest edge, and the kernels of ABSE on it.
 
 Row 0 of the state holds the scalars, row 1 + i the bin number i; bin 0 is the cube. A bin that is halved
 keeps its row, and its halves get the next two numbers.
@@ -27,7 +27,7 @@ from adaptinf.simulation.run import (
 from adaptinf.typing import FloatArray, IntArray
 
 BINS, LEAVES, VISITED, DROPPED = range(2, 6)
-"""Scalars: bins so far, active bins, row of the bin that holds the round's context, arms dropped."""
+"""Scalars: bins so far, active bins, row of the bin that contains the round's context, arms dropped."""
 
 AXIS, CHILD, DEPTH, BEGUN, LEAF, LEFT = range(6)
 """Columns of a bin: 1 + the coordinate that it was halved along (0 while it is active), row of its lower
@@ -35,7 +35,7 @@ half, halvings that made it, round after which it began, row of the active bin i
 and arms that are left."""
 
 EDGES = 6
-"""First of the columns that hold the corners of a bin: d low ends, then d high ends."""
+"""First of the columns with the corners of a bin: d lower ends, then d upper ends."""
 STOPPED = 0
 """First block of columns with one entry per arm: participants after which the arm was dropped, or 0."""
 
@@ -53,13 +53,13 @@ def arm_block(tables: Any, block: int) -> int:
 
 
 def columns(n_arms: int, dimension: int, blocks: int) -> int:
-    """Columns that a bin needs, with so many blocks of one entry per arm."""
+    """Number of columns that a bin needs, with this many blocks of one entry per arm."""
     return EDGES + 2 * dimension + blocks * n_arms
 
 
 @kernel
 def is_active(tables: Any, state: FloatArray, row: int, arm: int) -> bool:
-    """Whether an arm is still in play in a bin."""
+    """Whether an arm still remains in a bin."""
     return bool(state[row, arm_block(tables, STOPPED) + arm] == 0.0)
 
 
@@ -76,7 +76,7 @@ def begin(tables: Any, state: FloatArray) -> None:
 
 @kernel
 def find_bin(tables: Any, state: FloatArray, context: FloatArray) -> int:
-    """Row of the active bin that holds the context; a middle belongs to the upper half."""
+    """Row of the active bin that contains the context; a midpoint belongs to the upper half."""
     row = 1
     while state[row, AXIS] > 0.0:
         axis = int(state[row, AXIS]) - 1
@@ -87,7 +87,7 @@ def find_bin(tables: Any, state: FloatArray, context: FloatArray) -> int:
 
 @kernel
 def draw_arm(tables: Any, state: FloatArray, row: int, source: Any) -> int:
-    """One of the arms that are left in a bin, uniformly; writes the propensities."""
+    """One of a bin's remaining arms, uniformly at random; writes the propensities."""
     left = int(state[row, LEFT])
     skip = min(int(uniform(source) * left), left - 1) if left > 1 else 0
     chosen = 0
@@ -104,7 +104,7 @@ def draw_arm(tables: Any, state: FloatArray, row: int, source: Any) -> int:
 
 @kernel
 def drop(tables: Any, state: FloatArray, row: int, arm: int) -> None:
-    """Take an arm out of a bin, after the participants that the bin has had so far."""
+    """Remove an arm from a bin, after the participants that the bin has had so far."""
     state[row, arm_block(tables, STOPPED) + arm] = state[SCALARS, ROUND] - state[row, BEGUN]
     state[row, LEFT] -= 1.0
     state[SCALARS, DROPPED] += 1.0
@@ -112,7 +112,7 @@ def drop(tables: Any, state: FloatArray, row: int, arm: int) -> None:
 
 @kernel
 def _longest_edge(tables: Any, state: FloatArray, row: int, source: Any) -> int:
-    """A longest edge, the first or any; the lengths are powers of 2, and so are compared exactly."""
+    """A longest edge, the first or any; lengths are powers of 2, so comparisons are exact."""
     longest = 0.0
     ties = 0
     for axis in range(tables.dimension):
@@ -137,7 +137,7 @@ def _longest_edge(tables: Any, state: FloatArray, row: int, source: Any) -> int:
 
 @kernel
 def halve(tables: Any, state: FloatArray, place: int, source: Any) -> bool:
-    """Halve the active bin in a place of the list; False if there is no room for more bins."""
+    """Halve the active bin at a position of the list; False if there is no room for more bins."""
     # The halves begin without data, with the arms that are left. The lower one takes the place, the upper one
     # the end of the list.
     bins = int(state[SCALARS, BINS])
@@ -192,7 +192,7 @@ _OUTCOMES = 4
 
 
 class ABSETables(NamedTuple):
-    """What the kernels need to know."""
+    """Inputs of the kernels."""
 
     n_arms: int
     dimension: int

@@ -1,4 +1,4 @@
-"""The locally private generalised linear bandit: noisy stochastic gradients, one parameter vector an arm."""
+"""The locally private generalised linear bandit: noisy stochastic gradients, one parameter vector per arm."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class LDPLinear(LocallyPrivate):
 
     @property
     def traits(self) -> DesignTraits:
-        """Arms follow the context."""
+        """Arms depend on the context."""
         epsilons = tuple(float(part.epsilon) for part in self.auxiliary)
         outputs = Outputs(propensities="by-context", phase="calendar")
         return DesignTraits(uses_context="yes", arm_means="by-context", auxiliary=epsilons, outputs=outputs)
@@ -151,7 +151,7 @@ class LDPLinear(LocallyPrivate):
     def tables(
         self, n_arms: int, dimension: int, horizon: int, *, recording: bool = False
     ) -> LDPLinearTables:
-        """What the kernels need to know: scales, steps, and space for what a run records."""
+        """Inputs of the kernels: scales, steps, and space for what a run records."""
         parameters = dimension + int(self.intercept)
         logs = [part.log.arrays for part in self.auxiliary]
         epsilons = np.array([*(part.epsilon for part in self.auxiliary), self.epsilon], dtype=np.float64)

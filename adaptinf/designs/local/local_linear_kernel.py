@@ -1,4 +1,4 @@
-"""Kernels of the locally private linear bandit: a parameter vector an arm, moved by noisy gradients."""
+"""Kernels of the locally private linear bandit: one parameter vector per arm, moved by noisy gradients."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _INFORMATION, _WEIGHT, _ITERATE = range(3)
 
 
 class LDPLinearTables(NamedTuple):
-    """What the kernels need to know of a locally private linear design.
+    """Inputs of the kernels for a locally private linear design.
 
     Shapes: scales, squares (sources,), starts (sources,), contexts, arms, rewards (auxiliary, dimension).
     """
@@ -61,7 +61,7 @@ class LDPLinearTables(NamedTuple):
 
 
 def report_radius(source: Any, count: int, scale: float) -> float:
-    """Sum of the sizes of `count` Laplace draws: a Gamma variable of that shape and scale."""
+    """Sum of the sizes of `count` Laplace draws: a Gamma variable with that shape and scale."""
     return float(_radius_one_by_one(source, count, scale))
 
 
@@ -83,7 +83,7 @@ def _report_radius_for(source: Any, count: Any, scale: Any) -> Any:
 
 @kernel
 def _feature(tables: LDPLinearTables, context: FloatArray, k: int) -> float:
-    """Regressor k of a context: the context, or with an intercept the context within [-1, 1], and 1."""
+    """Regressor k from a context: the context itself or, with an intercept, rescaled to [-1, 1], and 1."""
     if not tables.intercept:
         return float(context[k])
     return 2.0 * context[k] - 1.0 if k < tables.dimension else 1.0
@@ -93,7 +93,7 @@ def _feature(tables: LDPLinearTables, context: FloatArray, k: int) -> float:
 def _predictor(
     tables: LDPLinearTables, state: FloatArray, context: FloatArray, arm: int, block: int
 ) -> float:
-    """Linear predictor of an arm from the parameters that begin in a column."""
+    """Linear predictor of an arm from the parameters that start in a column."""
     total = 0.0
     for k in range(tables.n_parameters):
         total += state[1 + arm, block + k] * _feature(tables, context, k)
@@ -104,7 +104,7 @@ def _predictor(
 def _residual(
     tables: LDPLinearTables, state: FloatArray, context: FloatArray, arm: int, reward: float
 ) -> float:
-    """Predicted less observed reward, in [-1, 1]."""
+    """Predicted minus observed reward, in [-1, 1]."""
     predictor = _predictor(tables, state, context, arm, _ITERATE)
     if tables.logistic:
         mean = 1.0 / (1.0 + math.exp(-predictor))
@@ -123,7 +123,7 @@ def _step(
     origin: int,
     source: Any,
 ) -> None:
-    """One noisy gradient of an arm, residual 0 if another one was pulled: step, projection, average."""
+    """One noisy gradient for an arm, with residual 0 if another one was pulled: step, projection, average."""
     row = 1 + arm
     parameters = tables.n_parameters
     # The K-norm mechanism (Hardt, Talwar): a Gamma(p + 1) size times a point of the cube has a density in
@@ -217,7 +217,7 @@ def _update(
 
 @kernel
 def _release_all(tables: LDPLinearTables, state: FloatArray) -> None:
-    """Note every arm's averaged parameters, as coefficients of the context itself."""
+    """Record every arm's averaged parameters, as coefficients of the context itself."""
     block = _ITERATE + tables.n_parameters
     scale = tables.scales[tables.scales.shape[0] - 1]
     # Regressors are 2 x - 1, and v'(2 x - 1) + c = 2 v'x + (c - sum of v).
@@ -256,7 +256,7 @@ def _begin(tables: LDPLinearTables, rng: Generator, state: FloatArray) -> None:
 
 
 def report_constants(tables: LDPLinearTables) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Parameters after the auxiliary participants, and what the first report of the trial makes of them.
+    """Parameters after the auxiliary participants, and after the first report of the trial.
 
     Returns shape iterates, averages (arms, parameters), rates, shares (arms,).
     """

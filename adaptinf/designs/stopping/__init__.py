@@ -1,1 +1,1 @@
-"""How many samples until a mean is known well enough."""
+"""How many samples are needed to know a mean well enough."""

@@ -1,4 +1,4 @@
-"""The decisions of the stopping rules, compiled: one halting test for data, simulations and integer noise.
+"""Decisions of the stopping rules, compiled: one halting test for data, simulations and integer noise.
 
 Sums, noise and thresholds are kept in *units*: one unit is `Rule.unit` of the data's scale, 1 for simulated
 noise and a grid step for integer noise.
@@ -27,7 +27,7 @@ that it releases. These are public; the rest, the raw sum and the noise B of the
 
 ESTIMATE, STOPPED, READ = range(3)
 OUTCOMES = 3
-"""Columns of what a run reports: estimate, whether it stopped, samples that were read."""
+"""Columns of a run's report: estimate, whether it stopped, number of samples read."""
 
 
 class Rule(NamedTuple):
@@ -71,13 +71,13 @@ def _start(rule: Rule, public: FloatArray) -> None:
 
 @kernel
 def _choose(public: FloatArray) -> bool:
-    """Whether a run goes on: until it halts."""
+    """Whether a run continues: until it halts."""
     return bool(public[HALTED] == 0.0)
 
 
 @kernel
 def _advance(public: FloatArray, samples: float) -> bool:
-    """Count samples, no more than there are up to the next look: whether it is due."""
+    """Count samples, at most up to the next look; returns whether it is due."""
     public[SAMPLES] += samples
     due = bool(public[SAMPLES] == public[NEXT_LOOK])
     if due:
@@ -87,7 +87,7 @@ def _advance(public: FloatArray, samples: float) -> bool:
 
 @kernel
 def _learn(rule: Rule, state: FloatArray, total: float, due: bool, source: Any) -> None:
-    """Take the sum of all samples so far; where a look is due, tell whether the rule halts."""
+    """Process the sum of all samples so far; if a look is due, returns whether the rule halts."""
     state[TOTAL] = total
     if due:
         reached = abs(total)
@@ -113,7 +113,7 @@ def _update(rule: Rule, state: FloatArray, samples: float, total: float, source:
 
 @kernel
 def _take(rule: Rule, state: FloatArray, value: float, source: Any) -> None:
-    """Take one sample, clipped to the bound."""
+    """Process one sample, clipped to the bound."""
     _update(rule, state, 1.0, state[TOTAL] + min(max(value, -rule.bound), rule.bound), source)
 
 
@@ -127,7 +127,7 @@ def _release(rule: Rule, state: FloatArray, source: Any) -> None:
 
 @kernel
 def _estimate(rule: Rule, public: FloatArray) -> float:
-    """Mean of the samples, from the sum that was released."""
+    """Mean of the samples, from the released sum."""
     return float(rule.unit * public[RELEASED] / public[SAMPLES])
 
 
@@ -141,7 +141,7 @@ def _finish(rule: Rule, public: FloatArray, outcome: FloatArray) -> None:
 
 @kernel
 def _report(rule: Rule, state: FloatArray, rng: Generator, outcome: FloatArray) -> None:
-    """Release the sum where the rule has halted, and report."""
+    """Release the sum if the rule has halted, and report."""
     if not _choose(state[:PUBLIC]):
         _release(rule, state, rng)
     _finish(rule, state[:PUBLIC], outcome)
@@ -149,13 +149,13 @@ def _report(rule: Rule, state: FloatArray, rng: Generator, outcome: FloatArray) 
 
 @compiled
 def begin_run(rule: Rule, state: FloatArray, source: Any) -> None:
-    """Start a run: the memory is cleared and the noise of the threshold drawn."""
+    """Start a run: clear the memory and draw the noise of the threshold."""
     _begin(rule, state, source)
 
 
 @compiled
 def read_values(rule: Rule, state: FloatArray, values: FloatArray, source: Any) -> bool:
-    """Take samples up to the one at which the rule halts: whether it does."""
+    """Process samples up to the one at which the rule halts; returns whether it does."""
     position = 0
     while position < values.shape[0] and _choose(state[:PUBLIC]):
         _take(rule, state, values[position], source)
@@ -165,7 +165,7 @@ def read_values(rule: Rule, state: FloatArray, values: FloatArray, source: Any) 
 
 @compiled
 def finish_run(rule: Rule, state: FloatArray, source: Any) -> float:
-    """Estimate of a run that has halted."""
+    """Estimate from a run that has halted."""
     _release(rule, state, source)
     return _estimate(rule, state[:PUBLIC])
 
@@ -179,7 +179,7 @@ def run_by_rounds(
     state: FloatArray,
     outcomes: FloatArray,
 ) -> None:
-    """Run the rule `len(outcomes)` times in an environment of one arm, sample by sample.
+    """Run the rule `len(outcomes)` times in an environment with one arm, sample by sample.
 
     Shapes: state (STATE,), outcomes (runs, OUTCOMES).
     """

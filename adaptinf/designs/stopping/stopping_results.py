@@ -1,4 +1,4 @@
-"""What a stopping rule reports: one run, and many runs as arrays."""
+"""Reports of a stopping rule: one run, and many runs as arrays."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StoppingResult:
-    """What a stopping rule reports at the end of a run.
+    """Report of a stopping rule at the end of a run.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class StoppingResult:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Means that an estimate within alpha abs(mean) allows: it misses with probability at most beta."""
+        """Means compatible with an error of alpha abs(mean): they miss with probability at most beta."""
         ends = self.estimate / (1.0 + self.alpha), self.estimate / (1.0 - self.alpha)
         return (ends[0], ends[1]) if self.estimate > 0.0 else (ends[1], ends[0])
 
@@ -92,7 +92,7 @@ class StoppingResult:
         return pd.DataFrame([row])
 
     def summary(self) -> str:
-        """The run in words, one fact a line."""
+        """The run in words, one fact per line."""
         lines = [("rule", _described(self.design))]
         if self.stopped:
             low, high = self.interval
@@ -127,7 +127,7 @@ def _described(design: DesignRecord) -> str:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StoppingReplications:
-    """Many runs of a stopping rule on one law.
+    """Many runs of a stopping rule on one distribution.
 
     Attributes
     ----------
@@ -166,7 +166,7 @@ class StoppingReplications:
         return f"<StoppingReplications: {self.stopped.size:,} runs, {stopped:,} stopped{after}>"
 
     def wrong(self, mean: float) -> NDArray[np.bool_]:
-        """Runs whose estimate is off by alpha abs(mean) or more; one that did not stop has no estimate.
+        """Runs whose estimate is off by alpha abs(mean) or more; runs that did not stop have no estimate.
 
         Parameters
         ----------

@@ -43,7 +43,7 @@ from adaptinf.typing import FloatArray, RandomSource
 from adaptinf.workers import n_workers, spread
 
 Scale: TypeAlias = Callable[[float, Fraction], float]
-"""From a sensitivity and an epsilon to the scale of Laplace noise."""
+"""Factor from sensitivity and epsilon to the scale of Laplace noise."""
 
 _OPEN_SHARE = Is(lambda share: not SHARE("", share) and share < 1.0, "a number strictly between 0 and 1")
 
@@ -97,7 +97,7 @@ class StoppingRule(Recorded, ABC):
         n_jobs: int = 1,
         by_rounds: bool | None = None,
     ) -> StoppingReplications:
-        """Run the rule many times on one law.
+        """Run the rule many times on one distribution.
 
         Parameters
         ----------
@@ -157,7 +157,7 @@ class StoppingRule(Recorded, ABC):
         rounds: int,
         n_jobs: int,
     ) -> FloatArray:
-        """What each run reports, shape (replications, OUTCOMES); a law of two values goes look by look."""
+        """Reports of the runs, shape (replications, OUTCOMES); two-valued distributions go look by look."""
         last = self._last_look(rounds)
         starts = np.arange(0, replications, BLOCK)
         workers = 1 if n_jobs == 1 else min(len(starts), 4 * n_workers(n_jobs))
@@ -169,19 +169,19 @@ class StoppingRule(Recorded, ABC):
         return np.concatenate(spread(jobs, 1 if workers == 1 else n_jobs))
 
     def _on_sums(self, sums: FloatArray, runs: int, rng: np.random.Generator) -> FloatArray:
-        """What runs on one fixed stream report, shape (runs, OUTCOMES); sums at its looks (looks,)."""
+        """Reports of runs on one fixed stream, shape (runs, OUTCOMES); sums at its looks (looks,)."""
         outcomes = np.zeros((runs, kernel.OUTCOMES))
         kernel.run_on_sums(self.rule(float(self.bound), 1.0), sums, rng, np.zeros(kernel.STATE), outcomes)
         return outcomes
 
     def _last_look(self, rounds: int) -> int:
-        """Samples at the last look within so many rounds, 0 if there is none."""
+        """Samples at the last look within this many rounds, 0 if there is none."""
         if self.steps == "every":
             return rounds
         return 1 << (rounds.bit_length() - 1) if rounds > 1 else 0
 
     def _environment_problems(self, env: Any, max_rounds: Any) -> list[str]:
-        """What keeps the rule from being run there."""
+        """Why the rule cannot be run there."""
         if not isinstance(env, Environment):
             return [f"env must be an environment of one arm, got {env!r:.60}"]
         if max_rounds is None:
@@ -234,7 +234,7 @@ class StoppingRule(Recorded, ABC):
         return self._result(outcome, source.name, None if not more else max_rounds)
 
     def _result(self, outcome: FloatArray, noise: str, max_rounds: int | None) -> StoppingResult:
-        """What a run reports; without `max_rounds` a run that did not stop has come to the stream's end."""
+        """Report of a run; without `max_rounds`, a run that did not stop reached the end of the stream."""
         stopped, samples = bool(outcome[kernel.STOPPED]), int(outcome[kernel.READ])
         guarantee, reason = self.guarantee(), None
         if not stopped:
@@ -262,7 +262,7 @@ class StoppingRule(Recorded, ABC):
 
 
 def _two_values(env: Environment) -> tuple[float, float, float] | None:
-    """The two values of a law and the probability of the higher one; None if there are more."""
+    """The two values of a distribution and the probability of the higher one; None if there are more."""
     tables = env.tables(1)
     if tables.kind == BERNOULLI:
         return 0.0, 1.0, float(tables.location[0, 0])
@@ -282,7 +282,7 @@ def _run_blocks(
     root: np.random.SeedSequence,
     starts: list[int],
 ) -> FloatArray:
-    """Outcomes of the blocks that start at these runs."""
+    """Outcomes of the blocks that start with these runs."""
     state = np.zeros(kernel.STATE)
     sizes = [min(BLOCK, replications - start) for start in starts]
     outcomes = np.zeros((sum(sizes), kernel.OUTCOMES))
@@ -342,7 +342,7 @@ class NAS(StoppingRule):
     """
 
     def rule(self, bound: float, unit: float, scale: Scale = truediv) -> Rule:
-        """Constants of the halting test where the largest sample is `bound` units of size `unit`."""
+        """Constants of the halting test if the largest sample is `bound` units of size `unit`."""
         return Rule(
             exponential=self.steps == "exponential",
             private=False,
@@ -444,13 +444,13 @@ class DPNAS(StoppingRule):
     calibration: Calibration = "corrected"
 
     shares: ClassVar[tuple[int, int, int]] = (6, 3, 2)
-    """What epsilon is divided by for the threshold, for the looks and for the estimate."""
+    """Divisors of epsilon for the threshold, for the looks and for the estimate."""
 
     def __post_init__(self) -> None:
         check_fields(self, first="epsilon")
 
     def _parts(self) -> tuple[Fraction, Fraction, Fraction]:
-        """What the noise on the threshold, on the looks and on the final sum each spend: epsilon, exactly."""
+        """Epsilon spent by the noise on the threshold, on the looks and on the final sum, exactly."""
         threshold, looks, release = (Fraction(float(self.epsilon)) / share for share in self.shares)
         return threshold, looks, release
 
@@ -458,7 +458,7 @@ class DPNAS(StoppingRule):
         return tuple(PrivacyGuarantee(float(part)) for part in self._parts())
 
     def rule(self, bound: float, unit: float, scale: Scale = truediv) -> Rule:
-        """Constants of the halting test where the largest sample is `bound` units of size `unit`."""
+        """Constants of the halting test if the largest sample is `bound` units of size `unit`."""
         sensitivity = 2.0 * bound
         threshold, looks, release = self._parts()
         threshold_scale, release_scale = scale(sensitivity, threshold), scale(sensitivity, release)
@@ -478,7 +478,7 @@ class DPNAS(StoppingRule):
         )
 
     def guarantee(self) -> PrivacyGuarantee:
-        """Privacy of one sample: sparse vector technique and final release, added up."""
+        """Privacy of one sample: sparse vector technique plus final release."""
         return sequential(*self._promises())
 
     def time_guarantee(self) -> PrivacyGuarantee:

@@ -1,4 +1,4 @@
-"""What a stopping rule reads on given data: samples, and noise that is simulated or may be released."""
+"""Inputs of a stopping rule on given data: samples, and noise that is simulated or suitable for release."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SHOWN = 10
 
 
 class ArraySamples:
-    """Samples that are all there; `ahead` more looks can be served at a time."""
+    """Samples that are all available; up to `ahead` looks can be served at a time."""
 
     ahead = 512
 
@@ -31,14 +31,14 @@ class ArraySamples:
         self._position = 0
 
     def take(self, count: int) -> FloatArray:
-        """The next `count` samples, or those that are left."""
+        """The next `count` samples, or the remaining ones."""
         part = self._values[self._position : self._position + count]
         self._position += part.size
         return part
 
 
 class IteratedSamples:
-    """Samples that come one at a time, none before it is needed."""
+    """Samples that arrive one at a time, none before it is needed."""
 
     ahead = 1
 
@@ -50,7 +50,7 @@ class IteratedSamples:
         self._position = 0
 
     def take(self, count: int) -> FloatArray:
-        """The next `count` samples, or those that are left."""
+        """The next `count` samples, or the remaining ones."""
         return np.fromiter(map(self._number, islice(self._values, count)), dtype=np.float64)
 
     def _number(self, value: Any) -> float:
@@ -70,7 +70,7 @@ class IteratedSamples:
 
 
 def open_stream(stream: Any, bound: float, replacing: bool, subject: str) -> ArraySamples | IteratedSamples:
-    """Samples of an array, list, tuple or series, after a check of all of them, or of any other iterable."""
+    """Samples from an array, list, tuple or series, all checked first, or from any other iterable."""
     array = hasattr(stream, "__array__")
     if isinstance(stream, (list, tuple)) or (array and np.ndim(stream) > 0):
         return ArraySamples(_checked(stream, bound, subject))
@@ -109,7 +109,7 @@ def _checked(stream: Any, bound: float, subject: str) -> FloatArray:
 
 
 def _entries(stream: Any) -> NDArray[Any]:
-    """The stream as an array of numbers, or of objects where its entries have to be looked at singly."""
+    """The stream as an array of numbers, or of objects if its entries must be examined singly."""
     try:
         array = np.asarray(stream)
     except ValueError:
@@ -131,7 +131,7 @@ def _listed(what: str, array: NDArray[Any], wrong: NDArray[np.bool_]) -> list[st
 
 
 def _number(value: Any) -> float | None:
-    """A number, NaN for a missing one; None for anything else."""
+    """A number, NaN if missing; None for anything else."""
     if value is None or value is pd.NA or value is pd.NaT:
         return math.nan
     if not isinstance(value, (Real, np.bool_)):
@@ -150,15 +150,15 @@ _LARGEST_BATCH = 1024
 
 
 class Noise(Protocol):
-    """A backend: the units that it works in, and a source for each of the three kinds of noise."""
+    """A backend: its units, and a source for each of the three kinds of noise."""
 
     name: str
 
     def unit(self, bound: float) -> float:
-        """What one unit is worth."""
+        """The value of one unit."""
 
     def scale(self, sensitivity: float, epsilon: Fraction) -> float:
-        """Scale of the noise, in units, that makes a statistic of this sensitivity epsilon-private."""
+        """Scale of the noise, in units, that makes a statistic with this sensitivity epsilon-private."""
 
     def to_units(self, values: FloatArray, bound: float) -> FloatArray:
         """Samples in units."""
@@ -182,7 +182,7 @@ class SimulatedNoise:
         self._stream = stream
 
     def unit(self, bound: float) -> float:
-        """What one unit is worth: samples are taken as they are."""
+        """The value of one unit: samples are used unchanged."""
         return 1.0
 
     def scale(self, sensitivity: float, epsilon: Fraction) -> float:
@@ -222,7 +222,7 @@ class ReleaseNoise:
         self._batch = 8
 
     def unit(self, bound: float) -> float:
-        """What one unit is worth: a grid step."""
+        """The value of one unit: a grid step."""
         return bound / self._backend.GRID_UNITS
 
     def scale(self, sensitivity: float, epsilon: Fraction) -> float:
@@ -238,7 +238,7 @@ class ReleaseNoise:
         return _buffer(self._backend.discrete_laplace(scale, 1))
 
     def looks(self, scale: float, count: int) -> Buffer:
-        """Source for the noise of the next `count` looks; what is not used is kept for later ones."""
+        """Source for the noise of the next `count` looks; unused noise is kept for later ones."""
         unused = self._queue.noises[self._queue.positions[1] :]
         if unused.size < count:
             self._batch = min(2 * self._batch, _LARGEST_BATCH)

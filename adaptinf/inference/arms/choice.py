@@ -87,7 +87,7 @@ def arm_verdicts(question: Question) -> list[Verdict]:
 
 
 def _worked_out(question: Question) -> list[Verdict]:
-    """The verdicts, computed anew."""
+    """The verdicts, without caching."""
     methods = [one for one in METHODS if question.contrast or not one.contrast_only]
     if reason := question.profile.rows_refusal:
         return _from_some(methods, [one for one in methods if one.takes_sums], question, reason)

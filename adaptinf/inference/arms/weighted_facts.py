@@ -274,7 +274,7 @@ class WeightedFacts(ArmFacts):
 
     @property
     def _may_drift(self) -> bool:
-        """Whether nobody states that means stay constant: even equal arms would differ under hourly drift."""
+        """Whether constant means are not stated: even equal arms would differ under hourly drift."""
         return self.means_stay and not self.stationary
 
     @property

@@ -1,4 +1,4 @@
-"""All arms against a control: differences and lifts, one by one and at once."""
+"""All arms against a control: differences and lifts, one by one and simultaneously."""
 
 from adaptinf.inference.contrasts.many_contrasts import Contrasts, ContrastsResults
 

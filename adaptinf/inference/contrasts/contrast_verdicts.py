@@ -1,4 +1,4 @@
-"""Validity of the methods of single contrasts for several with one control, and for lifts."""
+"""Validity of methods for single contrasts when applied to several with one control, and to lifts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ORDER = ("not valid", "asymptotic", "anytime", "exact")
 
 
 def over_pairs(pairs: Sequence[Sequence[Verdict]], terms: Sequence[str]) -> list[Verdict]:
-    """Verdicts on each method for all pairs: those on the worst of them; terms name the pairs."""
+    """Verdicts on each method for all pairs: that for the worst pair; terms are named after the pairs."""
     named = [{verdict.name: verdict for verdict in found} for found in pairs]
     return [_worst([found[verdict.name] for found in named], terms) for verdict in pairs[0]]
 
@@ -38,7 +38,7 @@ def _worst(found: Sequence[Verdict], terms: Sequence[str]) -> Verdict:
 
 
 def told_at_once(profile: LogProfile, method: ArmMethod, verdict: Verdict) -> Verdict:
-    """The verdict with how intervals that hold for all differences are made."""
+    """The verdict, with how simultaneous intervals for all differences are computed."""
     if not verdict.valid or verdict.corrected:
         return verdict
     known = not method.contrast_only
@@ -49,7 +49,7 @@ def told_at_once(profile: LogProfile, method: ArmMethod, verdict: Verdict) -> Ve
 
 
 def of_lift(profile: LogProfile, codes: IntArray, method: ArmMethod, verdict: Verdict) -> Verdict:
-    """The verdict on a method for lifts over the control, from that for differences; codes (K,)."""
+    """The verdict on a method for lifts over the control, from that for differences; codes has shape (K,)."""
     arguments = {**verdict.arguments, "lift": True}
     without = method.contrast_only or verdict.corrected or profile.incomplete
     if verdict.valid and without:

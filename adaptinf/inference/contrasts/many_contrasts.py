@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class ContrastsResults(Results):
-    """Differences of arms to one control, or their lifts over it.
+    """Differences between arms and one control, or lifts over it.
 
     Printed as every result, and below it with p-values and intervals that hold for all of them at once.
 
@@ -79,7 +79,7 @@ class ContrastsResults(Results):
     pairs: tuple[Results, ...]
 
     def summary(self, alpha: float = 0.05, adjust: str | None = "max-t") -> ResultSummary:
-        """Table with p-values and intervals that hold for all terms at once.
+        """Table with simultaneous p-values and intervals for all terms.
 
         Parameters
         ----------
@@ -154,7 +154,7 @@ class ContrastsResults(Results):
         return "holm" if adjust == AT_ONCE and self.correction is not None else adjust
 
     def to_frame(self, alpha: float = 0.05) -> pd.DataFrame:
-        """All numbers as a plain frame, those that hold at once among them.
+        """All numbers as a plain frame, including the simultaneous ones.
 
         Parameters
         ----------
@@ -187,7 +187,7 @@ _ORDER = {"not valid": 0, "asymptotic": 1, "anytime": 2, "exact": 3}
 
 
 class Contrasts:
-    """Differences of the mean rewards of several arms to that of a control.
+    """Differences between the mean rewards of several arms and that of a control.
 
     Parameters
     ----------
@@ -330,7 +330,7 @@ class Contrasts:
         return self._results(pairs, estimate, std_error, law, covariance, null=null)
 
     def _lifts(self, pairs: list[Results], null: float, options: dict[str, Any]) -> ContrastsResults:
-        """Lifts by the methods of the contrasts that were fitted."""
+        """Lifts, using the methods of the contrasts that were fitted."""
         lifts, influences = list[Lift](), list[FloatArray | None]()
         for pair, treatment in zip(pairs, self.treatments, strict=True):
             lift, influence = self._lift(pair, treatment, options, joint=len(pairs) > 1)
@@ -363,17 +363,17 @@ class Contrasts:
         return "mean" if self.denominator is None else "ratio"
 
     def _rarest(self) -> int:
-        """The pair that settles the method: the first whose treatment's outcomes are too rare for some."""
+        """The pair that determines the method: the first whose treatment's outcomes are too rare for some."""
         uncommon = profile_of(self.log).uncommon
         rare = without_interval(uncommon[[self._codes(treatment)[0] for treatment in self.treatments]])
         return int(np.argmax(rare))
 
     def _codes(self, treatment: Any) -> tuple[int, int]:
-        """Positions of the arms of a pair."""
+        """Positions of the two arms of a pair."""
         return self.log.arms.index(treatment), self.log.arms.index(self.control)
 
     def _modelled(self, options: dict[str, Any]) -> dict[str, Any]:
-        """What estimates of arms take of the options, covariates as an outcome model."""
+        """The options that estimates of arm means accept, with covariates as an outcome model."""
         taken = ("decay", "outcome", "ridge", "arm_error")
         also = {name: options[name] for name in taken if name in options}
         if options.get("covariate") is not None:
@@ -384,7 +384,7 @@ class Contrasts:
     def _lift(
         self, pair: Results, treatment: Any, options: dict[str, Any], *, joint: bool
     ) -> tuple[Lift, FloatArray | None]:
-        """One lift, of the means that the contrast is the difference of, and what rounds add to its error."""
+        """One lift, based on the means in the contrast, and the rounds' contributions to its error."""
         codes = np.array(self._codes(treatment))
         stationary = bool(options["stationary"])
         question = Question(profile_of(self.log), codes, contrast=True, stationary=stationary)
@@ -417,7 +417,7 @@ class Contrasts:
         notes: tuple[str, ...] = (),
         cautions: tuple[str, ...] = (),
     ) -> ContrastsResults:
-        """All rows in one table, with each note once."""
+        """All rows in one table; each note appears once."""
         first = pairs[0]
         names = tuple(pair.terms[0] for pair in pairs)
         kind = "contrast" if terms is None else "lift"
@@ -458,7 +458,7 @@ class Contrasts:
 
 
 def _unusable(options: dict[str, Any], lift: bool) -> list[str]:
-    """What single contrasts take and lifts, or several contrasts, cannot."""
+    """What single contrasts accept but lifts, or several contrasts, cannot."""
     problems = []
     if "keep_scores" in options:
         problems.append("keep_scores is not supported here: use single contrasts, Contrast(log, ...)")
@@ -468,7 +468,7 @@ def _unusable(options: dict[str, Any], lift: bool) -> list[str]:
 
 
 def _fitted(pair: Contrast, keep: bool, **given: Any) -> tuple[Results, FloatArray | None]:
-    """The fit and what each round adds to its error, shape (n,), where that can be kept."""
+    """The fit, and each round's contribution to its error, shape (n,), if that can be kept."""
     if not keep:
         return pair.fit(**given), None
     try:
@@ -479,5 +479,5 @@ def _fitted(pair: Contrast, keep: bool, **given: Any) -> tuple[Results, FloatArr
 
 
 def _stacked(pairs: Sequence[Results], name: str) -> FloatArray:
-    """A number of each pair, shape (P,)."""
+    """One number for each pair, shape (P,)."""
     return np.array([float(getattr(pair, name)[0]) for pair in pairs])

@@ -1,4 +1,4 @@
-"""Contrasts with one control: their covariance, and lifts of means over the control's."""
+"""Contrasts with one control: their covariance, and lifts of means over that of the control."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 
 
 SHARED = ("combined", "uniform")
-"""Weights that both arms of a pair have."""
+"""Weights shared by both arms of a pair."""
 
 
 def influence_of(pair: Results) -> FloatArray | None:
-    """What each round, or unit, adds to the error of a contrast, shape (n,); None if no one kept it."""
+    """Each round's, or unit's, contribution to a contrast's error, shape (n,); None if it was not kept."""
     kept = pair.scores or {}
     rows = kept.get("influence_by_unit", kept.get("influence"))
     return None if rows is None else np.nan_to_num(rows[:, 0])
 
 
 def rows_correlation(influences: Sequence[FloatArray | None]) -> FloatArray | None:
-    """Correlation of contrasts by their influences, (n,) each; None if one is unknown; returns (P, P)."""
+    """Correlation of contrasts from their influences, (n,) each; None if one is unknown; returns (P, P)."""
     known = [one for one in influences if one is not None]
     if len(known) < len(influences):
         return None
@@ -54,7 +54,7 @@ def sums_correlation(
     below: Denominator | None,
     multiples: FloatArray | None = None,
 ) -> FloatArray | None:
-    """Correlation of contrasts from sums by batch, None if their weights are not each pair's own.
+    """Correlation of contrasts from sums by batch; None if weights are not specific to each pair.
 
     Shapes: codes (P, 2), the treatment first; multiples (P,), of the control's mean that are subtracted, 1 by
     default; returns (P, P). All contrasts are by the methods of the first, and `asked` says what else was
@@ -92,7 +92,7 @@ def _of_independent(
     below: Denominator | None,
     multiples: FloatArray,
 ) -> FloatArray:
-    """Correlation where shares stand in for propensities: given the arms their means are independent."""
+    """Correlation if shares replace propensities: given the arms, their means are independent."""
     method, fit = fit_method(question, asked)
     if below is not None:
         fit = as_ratios(question, method, fit, asked, below)[1]
@@ -101,7 +101,7 @@ def _of_independent(
 
 
 def joint_covariance(correlation: FloatArray | None, std_error: FloatArray) -> FloatArray | None:
-    """Covariance whose diagonal is the squared errors; correlation (P, P), std_error (P,), returns (P, P)."""
+    """Covariance with squared errors on the diagonal; correlation and result (P, P), std_error (P,)."""
     if correlation is None:
         return None
     covariance = correlation * np.outer(std_error, std_error)
@@ -110,14 +110,14 @@ def joint_covariance(correlation: FloatArray | None, std_error: FloatArray) -> F
 
 
 FEWEST_EVENTS = 20
-"""Outcomes other than the commonest in either arm below which there is no lift."""
+"""Number of outcomes other than the most common in either arm below which there is no lift."""
 FEWEST_ERRORS = 3.0
-"""Standard errors by which the control's mean must differ from 0."""
+"""Distance from 0, in standard errors, that the control's mean must have."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lift:
-    """One lift; NaN, with the reason, if there is none."""
+    """One lift; NaN, with the reason, if it cannot be computed."""
 
     estimate: float
     std_error: float
@@ -128,12 +128,12 @@ class Lift:
     """The control's mean."""
 
     def influence(self, rows: FloatArray) -> FloatArray:
-        """What each round, or unit, adds to its error; rows (n, 2), of the means of arm and control."""
+        """Contribution of each round or unit to its error; rows (n, 2), for the means of arm and control."""
         return np.nan_to_num((rows[:, 0] - self.ratio * rows[:, 1]) / self.control)
 
 
 def lift_of(question: Question, fit: ArmFit, what: str = "mean") -> Lift:
-    """The treatment's mean, or ratio metric, over the control's, less 1, from the fit of the pair."""
+    """The treatment's mean, or ratio metric, over the control's, less 1, from the fit to the pair."""
     (top, bottom), covariance = fit.estimate, fit.covariance
     df = _freedom(fit)
     reason = _refusal(question, fit, what)
@@ -153,13 +153,13 @@ def lift_of(question: Question, fit: ArmFit, what: str = "mean") -> Lift:
 
 
 def negative_control(lifts: Sequence[Lift], control: Any, what: str) -> tuple[str, ...]:
-    """The caution that a negative control reverses signs; none if it is positive."""
+    """The caution that a negative control reverses signs; empty if it is positive."""
     below = [lift.control for lift in lifts if lift.control < 0.0]
     return (claims.NEGATIVE_CONTROL(what=what, control=control, mean=below[0]),) if below else ()
 
 
 def _freedom(fit: ArmFit) -> float:
-    """Degrees of freedom of the log ratio: of sample means Welch's, by the arms' relative variances.
+    """Degrees of freedom of the log ratio; for sample means Welch's, from the arms' relative variances.
 
     As in a difference, scores have those of the arm with fewer, and so have errors by unit.
     """

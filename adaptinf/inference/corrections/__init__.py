@@ -1,4 +1,4 @@
-"""What is due because collection was adaptive: max-information and bounds of the bias."""
+"""Corrections due to adaptive collection: max-information and bounds on the bias."""
 
 from adaptinf.inference.corrections.arm_bias import bias_bound
 from adaptinf.inference.corrections.information import (

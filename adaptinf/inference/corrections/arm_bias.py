@@ -75,7 +75,7 @@ def bias_bound(guarantee: PrivacyGuarantee, horizon: int, means: ArrayLike) -> F
 
 
 def trivial_bias_bound(means: ArrayLike) -> FloatArray:
-    """Bias that an average of rewards in [0, 1] cannot exceed, whatever the design.
+    """Bias that an average of rewards in [0, 1] cannot exceed, under any design.
 
     Shapes: means (k,); returns (k,).
     """
@@ -86,7 +86,7 @@ def trivial_bias_bound(means: ArrayLike) -> FloatArray:
 
 
 def _means(means: ArrayLike) -> FloatArray:
-    """Means as a row; NaN, which is refused, where they are not numbers."""
+    """Means as a row; NaN, which is refused, if they are not numbers."""
     array = number_array(means)
     return np.full(1, math.nan) if array is None else np.atleast_1d(array)
 

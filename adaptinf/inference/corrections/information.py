@@ -41,7 +41,7 @@ _TOLERANCE = 1e-12
 
 
 def information(epsilon: float, n: int, beta: float) -> float:
-    """Max-information in nats; at beta = 0 only epsilon n bounds it."""
+    """Max-information in nats; at beta = 0, only epsilon n bounds it."""
     cap = epsilon * n
     if beta == 0.0:
         return cap
@@ -50,7 +50,7 @@ def information(epsilon: float, n: int, beta: float) -> float:
 
 
 def log_corrected(log_p: FloatArray, epsilon: float, n: int, bound: Bound) -> FloatArray:
-    """Logarithm of the smallest corrected p-value."""
+    """Logarithm of the smallest possible corrected p-value."""
     c = epsilon * math.sqrt(0.5 * n)
     if c == 0.0:
         return log_p.copy()
@@ -59,7 +59,7 @@ def log_corrected(log_p: FloatArray, epsilon: float, n: int, bound: Bound) -> Fl
 
 
 def log_level(log_alpha: float, epsilon: float, n: int, bound: Bound) -> tuple[float, float]:
-    """Logarithm of the corrected level, and the share of alpha that is spent on beta."""
+    """Logarithm of the corrected level, and the share of alpha spent on beta."""
     c = epsilon * math.sqrt(0.5 * n)
     capped = log_alpha - epsilon * n
     if c == 0.0 or math.isinf(log_alpha):
@@ -94,7 +94,7 @@ def _stationarity(s: FloatArray | float, c: float, offset: FloatArray) -> FloatA
 
 
 def _largest_root(c: float, offset: FloatArray) -> FloatArray:
-    """Root of `_stationarity` right of beta = 1, where it is convex and increasing, by Newton."""
+    """Root of `_stationarity` right of beta = 1, where it is convex and increasing, by Newton's method."""
     # -ln s >= -s / e: `_stationarity` is not negative at the root of s^2 + (c - 1 / e) s + offset.
     half = 0.5 * (c - math.exp(-1.0))
     spread = np.sqrt(half * half - offset)
@@ -109,7 +109,7 @@ def _largest_root(c: float, offset: FloatArray) -> FloatArray:
 
 
 def _best_s(log_alpha: float, c: float) -> float:
-    """Root s of s^2 = ln(2 / alpha) + ln(1 + 2 s / c), by Newton on a convex function from the right.
+    """Root s of s^2 = ln(2 / alpha) + ln(1 + 2 s / c), by Newton's method on a convex function.
 
     There (alpha - beta) exp(-c (c + s)) is largest: its derivative vanishes at 2 s beta = c (alpha - beta).
     """
@@ -152,7 +152,7 @@ def log_of_level(subject: str, alpha: float) -> float:
 
 
 def bound_problems(bound: str, beta: float | str = "optimal") -> list[str]:
-    """Problems of a bound's name and of the beta that goes with it."""
+    """Problems with a bound's name and with the beta that goes with it."""
     problems = []
     if bound not in ("max-information", "moment"):
         problems.append(f"bound must be 'max-information' or 'moment', got {bound!r}")
@@ -166,7 +166,7 @@ def bound_problems(bound: str, beta: float | str = "optimal") -> list[str]:
 
 
 def pvalue_problems(name: str, values: FloatArray, low: float, high: float) -> list[str]:
-    """Problem of p-values, or logarithms of p-values, outside [low, high]; NaN is no problem."""
+    """Problem with p-values, or logarithms of p-values, outside [low, high]; NaN is allowed."""
     bad = (values < low) | (values > high)
     count = int(np.sum(bad))
     if count == 0:
@@ -182,11 +182,11 @@ _USUAL_ALPHA = 0.05
 ChosenFrom: TypeAlias = Literal["actions", "releases"]
 CountedUnit: TypeAlias = Literal["round", "person"]
 CHOSEN_FROM, COUNTED_UNIT = OneOf("actions", "releases"), OneOf("round", "person")
-"""What a test may be chosen from, and what a correction counts."""
+"""What the choice of a test may depend on, and what a correction counts."""
 
 
 class VacuousCorrectionWarning(AdaptinfWarning):
-    """No p-value that a double can hold would be significant after the correction."""
+    """No p-value representable as a double would be significant after the correction."""
 
 
 def max_information(epsilon: float, n: int, beta: float) -> float:
@@ -241,7 +241,7 @@ def correct_pvalues(
     beta: float | Literal["optimal"] = "optimal",
     bound: Bound = "max-information",
 ) -> FloatArray:
-    """P-values that stay valid although the data were collected adaptively.
+    """P-values that remain valid although the data were collected adaptively.
 
     Parameters
     ----------
@@ -322,7 +322,7 @@ def correct_pvalues(
 
 
 def _labelled(given: ArrayLike, values: FloatArray) -> FloatArray:
-    """Values with the index of what was given, where that is a Series."""
+    """Values with the index of the input, if that is a Series."""
     if isinstance(given, pd.Series):
         return cast("FloatArray", pd.Series(values, index=given.index, name=given.name))
     return values[()]
@@ -331,7 +331,7 @@ def _labelled(given: ArrayLike, values: FloatArray) -> FloatArray:
 def log_correct_pvalues(
     log_p: ArrayLike, *, epsilon: float, n: int, bound: Bound = "max-information"
 ) -> FloatArray:
-    """Natural logarithms of corrected p-values, for p-values that a double may not hold."""
+    """Natural logarithms of corrected p-values, for p-values too small for a double."""
     values = np.asarray(log_p, dtype=np.float64)
     problems = bound_problems(bound) + pvalue_problems("log_p", values, -math.inf, 0.0)
     check("log_correct_pvalues", problems, epsilon=(epsilon, EPSILON), n=(n, ROUNDS))
@@ -385,7 +385,7 @@ def log_corrected_level(
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """The max-information correction that a log's privacy guarantee licenses.
+    """The max-information correction that a log's privacy guarantee permits.
 
     Parameters
     ----------
@@ -447,7 +447,7 @@ class Correction:
         return max_information(self.epsilon, self.n, beta)
 
     def beta(self, alpha: float = _USUAL_ALPHA) -> float:
-        """Beta that attains the level at alpha; 0 where epsilon n serves better or the bound has no beta."""
+        """Beta that attains the level at alpha; 0 if epsilon n gives more or the bound has no beta."""
         return alpha * log_level(log_of_level("Correction.beta", alpha), self.epsilon, self.n, self.bound)[1]
 
     def apply(self, log_p: ArrayLike) -> FloatArray:
@@ -463,7 +463,7 @@ class Correction:
         return self.level(log_of_level("Correction.vacuous", alpha)) < _LOG_SMALLEST_DOUBLE
 
     def describe(self, alpha: float = _USUAL_ALPHA) -> str:
-        """One sentence: how much information, at which parameters, and what a p-value must reach."""
+        """One sentence: how much information, with which parameters, and the p-value required."""
         level = self.level(log_of_level("Correction.describe", alpha))
         setting = f"epsilon = {self.epsilon:g}, n = {self.n}{' persons' if self.unit == 'person' else ''}"
         if self.bound == "moment":
@@ -483,7 +483,7 @@ class Correction:
 
 
 def guarantee_refusal(guarantee: PrivacyGuarantee) -> str:
-    """Why a guarantee licenses no correction; empty if it does."""
+    """Why a guarantee permits no correction; empty if it does."""
     if guarantee.reward_level() is None:
         return claims.ANTICIPATING()
     if math.isinf(guarantee.epsilon):
@@ -502,7 +502,7 @@ def _usual_level(epsilon: float, n: int, beta: float | Literal["optimal"], bound
 
 
 def _scientific(log_value: float) -> str:
-    """Two digits of exp(log_value), rounded down, also far below the smallest double."""
+    """Two digits of exp(log_value), rounded down, even far below the smallest double."""
     exponent = math.floor(log_value / _LN10)
     mantissa = math.floor(10.0 * math.exp(log_value - exponent * _LN10)) / 10.0
     return f"{mantissa:.1f}e{exponent:+03d}"

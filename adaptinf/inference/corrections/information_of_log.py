@@ -1,4 +1,4 @@
-"""Which max-information correction a log's guarantee licenses, and for which choices of a test.
+"""Which max-information correction a log's guarantee permits, and for which choices of a test.
 
 A test that is chosen from the actions reads what n = `feedback_rounds` rewards can have changed. One that is
 chosen from the releases too reads what `released_rounds` rewards can have changed. Each design says how many
@@ -26,11 +26,11 @@ from adaptinf.parameters import check
 
 
 class GuaranteedLog(Protocol):
-    """What a log must say about itself to be corrected."""
+    """What a log must state about itself for a correction."""
 
     @property
     def reward_guarantee(self) -> PrivacyGuarantee | None:
-        """What one round's rewards are promised."""
+        """The guarantee for one round's rewards."""
 
     @property
     def feedback_rounds(self) -> int | None:
@@ -46,17 +46,17 @@ class GuaranteedLog(Protocol):
 
     @property
     def units(self) -> NDArray[Any] | None:
-        """Who took part, shape (T,)."""
+        """Participants' identifiers, shape (T,)."""
 
     @property
     def person_reward_guarantee(self) -> PrivacyGuarantee | None:
-        """What the rewards of all of a person's rounds are promised."""
+        """The guarantee for the rewards of all of a person's rounds."""
 
 
 def correction_for(
     log: GuaranteedLog, *, chosen_from: ChosenFrom = "actions", unit: CountedUnit = "round"
 ) -> Correction | None:
-    """Correction that a log's guarantee licenses, or None: then `why_not` says why.
+    """The correction that a log's guarantee permits, or None; `why_not` then says why.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def correction_for(
 
 
 def _by_person(log: GuaranteedLog, chosen_from: ChosenFrom) -> Correction:
-    """Rows that are persons: f changes by the person's epsilon with one of them, whatever the design."""
+    """Correction by person: changing one person changes f by that person's epsilon, under any design."""
     subject, ways = "a correction by person", ["AdaptiveLog(..., unit=)", "unit='round'"]
     if log.units is None:
         raise InvalidForLog(

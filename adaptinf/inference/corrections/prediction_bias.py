@@ -25,7 +25,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class LinearBiasBound:
-    """How far least-squares predictions can be off on average, given which contexts an arm was pulled at.
+    """How biased least-squares predictions can be on average, given the contexts at which an arm was pulled.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class LinearBiasBound:
 
 
 def reward_shift(epsilon: float, means: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """How far an action history of an epsilon-private design can move a reward's conditional mean.
+    """How far the action history of an epsilon-private design can move a reward's conditional mean.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def reward_shift(epsilon: float, means: ArrayLike) -> tuple[FloatArray, FloatArr
 def linear_bias_bound(
     guarantee: PrivacyGuarantee | float, contexts: ArrayLike, theta: ArrayLike
 ) -> LinearBiasBound:
-    """Largest bias that predictions of an arm's least-squares fit can have at the contexts it was fitted to.
+    """Largest bias of predictions from an arm's least-squares fit at the contexts used in the fit.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def linear_bias_bound(
 
 @dataclass(frozen=True, slots=True)
 class LinearBias:
-    """Measured bias of least-squares predictions, apart for each set of rounds in which an arm was pulled.
+    """Measured bias of least-squares predictions, separately by the set of rounds in which an arm was pulled.
 
     Attributes
     ----------
@@ -197,7 +197,7 @@ class LinearBias:
 
     @property
     def largest(self) -> float:
-        """Largest absolute bias; an estimate from above, because it is the worst of many noisy ones."""
+        """Largest absolute bias; biased upwards, because it is the maximum of many noisy estimates."""
         finite = np.abs(self.bias[self.selected])
         return float(finite.max()) if finite.size else math.nan
 
@@ -205,7 +205,7 @@ class LinearBias:
 def linear_bias(
     selected: ArrayLike, rewards: ArrayLike, contexts: ArrayLike, theta: ArrayLike, min_runs: int = 100
 ) -> LinearBias:
-    """Bias of an arm's predictions in many runs on one tableau of contexts (Definition 4 of the paper).
+    """Bias of an arm's predictions over many runs on one tableau of contexts (Definition 4 of the paper).
 
     Parameters
     ----------
@@ -281,7 +281,7 @@ def linear_bias(
 
 
 def _pure_epsilon(guarantee: PrivacyGuarantee | float) -> tuple[float, list[str]]:
-    """Epsilon for one round's rewards, and why there is none that serves."""
+    """Epsilon for one round's rewards, or why there is none that can be used."""
     if not isinstance(guarantee, PrivacyGuarantee):
         given: Any = guarantee
         endless = isinstance(given, float) and given == math.inf
@@ -323,7 +323,7 @@ def _hat(X: FloatArray) -> FloatArray:
 
 
 def _hat_rows(X: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
-    """The hat matrix a few rows at a time."""
+    """The hat matrix, a few rows at a time."""
     basis = _basis(X)
     for first in range(0, X.shape[0], _ROWS_AT_ONCE):
         rows = slice(first, first + _ROWS_AT_ONCE)

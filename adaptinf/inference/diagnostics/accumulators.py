@@ -1,4 +1,4 @@
-"""Sums over the rounds of a log, without an array of the size of the propensities."""
+"""Sums over the rounds of a log, without an array as large as the propensities."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from adaptinf.inference.scores.score_stream import (
 from adaptinf.typing import FloatArray, IntArray
 
 WEIGHTS = ("uniform", "sqrt", "two-point")
-"""Those that are an arm's own, and not of a pair or of a whole table."""
+"""Weights specific to one arm, not to a pair or a whole table."""
 _ROUNDS, _EXPECTED, _OBSERVED, _SQUARES = range(4)
 _TOTAL, _SCORE, _TIME, _TIME_SQUARES, _TIME_SCORE, _PULLS, _REWARD = range(7)
 _GAP, _SLOPE = range(2)
 
 
 class ScoreSums(NamedTuple):
-    """What is known of k arms after two passes over the rounds.
+    """What is known about k arms after two passes over the rounds.
 
     Shapes: estimate, mean, pulls, change, drift (k,), change_covariance, drift_covariance (k, k), group_mean,
     group_variance (G, k). `change` is the sample mean less the weighted mean of scores, `drift` the slope of
@@ -45,7 +45,7 @@ class ScoreSums(NamedTuple):
 
 
 def score_sums(stream: Stream, group: IntArray) -> ScoreSums:
-    """Estimates of the arms' means and of their drift, with covariances from what each round contributes.
+    """Estimates of the arms' means and of their drift, with covariances from each round's contributions.
 
     Shapes: group (T,), the stretch of batches that a round is in.
 
@@ -104,7 +104,7 @@ def score_sums(stream: Stream, group: IntArray) -> ScoreSums:
 
 @kernel
 def _score(stream: Stream, t: int, j: int, chosen: int, state: FloatArray) -> float:
-    """Score of an arm, about the origin."""
+    """Score of an arm, relative to the origin."""
     score: float = state[OUTCOME, j]
     if j == chosen:
         score += (stream.reward[t] - stream.origin - score) / stream.propensity[t]
@@ -151,7 +151,7 @@ def _spread(
     change: FloatArray,
     drift: FloatArray,
 ) -> None:
-    """Second pass: products of what each round contributes to the errors of two arms."""
+    """Second pass: products of each round's contributions to the errors of two arms."""
     horizon, size = stream.action.shape[0], stream.codes.shape[0]
     prepare(stream, state)
     for t in range(horizon):
@@ -184,7 +184,7 @@ def _spread(
 def bin_sums(
     action: IntArray, propensities: FloatArray, edges: FloatArray, place: IntArray, sums: FloatArray
 ) -> None:
-    """Rounds, expected and observed choices and squared propensities by arm and fine bin of the propensity.
+    """Rounds, expected and observed choices and squared propensities, by arm and fine bin of propensity.
 
     Shapes: action (T,), propensities (T, K), edges (E,), place (n,), sums (K, E + 1, 4). `place` gives, for
     each of n - 1 equal cells of (0, 1) and for 1, the bin of its lower end.
@@ -214,7 +214,7 @@ def bin_products(
     cell: IntArray,
     products: FloatArray,
 ) -> None:
-    """Sums of products of two arms' propensities by their bins, below the diagonal.
+    """Sums of products of two arms' propensities, by bin, below the diagonal.
 
     Shapes: propensities (T, K), codes (k,), merged (k, E + 1): position of each arm's fine bin among all
     J bins; cell (k,); products (J, J).
@@ -238,7 +238,7 @@ def bin_products(
 def wealth_path(
     action: IntArray, propensities: FloatArray, seen: FloatArray, due: FloatArray, path: FloatArray
 ) -> float:
-    """Largest log wealth of bets on each arm's past choices over its past propensities; at least 0.
+    """Largest log wealth from bets on each arm, given its past choices and propensities; at least 0.
 
     Shapes: action (T,), propensities (T, K) or (1, K), seen, due (K,), path (T,) or (0,).
     """

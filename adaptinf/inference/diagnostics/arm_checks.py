@@ -43,7 +43,7 @@ _BLOCK = 65_536
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decay:
-    """Smallest propensities over time; first, last (B,), smallest (B, k)."""
+    """Smallest propensities over time; first and last have shape (B,), smallest (B, k)."""
 
     first: FloatArray
     last: FloatArray
@@ -71,7 +71,7 @@ def fitted_decay(propensities: FloatArray) -> Decay:
 
 
 def fitted_chosen_decay(action: IntArray, propensity: FloatArray, n_arms: int) -> Decay:
-    """The same where only the chosen arms' propensities are known; action, propensity (T,)."""
+    """The same if only the chosen arms' propensities are known; action, propensity (T,)."""
 
     def least(start: int, stop: int) -> FloatArray:
         found = np.full(n_arms, np.inf)
@@ -82,7 +82,7 @@ def fitted_chosen_decay(action: IntArray, propensity: FloatArray, n_arms: int) -
 
 
 def decay_of(rounds: int, least: Callable[[int, int], FloatArray]) -> Decay:
-    """A line through the smallest propensities of stretches that double in length."""
+    """A line through the smallest propensities in stretches that double in length."""
     edges = np.unique([0, *(2**power for power in range(3, 64) if 2**power < rounds), rounds])
     smallest = np.array([least(int(start), int(stop)) for start, stop in itertools.pairwise(edges)])
     smallest[np.isinf(smallest)] = np.nan
@@ -98,7 +98,7 @@ def decay_of(rounds: int, least: Callable[[int, int], FloatArray]) -> Decay:
 
 
 def low_rounds(propensities: FloatArray, limit: float) -> FloatArray:
-    """Number of rounds in which each arm's propensity is below a limit, zeros included.
+    """Number of rounds in which each arm's propensity is below a limit, including zeros.
 
     Shapes: propensities (T, k); returns (k,).
     """
@@ -114,7 +114,7 @@ _CONSTANT = 1e-12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Differences:
-    """Differences of two estimates of the same arms, which have mean 0 under the null.
+    """Differences between two estimates for the same arms, which have mean 0 under the null.
 
     Shapes: difference (k,), covariance (k, k).
     """
@@ -155,7 +155,7 @@ def drifts(sums: ScoreSums) -> Differences:
 
 
 def common_drift(slopes: Differences) -> tuple[float, float]:
-    """One slope for all arms, by the inverse variances of their own, and its standard error.
+    """One common slope for all arms, weighted by inverse variances, and its standard error.
 
     NaN if none varies.
     """
@@ -170,7 +170,7 @@ def common_drift(slopes: Differences) -> tuple[float, float]:
 
 
 def _settled(difference: FloatArray, covariance: FloatArray, scale: FloatArray) -> Differences:
-    """Differences whose variance is rounding have none."""
+    """Differences, with variances that are only rounding error set to 0."""
     size = np.sqrt(np.diag(covariance))
     constant = size <= _CONSTANT * np.maximum(np.abs(scale), np.finfo(np.float64).tiny)
     covariance = covariance.copy()
@@ -179,7 +179,7 @@ def _settled(difference: FloatArray, covariance: FloatArray, scale: FloatArray) 
 
 
 def batch_groups(batch: IntArray, most: int = 6) -> IntArray:
-    """Consecutive batches joined into a few groups of about the same number of rounds.
+    """Consecutive batches merged into a few groups with about the same number of rounds.
 
     Shapes: batch (T,); returns (T,).
     """
@@ -187,7 +187,7 @@ def batch_groups(batch: IntArray, most: int = 6) -> IntArray:
 
 
 def stretches(rounds: FloatArray, most: int = 6) -> IntArray:
-    """The group of each of consecutive batches, joined into a few of about the same number of rounds.
+    """The group of each of consecutive batches, merged into a few with about the same number of rounds.
 
     Shapes: rounds (B,), of each batch; returns (B,).
     """
@@ -197,7 +197,7 @@ def stretches(rounds: FloatArray, most: int = 6) -> IntArray:
 
 
 def homogeneity(means: FloatArray, variances: FloatArray) -> ChiSquare:
-    """Test that an arm's mean is the same in all groups of rounds; means, variances (G,)."""
+    """Test that an arm's mean is the same in all groups of rounds; means and variances have shape (G,)."""
     if means.size < 2 or not (variances > (_CONSTANT * np.abs(means)) ** 2).all():
         return ChiSquare(np.nan, 0)
     centre = float(np.sum(means / variances) / np.sum(1.0 / variances))
@@ -205,7 +205,7 @@ def homogeneity(means: FloatArray, variances: FloatArray) -> ChiSquare:
 
 
 MIN_ROUNDS = 33
-"""Rounds from which there are four blocks to fit an exponent to."""
+"""Number of rounds from which four blocks are available for fitting an exponent."""
 MEAN, TREND, BATCHES = "sample mean against AIPW", "drift over time", "drift by batch"
 COMMON = "common drift"
 MISSED = claims.COULD_BE_MISSED
@@ -216,12 +216,12 @@ _LEAST_PULLS = 20
 _LEAST_SIZE = 30.0
 _LEAST_SHARE = 0.1
 LIMITS = {0.01: 0.01, 0.001: 0.0}
-"""Share of the rounds that may have a propensity below each limit."""
+"""Share of rounds whose propensities may fall below each limit."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scored:
-    """The scores of the arms that can be compared, added up, and why the others cannot.
+    """Sums of the scores for comparable arms, and why the others cannot be compared.
 
     Shapes: codes, squares (k,), counts (G, k). `squares` are those of the arms' rewards less their means,
     `counts` their rewards in each stretch of batches. `settled` says that propensities never move.
@@ -239,7 +239,7 @@ class Scored:
 def score_checks(
     log: AdaptiveLog | Sums, scored: Scored, tables: dict[str, pd.DataFrame], alpha: float, others: int = 0
 ) -> list[Check]:
-    """Sample means against AIPW, and drift; `others` are the table's p-values beside these."""
+    """Sample means against AIPW, and drift; `others` are the p-values already in the table."""
     checks: dict[str, list[Check]] = {MEAN: [], COMMON: [], TREND: [], BATCHES: [], MISSED: []}
     for name in checks:
         checks[name] += [Check(name, term, claims=(reason,)) for term, reason in scored.refused.items()]
@@ -259,7 +259,7 @@ def score_checks(
 
 
 def scored_rows(log: AdaptiveLog) -> Scored:
-    """Scores of a log's rounds."""
+    """Scores for a log's rounds."""
     if log.arrays.propensity is None:
         return nothing_scored({"all arms": propensities.NONE()})
     action, reward = log.arrays.action, log.arrays.reward
@@ -286,14 +286,14 @@ def scored_rows(log: AdaptiveLog) -> Scored:
 
 
 def nothing_scored(refused: dict[str, str]) -> Scored:
-    """No arm that can be compared."""
+    """Whether no arms can be compared."""
     none, one, two = np.zeros(0), np.zeros((0, 0)), np.zeros((1, 0))
     sums = ScoreSums(none, none, none, none, one, none, one, two, two)
     return Scored(np.zeros(0, dtype=np.int64), refused, None, sums, none, two, True)
 
 
 def _groups(log: AdaptiveLog) -> IntArray:
-    """Stretches of batches; all rounds in one if there are none; shape (T,)."""
+    """Groups of batches; all rounds form one group if there are no batches; shape (T,)."""
     batch = log.arrays.batch
     if batch is None or int(batch[-1]) == int(batch[0]):
         return np.zeros(log.n_rounds, dtype=np.int64)
@@ -310,7 +310,7 @@ def _sums(log: AdaptiveLog, codes: IntArray, choice: Choice, group: IntArray) ->
 
 
 def score_weights(log: AdaptiveLog | Sums, codes: IntArray) -> Choice:
-    """AIPW with the weights that it has by default, where these are of one arm at a time."""
+    """AIPW with its default weights, if these are specific to one arm at a time."""
     try:
         given = ("diagnose", cast(AdaptiveLog, log), codes, "aipw", None, None)
         found = choose(*given, stationary=True)  # an arm is followed by itself, with weights of its own
@@ -363,7 +363,7 @@ def _mean_checks(log: AdaptiveLog | Sums, scored: Scored, tables: dict[str, pd.D
 
 
 def _hardly_varying(log: AdaptiveLog) -> bool:
-    """Whether the propensities that are known never move."""
+    """Whether the known propensities never change."""
     if profile_of(log).constant_propensities:
         return True
     arrays = log.arrays
@@ -396,13 +396,13 @@ def _difference_checks(
 
 
 def _changed(log: AdaptiveLog | Sums) -> tuple[str, ...]:
-    """What a mean that changes does to estimates, and how arms may be compared all the same."""
+    """What a changing mean does to estimates, and how arms may be compared nevertheless."""
     found = claims.MEAN_CHANGED(), claims.AVERAGES(), claims.COMPARE_WITHIN()
     return (*found, claims.CONTEXTS_CHANGE()) if log.context else found
 
 
 def _trend_checks(log: AdaptiveLog | Sums, scored: Scored, tables: dict[str, pd.DataFrame]) -> list[Check]:
-    """One row per arm, and one for a slope that all share."""
+    """One row per arm, and one for a common slope."""
     sums, codes = scored.sums, scored.codes
     found, changed = drifts(sums), _changed(log)
     slopes, errors = found.difference, found.std_error
@@ -444,7 +444,7 @@ def _missed_checks(scored: Scored, frame: pd.DataFrame, level: float) -> list[Ch
 
 
 def _means(log: AdaptiveLog) -> FloatArray:
-    """Mean reward of each arm, shape (K,); 0 for one that was never chosen."""
+    """Mean reward of each arm, shape (K,); 0 for arms that were never chosen."""
     arrays = log.arrays
     count = np.bincount(arrays.action, minlength=log.n_arms)
     total = np.bincount(arrays.action, weights=arrays.reward, minlength=log.n_arms)
@@ -470,7 +470,7 @@ def _batch_checks(log: AdaptiveLog | Sums, scored: Scored) -> list[Check]:
 
 
 def arm_checks(log: AdaptiveLog, every: FloatArray | None, tables: dict[str, pd.DataFrame]) -> list[Check]:
-    """Effective sample sizes and overlap; every (T, K)."""
+    """Effective sample sizes and overlap; every has shape (T, K)."""
     own = log.arrays.propensity
     if own is None:
         reason = propensities.NONE()
@@ -495,7 +495,7 @@ def arm_checks(log: AdaptiveLog, every: FloatArray | None, tables: dict[str, pd.
 
 
 def size_checks(log: AdaptiveLog | Sums, size: FloatArray, pulls: FloatArray) -> list[Check]:
-    """Effective sample sizes; size, pulls (K,)."""
+    """Effective sample sizes; size and pulls have shape (K,)."""
     checks = []
     for code, arm in enumerate(log.arms):
         small = size[code] < min(_LEAST_SIZE, log.n_rounds) or size[code] < _LEAST_SHARE * pulls[code]
@@ -506,7 +506,7 @@ def size_checks(log: AdaptiveLog | Sums, size: FloatArray, pulls: FloatArray) ->
 
 
 def overlap_checks(log: AdaptiveLog | Sums, counts: dict[float, FloatArray], scope: Claim) -> list[Check]:
-    """Rounds with a propensity below each limit; counts (K,) each."""
+    """Rounds with a propensity below each limit; counts have shape (K,) each."""
     checks = []
     for limit, share in LIMITS.items():
         rounds = counts[limit]

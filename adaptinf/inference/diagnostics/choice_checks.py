@@ -1,4 +1,4 @@
-"""Are the logged propensities those with which arms were chosen? Martingale tests of the choices.
+"""Were arms chosen with the logged propensities? Martingale tests of the choices.
 
 References
 ----------
@@ -28,9 +28,9 @@ from adaptinf.sums import Sums
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 EDGES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98, 0.99)
-"""Bounds of the bins of propensities, inside (0, 1)."""
+"""Boundaries of the bins of propensities, inside (0, 1)."""
 LEAST_VARIANCE = 10.0
-"""Neighbouring bins are joined until the variance of their count is as large: below it is far from normal."""
+"""Adjacent bins are merged until their count has this variance; below it, the count is far from normal."""
 # Rounds that the first bets are worth: fewer would bet on noise, and more would learn late.
 PRIOR = 10.0
 # Eigenvalues below this share of the largest are those of counts that add up to a constant.
@@ -56,7 +56,7 @@ class ChiSquare:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bins:
-    """Choices of one arm against its propensities, by bins of the propensity.
+    """Choices of one arm compared with its propensities, by bins of the propensity.
 
     Shapes: merged (E + 1,), the bin of each piece of (0, 1) that `EDGES` cut; low, high, rounds, expected,
     observed, variance (J,).
@@ -77,7 +77,7 @@ class Bins:
 
 
 def chi_square(vector: FloatArray, covariance: FloatArray) -> ChiSquare:
-    """Quadratic form of a vector in the inverse of its covariance; vector (k,), covariance (k, k)."""
+    """Quadratic form of a vector with the inverse of its covariance; vector (k,), covariance (k, k)."""
     size = np.sqrt(np.diag(covariance))
     kept = size > 0.0
     if not kept.any():
@@ -90,7 +90,7 @@ def chi_square(vector: FloatArray, covariance: FloatArray) -> ChiSquare:
 
 
 def count_test(counts: FloatArray, expected: FloatArray, products: FloatArray) -> ChiSquare:
-    """Test of arm counts against the propensities (sample-ratio mismatch).
+    """Test of arm counts against the propensities (sample ratio mismatch).
 
     Shapes: counts (K,), expected (K,), products (K, K).
 
@@ -103,7 +103,7 @@ def count_test(counts: FloatArray, expected: FloatArray, products: FloatArray) -
 def calibration_bins(
     action: IntArray, propensities: FloatArray, least: float = LEAST_VARIANCE
 ) -> list[Bins | None]:
-    """Choices of every arm against its propensities, by bins of the propensity; None if there are too few.
+    """Choices of every arm against its propensities, by bins of the propensity; None if too few.
 
     Shapes: action (T,), propensities (T, K).
     """
@@ -114,7 +114,7 @@ def calibration_bins(
 
 
 def merged_bins(sums: FloatArray, least: float = LEAST_VARIANCE) -> Bins | None:
-    """Neighbouring bins joined until each has some variance, None if all have too little.
+    """Adjacent bins merged until each has some variance; None if all have too little.
 
     Shapes: sums (E + 1, 4), of each piece of (0, 1) the rounds, propensities, choices, squared propensities.
     """
@@ -140,7 +140,7 @@ def merged_bins(sums: FloatArray, least: float = LEAST_VARIANCE) -> Bins | None:
 
 
 def calibration_joint(propensities: FloatArray, bins: list[Bins], codes: IntArray) -> ChiSquare:
-    """Test of all bins of several arms together; propensities (T, K), codes (k,)."""
+    """Test for all bins of several arms together; propensities (T, K), codes (k,)."""
     starts = np.concatenate([[0], np.cumsum([part.rounds.size for part in bins])])
     merged = np.array([part.merged + start for part, start in zip(bins, starts[:-1], strict=True)])
     products = np.zeros((starts[-1], starts[-1]))
@@ -182,7 +182,7 @@ def inverse_sums(
 def inverse_products(
     rounds: float, count: FloatArray, total: FloatArray, squares: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """The same from each arm's rounds, and its sums of 1 / e - 1 and of their squares; (K,) each."""
+    """The same from each arm's rounds, with the sums of 1 / e - 1 and of their squares; (K,) each."""
     products = rounds - count[:, None] - count[None, :] - total[:, None] - total[None, :]
     np.fill_diagonal(products, squares + rounds - count)
     return total - (rounds - count), products
@@ -203,7 +203,7 @@ def log_wealth(action: IntArray, propensities: FloatArray, prior: float = PRIOR)
 
 
 def largest_log_wealth(action: IntArray, propensities: FloatArray, prior: float = PRIOR) -> float:
-    """The maximum of `log_wealth`, at least 0; propensities (T, K), or (1, K) where they are fixed."""
+    """The maximum of `log_wealth`, at least 0; propensities (T, K), or (1, K) if they are fixed."""
     return _bet(action, propensities, prior, np.zeros(0))
 
 
@@ -214,19 +214,19 @@ def _bet(action: IntArray, propensities: FloatArray, prior: float, path: FloatAr
 
 
 _LEAST_SPREAD = 5.0
-"""Variance of an arm's count below which chi-squared is no good law of it."""
+"""Variance of an arm's count below which its distribution is not approximately chi-squared."""
 CALIBRATION, RATIO, ANYTIME = "propensity calibration", "sample ratio", "sample ratio, anytime"
 
 
 def choice_checks(
     log: AdaptiveLog, every: FloatArray | None, shares: FloatArray | None, tables: dict[str, pd.DataFrame]
 ) -> list[Check]:
-    """Checks of a log's rounds; every (T, K), shares (K,) of a declared allocation."""
+    """Checks for a log's rounds; every has shape (T, K), shares (K,) for a declared allocation."""
     return [*_calibration(log, every, tables), *_sample_ratio(log, every, shares)]
 
 
 def every_propensity(log: AdaptiveLog) -> FloatArray | None:
-    """Propensities of all arms; those of two follow from that of the chosen one."""
+    """Propensities of all arms; with two arms, they follow from that of the chosen one."""
     arrays = log.arrays
     if arrays.propensities is not None or arrays.propensity is None:
         return arrays.propensities
@@ -268,7 +268,7 @@ def bin_checks(
     joint: Callable[[list[Bins], IntArray], ChiSquare | str],
     tables: dict[str, pd.DataFrame],
 ) -> list[Check]:
-    """One row per arm, by its bins, and one for all together, by `joint`, or why there is none."""
+    """One row per arm, based on its bins, and one for all together, from `joint`, or why there is none."""
     checks, found, codes = [], [], []
     for code, own in enumerate(bins):
         arm = str(log.arms[code])
@@ -293,12 +293,12 @@ def bin_checks(
 
 
 def few_choices() -> str:
-    """That there are too few random choices for a test of counts."""
+    """Whether there are too few random choices for a test of counts."""
     return claims.FEW_CHOICES(least=LEAST_VARIANCE)
 
 
 def _not_trusted() -> tuple[str, ...]:
-    """What propensities mean that choices contradict, and where to look."""
+    """What it means that choices contradict propensities, and where to look."""
     return claims.NOT_TRUSTED(), claims.HOW_LOGGED()
 
 
@@ -321,7 +321,7 @@ def _bin_table(log: AdaptiveLog | Sums, found: list[Bins], codes: list[int]) -> 
 
 
 def inverse_checks(log: AdaptiveLog | Sums, total: FloatArray, covariance: FloatArray) -> list[Check]:
-    """Sums of inverse propensities, where those of the arms that were not chosen are unknown.
+    """Sums of inverse propensities, if those of the arms not chosen are unknown.
 
     Shapes: total (K,), covariance (K, K).
     """
@@ -358,7 +358,7 @@ def no_ratio(reason: str) -> list[Check]:
 def ratio_checks(
     counts: FloatArray, total: FloatArray, products: FloatArray, wealth: float, *, declared: bool
 ) -> list[Check]:
-    """The arms' counts against sums of propensities and of their products.
+    """The arms' counts compared with sums of propensities and of their products.
 
     Shapes: counts, total (K,), products (K, K).
     """
@@ -375,6 +375,6 @@ def ratio_checks(
 
 
 def _products(whole: FloatArray, rounds: int) -> tuple[FloatArray, FloatArray]:
-    """Sums over the rounds of propensities and of their products; whole (T, K), or (1, K) for all rounds."""
+    """Sums over rounds of propensities and of their products; whole is (T, K), or (1, K) for all rounds."""
     times = float(rounds) if len(whole) == 1 else 1.0
     return np.einsum("tk->k", whole) * times, (whole.T @ whole) * times

@@ -1,4 +1,4 @@
-"""The table of checks that `diagnose` makes of a log, and what the notes under it ask of them."""
+"""The table of checks that `diagnose` makes on a log, and the inputs to the notes under it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def tests_among(checks: Sequence[Check]) -> int:
 
 
 def judged(checks: Sequence[Check], alpha: float) -> tuple[Check, ...]:
-    """Checks with Holm's p-values over all of them, and the verdicts of the tests."""
+    """Checks with Holm's p-values over all of them, and the tests' verdicts."""
     adjusted = adjusted_logs(np.array([check.log_pvalue for check in checks], dtype=np.float64), "holm")
     found = []
     for check, log_p in zip(checks, adjusted.tolist(), strict=True):
@@ -100,7 +100,7 @@ class Diagnosis:
         return tuple(check for check in self.checks if check.verdict in (AGAINST, CAUTION))
 
     def check(self, name: str, term: Any = None) -> tuple[Check, ...]:
-        """Rows of a check.
+        """Rows for a check.
 
         Parameters
         ----------
@@ -150,7 +150,7 @@ class Diagnosis:
         )
 
     def summary(self) -> ResultSummary:
-        """The table, as text, Markdown, LaTeX, HTML or CSV; advice stands among the notes."""
+        """The table, as text, Markdown, LaTeX, HTML or CSV; advice appears among the notes."""
         from adaptinf.inference.results.summary import ResultSummary
         from adaptinf.inference.results.tables import plain_table
 
@@ -161,7 +161,7 @@ class Diagnosis:
         return ResultSummary("Diagnosis of the Log", [table], [*self._advice(), *self.notes])
 
     def _advice(self) -> list[str]:
-        """Advice and reasons, each said once."""
+        """Advice and reasons, each stated once."""
         sentences = dict.fromkeys(
             f"{check.name[0].upper()}{check.name[1:]}: {check.advice}."
             for check in self.checks
@@ -177,7 +177,7 @@ class Diagnosis:
 
 
 def _row(check: Check, before: str) -> list[str]:
-    """Cells of a check, whose name is not said again where the row before has the same."""
+    """Cells of a check; its name is omitted if the row before has the same one."""
     whole = not math.isnan(check.statistic) and check.statistic == round(check.statistic)
     figure = f"{check.statistic:,.0f}" if whole else format_number(check.statistic)
     pvalues = [
@@ -208,18 +208,18 @@ class NotesFacts:
 
     @property
     def _missed(self) -> FloatArray:
-        """Drift that the tests would have found, of each arm and of all; empty without such tests."""
+        """Drift that the tests would have detected, for each arm and for all; empty without such tests."""
         frame = self.tables.get("drift")
         least = np.zeros(0) if frame is None else frame["could_be_missed"].to_numpy()
         return least if np.isfinite(least).any() else np.zeros(0)
 
     @property
     def missed(self) -> dict[str, Any]:
-        """The smallest drift that would have been found, of all arms together or of the only one."""
+        """The smallest detectable drift, for all arms together or for the only one."""
         drift = "common drift" if len(self._missed) > 1 else "drift"
         return {"drift": drift, "least": self._missed[-1]} if len(self._missed) else {}
 
     @property
     def missed_alone(self) -> dict[str, float]:
-        """The smallest of one arm, if there are several."""
+        """The smallest for a single arm, if there are several."""
         return {"least": np.nanmin(self._missed[:-1])} if len(self._missed) > 1 else {}

@@ -1,4 +1,4 @@
-"""Checks of a log: propensities that are right, arms that stay the same, and rewards enough to weight.
+"""Checks on a log: correct propensities, arms that stay the same, and enough rewards to weight.
 
 References
 ----------
@@ -57,7 +57,7 @@ _TINY = 1e-3
 def diagnose(
     log: AdaptiveLog | Sums, *, expected: Any = None, negative_control: Any = None, alpha: float = 0.05
 ) -> Diagnosis:
-    """Check what the analysis of a log takes for granted, as far as the log can tell.
+    """Check what the analysis of a log takes for granted, as far as the log can show.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ def _shares(log: AdaptiveLog | Sums, expected: Any) -> FloatArray | None:
 
 
 def _decay_of_rows(log: AdaptiveLog, every: FloatArray | None) -> Decay | None:
-    """How the smallest propensity falls; None without any."""
+    """How the smallest propensity falls; None if there are no propensities."""
     arrays = log.arrays
     if arrays.propensity is None:
         return None
@@ -216,7 +216,7 @@ def _decay_of_rows(log: AdaptiveLog, every: FloatArray | None) -> Decay | None:
 def decay_checks(
     log: AdaptiveLog | Sums, decay: Decay | None, tables: dict[str, pd.DataFrame]
 ) -> list[Check]:
-    """How small propensities get, and how they fall."""
+    """How small propensities become, and how they fall."""
     name = "decay of propensities"
     if decay is None:
         return [Check(name, "all arms", claims=(propensities.NONE(),))]
@@ -241,7 +241,7 @@ _OPTION = "negative_control"
 
 
 def controls_of(log: AdaptiveLog | Sums, named: Any) -> tuple[str, ...]:
-    """Context columns of a log that a user named, one or a list of them; none by default."""
+    """Context columns of a log that a user named, one or several; none by default."""
     if named is None:
         return ()
     if isinstance(log, Sums):
@@ -266,7 +266,7 @@ def controls_of(log: AdaptiveLog | Sums, named: Any) -> tuple[str, ...]:
 
 
 def control_checks(log: AdaptiveLog, names: tuple[str, ...]) -> list[Check]:
-    """One row per control: of the arm in which it is farthest off, adjusted for the number of arms."""
+    """One row per control: for the arm in which it deviates most, adjusted for the number of arms."""
     profile = profile_of(log)
     if reason := _untestable(profile):
         return [Check(CONTROL, name, claims=(reason,)) for name in names]

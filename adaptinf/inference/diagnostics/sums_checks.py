@@ -1,4 +1,4 @@
-"""Checks of sums by batch and arm, as far as sums can tell what rows would."""
+"""Checks on sums by batch and arm, as far as sums can show what rows would."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from adaptinf.typing import FloatArray, IntArray
 
 
 def batch_score_sums(cells: Cells, codes: IntArray, weights: FloatArray, group: IntArray) -> ScoreSums:
-    """Estimates of the arms' means and of their drift, with covariances from what each round contributes.
+    """Estimates of the arms' means and of their drift, with covariances from each round's contributions.
 
     Shapes: codes (k,), weights (B, k), group (B,).
 
@@ -94,7 +94,7 @@ def _change(
     mean: FloatArray,
     pulls: FloatArray,
 ) -> FloatArray:
-    """Covariance of sample means less weighted means of scores.
+    """Covariance of sample means minus weighted means of scores.
 
     Shapes: share (B, k), products (B, k, k), estimate, mean, pulls (k,); returns (k, k).
 
@@ -116,7 +116,7 @@ def _change(
 def _group_variance(
     parts: ScoreParts, rounds: FloatArray, h: FloatArray, group: IntArray, mean: FloatArray
 ) -> FloatArray:
-    """Sums of squares of weighted scores less the mean of their group; mean (G, k), returns (G, k)."""
+    """Sums of squares of weighted scores minus their group's mean; mean (G, k), returns (G, k)."""
     found = np.zeros(mean.shape)
     for one, centre in enumerate(mean):
         squares = np.einsum("bkk->bk", score_products(parts, rounds, centre).cross)
@@ -125,7 +125,7 @@ def _group_variance(
 
 
 def largest_batch_wealth(pulls: FloatArray, shares: FloatArray, prior: float) -> float:
-    """Largest log wealth of bets that are placed when a batch starts, at least 0.
+    """Largest log wealth from bets placed at the start of each batch, at least 0.
 
     Shapes: pulls, shares (B, K), choices and the propensities that all rounds of a batch have.
     """
@@ -144,11 +144,11 @@ MOVEMENT = "shares within batches"
 # The smallest positive double, whose logarithm is finite.
 _TINIEST = 5e-324
 _SAME = 1e-9
-"""Propensities closer than this are the same."""
+"""Propensities closer than this count as equal."""
 
 
 def choice_checks(sums: Sums, shares: FloatArray | None, tables: dict[str, pd.DataFrame]) -> list[Check]:
-    """Choices against propensities, and the arms' counts; shares (K,) of a declared allocation."""
+    """Choices against propensities, and the arms' counts; shares (K,) for a declared allocation."""
     cells = sums.cells
     reason = ""
     if sums.propensity_status == "estimated" or sums.shares:
@@ -160,7 +160,7 @@ def choice_checks(sums: Sums, shares: FloatArray | None, tables: dict[str, pd.Da
 
 
 def _movement(sums: Sums) -> list[Check]:
-    """Whether arms' shares move within batches, where they stand in for propensities and this was seen."""
+    """Whether arms' shares move within batches, if they replace propensities and this was observed."""
     if sums.share_movement is None:
         return []
     log_pvalue = math.log(max(sums.share_movement, _TINIEST))
@@ -184,13 +184,13 @@ def _calibration(sums: Sums, tables: dict[str, pd.DataFrame]) -> list[Check]:
 
 
 def _of_batches(cells: Cells) -> FloatArray:
-    """The propensities of each batch, their mean where they vary; (B, K)."""
+    """The propensities in each batch, averaged if they vary; (B, K)."""
     # A mean of equal numbers is rounded, and may fall on the other side of a bin's bound.
     return np.where(cells.constant, cells.smallest, cells.expected / cells.rounds[:, None])
 
 
 def _bins(cells: Cells, mean: FloatArray) -> list[Bins | None]:
-    """Choices of every arm against its propensities, by the mean propensity of the batch; mean (B, K)."""
+    """Choices of every arm against its propensities, by the batch's mean propensity; mean (B, K)."""
     place, found = np.searchsorted(EDGES, mean), []
     for k in range(mean.shape[1]):
         chance = cells.spread[:, k] > 0.0
@@ -203,7 +203,7 @@ def _bins(cells: Cells, mean: FloatArray) -> list[Bins | None]:
 
 
 def _joint(cells: Cells, mean: FloatArray, bins: list[Bins]) -> ChiSquare:
-    """Test of all bins of several arms together; mean (B, k), the same in all rounds of a batch."""
+    """Test for all bins of several arms together; mean (B, k), constant over the rounds of a batch."""
     starts = np.concatenate([[0], np.cumsum([part.rounds.size for part in bins])])
     share = np.zeros((len(mean), starts[-1]))
     for k, (part, start) in enumerate(zip(bins, starts[:-1], strict=True)):
@@ -238,7 +238,7 @@ def _ratio(cells: Cells, shares: FloatArray | None, reason: str) -> list[Check]:
 
 
 def scored_sums(sums: Sums) -> Scored:
-    """Scores of the rounds behind sums."""
+    """Scores for the rounds behind sums."""
     cells, profile = sums.cells, profile_of(sums)
     total = cells.moments[0].sum(axis=1)
     pulls = total[0]
@@ -256,7 +256,7 @@ def scored_sums(sums: Sums) -> Scored:
 
 
 def fitted_batch_decay(cells: Cells) -> Decay:
-    """How the smallest propensity falls; a batch's counts for all of its rounds."""
+    """How the smallest propensity falls; that of a batch counts for all of its rounds."""
     ends = np.cumsum(cells.rounds)
     starts = ends - cells.rounds
     smallest = np.where(cells.smallest > 0.0, cells.smallest, np.inf)

@@ -1,1 +1,1 @@
-"""Tails and laws that know no log."""
+"""Tail probabilities and distributions that need no log."""

@@ -1,4 +1,4 @@
-"""Exact inference on the difference of two means of bounded rewards, at any sample size and far out."""
+"""Exact inference on the difference between two means of bounded rewards, for any sample size and tail."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TINY = 1e-30
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoundedDifferenceReference:
-    """Tests and intervals of a difference of two means of independent rewards in [0, 1].
+    """Tests and intervals for a difference between two means of independent rewards in [0, 1].
 
     A difference d is rejected at level alpha when, for all pairs of true means that differ by d and lie
     within their own intervals at level 1 - alpha/20 together, Chernoff's bound on the tail of the observed
@@ -73,7 +73,7 @@ class BoundedDifferenceReference:
 
 
 class _Pair(NamedTuple):
-    """Sample means and counts of two arms."""
+    """Sample means and counts for two arms."""
 
     mean: float
     trials: float
@@ -90,7 +90,7 @@ class _Pair(NamedTuple):
 
 
 def _log_pvalue(pair: _Pair, null: float) -> float:
-    """Natural log of the smallest level at which a difference is rejected; NaN if an arm has no reward."""
+    """Natural log of the smallest level at which a difference is rejected; NaN if an arm has no rewards."""
     if not pair.known:
         return math.nan
     if abs(null) > 1.0:
@@ -108,7 +108,7 @@ def _log_pvalue(pair: _Pair, null: float) -> float:
 
 
 def _interval(pair: _Pair, log_alpha: float) -> tuple[float, float]:
-    """Limits of the differences that are not rejected; NaN if an arm has no reward."""
+    """Limits of the set of differences not rejected; NaN if an arm has no rewards."""
     if not pair.known:
         return math.nan, math.nan
     nuisance = _nuisance(pair, log_alpha)
@@ -129,7 +129,7 @@ def _interval(pair: _Pair, log_alpha: float) -> tuple[float, float]:
 
 
 def _nuisance(pair: _Pair, log_alpha: float) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Limits of either arm's true mean, wrong with probability alpha/20 together."""
+    """Limits for both arms' true means, with joint error probability alpha/20."""
     log_tail = math.log(0.25 * _NUISANCE_SHARE) + log_alpha
     return (
         _entropy_limits(pair.mean, pair.trials, log_tail),
@@ -157,7 +157,7 @@ def _rejects(
 def _chernoff(
     observed: float, null: float, count: float, control_count: float, low: float, high: float
 ) -> float:
-    """Log of Chernoff's bound on P(difference of sample means >= observed), at the worst control mean.
+    """Log of Chernoff's bound on P(difference of sample means >= observed), for the worst control mean.
 
     With a = lambda/n1 and b = lambda/n0 the exponent is n1 log(1 + (p + null)(e^a - 1)) +
     n0 log(1 + p (e^-b - 1)) - lambda * observed. It is concave in p, with its maximum in closed form, and the
@@ -168,7 +168,7 @@ def _chernoff(
     floor = min(low, high)
 
     def exponent(rate: float) -> tuple[float, float]:
-        """The exponent at its largest over p, and its derivative in lambda."""
+        """The exponent maximised over p, and its derivative in lambda."""
         grow, shrink = math.expm1(rate / n1), math.expm1(-rate / n0)
         base = 1.0 + null * grow
         curve = grow * shrink * (n1 + n0)
@@ -199,13 +199,13 @@ def _chernoff(
 
 
 def _entropy_limits(mean: float, count: float, log_tail: float) -> tuple[float, float]:
-    """Limits of a mean of rewards in [0, 1]: where n KL(sample mean, p) = -log_tail."""
+    """Limits for a mean of rewards in [0, 1]: where n KL(sample mean, p) = -log_tail."""
     budget = -log_tail / max(count, 1.0)
     return 1.0 - _upper_limit(1.0 - mean, budget), _upper_limit(mean, budget)
 
 
 def _upper_limit(mean: float, budget: float) -> float:
-    """The p above the mean with KL(mean, p) = budget: Newton on u = log(1 - p).
+    """The p above the mean with KL(mean, p) = budget, by Newton's method on u = log(1 - p).
 
     There the divergence is convex and falls as u rises; from the left of the root Newton climbs to it.
     """
@@ -224,7 +224,7 @@ def _upper_limit(mean: float, budget: float) -> float:
 
 
 def _xlogy(x: float, y: float) -> float:
-    """X log(y), 0 where x is 0."""
+    """The product x log(y), or 0 if x is 0."""
     if x == 0.0:
         return 0.0
     return x * math.log(y) if y > 0.0 else -math.inf

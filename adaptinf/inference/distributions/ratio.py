@@ -1,4 +1,4 @@
-"""Tests and confidence sets of a ratio of two effects, which hold however weak the one below is.
+"""Tests and confidence sets for a ratio of two effects, valid however weak the denominator is.
 
 References
 ----------
@@ -52,7 +52,7 @@ def confidence_set(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AndersonRubinReference:
-    """Tests of a ratio of two effects by the t law of effect - ratio * received, and what they do not reject.
+    """Tests for a ratio of two effects by the t distribution of effect - ratio * received, and the inversion.
 
     Asymptotic in the two effects, but not in their ratio: the lower one may be 0.
     """
@@ -78,19 +78,19 @@ class AndersonRubinReference:
         return log_student_pvalue(self.statistics(null), np.array([self.df]))
 
     def confidence_set(self, log_alpha: float) -> tuple[tuple[float, float], ...]:
-        """The ratios that are not rejected at level exp(log_alpha), as intervals in order."""
+        """The ratios not rejected at level exp(log_alpha), as intervals in order."""
         quantile = float(np.ravel(student_quantile(log_alpha - LOG_2, np.array([self.df])))[0])
         return confidence_set(self.effect, self.received, self.covariance, quantile)
 
     def interval(self, log_alpha: float) -> FloatArray:
-        """The least interval that holds the confidence set, shape (1, 2); it may have no end."""
+        """The smallest interval containing the confidence set, shape (1, 2); it may be unbounded."""
         found = self.confidence_set(log_alpha)
         return np.array([[found[0][0], found[-1][1]]]) if found else np.full((1, 2), np.nan)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LogRatioReference:
-    """Tests and intervals of a ratio of two positive means less 1, by the t law of its logarithm.
+    """Tests and intervals for a ratio of two positive means less 1, by the t distribution of its logarithm.
 
     `error` is the standard error of the logarithm, by the delta method.
     """
@@ -103,7 +103,7 @@ class LogRatioReference:
     statistic, normal, uses_std_error = "t", False, False
 
     def statistics(self, null: float) -> FloatArray:
-        """Distance of the log ratio from that of the null in standard errors, shape (1,)."""
+        """Distance of the log ratio from its null in standard errors, shape (1,)."""
         if null <= -1.0:
             return np.array([math.inf])
         return np.array([(math.log(self.ratio) - math.log1p(null)) / self.error])

@@ -1,4 +1,4 @@
-"""Reference distributions: one object gives p-values and intervals, so they never disagree.
+"""Reference distributions: one object gives both p-values and intervals, so they always agree.
 
 Everything is computed in logs. A p-value that will be corrected for adaptivity has to be right far
 out in the tail, where the probability itself underflows.
@@ -35,7 +35,7 @@ _LARGE = 1e300
 
 @runtime_checkable
 class Reference(Protocol):
-    """The distribution behind the p-values and intervals of k terms.
+    """The distribution behind the p-values and intervals for k terms.
 
     ``log_pvalues(null) <= log_alpha`` holds exactly when ``interval(log_alpha)`` excludes the null.
     """
@@ -54,29 +54,29 @@ class Reference(Protocol):
 
     @property
     def normal(self) -> bool:
-        """Whether the law is normal, with the standard errors shown."""
+        """Whether the distribution is normal, with the standard errors shown."""
 
     @property
     def uses_std_error(self) -> bool:
-        """Whether p-values and intervals are made of the standard errors shown."""
+        """Whether p-values and intervals are computed from the standard errors shown."""
 
     def log_pvalues(self, null: float) -> FloatArray:
         """Natural logarithms of the two-sided p-values, shape (k,)."""
 
     def interval(self, log_alpha: float) -> FloatArray:
-        """Intervals at level 1 - exp(log_alpha), shape (k, 2); NaN rows if there is none."""
+        """Intervals at level 1 - exp(log_alpha), shape (k, 2); rows are NaN if there are none."""
 
 
 @runtime_checkable
 class AdjustedReference(Protocol):
-    """A reference whose tests rest on other numbers than the estimates and standard errors shown."""
+    """A reference whose tests use numbers other than the estimates and standard errors shown."""
 
     def statistics(self, null: float) -> FloatArray:
         """Distances from the null in standard errors, shape (k,)."""
 
 
 class EnclosedReference:
-    """Base of references that know limits around their intervals without computing them.
+    """Base for references that can bound their intervals without computing them.
 
     No protocol, as it is asked at every fit: whether a class has a method is slow to see.
     """
@@ -84,7 +84,7 @@ class EnclosedReference:
     __slots__ = ()
 
     def enclosure(self, log_alpha: float) -> FloatArray:
-        """Limits that the intervals at level 1 - exp(log_alpha) lie within, infinite at worst; (k, 2)."""
+        """Bounds on the intervals at level 1 - exp(log_alpha), infinite at worst; (k, 2)."""
         raise NotImplementedError
 
 
@@ -178,13 +178,13 @@ class BinomialReference:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _OfAnother:
-    """A law that is made of another one."""
+    """A distribution built from another one."""
 
     inner: Reference
 
     @property
     def name(self) -> str:
-        """Name of the law."""
+        """Name of the distribution."""
         return self.inner.name
 
     @property
@@ -199,18 +199,18 @@ class _OfAnother:
 
     @property
     def normal(self) -> bool:
-        """Whether the law is normal, with the standard errors shown."""
+        """Whether the distribution is normal, with the standard errors shown."""
         return self.inner.normal
 
     @property
     def uses_std_error(self) -> bool:
-        """Whether p-values and intervals are made of the standard errors shown."""
+        """Whether p-values and intervals are computed from the standard errors shown."""
         return self.inner.uses_std_error
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecodedReference(_OfAnother):
-    """A law of rewards that are 0 or 1, for rewards that are the first or the second of two other values.
+    """A distribution for rewards of 0 or 1, applied to rewards that take two other values.
 
     Means of values a and b are a + (b - a) times those of 0 and 1; differences of means have origin 0.
     """
@@ -229,7 +229,7 @@ class RecodedReference(_OfAnother):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartialReference(_OfAnother):
-    """A law of which some terms are not to be used; hidden (k,)."""
+    """A distribution in which some terms must not be used; hidden has shape (k,)."""
 
     hidden: BoolArray
 
@@ -243,7 +243,7 @@ class PartialReference(_OfAnother):
 
 
 def recoded(reference: Reference, origin: float, step: float) -> Reference:
-    """The law itself where rewards are 0 or 1, else for their coding."""
+    """The distribution itself if rewards are 0 or 1, otherwise adapted to their coding."""
     return reference if (origin, step) == (0.0, 1.0) else RecodedReference(reference, origin, step)
 
 
@@ -275,7 +275,7 @@ def _check_counts(subject: str, successes: FloatArray, trials: FloatArray) -> No
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EndsReference:
-    """Two-sided tests and intervals that hold wherever between its ends the truth is.
+    """Two-sided tests and intervals that are valid wherever the truth lies between two ends.
 
     The interval goes from the lower limit of the lowest estimate to the upper limit of the highest one: it
     covers everything between the ends with at least its level, as each limit fails with half of what is left.
@@ -308,7 +308,7 @@ class EndsReference:
         return self.low.statistic
 
     def statistics(self, null: float) -> FloatArray:
-        """Distances of the nearer end from the null in standard errors, 0 between the ends; shape (k,)."""
+        """Distances from the null to the nearer end in standard errors, 0 between the ends; shape (k,)."""
         with np.errstate(divide="ignore", invalid="ignore"):
             below = (self.lowest - null) / self.lowest_error
             above = (self.highest - null) / self.highest_error
@@ -327,7 +327,7 @@ class EndsReference:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JoinedReference:
-    """Laws of single terms, one beneath the other; shapes estimate, std_error, df (k,).
+    """Distributions of single terms, stacked; estimate, std_error and df have shape (k,).
 
     `df` are their degrees of freedom, infinite if a law has none.
     """
@@ -339,7 +339,7 @@ class JoinedReference:
 
     @property
     def name(self) -> str:
-        """Names of the laws, each once."""
+        """Names of the distributions, each once."""
         return ", ".join(dict.fromkeys(part.name for part in self.parts))
 
     @property
@@ -359,7 +359,7 @@ class JoinedReference:
 
     @property
     def uses_std_error(self) -> bool:
-        """Whether p-values and intervals are made of the standard errors shown."""
+        """Whether p-values and intervals are computed from the standard errors shown."""
         return all(part.uses_std_error for part in self.parts)
 
     def statistics(self, null: float) -> FloatArray:
@@ -381,7 +381,7 @@ class JoinedReference:
 
 
 def joined(parts: Sequence[Reference], estimate: FloatArray, std_error: FloatArray) -> Reference:
-    """The law of k terms from those of each; estimate, std_error (k,)."""
+    """The joint reference for k terms from those of each; estimate and std_error have shape (k,)."""
     if all(isinstance(part, NormalReference) for part in parts):
         return NormalReference(estimate, std_error)
     df = np.array([_freedom(part) for part in parts])
@@ -391,6 +391,6 @@ def joined(parts: Sequence[Reference], estimate: FloatArray, std_error: FloatArr
 
 
 def _freedom(part: Reference) -> float:
-    """Degrees of freedom of the law of a term, or of the one that it is made of; infinite without any."""
+    """Degrees of freedom of a term's distribution, or of the one it is built from; infinite if none."""
     inner = part.inner if isinstance(part, RecodedReference) else part
     return float(np.ravel(getattr(inner, "df", np.inf))[0])

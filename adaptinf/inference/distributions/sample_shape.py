@@ -13,11 +13,11 @@ from adaptinf.typing import FloatArray, IntArray
 _NO_PULL = 1e-9
 _FEW_CELLS = 16
 _BLOCK = 1 << 17
-"""Values at a time: their temporaries stay in the processor's cache."""
+"""Number of values per block: their temporaries stay in the processor's cache."""
 
 
 def two_values(values: FloatArray) -> tuple[float, float] | None:
-    """The two values that a sample takes, 0 and 1 if it takes only one of these; values (n,).
+    """The two values in a sample; 0 and 1 if it contains only one of these; values (n,).
 
     None if it takes more, or one that is neither 0 nor 1: what the other would be is unknown.
     """
@@ -30,7 +30,7 @@ def two_values(values: FloatArray) -> tuple[float, float] | None:
 
 
 def uncommon_outcomes(cell: IntArray, values: FloatArray, n_cells: int) -> FloatArray:
-    """Number of outcomes other than the commonest in each cell; infinite if none is common.
+    """Number of outcomes other than the most common in each cell; infinite if none is common.
 
     Shapes: cell, values (n,); returns (n_cells,).
 
@@ -51,7 +51,7 @@ def uncommon_outcomes(cell: IntArray, values: FloatArray, n_cells: int) -> Float
 
 
 def _values_of_cells(cell: IntArray, values: FloatArray, n_cells: int) -> Iterator[FloatArray]:
-    """Copies of the values of one cell after the other; cell, values (n,)."""
+    """Copies of the values, one cell after another; cell and values have shape (n,)."""
     if n_cells <= _FEW_CELLS:
         # An order of all values would take more memory than these passes take time.
         yield from (values[cell == code] for code in range(n_cells))
@@ -64,7 +64,7 @@ def _values_of_cells(cell: IntArray, values: FloatArray, n_cells: int) -> Iterat
 
 @np.errstate(under="ignore")
 def squared_skewness(values: FloatArray) -> float:
-    """Square of the standardised third central moment, 0 for values that are all the same; values (n,)."""
+    """Square of the standardised third central moment; 0 for constant values; values has shape (n,)."""
     if values.size == 0:
         return 0.0
     # Differences from one of the values: those that are all the same have no spread, whatever their level.
@@ -76,7 +76,7 @@ def squared_skewness(values: FloatArray) -> float:
 
 
 def central_moments(values: FloatArray, origin: float, scale: float) -> tuple[float, float, float]:
-    """Second, third and fourth central moment of (values - origin) / scale, without a copy; values (n,)."""
+    """Second, third and fourth central moments of (values - origin) / scale, without a copy; values (n,)."""
     blocks = [slice(first, first + _BLOCK) for first in range(0, values.size, _BLOCK)]
     moved = [((values[rows] - origin) / scale).sum() for rows in blocks]
     mean, sums = math.fsum(moved) / values.size, np.zeros(3)
@@ -109,7 +109,7 @@ class PartShapes:
 def part_shapes(
     part: IntArray, influence: FloatArray, pull: FloatArray, reward: FloatArray, size: int, skewness: float
 ) -> PartShapes:
-    """Shapes of estimates whose rounds fall into parts, for each estimate its own.
+    """Shapes of estimates whose rounds fall into parts, separately for each estimate.
 
     Shapes: part, influence, pull (n, k), reward (n,).
 

@@ -1,4 +1,4 @@
-"""Inference on means of skewed rewards: Hall's cubic transformation, and MOVER for sums of such means.
+"""Inference on means of skewed rewards: Hall's cubic transformation; MOVER for sums of such means.
 
 References
 ----------
@@ -20,15 +20,15 @@ from adaptinf.typing import FloatArray, IntArray
 _BISECTIONS = 64
 _MOST_DOUBLINGS = 1000
 _QUARTILE = 0.6744
-"""Below the quantile of every Student law at the largest alpha, 1/2: nearer limits are interpolated."""
+"""Below every Student quantile at the largest alpha, 1/2: limits closer than this are interpolated."""
 _POINTS = np.concatenate((np.linspace(_QUARTILE, 20.0, 400), np.geomspace(20.0, 1e6, 100)))
-"""Quantiles at which limits are seen to move outwards."""
+"""Quantiles at which limits are known to move outwards."""
 _NEAR = np.geomspace(1e-9, 0.5, 40)
 _AROUND = np.concatenate((-_NEAR[::-1], _NEAR))
 
 
 def hall_quantile(z: FloatArray, skewness: FloatArray) -> FloatArray:
-    """Quantile of a skewed studentised mean where a symmetric one has z; z, skewness (...,).
+    """Quantile of a skewed studentised mean that replaces the symmetric quantile z; z, skewness (...,).
 
     With g the skewness it is x = (3/g) [(1 + g (z - g/6))^(1/3) - 1] by the real cube root, and z where g is
     0. As c - 1 = (c^3 - 1) / (c^2 + c + 1), that is 3 (z - g/6) / (c^2 + c + 1): no digits are lost at small
@@ -54,7 +54,7 @@ def hall_statistic(t: FloatArray, skewness: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SkewedReference:
-    """Two-sided tests and intervals of means of skewed rewards.
+    """Two-sided tests and intervals for means of skewed rewards.
 
     Shapes: estimate, std_error, skewness, df (k,).
 
@@ -83,7 +83,7 @@ class SkewedReference:
 
     @np.errstate(under="ignore")
     def statistics(self, null: float) -> FloatArray:
-        """Distances from the null in standard errors, freed of their skewness, shape (k,)."""
+        """Distances from the null in standard errors, with skewness removed, shape (k,)."""
         return hall_statistic((self.estimate - null) / self.std_error, self.skewness)
 
     @np.errstate(under="ignore")
@@ -102,7 +102,7 @@ class SkewedReference:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SkewedSumReference:
-    """Two-sided tests and intervals of sums of means of skewed rewards.
+    """Two-sided tests and intervals for sums of means of skewed rewards.
 
     Shapes: estimate (k,), std_error, skewness (k, m), df (k,), correlation (k, m, m).
 
@@ -165,7 +165,7 @@ class SkewedSumReference:
         return np.column_stack((self.estimate - below, self.estimate + above))
 
     def differences(self, rows: IntArray, columns: IntArray, df: FloatArray) -> SkewedSumReference:
-        """Law of some of the sums less others that are independent of them; rows, columns, df (p,)."""
+        """Distribution of some sums minus others that are independent of them; rows, columns, df (p,)."""
         assert self.correlation is not None  # set when the reference is made
         size = self.std_error.shape[1]
         joint = np.zeros((len(rows), 2 * size, 2 * size))
@@ -192,7 +192,7 @@ class SkewedSumReference:
         return np.where(np.isinf(largest), np.inf, reach)
 
     def _quantile(self, distance: FloatArray) -> FloatArray:
-        """The z at which a limit is as far from the estimate as the null, by bisection; distance (k,)."""
+        """The z at which a limit is as far from the estimate as the null is, by bisection; distance (k,)."""
         skewness = np.where(distance[:, None] > 0.0, self.skewness, -self.skewness)
         target = np.abs(distance)
         known = np.isfinite(target) & np.all(np.isfinite(self.std_error), axis=1)
@@ -217,7 +217,7 @@ def skewed_difference(
     df: FloatArray,
     correlation: FloatArray,
 ) -> SkewedSumReference:
-    """Law of the second of two means less the first.
+    """Distribution of the second of two means minus the first.
 
     Shapes: estimate, df, correlation (k,), std_error, skewness (k, 2).
     """
@@ -228,7 +228,7 @@ def skewed_difference(
 
 
 def _nested(std_error: FloatArray, skewness: FloatArray, correlation: FloatArray) -> FloatArray:
-    """Correlations with which both limits move outwards as z rises.
+    """Correlations for which both limits move outwards as z increases.
 
     Shapes: std_error, skewness (k, m), correlation (k, m, m); returns (k, m, m).
 

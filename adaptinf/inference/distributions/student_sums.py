@@ -1,4 +1,4 @@
-"""Laws of sums and of maxima of Student variables.
+"""Distributions of sums and maxima of Student variables.
 
 References
 ----------
@@ -25,7 +25,7 @@ from adaptinf.inference.distributions.tails import LOG_2, log_normal_tail, norma
 from adaptinf.typing import FloatArray
 
 NORMAL = 1e6
-"""Above so many degrees of freedom Student's law counts as normal."""
+"""Degrees of freedom above which Student's distribution is treated as normal."""
 SMALLEST_TAIL = 1e-10
 """Smaller tail probabilities are not resolved."""
 
@@ -39,7 +39,7 @@ _LOG_RESOLVED = math.log(1e-11 / 1e-15)
 
 
 class MeanStudent:
-    """Distribution of a sum of independent Student variables over the root of their number.
+    """Distribution of a sum of independent Student variables over the square root of their number.
 
     Shapes: df (B,).
 
@@ -54,7 +54,7 @@ class MeanStudent:
         self._top = _reach(*self._key)
 
     def tail(self, x: float) -> float:
-        """Probability of more than x."""
+        """Probability of exceeding x."""
         panels = 64
         while panels < _MOST_PANELS and abs(x) * self._top > _PHASE * panels:
             panels *= 2
@@ -65,7 +65,7 @@ class MeanStudent:
         return upper if x >= 0.0 else 1.0 - upper
 
     def norm_tail(self, radius: float, dimension: int) -> float:
-        """Probability that a sum of multivariate Student vectors, over the root of their number, is longer.
+        """Probability that a sum of multivariate Student vectors over the root of their number is longer.
 
         The sum has no direction either, so the law of its length follows from the characteristic function f
         of one coordinate: with h = dimension / 2 and the Bessel function J of order h,
@@ -90,7 +90,7 @@ class MeanStudent:
         return min(1.0, max(1.0 - math.exp(half * math.log(point) + log_constant) * total, 0.0))
 
     def quantile(self, probability: float) -> float:
-        """Point that is exceeded with a probability in (0, 0.5]; NaN if that is below what is resolved."""
+        """Point that is exceeded with a probability in (0, 0.5]; NaN if that is too small to be resolved."""
         if probability < SMALLEST_TAIL:
             return math.nan
         high = 2.0
@@ -105,7 +105,7 @@ class MeanStudent:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BatchedReference:
-    """Tests and interval of a difference by batched least squares.
+    """Test and interval for a difference from batched least squares.
 
     Shapes: df (B,).
 
@@ -131,7 +131,7 @@ class BatchedReference:
 
     @property
     def normal(self) -> bool:
-        """Whether the batches are large enough for the normal law."""
+        """Whether the batches are large enough for the normal distribution."""
         return self.df is None
 
     def log_pvalues(self, null: float) -> FloatArray:
@@ -197,7 +197,7 @@ def _log_transform(u: FloatArray, df: tuple[float, ...], repeats: tuple[int, ...
 
 @functools.lru_cache(maxsize=256)
 def _reach(df: tuple[float, ...], repeats: tuple[int, ...]) -> float:
-    """Where the characteristic function has become negligible."""
+    """Point at which the characteristic function becomes negligible."""
     top = 8.0
     while float(_log_transform(np.array([top]), df, repeats)[0]) > _LOG_TINY:
         top *= 1.25
@@ -225,12 +225,12 @@ _SEED = 20_231_107
 _DIRECTIONS = 1 << 16
 _CELLS = 1 << 21
 _KEPT = 32
-"""Rank and size up to which directions are kept: 17 MB."""
+"""Rank and size up to which directions are cached: 17 MB."""
 _RANK = 1e-10
 
 
 def max_student_tail(correlation: FloatArray, df: float) -> Callable[[float], float]:
-    """Probability that one of k two-sided p-values of t is at most a level, when all nulls are true.
+    """Probability that one of k two-sided t p-values is at most a given level when all nulls are true.
 
     Shapes: correlation (k, k).
 
@@ -255,7 +255,7 @@ def max_student_tail(correlation: FloatArray, df: float) -> Callable[[float], fl
 
 
 def radial_tail(limit: float, squares: FloatArray, rank: int, df: float) -> float:
-    """Chance that the largest statistic is above a positive limit, by its squares in every direction.
+    """Probability that the largest statistic exceeds a positive limit, from its squares in every direction.
 
     Shapes: squares (n,). Infinite degrees of freedom are a known variance.
     """
@@ -266,19 +266,19 @@ def radial_tail(limit: float, squares: FloatArray, rank: int, df: float) -> floa
 
 
 def even_directions(rank: int, size: int) -> Iterable[FloatArray]:
-    """Directions that cover the sphere evenly, in blocks (n, rank) for work on n rows of a size."""
+    """Directions that cover the sphere evenly, in blocks (n, rank) that suit work on n rows of some size."""
     width = max(size, rank)
     return _kept_directions(rank) if width <= _KEPT else _directions(rank, width)
 
 
 @lru_cache(maxsize=4)
 def _kept_directions(rank: int) -> tuple[FloatArray, ...]:
-    """The directions of a rank that is often wanted again."""
+    """The directions for a rank that is often needed again."""
     return tuple(_directions(rank, _KEPT))
 
 
 def _directions(rank: int, width: int) -> Iterator[FloatArray]:
-    """Directions in blocks, shape (n, r), for products of at most so many columns."""
+    """Directions in blocks, shape (n, r), for products with a limited number of columns."""
     from scipy.stats import qmc  # scipy.stats loads when needed: longer than a first table
 
     points = qmc.Sobol(rank, seed=np.random.default_rng(_SEED))
@@ -295,7 +295,7 @@ def _largest_squares(factor: FloatArray) -> FloatArray:
 
 
 def root_of(covariance: FloatArray) -> FloatArray:
-    """A factor A of A A', without directions of no variance; covariance (k, k), returns (k, r)."""
+    """A factor A of A A', without directions of zero variance; covariance (k, k), returns (k, r)."""
     values, vectors = linalg.eigh(covariance)
     kept = values > _RANK * values[-1]
     return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))

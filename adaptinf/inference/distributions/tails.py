@@ -1,4 +1,4 @@
-"""Tail probabilities in natural logs, right where the probability itself underflows.
+"""Tail probabilities in natural logs, accurate even where the probability itself underflows.
 
 One function, the regularised incomplete beta function in logs, serves Student's t and the binomial
 law; both quantile functions solve for it by Newton steps that cannot overshoot.
@@ -27,7 +27,7 @@ from scipy import special
 from adaptinf.typing import FloatArray
 
 LOG_2 = math.log(2.0)
-"""Two tails for one: what a level loses, and a p-value gains, where a test is two-sided."""
+"""Two tails instead of one: what a level loses, and a p-value gains, if a test is two-sided."""
 
 # Tails below it are computed in logs: doubles end at 5e-324, and lose digits before.
 _UNDERFLOW = 1e-280
@@ -71,7 +71,7 @@ def log_student_pvalue(t: ArrayLike, df: ArrayLike) -> FloatArray:
 
 
 def _log_student_tail(t: FloatArray, df: FloatArray) -> FloatArray:
-    """Ordinary tails by SciPy, all others by the incomplete beta function in logs.
+    """Ordinary tails from SciPy; all others from the incomplete beta function in logs.
 
     With many degrees of freedom the latter's argument is so near to 1 that it has few digits left.
     """
@@ -95,7 +95,7 @@ def _log_student_betainc(t: FloatArray, df: FloatArray) -> FloatArray:
 
 
 def log_f_tail(statistic: float, df: float, df_denom: float) -> float:
-    """Log of the upper tail of the F distribution; the chi-squared one where df_denom is infinite."""
+    """Log of the upper tail of the F distribution, or of chi-squared if df_denom is infinite."""
     if math.isnan(statistic) or not (df > 0.0 and df_denom > 0.0):
         return math.nan
     if math.isinf(df_denom):
@@ -138,7 +138,7 @@ def student_quantile(log_tail: float, df: ArrayLike) -> FloatArray:
 
 
 def _student_ordinary(log_tail: float, df: FloatArray) -> FloatArray:
-    """SciPy's quantile, and one Newton step on log t: its releases differ in how many digits they give."""
+    """SciPy's quantile and one Newton step on log t, because the accuracy of SciPy's releases differs."""
     t = -special.stdtrit(df, math.exp(log_tail))
     tail = np.log(special.stdtr(df, -t))
     log_t = np.log(t)
@@ -147,7 +147,7 @@ def _student_ordinary(log_tail: float, df: FloatArray) -> FloatArray:
 
 
 def _student_newton(log_tail: float, df: FloatArray, start: float) -> FloatArray:
-    """Newton on log t, where the log tail is concave: from the right it descends without overshooting."""
+    """Newton's method on log t, where the log tail is concave: from the right it never overshoots."""
     log_t = np.full(df.shape, np.log(start))
     ceiling = np.log(np.finfo(float).max)
     last = np.full(df.shape, np.inf)
@@ -284,7 +284,7 @@ def _log_betainc_inverse(a: FloatArray, b: FloatArray, log_value: float) -> Floa
 
 
 def log_chi2_tail(statistic: float, df: float) -> float:
-    """Natural log of the upper tail of the chi-squared distribution, right where the tail underflows."""
+    """Natural log of the upper tail of chi-squared, accurate even where the tail underflows."""
     tail = float(special.chdtrc(df, statistic))
     if tail > 1e-290:
         return math.log(tail)
@@ -353,7 +353,7 @@ def log_normal_two_laplace_tail(
 
 
 def _lower_tail(x: ArrayLike, sigma: ArrayLike, smaller: FloatArray, upper: FloatArray) -> FloatArray:
-    """Tail with the smaller scale; of no weight, and not to be computed, where that scale is 0."""
+    """Tail with the smaller scale; it has no weight, and must not be computed, if that scale is 0."""
     positive = np.broadcast_to(smaller > 0.0, upper.shape)
     if not np.any(positive):
         return upper

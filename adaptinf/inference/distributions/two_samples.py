@@ -1,4 +1,4 @@
-"""Differences of two arms' means that keep their level in small samples.
+"""Differences between two arms' means whose level holds in small samples.
 
 Welch's t where both arms vary; the Agresti-Caffo adjustment for binary rewards where an arm has few
 successes or few failures, because the plain interval is too short there and is a point at 0 out of n.
@@ -31,7 +31,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A difference of means and the law of its error; adjusted ones lie within the largest possible."""
+    """A difference in means and its error distribution; adjusted ones stay within the largest possible."""
 
     estimate: FloatArray
     center: FloatArray
@@ -49,7 +49,7 @@ def welch(
     means0: ArrayLike,
     variances0: ArrayLike,
 ) -> Difference:
-    """Difference of two means with Welch's standard error and degrees of freedom."""
+    """Difference between two means with Welch's standard error and degrees of freedom."""
     n1, m1, v1, n0, m0, v0 = np.broadcast_arrays(
         *(np.asarray(x, dtype=float) for x in (counts1, means1, variances1, counts0, means0, variances0))
     )
@@ -80,7 +80,7 @@ def difference_in_means(
     sums0: ArrayLike,
     squares0: ArrayLike,
 ) -> Difference:
-    """Welch's difference from tallies.
+    """Welch's difference computed from tallies.
 
     Unbiased given the counts where the rounds were assigned with a known constant probability. Rewards
     far from 0 lose digits in a sum of squares: subtract a constant from both arms first. A variance
@@ -111,7 +111,7 @@ def agresti_caffo(
     successes0: ArrayLike,
     step: float = 1.0,
 ) -> Difference:
-    """Difference of two success rates after adding a success and a failure to each arm.
+    """Difference between two success rates after adding a success and a failure to each arm.
 
     With rewards that take two other values, `step` is the larger minus the smaller.
     """
@@ -136,7 +136,7 @@ def agresti_caffo(
 def few_events(
     counts1: ArrayLike, successes1: ArrayLike, counts0: ArrayLike, successes0: ArrayLike
 ) -> BoolArray:
-    """Where an arm has fewer than `FEW_EVENTS` successes or failures, shape (...,)."""
+    """Whether an arm has fewer than `FEW_EVENTS` successes or failures, shape (...,)."""
     events = [
         np.minimum(np.asarray(s, dtype=float), np.asarray(n, dtype=float) - np.asarray(s, dtype=float))
         for n, s in ((counts1, successes1), (counts0, successes0))
@@ -145,7 +145,7 @@ def few_events(
 
 
 def choose_difference(plain: Difference, adjusted: Difference, use_adjusted: BoolArray) -> Difference:
-    """Element by element one of two differences."""
+    """Elementwise choice between two differences."""
     return Difference(
         estimate=np.where(use_adjusted, adjusted.estimate, plain.estimate),
         center=np.where(use_adjusted, adjusted.center, plain.center),
@@ -159,7 +159,7 @@ def choose_difference(plain: Difference, adjusted: Difference, use_adjusted: Boo
 def difference_intervals(
     counts: ArrayLike, sums: ArrayLike, squares: ArrayLike, *, binary: bool, alpha: float = 0.05
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Estimates and intervals of many replications at once."""
+    """Estimates and intervals for many replications at once."""
     check_alpha("difference_intervals", alpha)
     n, s, q = (np.asarray(x, dtype=float) for x in (counts, sums, squares))
     result = difference_in_means(n[..., 1], s[..., 1], q[..., 1], n[..., 0], s[..., 0], q[..., 0])
@@ -182,7 +182,7 @@ def _limits(difference: Difference, quantile: FloatArray) -> tuple[FloatArray, F
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DifferenceReference:
-    """Tests and intervals of differences, each by Welch's t or by the Agresti-Caffo adjustment.
+    """Tests and intervals for differences, each by Welch's t or the Agresti-Caffo adjustment.
 
     The p-value of the adjusted difference is the normal one around its own center, so it is at most alpha
     exactly where its interval excludes the null.
@@ -194,7 +194,7 @@ class DifferenceReference:
 
     @property
     def name(self) -> str:
-        """Which of the two laws the terms use."""
+        """Which of the two distributions the terms use."""
         adjusted = self.difference.adjusted
         if np.all(adjusted):
             return "Agresti-Caffo"
@@ -202,11 +202,11 @@ class DifferenceReference:
 
     @property
     def statistic(self) -> str:
-        """Letter of the statistic in tables: z where all terms are adjusted."""
+        """Letter of the statistic in tables: z if all terms are adjusted."""
         return "z" if np.all(self.difference.adjusted) else "t"
 
     def statistics(self, null: float) -> FloatArray:
-        """Distances from the null in standard errors, of the adjusted difference where it is used."""
+        """Distances from the null in standard errors, for the adjusted difference if it is used."""
         return np.asarray((self.difference.center - null) / self.difference.std_error, dtype=np.float64)
 
     def log_pvalues(self, null: float) -> FloatArray:

@@ -39,11 +39,11 @@ from adaptinf.texts import unlisted
 Record = EffectMethod[GroupQuestion]
 METHODS: tuple[Record, ...] = (DIFFERENCE_IN_MEANS, POOLED, AIPW, RELEASED)
 ESTIMATORS: Mapping[str, Record] = {one.name: one for one in METHODS if one is not POOLED}
-"""Methods by the name of their estimator; pooling is an option of the first."""
+"""Methods keyed by estimator; pooling is an option of the first."""
 
 
 def default_method(question: GroupQuestion) -> tuple[Record, str]:
-    """The first method that the log supports, and a note why it is not the very first.
+    """The first method that the log supports, and a note explaining why an earlier one was skipped.
 
     Where rewards are missing none is taken: a table that falls back on releases would show that some are.
     """
@@ -60,7 +60,7 @@ def default_method(question: GroupQuestion) -> tuple[Record, str]:
 
 
 def valid_alternatives(question: GroupQuestion, refused: Any) -> list[str]:
-    """What errors offer in place of a refused method."""
+    """What errors offer instead of a refused method."""
     ways = [one.name for one in (DIFFERENCE_IN_MEANS, AIPW) if one is not refused and _valid(one, question)]
     if refused is POOLED:
         ways = [f"{way} with pooled=False" if way == METHODS[0].name else way for way in ways]
@@ -280,7 +280,7 @@ class CATE:
 
 
 def _refuse_gaps(question: GroupQuestion, record: Record) -> None:
-    """Refuse a log with missing rewards to all but what reads its releases alone, which is offered."""
+    """Refuse a log with missing rewards, except by the method that reads its releases alone."""
     if record is ESTIMATORS["released"]:
         return
     log = question.profile.log

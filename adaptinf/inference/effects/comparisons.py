@@ -1,4 +1,4 @@
-"""Comparing the effects of groups: interaction contrasts, and tests that all groups have the same effect.
+"""Comparison of groups' effects: interaction contrasts, and tests that all groups share the same effect.
 
 References
 ----------
@@ -242,14 +242,14 @@ class GroupResults(Results):
 
     @property
     def _shared(self) -> FloatArray | None:
-        """Covariance of the groups where some have units in common; None where groups are independent."""
+        """Covariance of the groups if some have units in common; None if groups are independent."""
         matrix = self.covariance
         if matrix is None or not np.any(np.nan_to_num(matrix - np.diag(np.diag(matrix)))):
             return None
         return matrix
 
     def _differences(self, pairs: IntArray) -> tuple[Reference, FloatArray, FloatArray]:
-        """Law, standard errors and covariance of differences; pairs (p, 2)."""
+        """Distribution, standard errors and covariance of differences; pairs has shape (p, 2)."""
         rows, columns = pairs.T
         center, variance, df = self._moments()
         contrast = np.zeros((len(pairs), len(self.terms)))
@@ -266,7 +266,7 @@ class GroupResults(Results):
         return law, std_error, covariance
 
     def _moments(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Centers of the groups' laws, their variances and degrees of freedom."""
+        """Centres of the groups' distributions, with variances and degrees of freedom."""
         center, df = _center(self.reference, self.estimate)
         return center, self.std_error**2, df
 
@@ -289,7 +289,7 @@ class GroupResults(Results):
 
 
 def _center(law: Reference, estimate: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Centers and degrees of freedom of the laws of k terms; estimate (k,)."""
+    """Centres and degrees of freedom of the distributions of k terms; estimate has shape (k,)."""
     if isinstance(law, JoinedReference):
         parts = [_center(part, estimate[[place]]) for place, part in enumerate(law.parts)]
         center, df = (np.concatenate(each) for each in zip(*parts, strict=True))
@@ -314,7 +314,7 @@ def satterthwaite(variance: FloatArray, df: FloatArray) -> tuple[FloatArray, Flo
 
 
 def equal_effects(estimate: FloatArray, variance: FloatArray, df: FloatArray) -> tuple[float, float, float]:
-    """Welch's test of equal means, for independent estimates with variances of their own.
+    """Welch's test of equal means, for independent estimates with unequal variances.
 
     Shapes: estimate, variance, df (k,).
 
@@ -335,7 +335,7 @@ def equal_effects(estimate: FloatArray, variance: FloatArray, df: FloatArray) ->
 def equal_dependent_effects(
     estimate: FloatArray, covariance: FloatArray, df: float, test: str = "auto"
 ) -> tuple[float, float, float]:
-    """Hotelling's test of equal means, for dependent estimates: statistic, log p-value and its second df.
+    """Hotelling's test of equal means for dependent estimates: statistic, log p-value and its second df.
 
     Shapes: estimate (k,), covariance (k, k).
 
@@ -360,7 +360,7 @@ def equal_dependent_effects(
 
 
 def _sandwich(contrast: FloatArray, matrix: FloatArray) -> FloatArray:
-    """Covariance of contrasts of estimates; NaN only where a missing variance is involved; matrix (k, k)."""
+    """Covariance of contrasts of estimates; NaN only if a missing variance is involved; matrix (k, k)."""
     known: BoolArray = np.isfinite(np.diag(matrix))
     # 0 times NaN is NaN: an unknown variance would spoil contrasts that have no part in it.
     covariance = contrast @ np.where(known[:, None] & known, matrix, 0.0) @ contrast.T

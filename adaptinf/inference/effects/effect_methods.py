@@ -1,4 +1,4 @@
-"""The record of a method for effects within groups, what it finds, and the table that is made of it."""
+"""The record of a method for effects within groups, its output, and the table made from it."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class GroupFit:
-    """Effects of G groups; estimate, std_error (G,), covariance (G, G) where it is by unit."""
+    """Effects in G groups; estimate, std_error (G,), covariance (G, G) if clustered by unit."""
 
     estimate: FloatArray
     std_error: FloatArray
     reference: Reference
     details: Mapping[str, FloatArray]
     facts: Any
-    """What the claims of the method ask."""
+    """The facts that the method's claims use."""
     weights: str | None = None
     covariance: FloatArray | None = None
     terms: tuple[str, ...] | None = None
-    """Where they are not the question's."""
+    """Value for this fit, if it differs from the question's."""
     groups: Sequence[Any] | None = None
-    """Where they are not the question's."""
+    """Value for this fit, if it differs from the question's."""
     private: bool = False
 
 
@@ -48,11 +48,11 @@ class EffectMethod(MethodRecord[Question]):
     """One method of inference for effects."""
 
     claims: tuple[Claim | Part, ...] = ()
-    """What a fit may say, in order: what it assumes, notes and cautions."""
+    """What a fit may state, in order: what it assumes, notes and cautions."""
 
 
 def effect(question: Any) -> Said:
-    """Which effect is estimated, of a question with a treatment and a control."""
+    """Which effect is estimated, for a question with a treatment and a control."""
     return claims.EFFECT(treatment=question.treatment, control=question.control)
 
 
@@ -90,7 +90,7 @@ def group_results(
 
 
 def warn_of_tiny(subject: str, tiny: Sequence[Mapping[str, Any]]) -> None:
-    """Warn of terms whose propensities are so small that a few rewards carry their estimate."""
+    """Warn about terms whose propensities are so small that a few rewards dominate their estimate."""
     if tiny:
         told = "; ".join(claims.TINY_PROPENSITIES(**one) for one in tiny)
         warnings.warn(f"{subject}: {told}.", AdaptinfWarning, stacklevel=4)
@@ -117,7 +117,7 @@ GROUPS = Order(
         "released",
     ]
 )
-"""Of effects by group."""
+"""Claims about effects by group."""
 PROJECTIONS = Order(
     [
         # Combined where they cannot change what is estimated and tie no units together, else uniform.
@@ -128,4 +128,4 @@ PROJECTIONS = Order(
         "two-point weights",
     ]
 )
-"""Of projections of the effect on covariates."""
+"""Claims about projections of the effect on covariates."""

@@ -1,4 +1,4 @@
-"""Weights of effect scores, and what they may follow: what is known before a round's contexts are seen.
+"""Weights for effect scores, based on what is known before a round's contexts are seen.
 
 References
 ----------
@@ -26,7 +26,7 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Past:
-    """What orders the rounds used within their cells; cell, unit, batch (n,), the last two where known.
+    """What orders the rounds used within their cells; cell, unit, batch (n,), the last two if known.
 
     `free` says that nothing but the cell moved propensities.
     """
@@ -38,7 +38,7 @@ class Past:
 
 
 def past_of(profile: LogProfile, cell: IntArray, keep: BoolArray, *, others: bool) -> Past:
-    """For the rounds used, shapes cell (n,), keep (T,); `others`: the log has contexts beside the cells.
+    """For the rounds used: cell (n,), keep (T,); `others`: the log has contexts besides the cells.
 
     Where the design says that it looks at contexts, the log has those that it looked at.
     """
@@ -51,7 +51,7 @@ def past_of(profile: LogProfile, cell: IntArray, keep: BoolArray, *, others: boo
 
 
 def contrast_weights(propensities: FloatArray, weights: str, decay: float | None = None) -> FloatArray:
-    """Weights of effect scores that are known before the arm is drawn.
+    """Weights for effect scores that are known before the arm is drawn.
 
     Shapes: propensities (T, 2); returns (T,).
 
@@ -76,7 +76,7 @@ def contrast_weights(propensities: FloatArray, weights: str, decay: float | None
 def combined_weights(
     propensities: FloatArray, past: Past, *, movers: bool
 ) -> tuple[FloatArray, Fixed] | None:
-    """Combined weights that are fixed before the round's context is seen, and by whose propensities.
+    """Combined weights fixed before the round's context is seen, and whose propensities they use.
 
     Shapes: propensities (n, 2), both positive; returns (n,). None if there are none.
 

@@ -1,4 +1,4 @@
-"""Facts that claims use about effects within groups: of a log with one variant of a method, and of a fit."""
+"""Facts that claims use about effects within groups: for a log with one variant, and for a fit."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def some(terms: Sequence[str]) -> str:
 
 
 def by_reason(terms: Sequence[str], reasons: Sequence[Reason | None]) -> list[Said]:
-    """Each reason once, with the terms of which it holds; terms (G,), reasons (G,)."""
+    """Each reason once, with the terms to which it applies; terms (G,), reasons (G,)."""
     found: dict[Any, tuple[Reason, list[str]]] = {}
     for term, reason in zip(terms, reasons, strict=True):
         if reason is not None:
@@ -71,7 +71,7 @@ def _gap(control: float, treatment: float, std_error: float) -> Reason | None:
 
 
 def few_effective(terms: Sequence[str], df: FloatArray, std_error: FloatArray) -> dict[str, Any]:
-    """Terms whose standard error rests on fewer than 20 rounds' worth of rewards; df, std_error (k,)."""
+    """Terms whose standard error rests on fewer than 20 effective rounds; df, std_error (k,)."""
     found = [
         term
         for term, freedom, size in zip(terms, df, std_error, strict=True)
@@ -84,7 +84,7 @@ def few_effective(terms: Sequence[str], df: FloatArray, std_error: FloatArray) -
 
 
 def tiny_propensities(terms: Sequence[str], lowest: FloatArray, ess: FloatArray) -> list[dict[str, Any]]:
-    """Terms whose estimate divides by a tiny propensity; lowest, ess (k,)."""
+    """Terms whose estimate divides by a tiny propensity; lowest and ess have shape (k,)."""
     return [
         {"term": term, "least": low, "size": size}
         for term, low, size in zip(terms, lowest, ess, strict=True)
@@ -93,14 +93,14 @@ def tiny_propensities(terms: Sequence[str], lowest: FloatArray, ess: FloatArray)
 
 
 class WeightFacts(KindOfWeights):
-    """For one kind of weights, with errors by unit or by round."""
+    """For one kind of weights, with errors clustered by unit or independent by round."""
 
     question: GroupQuestion | ProjectionQuestion
     weights: str
 
     @property
     def by_unit(self) -> bool:
-        """Whether errors are by unit; where nothing else is said, they are by round."""
+        """Whether errors are clustered by unit; by default they are by round."""
         return False
 
     @property
@@ -125,7 +125,7 @@ class WeightFacts(KindOfWeights):
 
 
 def lagged_by(fixed: Fixed | None) -> dict[str, str]:
-    """Which earlier propensities make weights; empty if they are the round's own, or none do."""
+    """Which earlier propensities determine weights; empty if the round's own do, or none."""
     if fixed is None or fixed == "round":
         return {}
     before = propensities.BATCH_BEFORE if fixed == "batch" else propensities.ROUND_BEFORE
@@ -133,13 +133,13 @@ def lagged_by(fixed: Fixed | None) -> dict[str, str]:
 
 
 class GroupFacts:
-    """What is asked of every method."""
+    """Facts that every method uses."""
 
     estimator: str
 
     @property
     def tiny_propensities(self) -> list[dict[str, Any]]:
-        """For methods that divide by propensities."""
+        """Facts for methods that divide by propensities."""
         return []
 
     def __init__(self, question: GroupQuestion) -> None:
@@ -148,7 +148,7 @@ class GroupFacts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rarity:
-    """How rare outcomes are in each group, and how skewed estimates; uncommon, skewness (G,)."""
+    """How rare outcomes are in each group, and how skewed estimates are; uncommon, skewness (G,)."""
 
     uncommon: FloatArray
     skewness: FloatArray
@@ -157,7 +157,7 @@ class Rarity:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DifferenceFit:
-    """What plain means found, and where; counts (G, 2)."""
+    """What unweighted means found, and in which rounds; counts has shape (G, 2)."""
 
     rounds: Rounds
     difference: Difference
@@ -167,7 +167,7 @@ class DifferenceFit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WeightedFit:
-    """What inverse weighting found, and how; std_error (G,)."""
+    """What inverse weighting found, and how; std_error has shape (G,)."""
 
     effects: GroupEffects
     errors: UnitErrors | None
@@ -175,7 +175,7 @@ class WeightedFit:
     std_error: FloatArray
     rarity: Rarity
     asked: bool
-    """Whether the user chose the weights, or there were no others."""
+    """Whether the user chose the weights, or no others were available."""
     stationary: bool
 
 
@@ -183,7 +183,7 @@ RoundFit = TypeVar("RoundFit", DifferenceFit, WeightedFit)
 
 
 class _RoundFacts(GroupFacts, Fitted[RoundFit]):
-    """What is asked of methods that read rounds."""
+    """Facts for methods that read rounds."""
 
     @property
     def skewness_notes(self) -> list[Said]:
@@ -199,7 +199,7 @@ class _RoundFacts(GroupFacts, Fitted[RoundFit]):
 
 
 class DifferenceFacts(_RoundFacts[DifferenceFit]):
-    """Of differences in means; without a fit, of a row of `recommend`."""
+    """For differences in means; without a fit, for a row of `recommend`."""
 
     estimator = "difference-in-means"
     drift_allowed = True
@@ -233,12 +233,12 @@ class DifferenceFacts(_RoundFacts[DifferenceFit]):
 
     @property
     def rare_notes(self) -> list[str]:
-        """Two values have intervals by the adjustment, however rare one of them is."""
+        """Two-valued rewards get adjusted intervals, so that rare outcomes need no note."""
         return [] if self.profile.two_values is not None else super().rare_notes
 
 
 class WeightedFacts(_RoundFacts[WeightedFit], WeightFacts):
-    """For inverse propensities with one kind of weights; without a fit, of a row of `recommend`."""
+    """For inverse propensities with one kind of weights; without a fit, for a row of `recommend`."""
 
     estimator = "aipw"
 
@@ -336,7 +336,7 @@ class WeightedFacts(_RoundFacts[WeightedFit], WeightFacts):
 
     @property
     def gap_notes(self) -> list[Said]:
-        """Of groups whose missing errors few events do not explain."""
+        """Why groups have no estimate or error, except for groups with too few events."""
         found, errors = self.fit.effects, self.fit.errors
         size = found.std_error
         if errors is not None:
@@ -350,7 +350,7 @@ class WeightedFacts(_RoundFacts[WeightedFit], WeightFacts):
 
     @cached_property
     def drift_found(self) -> Finding | None:
-        """A trend in the rewards of an arm within a group; None if none can be tested."""
+        """A trend in the rewards of an arm within a group; None if it cannot be tested."""
         question, arms = self.question, self.profile.log.arms
         names = [f"arm {arms[code]!r} within {term}" for term in question.terms for code in question.pair]
         every = zip(names, question.trends.z, question.trends.tested, strict=True)
@@ -359,7 +359,7 @@ class WeightedFacts(_RoundFacts[WeightedFit], WeightFacts):
 
     @property
     def few_effective(self) -> dict[str, Any]:
-        """Where the units themselves are few, that is said."""
+        """Groups with few effective rounds; groups with few units have a note of their own."""
         fit, size = self.fit, self.fit.std_error
         if fit.errors is not None:
             size = np.where(fit.errors.units < FEW_UNITS, np.nan, size)
@@ -372,7 +372,7 @@ class WeightedFacts(_RoundFacts[WeightedFit], WeightFacts):
 
 
 class ReleasedFacts(GroupFacts):
-    """Of private releases; terms (G,)."""
+    """For private releases; terms has shape (G,)."""
 
     estimator = "released"
     of_releases = True
@@ -391,7 +391,7 @@ class ReleasedFacts(GroupFacts):
 
     @property
     def effects(self) -> ReleasedEffects:
-        """What the releases tell."""
+        """What the releases show."""
         assert self._effects is not None
         return self._effects
 

@@ -112,7 +112,7 @@ def _fit_difference(question: GroupQuestion, *, pooled: bool = False) -> GroupFi
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Rewards:
-    """Rewards of the rounds used; group, treated, reward (n,)."""
+    """Rewards in the rounds used; group, treated and reward have shape (n,)."""
 
     group: IntArray
     treated: IntArray
@@ -121,7 +121,7 @@ class _Rewards:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _DifferenceLaw:
-    """The law of the differences, and how rare outcomes are; std_error (G,)."""
+    """The distribution of the differences, and how rare outcomes are; std_error (G,)."""
 
     reference: Reference
     std_error: FloatArray
@@ -129,7 +129,7 @@ class _DifferenceLaw:
 
 
 def _few_events(arms: tuple[FloatArray, ...], difference: Difference) -> Rarity:
-    """Of groups that are not adjusted for few events; arms (G,), counts and successes in turn."""
+    """For groups not adjusted for few events; arms (G,), counts and successes in turn."""
     n1, s1, n0, s0 = arms
     fewest = np.minimum(np.minimum(s1, n1 - s1), np.minimum(s0, n0 - s0))
     uncommon = np.where(difference.adjusted | ~(difference.std_error > 0.0), np.inf, fewest)
@@ -139,7 +139,7 @@ def _few_events(arms: tuple[FloatArray, ...], difference: Difference) -> Rarity:
 def _skewed(
     question: GroupQuestion, rewards: _Rewards, moments: ArmMoments, difference: Difference
 ) -> _DifferenceLaw:
-    """Welch's t, corrected where rewards are skewed, for groups whose outcomes are not too rare."""
+    """Welch's t, corrected if rewards are skewed, for groups whose outcomes are not too rare."""
     terms = question.terms
     cell = 2 * rewards.group + rewards.treated
     counts = uncommon_outcomes(cell, rewards.reward, 2 * len(terms))
@@ -159,7 +159,7 @@ def _skewed(
 
 
 def difference_length(question: GroupQuestion, verdict: Verdict) -> float:
-    """Of differences in means, by the counts of the rounds used."""
+    """Expected lengths for differences in means, from counts in the rounds used."""
     rounds = question.pooled if verdict.arguments.get("pooled") else question.randomised
     action, size = question.profile.log.arrays.action, len(question.labels)
     control, treated = (
@@ -173,7 +173,7 @@ def difference_length(question: GroupQuestion, verdict: Verdict) -> float:
 DIFFERENCE_IN_MEANS: EffectMethod[GroupQuestion] = EffectMethod(
     _DIFFERENCE, _assess_difference, _fit_difference, claims.DIFFERENCE, length=difference_length
 )
-"""Over the rounds whose arm was drawn at random."""
+"""Uses the rounds whose arm was drawn at random."""
 POOLED: EffectMethod[GroupQuestion] = EffectMethod(
     _POOLED,
     partial(_assess_difference, pooled=True),
@@ -181,7 +181,7 @@ POOLED: EffectMethod[GroupQuestion] = EffectMethod(
     claims.DIFFERENCE,
     length=difference_length,
 )
-"""Over every round of the phase, where propensities are constant within each group."""
+"""Uses every round of the phase, if propensities are constant within each group."""
 
 
 _WEIGHTED = "aipw"
@@ -234,7 +234,7 @@ def _fit_weighted(question: GroupQuestion, weights: str | None = None, stationar
 
 
 def _uncommon(question: GroupQuestion) -> FloatArray:
-    """Outcomes other than the commonest of either arm in each group, the fewer; shape (G,)."""
+    """Outcomes other than the most common in either arm of each group, the fewer; shape (G,)."""
     arrays = question.profile.log.arrays
     rows = np.flatnonzero(question.weightable.keep & np.isin(arrays.action, question.pair))
     cell = 2 * question.group[rows] + (arrays.action[rows] == question.pair[1])
@@ -243,7 +243,7 @@ def _uncommon(question: GroupQuestion) -> FloatArray:
 
 
 def _law(found: GroupEffects, std_error: FloatArray, *, corrected: bool) -> Reference:
-    """Student's t, or Hall's for either arm and MOVER for their difference; std_error (G,)."""
+    """Student's t, or Hall's method for each arm and MOVER for their difference; std_error (G,)."""
     if not corrected:
         return StudentReference(found.estimate, std_error, found.df)
     parts = np.where(np.isnan(std_error)[:, None], np.nan, found.arm_error)
@@ -251,7 +251,7 @@ def _law(found: GroupEffects, std_error: FloatArray, *, corrected: bool) -> Refe
 
 
 def _default_weights(question: GroupQuestion, stationary: bool) -> str:
-    """Each arm's own where nothing drifts, else one for both arms; uniform where neither is known in time.
+    """Separate weights for each arm without drift, else shared; uniform if neither is known in time.
 
     Weights of units with several rounds are uniform, as others tie units together.
     """
@@ -263,7 +263,7 @@ def _default_weights(question: GroupQuestion, stationary: bool) -> str:
 
 
 def _weights(question: GroupQuestion, kind: str) -> tuple[FloatArray | None, Fixed]:
-    """Weights of both arms, shape (n, 2), None for uniform ones; and whose propensities fix them."""
+    """Weights of both arms, shape (n, 2), None for uniform ones; and whose propensities determine them."""
     if kind == "combined":
         weight, fixed = question.combined
         return np.column_stack([weight, weight]), fixed
@@ -274,7 +274,7 @@ def _weights(question: GroupQuestion, kind: str) -> tuple[FloatArray | None, Fix
 
 
 def _effects(question: GroupQuestion, weight: FloatArray | None) -> tuple[GroupEffects, UnitErrors | None]:
-    """Effects by group from the rounds used, where arms are 0 for control, 1 for treatment, else -1.
+    """Effects by group in the rounds used; arms are 0 for control, 1 for treatment, else -1.
 
     Shapes: weight (n, 2).
     """
@@ -304,7 +304,7 @@ def _effects(question: GroupQuestion, weight: FloatArray | None) -> tuple[GroupE
 
 
 def aipw_length(question: GroupQuestion, verdict: Verdict) -> float:
-    """Of inverse-propensity scores, by the propensities of the rounds used."""
+    """Expected lengths for inverse-propensity scores, from propensities in the rounds used."""
     log, size = question.profile.log, len(question.labels)
     kind, std = verdict.arguments["weights"], question.profile.pooled_std
     assert log.arrays.propensity is not None
@@ -327,7 +327,7 @@ def aipw_length(question: GroupQuestion, verdict: Verdict) -> float:
 
 
 def _combined_errors(weight: FloatArray, group: IntArray, size: int, std: float) -> FloatArray:
-    """Standard errors of differences with combined weights, whose terms all have one variance.
+    """Standard errors of differences with combined weights, whose terms all have equal variance.
 
     Shapes: weight, group (n,); returns (size,).
     """
@@ -340,7 +340,7 @@ def _combined_errors(weight: FloatArray, group: IntArray, size: int, std: float)
 AIPW: EffectMethod[GroupQuestion] = EffectMethod(
     _WEIGHTED, _assess_weighted, _fit_weighted, claims.WEIGHTED, length=aipw_length
 )
-"""Over all rounds in which both arms could be chosen."""
+"""Uses all rounds in which both arms could be chosen."""
 
 
 _RELEASED = "released"
@@ -359,7 +359,7 @@ def _assess_released(question: GroupQuestion) -> list[Verdict]:
 
 
 def matching_effects(question: GroupQuestion) -> ReleasedEffects:
-    """Effects of the releases, if these are for the groups in question."""
+    """Effects from the releases, if these are for the requested groups."""
     log: AdaptiveLog | PublicLog = question.profile.log
     refuse_repeated_units(_RELEASED, log, last_stretch=True)
     effects = released_effects(log)
@@ -394,4 +394,4 @@ def _fit_released(question: GroupQuestion) -> GroupFit:
 RELEASED: EffectMethod[GroupQuestion] = EffectMethod(
     _RELEASED, _assess_released, _fit_released, claims.RELEASED
 )
-"""From the log's private releases alone."""
+"""Estimates from the log's private releases alone."""

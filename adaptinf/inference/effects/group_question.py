@@ -1,4 +1,4 @@
-"""What `CATE` asks of a log (two arms, groups, the rounds that serve each method), and its results."""
+"""What `CATE` asks of a log (two arms, groups, the rounds for each method), and its results."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _SAME = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """Rounds that an estimate uses; keep (T,)."""
+    """Rounds that an estimate uses; keep has shape (T,)."""
 
     keep: BoolArray
     notes: tuple[Said, ...]
@@ -59,7 +59,7 @@ def arm_propensities(profile: LogProfile, pair: IntArray) -> FloatArray | None:
 
 
 def randomised_rounds(question: GroupQuestion, *, pooled: bool) -> Rounds:
-    """Rounds whose arms can be compared by plain means within a group."""
+    """Rounds whose arms can be compared by unweighted means within a group."""
     profile, marked, terms = question.profile, question.marked, question.terms
     log = profile.log
     in_phase, where = _phase_rounds(log)
@@ -106,7 +106,7 @@ def weightable_rounds(profile: LogProfile, marked: BoolArray | None, both: Float
 
 
 def _phase_rounds(log: AdaptiveLog) -> tuple[BoolArray, str]:
-    """Rounds of the estimation phase, or all where the log has no such phase; and what to call them."""
+    """Rounds in the estimation phase, or all if the log has no such phase; and what to call them."""
     phase = log.arrays.phase
     if phase is None or _PHASE not in log.phases:
         return np.ones(log.n_rounds, dtype=bool), "the log"
@@ -114,7 +114,7 @@ def _phase_rounds(log: AdaptiveLog) -> tuple[BoolArray, str]:
 
 
 def _varying_groups(question: GroupQuestion, keep: BoolArray) -> BoolArray | None:
-    """Groups in which the share of the treatment among the two arms varies, keep (T,).
+    """Groups in which the treatment's share among the two arms varies; keep has shape (T,).
 
     Returns shape (G,), and None if it is not known.
     """
@@ -142,7 +142,7 @@ def _spread(values: FloatArray, cell: IntArray, n_cells: int) -> FloatArray:
 
 
 def _check_units(profile: LogProfile, keep: BoolArray) -> None:
-    """Refuse plain means where units have several of the rounds; keep (T,)."""
+    """Refuse unweighted means if units have several of the rounds; keep has shape (T,)."""
     if profile.repeats_in(keep):
         ways = [claims.KNOW_PROPENSITIES()] if profile.propensity is None else []
         raise InvalidForLog(_PLAIN, profile.unit_refusal, ways)
@@ -183,7 +183,7 @@ class GroupQuestion:
 
     @cached_property
     def gap_refusal(self) -> str:
-        """Why what reads rewards does not serve: some are missing, which releases alone do without."""
+        """Why methods that read rewards are refused: some are missing, and only releases need none."""
         return refusal(require_log, "CATE", self.profile.log)
 
     @cached_property
@@ -206,18 +206,18 @@ class GroupQuestion:
 
     @property
     def movers(self) -> tuple[str, ...]:
-        """Those that may have had a part in the choice: none where contexts are known to have had none."""
+        """Contexts that may have affected the choice; none if they are known not to have."""
         return () if self.profile.context_free else self.other_contexts
 
     @cached_property
     def past(self) -> Past:
-        """What is known before the contexts of each of the rounds used, beside its group."""
+        """What is known before the contexts of each of the rounds used, besides its group."""
         keep = self.weightable.keep
         return past_of(self.profile, self.group[keep], keep, others=bool(self.other_contexts))
 
     @cached_property
     def own(self) -> tuple[FloatArray, Fixed]:
-        """Propensities of each arm that make its own weight in the rounds used, and whose; shape (n, 2)."""
+        """Propensities that determine each arm's own weight in the rounds used, and whose; shape (n, 2)."""
         both, past = self.propensities, self.past
         if both is None:
             reason = effects.LACKS_BOTH_PROPENSITIES()
@@ -230,7 +230,7 @@ class GroupQuestion:
 
     @cached_property
     def combined(self) -> tuple[FloatArray, Fixed]:
-        """One weight for both arms in each of the rounds used, and whose propensities fix it; shape (n,)."""
+        """One weight for both arms in each of the rounds used, and whose propensities fix it; (n,)."""
         rounds, both = self.weightable, self.propensities
         if both is None:
             reason = effects.LACKS_BOTH_PROPENSITIES()
@@ -243,12 +243,12 @@ class GroupQuestion:
 
     @cached_property
     def propensities(self) -> FloatArray | None:
-        """Of both arms in every round, as far as the log tells; shape (T, 2)."""
+        """Propensities of both arms in every round, as far as the log shows; shape (T, 2)."""
         return arm_propensities(self.profile, self.pair)
 
     @cached_property
     def trends(self) -> Trends:
-        """For the rewards of both arms in each group, the control's first; of 2 G in all."""
+        """For the rewards of both arms in each group, the control's first; 2 G in total."""
         log, groups = self.profile.log, len(self.labels)
         if self.profile.incomplete:
             return Trends(np.full(2 * groups, np.nan))
@@ -280,7 +280,7 @@ class GroupQuestion:
 def group_question(
     log: AdaptiveLog | PublicLog, by: str | Sequence[str], treatment: Any, control: Any, rounds: Any
 ) -> GroupQuestion:
-    """Check and complete what a user asks."""
+    """Check and complete the user's request."""
     if isinstance(log, PublicLog):
         return _of_public(log, by, treatment, control, rounds)
     given: Any = log
@@ -301,7 +301,7 @@ def group_question(
 def _of_public(
     log: PublicLog, by: str | Sequence[str], treatment: Any, control: Any, rounds: Any
 ) -> GroupQuestion:
-    """The same of the public part of a log: its groups are those of the releases, and no round has one."""
+    """The same for the public part of a log: its groups are those of the releases, and it has no rounds."""
     refuse_rounds("CATE", log, rounds=rounds)
     names, problems = ((by,), []) if isinstance(by, str) else labels("by", by)
     problems += label_problems("treatment", [treatment]) + label_problems("control", [control])
@@ -319,7 +319,7 @@ def _of_public(
 
 
 def arm_pair(log: AdaptiveLog | PublicLog, treatment: Any, control: Any) -> tuple[Any, Any, list[str]]:
-    """Both arms, with what is missing filled in for logs of two arms; and what is wrong."""
+    """Both arms, filled in for logs with two arms; and any problems."""
     problems = [
         absent("arm", arm, log.arms, "the log has")
         for arm in (treatment, control)
@@ -341,7 +341,7 @@ def arm_pair(log: AdaptiveLog | PublicLog, treatment: Any, control: Any) -> tupl
 
 
 def context_problems(log: AdaptiveLog, by: tuple[str, ...]) -> list[str]:
-    """Problems with the columns that make the groups."""
+    """Problems with the columns that define the groups."""
     if not log.context:
         return [
             "the log has no context columns to group by: pass context= when creating the log, or use "
@@ -375,7 +375,7 @@ def group_terms(by: tuple[str, ...], labels: Sequence[tuple[Any, ...]]) -> tuple
 
 
 def _written(column: Sequence[Any]) -> list[str]:
-    """The labels of one column as text."""
+    """The labels in one column as text."""
     short = [_rounded(label) if isinstance(label, float) else str(label) for label in column]
     return short if len(set(short)) == len(set(column)) else list(map(str, column))
 

@@ -68,7 +68,7 @@ def group_codes(columns: Sequence[NDArray[Any]]) -> tuple[IntArray, list[tuple[A
 
 
 def _levels(column: NDArray[Any]) -> tuple[list[Any], IntArray]:
-    """Sorted distinct labels and their codes; labels of several types are sorted as text."""
+    """Sorted distinct labels and their codes; labels of mixed types are sorted as text."""
     try:
         values, codes = np.unique(column, return_inverse=True)
         return values.tolist(), codes.astype(np.int64)
@@ -87,7 +87,7 @@ def group_rows(group: IntArray, n_groups: int) -> list[IntArray]:
 
 
 def arm_moments(group: IntArray, treated: IntArray, reward: FloatArray, n_groups: int) -> ArmMoments:
-    """Moments of rewards by group and arm, computed about a reward of each cell.
+    """Moments of rewards by group and arm, computed relative to a reward from each cell.
 
     Shapes: group (T,), treated (T,), reward (T,).
     """
@@ -104,7 +104,7 @@ def arm_moments(group: IntArray, treated: IntArray, reward: FloatArray, n_groups
 
 
 def arm_skewness(group: IntArray, treated: IntArray, reward: FloatArray, moments: ArmMoments) -> FloatArray:
-    """Skewness of the mean reward of each group and arm: that of rewards over the root of their number.
+    """Skewness of each group and arm's mean reward: that of rewards over the square root of their number.
 
     Shapes: group (T,), treated (T,), reward (T,); returns (G, 2).
     """
@@ -204,7 +204,7 @@ def _one_group(
 
 
 def _share(weights: FloatArray | None, rows: IntArray, arm: int) -> FloatArray:
-    """Weights of an arm in a group's rounds, 0 in the log's first; weights (T, 2); returns (m,)."""
+    """Weights for an arm in a group's rounds, 0 in the log's first; weights (T, 2); returns (m,)."""
     share = np.ones(rows.size) if weights is None else weights[rows, arm]
     if rows[0] == 0:
         share[0] = 0.0
@@ -218,7 +218,7 @@ def _no_shape() -> list[list[float]]:
 def _errors(
     control: _ArmScores, treatment: _ArmScores, means: list[float], totals: list[float]
 ) -> tuple[float, list[list[float]]]:
-    """Root of the sum of squared differences of the two arms' influences, and the shape of either's sum."""
+    """Root of the sum of squared differences between the arms' influences, and the shape of each sum."""
     if min(totals) <= 0.0:
         return np.nan, _no_shape()
     change_squares, product, squares, cubes = 0.0, 0.0, np.zeros(2), np.zeros(2)
@@ -293,7 +293,7 @@ def _one_arm(
 
 
 def _before_first(rows: IntArray, chosen: BoolArray, reward: FloatArray, known: float) -> FloatArray:
-    """Predictions up to the arm's first round: the mean of the group's rewards so far; shape (m,) at most."""
+    """Predictions up to the arm's first round: the group's mean reward so far; shape (m,) at most."""
     first = rows.size - 1
     for start in range(0, rows.size, _BLOCK):
         mine = chosen[rows[start : start + _BLOCK]]

@@ -1,4 +1,4 @@
-"""Effects within groups from sums by batch, arm and group: the contrast of each group's own sums."""
+"""Effects within groups from sums by batch, arm and group: a contrast for each group's own sums."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from adaptinf.typing import FloatArray, IntArray
 
 _PLAIN = "difference-in-means"
 _CONTRASTS = {_PLAIN: "sample-mean", "aipw": "aipw"}
-"""The estimator of `Contrast` behind each of a group's."""
+"""The `Contrast` estimator used for each group."""
 _KINDS = ("combined", "uniform", "sqrt")
 _DETAILS = ("pulls_treatment", "pulls_control", "ess", "min_propensity")
 _ROWS = ["an AdaptiveLog of rows"]
@@ -55,12 +55,12 @@ class SumsQuestion:
 
     @property
     def profile(self) -> LogProfile:
-        """Facts of all groups together."""
+        """Facts about all groups together."""
         return profile_of(self.sums)
 
     @cached_property
     def parts(self) -> list[Sums]:
-        """Sums of each group."""
+        """Sums for each group."""
         return [self.sums.of_group(label) for label in self.sums.groups]
 
     @cached_property
@@ -74,7 +74,7 @@ class SumsQuestion:
         return all(one.profile.constant_propensities for one in self.questions())
 
     def questions(self, *, stationary: bool = False) -> list[Question]:
-        """The contrast of each group that can have one."""
+        """The contrast for each group that can have one."""
         return [
             Question(profile_of(part), self.pair, contrast=True, stationary=stationary)
             for part, usable in zip(self.parts, self.usable, strict=True)
@@ -85,7 +85,7 @@ class SumsQuestion:
 def sums_question(
     sums: Sums, by: str | Sequence[str], treatment: Any, control: Any, rounds: Any
 ) -> SumsQuestion:
-    """Check and complete what a user asks."""
+    """Check and complete the user's request."""
     round_mask("CATE", sums, rounds)  # type: ignore[arg-type]
     names, problems = ((by,), []) if isinstance(by, str) else labels("by", by)
     problems += label_problems("treatment", [treatment]) + label_problems("control", [control])
@@ -107,7 +107,7 @@ def sums_question(
 
 
 def _assess(question: SumsQuestion) -> list[Verdict]:
-    """Plain means where every group's propensities are constant, else AIPW; nothing else can be had."""
+    """Unweighted means if every group's propensities are constant, else AIPW; nothing else is available."""
     found = question.questions()
     if not found:
         reason = claims.NO_COMMON_BATCH(treatment=question.treatment, control=question.control)
@@ -133,7 +133,7 @@ def _by_method(question: Question) -> dict[tuple[str, str | None], Verdict]:
 
 
 def _in_all(verdicts: Sequence[Verdict], weights: str | None = None) -> Verdict:
-    """What a variant is worth that is used in every group: what it is in the worst."""
+    """The verdict on a variant used in every group: that for the worst group."""
     refused = next((one for one in verdicts if not one.valid), None)
     rank = (*GROUPS["contrasts of sums"], *max(one.rank for one in verdicts))
     name = _PLAIN if weights is None else verdicts[0].name
@@ -145,7 +145,7 @@ def _in_all(verdicts: Sequence[Verdict], weights: str | None = None) -> Verdict:
 
 
 def _length(question: SumsQuestion, verdict: Verdict) -> float:
-    """The mean of the groups' lengths, NaN if one is not known."""
+    """The mean of the groups' lengths; NaN if one is unknown."""
     method = arm_method(_CONTRASTS[verdict.arguments["estimator"]])
     return float(np.mean([method.length(one, verdict) for one in question.questions()]))
 
@@ -190,7 +190,7 @@ def _contrast(question: SumsQuestion, part: Sums, how: Mapping[str, Any]) -> Res
 def _chosen(
     question: SumsQuestion, estimator: str | None, weights: str | None, stationary: bool
 ) -> tuple[str, str | None]:
-    """Estimator and weights: those asked for if all groups allow them, else the first that they do."""
+    """Estimator and weights: those requested if all groups allow them, else the first that they do allow."""
     found = FROM_SUMS.assess(question)
     kinds = ("sqrt", *_KINDS[:2]) if stationary else _KINDS[:2]
     order: list[tuple[str, str | None]] = [] if weights is not None else [(_PLAIN, None)]
@@ -212,7 +212,7 @@ def _results(
     null: float,
     found: Sequence[Results | None],
 ) -> GroupResults:
-    """One table of the groups' contrasts, each note once."""
+    """One table for the groups' contrasts; each note appears once."""
     estimate = np.array([np.nan if one is None else one.estimate[0] for one in found])
     std_error = np.array([np.nan if one is None else one.std_error[0] for one in found])
     details = {
@@ -252,7 +252,7 @@ def _results(
 
 
 def _law(found: Sequence[Results | None], estimate: FloatArray, std_error: FloatArray) -> Reference:
-    """The law of all groups; estimate, std_error (G,)."""
+    """The distribution for all groups; estimate and std_error have shape (G,)."""
     gone = np.full(1, np.nan)
     if not any(_corrected(one) for one in found):
         lost = StudentReference(gone, gone, gone)
@@ -268,4 +268,4 @@ def _law(found: Sequence[Results | None], estimate: FloatArray, std_error: Float
 
 
 FROM_SUMS: MethodRecord[SumsQuestion] = MethodRecord("from sums", _assess, _fit, length=_length)
-"""All that sums allow."""
+"""Everything that sums allow."""

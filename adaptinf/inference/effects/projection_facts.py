@@ -1,4 +1,4 @@
-"""Facts that claims use about projections on covariates: of a log with one kind of weights, and of a fit."""
+"""Facts that claims use about projections on covariates: for a log with one kind of weights, or a fit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProjectionFit:
-    """What a projection found, and how; df, ess, lowest (p,)."""
+    """What a projection found, and how; df, ess and lowest have shape (p,)."""
 
     covariance: str
     outcome: Outcome
@@ -40,7 +40,7 @@ class ProjectionFit:
 
 
 class ProjectionFacts(Fitted[ProjectionFit], WeightFacts):
-    """What is asked; without a fit, of a row of `recommend`."""
+    """What is asked; without a fit, for a row of `recommend`."""
 
     always = True
     is_projection = True
@@ -79,7 +79,7 @@ class ProjectionFacts(Fitted[ProjectionFit], WeightFacts):
 
     @cached_property
     def is_fixed(self) -> bool:
-        """Whether no weight follows the round's context."""
+        """Whether no weight depends on the round's context."""
         return self.is_uniform or self.question.past.free or self.fixed_by is not None
 
     @property
@@ -121,7 +121,7 @@ class ProjectionFacts(Fitted[ProjectionFit], WeightFacts):
 
     @cached_property
     def _units(self) -> tuple[int, int, FloatArray, FloatArray]:
-        """Units, their rounds, and of each arm the units that had it and those of them with an event."""
+        """Units, their rounds, and for each arm the units assigned to it and those of them with an event."""
         chosen, unit = self.question.chosen, self.question.unit
         assert unit is not None
         reward = self.profile.log.arrays.reward[self.question.kept]
@@ -130,7 +130,7 @@ class ProjectionFacts(Fitted[ProjectionFit], WeightFacts):
 
     @property
     def has_errors(self) -> bool:
-        """Whether enough units have an event, where errors are by unit."""
+        """Whether enough units have an event, if errors are clustered by unit."""
         return not self.by_unit or bool(self._units[3].min() >= FEWEST_EVENTS)
 
     @property

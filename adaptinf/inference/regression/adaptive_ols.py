@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 _SUBJECT = "AdaptiveOLS.fit"
 _MODERATE = 250
-"""Rounds below which HC3 keeps the level best (Long, Ervin 2000)."""
+"""Number of rounds below which HC3 keeps the level best (Long, Ervin 2000)."""
 
 
 class AdaptiveOLS:
@@ -139,7 +139,7 @@ class AdaptiveOLS:
         rounds: str | ArrayLike | None = None,
         trusted: bool = False,
     ) -> AdaptiveOLS:
-        """Regression by a formula.
+        """Regression specified by a formula.
 
         Parameters
         ----------
@@ -280,7 +280,7 @@ class AdaptiveOLS:
 
 
 def _required(formula: Any) -> Any:
-    """A formula that is None is one that is missing."""
+    """Treats a formula of None as missing."""
     return "" if formula is None else formula
 
 
@@ -308,7 +308,7 @@ def _chosen(
 
 
 def _covariance(data: RegressionData, entry: Adjustment[Any], stationary: bool) -> tuple[str, list[str]]:
-    """Covariance where none is requested, and a note on it.
+    """Covariance if none is requested, and a note on it.
 
     Of plain least squares HC3 below 250 rounds and HC2 from there on; classical where one round alone decides
     a coefficient, where these have no errors, and where the log is stated to be stationary.

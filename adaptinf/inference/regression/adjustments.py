@@ -56,7 +56,7 @@ DECORRELATION = Adjustment(
     reasons=adjusted_regression.DECORRELATION_REASONS,
     options=("ridge",),
 )
-"""Takes out the bias by weights made from the columns alone."""
+"""Removes the bias with weights that depend on the columns alone."""
 
 
 def _fit_batched(facts: BatchedFacts) -> CoefficientFit:
@@ -85,7 +85,7 @@ BATCHED = Adjustment(
     reasons=adjusted_regression.BATCHED_REASONS,
     options=("test", "drift"),
 )
-"""A regression in each batch."""
+"""A separate regression in each batch."""
 
 
 _ORDER: tuple[Adjustment[Any], ...] = (
@@ -97,15 +97,15 @@ _ORDER: tuple[Adjustment[Any], ...] = (
     ANYTIME,  # On demand alone: its intervals are longer, for looks at any round.
     ELLIPSOID,  # On demand alone: needs bounds that the user gives, and has the longest intervals.
 )
-"""What is taken where nothing is requested, and what errors offer: the first that serves."""
+"""The default if nothing is requested, and what errors offer: the first valid one."""
 ADJUSTMENTS: Mapping[str, Adjustment[Any]] = MappingProxyType({one.name: one for one in _ORDER})
-"""Adjustments by name."""
+"""Adjustments keyed by name."""
 _AFTER_WEIGHTED = _ORDER[_ORDER.index(WEIGHTED) + 1 :]
 _DEFAULT = "a regression without adjustment="
 
 
 def default_adjustment(data: RegressionData, profile: LogProfile) -> tuple[Adjustment[Any], str]:
-    """Adjustment that `AdaptiveOLS.fit` takes where none is requested, and why.
+    """Adjustment that `AdaptiveOLS.fit` uses by default, and why.
 
     The rewards are not read, so the choice does not spoil the intervals.
     """
@@ -140,7 +140,7 @@ def valid_alternatives(data: RegressionData, profile: LogProfile, *without: str)
 
 
 def check_selection(data: RegressionData, adjustment: Adjustment[Any]) -> None:
-    """Refuse arms that were selected by what rewards have moved, where the adjustment does not cover it."""
+    """Refuse arms selected using rewards, if the adjustment does not cover that."""
     if data.adaptive and data.selector is not None and not adjustment.plain:
         reason = regressions.SELECTION_UNCOVERED(selector=data.selector, name=adjustment.name)
         ways = [regressions.GUARANTEED(), regressions.BEFOREHAND()]
@@ -148,7 +148,7 @@ def check_selection(data: RegressionData, adjustment: Adjustment[Any]) -> None:
 
 
 def _check_columns(data: RegressionData, profile: LogProfile) -> None:
-    """Refuse to choose for regressions that leave out what may have assigned the arms."""
+    """Refuse to choose a default for regressions that omit what may have assigned the arms."""
     reason = first((regressions.OMITTED,), RegressionFacts(data, profile))
     if not reason:
         return
@@ -158,7 +158,7 @@ def _check_columns(data: RegressionData, profile: LogProfile) -> None:
 
 
 def _check_units(data: RegressionData, profile: LogProfile) -> None:
-    """Refuse to choose where errors may depend on each other within units."""
+    """Refuse to choose a default if errors may be dependent within units."""
     if not RegressionFacts(data, profile).repeated_units:
         return
     selected = data.selector is not None

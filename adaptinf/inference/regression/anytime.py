@@ -1,4 +1,4 @@
-"""Anytime-valid t and F tests of a linear model whose design was fixed in advance, and stopped at will.
+"""Anytime-valid t and F tests for a linear model with a design fixed in advance and optional stopping.
 
 References
 ----------
@@ -28,7 +28,7 @@ from adaptinf.typing import FloatArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnytimeReference:
-    """Anytime-valid t-tests and intervals of k coefficients.
+    """Anytime-valid t-tests and intervals for k coefficients.
 
     Shapes: ratio (k,).
 
@@ -69,7 +69,7 @@ class AnytimeReference:
         return np.asarray(np.minimum(0.0, -self.log_factor(null)), dtype=np.float64)
 
     def interval(self, log_alpha: float) -> FloatArray:
-        """Intervals at level 1 - exp(log_alpha), shape (k, 2); the whole line where no value is excluded."""
+        """Intervals at level 1 - exp(log_alpha), shape (k, 2); the whole line if no value is excluded."""
         log_ratio = np.log(self.ratio)
         # The factor reaches 1 / alpha where t^2/df = (1 - k) / (k - r), with k = (alpha^2 r)^(1 / (df + 1)).
         numerator = -np.expm1((2.0 * log_alpha + log_ratio) / (self.df + 1.0))
@@ -89,7 +89,7 @@ def anytime_coefficients(
     precision: float = 1.0,
     values: FloatArray | None = None,
 ) -> AnytimeReference:
-    """Anytime-valid tests of combinations of least-squares coefficients, each by itself.
+    """Anytime-valid tests of combinations of least-squares coefficients, each separately.
 
     Shapes: estimate (d,), inverse (d, d), rows (k, d), values (k,).
 
@@ -146,7 +146,7 @@ def _check_precision(precision: float) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnytimeTests:
-    """By anytime-valid t and F tests; estimate (d,), inverse (d, d)."""
+    """Results by anytime-valid t and F tests; estimate (d,), inverse (d, d)."""
 
     estimate: FloatArray
     inverse: FloatArray
@@ -207,4 +207,4 @@ ANYTIME = Adjustment(
     needs=claims.ANYTIME_NEEDS,
     options=("precision",),
 )
-"""T and F tests valid at all rounds at once, for a design that does not adapt."""
+"""t and F tests valid at all rounds at once, for a design that does not adapt."""

@@ -1,4 +1,4 @@
-"""Batched least squares (BOLS) for coefficients: a regression in each batch, studentised there.
+"""Batched least squares (BOLS) for coefficients: a regression within each batch, studentised there.
 
 References
 ----------
@@ -42,7 +42,7 @@ class BatchRegressions:
     usable: BoolArray
 
     def only(self, keep: BoolArray) -> BatchRegressions:
-        """Some of the batches."""
+        """A subset of the batches."""
         return BatchRegressions(
             self.coefficient[keep], self.inverse[keep], self.scale[keep], self.df[keep], self.usable[keep]
         )
@@ -50,7 +50,7 @@ class BatchRegressions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BatchedCoefficients:
-    """Tests and intervals of k combinations of coefficients by batched least squares."""
+    """Tests and intervals for k combinations of coefficients by batched least squares."""
 
     parts: tuple[BatchedReference, ...]
     exact, uses_std_error = False, False
@@ -67,7 +67,7 @@ class BatchedCoefficients:
 
     @property
     def normal(self) -> bool:
-        """Whether the batches are large enough for the normal law."""
+        """Whether the batches are large enough for the normal distribution."""
         return self.parts[0].normal
 
     def log_pvalues(self, null: float) -> FloatArray:
@@ -177,7 +177,7 @@ def drifting_wald(found: BatchRegressions, rows: FloatArray, values: FloatArray)
 
 
 def _chi2_quantile(log_tail: float, df: int) -> float:
-    """Where the upper tail of chi-squared has a log probability."""
+    """The point at which the upper tail of chi-squared has a given log probability."""
     if log_tail > -600.0:
         return float(special.chdtri(df, math.exp(log_tail)))
     x = -2.0 * log_tail
@@ -189,7 +189,7 @@ def _chi2_quantile(log_tail: float, df: int) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BatchedTests:
-    """By batched least squares."""
+    """Results by batched least squares."""
 
     found: BatchRegressions
     test: str = "t"

@@ -29,7 +29,7 @@ class Decorrelated:
 
     @property
     def left(self) -> float:
-        """Largest share of an error of least squares that is left in the estimate, the norm of I - W X."""
+        """Largest share of a least-squares error that remains in the estimate: the norm of I - W X."""
         return float(np.linalg.norm(self.remainder, 2))
 
 
@@ -76,7 +76,7 @@ def _decorrelate(
     spread: FloatArray,
     step: FloatArray,
 ) -> None:
-    """Turn `left` from I into I - W X, and add W W' to `spread` and W times the residuals to `step`."""
+    """Update `left` from I to I - W X, and add W W' to `spread` and W times the residuals to `step`."""
     size = design.shape[1]
     for t in range(design.shape[0]):
         scale = ridge

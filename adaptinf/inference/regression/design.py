@@ -37,12 +37,12 @@ if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
 Facts = TypeVar("Facts")
-"""What the claims of an adjustment ask."""
+"""The facts that an adjustment's claims use."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RegressionData:
-    """Rewards and model matrix of the n rounds that a regression uses, in time order.
+    """Rewards and model matrix for the n rounds that a regression uses, in time order.
 
     Shapes: y (n,), x (n, p), rounds (n,), action (n,), batch (n,), propensity (n,), clusters (n,).
 
@@ -80,7 +80,7 @@ class RegressionData:
 
 
 class JointTests(Protocol):
-    """Tests of combinations of coefficients by the estimator's own law."""
+    """Tests of combinations of coefficients by the estimator's own distribution."""
 
     def linear_test(self, hypothesis: LinearHypothesis, notes: tuple[str, ...]) -> LinearTest:
         """Separate tests of q combinations."""
@@ -118,7 +118,7 @@ class CoefficientFit:
 
 @dataclass(frozen=True, slots=True)
 class FitOptions:
-    """What the user asked of an adjustment, and notes on what was chosen where nothing was requested."""
+    """What the user asked of an adjustment, and notes on the defaults chosen."""
 
     covariance: str
     null: float = 0.0
@@ -136,10 +136,10 @@ class Adjustment(Generic[Facts]):
 
     name: str
     facts: Callable[[RegressionData, LogProfile, FitOptions | None], Facts]
-    """Facts that claims use about a log, and of a fit once that is set."""
+    """Facts that claims use about a log, and about a fit once there is one."""
     fit: Callable[[Facts], CoefficientFit]
     claims: tuple[Claim | Part, ...]
-    """What a fit says, in order: notes and cautions."""
+    """What a fit may state, in order: notes and cautions."""
     needs: tuple[Claim | Part, ...] = ()
     """Why a log does not support it, apart from the options of a fit."""
     reasons: tuple[Claim | Part, ...] = ()
@@ -147,9 +147,9 @@ class Adjustment(Generic[Facts]):
     covariances: tuple[str, ...] = ("classical",)
     options: tuple[str, ...] = ()
     why: str = ""
-    """Why it has no other covariances."""
+    """Why no other covariances are available."""
     plain: bool = False
-    """Whether it is least squares as it is, which covers arms selected by their pulls."""
+    """Whether it is unadjusted least squares, which covers arms selected by their pulls."""
 
 
 def check_freedom(name: str, data: RegressionData) -> None:
@@ -163,7 +163,7 @@ def check_freedom(name: str, data: RegressionData) -> None:
 
 
 SELECTORS = ("most-pulled", "least-pulled", "last-pulled", "recommended")
-"""Ways to pick an arm by the action history alone, and by what the design named."""
+"""Ways to select an arm from the action history alone, and from what the design announced."""
 _SUBJECT = "AdaptiveOLS"
 
 
@@ -190,7 +190,7 @@ def select_arm(log: AdaptiveLog, selector: str) -> Any:
 def regression_data(
     log: AdaptiveLog, formula: Any = None, covariates: Any = None, arm: Any = None, *, trusted: bool = False
 ) -> RegressionData:
-    """Rewards and model matrix of a regression, by a formula or else of the named contexts."""
+    """Rewards and model matrix of a regression, from a formula or else from the named contexts."""
     problems = label_problems("arm", [arm])
     selector = None
     if not problems and arm is not None and arm not in log.arms:
@@ -254,7 +254,7 @@ class ArmRows:
     codes: IntArray
 
     def __call__(self, code: int) -> FloatArray:
-        """Model matrix of all rounds with the arm of a code; returns (n, p)."""
+        """Model matrix of all rounds if each had chosen the arm with this code; returns (n, p)."""
         import pandas as pd
 
         place = np.full(len(self.frame), int(np.searchsorted(self.codes, code)))
@@ -273,20 +273,20 @@ def unit_codes(log: AdaptiveLog, rounds: IntArray) -> IntArray:
 
 
 def _names_of(log: AdaptiveLog, canonical: str) -> list[str]:
-    """Names of a column, the user's first."""
+    """Names for a column, the user's first."""
     own = [str(name) for name, column in log.columns.items() if column == canonical]
     return own if canonical in own else [*own, canonical]
 
 
 def _contexts(log: AdaptiveLog) -> dict[str, Any]:
-    """Contexts by the user's names, then by the canonical ones."""
+    """Contexts keyed by the user's names, then by the canonical ones."""
     context = log.arrays.context
     own = {str(name): context[column] for name, column in log.columns.items() if column in context}
     return {**own, **{name: values for name, values in context.items() if name not in own}}
 
 
 def _covariates(log: AdaptiveLog, contexts: dict[str, Any], covariates: Any) -> tuple[list[str], list[str]]:
-    """Names of contexts, and problems with them."""
+    """Names of contexts, and any problems with them."""
     if covariates is None:
         return list(contexts)[: len(log.context)], []
     named, problems = labels("covariates", covariates)
@@ -301,7 +301,7 @@ def _covariates(log: AdaptiveLog, contexts: dict[str, Any], covariates: Any) -> 
 def _from_formula(
     log: AdaptiveLog, text: Any, rounds: IntArray, *, every: bool, trusted: bool
 ) -> tuple[FloatArray, tuple[str, ...], tuple[str, ...], str, ArmRows | None]:
-    """Model matrix of some rounds, its columns, contexts in it, name of the reward, and rows by arm."""
+    """Model matrix for some rounds, its columns, its contexts, the reward's name, and rows by arm."""
     formula, response = _parsed(log, text, trusted)
     contexts = context_frame(log)
     arms = _names_of(log, "action")
@@ -329,7 +329,7 @@ def _from_formula(
 
 
 def _categories(log: AdaptiveLog, codes: IntArray) -> pd.Categorical[Any]:
-    """Arms as labels in the log's order, those that were chosen."""
+    """Arms as labels, in the log's order, restricted to those that were chosen."""
     import pandas as pd
 
     seen = np.flatnonzero(np.bincount(codes, minlength=log.n_arms))
@@ -340,7 +340,7 @@ def _categories(log: AdaptiveLog, codes: IntArray) -> pd.Categorical[Any]:
 
 
 def _parsed(log: AdaptiveLog, text: Any, trusted: bool) -> tuple[Formula, str]:
-    """The formula, and the name of the reward in it."""
+    """The formula, and the reward's name in it."""
     names = _names_of(log, "reward")
     example = f"'{name_in_formula(names[0])} ~ x1 + x2'"
     if not isinstance(text, str) or not text.strip():

@@ -1,4 +1,4 @@
-"""The self-normalised confidence ellipsoid of a linear model: valid at any time, however actions were chosen.
+"""The self-normalised confidence ellipsoid for a linear model: valid at any time, however arms were chosen.
 
 References
 ----------
@@ -25,7 +25,7 @@ from adaptinf.typing import FloatArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ellipsoid:
-    """Confidence ellipsoids of the coefficients at every level; estimate (d,), triangle (d, d)."""
+    """Confidence ellipsoids for the coefficients at every level; estimate (d,), triangle (d, d)."""
 
     estimate: FloatArray
     triangle: FloatArray
@@ -36,7 +36,7 @@ class Ellipsoid:
 
     @property
     def slack(self) -> float:
-        """Part of the radius that covers the bias of the ridge."""
+        """Part of the radius that covers the bias of the ridge estimate."""
         return math.sqrt(self.ridge) * self.bound
 
     def radius(self, log_alpha: float) -> float:
@@ -44,7 +44,7 @@ class Ellipsoid:
         return self.noise_scale * math.sqrt(self.log_volume - 2.0 * log_alpha) + self.slack
 
     def log_pvalue(self, distance: FloatArray) -> FloatArray:
-        """Natural logarithms of the smallest alphas whose radius is below some distances in the norm of V."""
+        """Natural logarithms of the smallest alphas whose radius is below given distances in V's norm."""
         reach = np.maximum(np.asarray(distance) - self.slack, 0.0) / self.noise_scale
         return np.asarray(np.minimum(0.0, 0.5 * (self.log_volume - reach**2)), dtype=np.float64)
 
@@ -68,7 +68,7 @@ class Ellipsoid:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EllipsoidReference:
-    """Tests and intervals of combinations of coefficients, all from one ellipsoid.
+    """Tests and intervals for combinations of coefficients, all from one ellipsoid.
 
     Shapes: rows (k, d), values (k,).
 
@@ -90,7 +90,7 @@ class EllipsoidReference:
 
     @property
     def std_error(self) -> FloatArray:
-        """Noise scale times the half-widths at radius 1, shape (k,): a description, not what tests use."""
+        """Noise scale times the half-widths at radius 1, shape (k,): a description that tests do not use."""
         return self.ellipsoid.noise_scale * self.ellipsoid.lengths(self.rows)
 
     def log_pvalues(self, null: float) -> FloatArray:
@@ -106,7 +106,7 @@ class EllipsoidReference:
 def confidence_ellipsoid(
     design: FloatArray, response: FloatArray, noise_scale: float, bound: float, ridge: float = 1.0
 ) -> Ellipsoid:
-    """Confidence ellipsoid of the coefficients of a linear model.
+    """Confidence ellipsoid for the coefficients of a linear model.
 
     Shapes: design (T, d), response (T,).
 
@@ -133,12 +133,12 @@ def confidence_ellipsoid(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EllipsoidTests:
-    """By the self-normalised ellipsoid."""
+    """Results by the self-normalised ellipsoid."""
 
     ellipsoid: Ellipsoid
 
     def linear_test(self, hypothesis: LinearHypothesis, notes: tuple[str, ...]) -> LinearTest:
-        """Separate tests of q combinations, valid together."""
+        """Separate tests of q combinations, valid simultaneously."""
         reference = EllipsoidReference(self.ellipsoid, hypothesis.matrix, hypothesis.values)
         effect = reference.estimate + hypothesis.values
         return LinearTest(hypothesis.labels, effect, reference.std_error, hypothesis.values, reference, notes)
@@ -186,4 +186,4 @@ ELLIPSOID = Adjustment(
     claims=claims.ELLIPSOID,
     options=("noise_scale", "bound", "ridge"),
 )
-"""Valid at all rounds at once, from a bound on the noise and the coefficients."""
+"""Valid at all rounds at once, given bounds on the noise and the coefficients."""

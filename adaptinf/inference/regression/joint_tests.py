@@ -1,4 +1,4 @@
-"""What the joint tests of the regression adjustments have in common."""
+"""What the joint tests of the regression adjustments share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DEPENDENT = 1e-10
 
 @dataclass(frozen=True, slots=True)
 class JointTest(WaldTest):
-    """A joint test whose p-value is by a law of its own."""
+    """A joint test whose p-value comes from its own distribution."""
 
     law: str = ""
 
@@ -39,21 +39,21 @@ class JointTest(WaldTest):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartialTests:
-    """Tests in which coefficients that rest on too few outcomes have no part; hidden (p,)."""
+    """Tests that exclude coefficients resting on too few outcomes; hidden has shape (p,)."""
 
     inner: JointTests
     names: Sequence[str]
     hidden: BoolArray
 
     def linear_test(self, hypothesis: LinearHypothesis, notes: tuple[str, ...]) -> LinearTest:
-        """Separate tests of q combinations; those that involve a hidden coefficient have no error."""
+        """Separate tests of q combinations; those with a hidden coefficient have no standard error."""
         found = self.inner.linear_test(hypothesis, notes)
         without = np.any((hypothesis.matrix != 0.0) & self.hidden, axis=1)
         std_error = np.where(without, np.nan, found.std_error)
         return replace(found, std_error=std_error, reference=PartialReference(found.reference, without))
 
     def wald_test(self, hypothesis: LinearHypothesis, notes: tuple[str, ...]) -> WaldTest:
-        """Joint test of q restrictions, none of a hidden coefficient."""
+        """Joint test of q restrictions, none involving a hidden coefficient."""
         used = np.any(hypothesis.matrix != 0.0, axis=0) & self.hidden
         if np.any(used):
             named = ", ".join(name for name, one in zip(self.names, used, strict=True) if one)
@@ -63,7 +63,7 @@ class PartialTests:
 
 
 def check_independent(hypothesis: LinearHypothesis) -> None:
-    """Refuse restrictions that depend on each other."""
+    """Refuse linearly dependent restrictions."""
     size = np.linalg.norm(hypothesis.matrix, axis=1, keepdims=True)
     values = np.linalg.svd(hypothesis.matrix / size, compute_uv=False)
     if len(size) > len(values) or values[-1] <= _DEPENDENT:
@@ -74,6 +74,6 @@ def check_independent(hypothesis: LinearHypothesis) -> None:
 
 
 def check_residuals(residuals: bool) -> None:
-    """Refuse joint tests where all residuals are zero."""
+    """Refuse joint tests if all residuals are zero."""
     if not residuals:
         raise InvalidForLog("a Wald test", "all residuals are zero", ["adjustment='ellipsoid'"])

@@ -26,7 +26,7 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 COVARIANCES = ("classical", "HC0", "HC1", "HC2", "HC3", "CR2", "cluster")
 BY_CLUSTER = ("CR2", "cluster")
-"""Those that sum over clusters."""
+"""Covariances that sum over clusters."""
 # A pivot below it, of columns of length 1, is the rounding of one that depends on others.
 _DEPENDENT = 1e-10
 # What centring leaves of a column below this share is the rounding of its mean.
@@ -38,14 +38,14 @@ _SHARE = 1e-6
 # The constant lies in the span of the columns where its projection has its length.
 _SPANNED = 1e-10
 FULL_LEVERAGE = 1e-8
-"""Distance of a leverage from 1 that counts as rounding."""
+"""Distance of a leverage from 1 that counts as rounding error."""
 _PERFECT = 1e-14
-"""Size of residuals, in units of the rewards, that is rounding."""
+"""Size of residuals, in units of the rewards, that counts as rounding error."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LeastSquares:
-    """A least-squares fit of n rows on p columns.
+    """A least-squares fit with n rows and p columns.
 
     Shapes: coefficient (p,), residual (n,), q (n, p), root (p, p), centred_coefficient (p,), centred_root (p,
     p), back (p, p).
@@ -80,7 +80,7 @@ class LeastSquares:
 
     @property
     def perfect(self) -> bool:
-        """Whether the rewards do not vary about the fit, up to rounding."""
+        """Whether the fit leaves no residual variation, up to rounding."""
         return bool(self.rss <= (_PERFECT * self.length) ** 2)
 
     @property
@@ -90,7 +90,7 @@ class LeastSquares:
 
     @property
     def decided(self) -> int:
-        """Number of rows of leverage 1, up to rounding: the fit goes through them whatever they are."""
+        """Number of rows with leverage 1, up to rounding: the fit passes through them exactly."""
         return int(np.sum(1.0 - self.leverage() <= FULL_LEVERAGE))
 
     def leverage(self) -> FloatArray:
@@ -98,7 +98,7 @@ class LeastSquares:
         return np.asarray(np.einsum("tj,tj->t", self.q, self.q), dtype=np.float64)
 
     def middle(self, kind: str, clusters: IntArray | None = None) -> FloatArray:
-        """Covariance of q' @ errors, shape (p, p); NaN if it is not defined.
+        """Covariance of q' @ errors, shape (p, p); NaN if it is undefined.
 
         Shapes: clusters (n,).
 
@@ -173,7 +173,7 @@ def least_squares(x: FloatArray, y: FloatArray, names: Sequence[str]) -> LeastSq
 
 
 def _centre(columns: FloatArray) -> tuple[int | None, FloatArray]:
-    """Take the means from all columns, in place, where one of them is constant and not 0.
+    """Subtract the means from all columns, in place, if one of them is constant and nonzero.
 
     Returns the position of that one, or None, and what was taken from each.
     """
@@ -194,7 +194,7 @@ def _centre(columns: FloatArray) -> tuple[int | None, FloatArray]:
 def _orthonormal(
     columns: FloatArray, center: FloatArray, names: Sequence[str]
 ) -> tuple[FloatArray, FloatArray]:
-    """Orthonormal columns, and the triangle that turns the given ones into them."""
+    """Orthonormal columns, and the triangular matrix that maps the given ones to them."""
     n, p = columns.shape
     if p == 0:
         raise ParameterError("least squares", ["there are no columns for the regression"])
@@ -223,7 +223,7 @@ def _orthonormal(
 
 
 def dependence_problems(scaled: FloatArray, names: Sequence[str]) -> list[str]:
-    """Which columns are linear combinations of others, and of which; scaled (n, p)."""
+    """Which columns are linear combinations of others, and of which; scaled has shape (n, p)."""
     n, p = scaled.shape
     if n < p:
         return [f"{n} rounds cannot identify the coefficients of {p} columns: {', '.join(names)}"]
@@ -262,16 +262,16 @@ def _cluster_middle(q: FloatArray, residual: FloatArray, clusters: IntArray) -> 
 
 
 _ALONE = 1e-8
-"""Distance of a cluster's leverage from 1 that counts as rounding."""
+"""Distance of a cluster's leverage from 1 that counts as rounding error."""
 _KEPT = 1_000_000
-"""Numbers of all clusters' matrices that a result keeps for other combinations of coefficients."""
+"""Number of entries in the clusters' matrices up to which a result keeps them for other combinations."""
 # Numbers in the matrices of some clusters at a time, 32 MB of doubles.
 _AT_ONCE = 4_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClusterFreedom:
-    """Degrees of freedom of combinations of coefficients whose variance is summed over G clusters.
+    """Degrees of freedom for combinations of coefficients whose variance is summed over G clusters.
 
     Shapes: adjusted, carried (G, p, p), root (p, p), own (p,), the coefficients' own.
 
@@ -296,7 +296,7 @@ class ClusterFreedom:
 def bias_reduced(
     q: FloatArray, residual: FloatArray, clusters: IntArray, root: FloatArray
 ) -> tuple[FloatArray, ClusterFreedom]:
-    """Covariance of q'errors by CR2, and the degrees of freedom of coefficients root q'y.
+    """Covariance of q'errors by CR2, and the degrees of freedom of the coefficients root q'y.
 
     Shapes: q (n, p) with orthonormal columns, residual, clusters (n,), 0 to G - 1, root (p, p); returns (p,
     p). NaN for what a coefficient that one cluster alone decides would add: such have no freedom.
@@ -329,7 +329,7 @@ def bias_reduced(
 def _matrices(
     q: FloatArray, clusters: IntArray, count: int, root: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, BoolArray]:
-    """B S B, S B and B of each cluster, and which coefficients one of them decides alone.
+    """B S B, S B and B for each cluster, and which coefficients a single cluster determines.
 
     Shapes: q (n, p), clusters (n,), root (p, p); returns (count, p, p) each, (p,).
     """

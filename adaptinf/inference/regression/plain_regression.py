@@ -1,4 +1,4 @@
-"""Plain least squares as an estimator of `AdaptiveOLS`, naive or corrected by max-information.
+"""Ordinary least squares as an estimator in `AdaptiveOLS`, naive or corrected by max-information.
 
 References
 ----------
@@ -87,7 +87,7 @@ NONE = Adjustment(
     covariances=COVARIANCES,
     plain=True,
 )
-"""Least squares as it is."""
+"""Unadjusted least squares."""
 MAX_INFORMATION = Adjustment(
     name="max-information",
     facts=CorrectedFacts,

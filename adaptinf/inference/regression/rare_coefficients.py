@@ -1,4 +1,4 @@
-"""Coefficients of least squares that rest on rare outcomes or skewed rewards."""
+"""Least-squares coefficients that rest on rare outcomes or skewed rewards."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LIGHT = 0.05
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RareCoefficients:
-    """Coefficients without a test, and what is said of them and of others; hidden (p,)."""
+    """Coefficients without a test, and statements about them and others; hidden has shape (p,)."""
 
     hidden: BoolArray
     notes: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ def rare_coefficients(data: RegressionData, fit: CoefficientFit) -> RareCoeffici
 
 
 def without_hidden(data: RegressionData, fit: CoefficientFit, hidden: BoolArray) -> CoefficientFit:
-    """The fit without tests of some coefficients; hidden (p,)."""
+    """The fit without tests of some coefficients; hidden has shape (p,)."""
     if not np.any(hidden):
         return fit
     gap = np.where(hidden, np.nan, 0.0)

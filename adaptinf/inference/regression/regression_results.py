@@ -32,7 +32,7 @@ from adaptinf.texts import visible_lines
 from adaptinf.typing import FloatArray
 
 _AT_ANY_LENGTH = ("anytime", "ellipsoid")
-"""Adjustments that hold at all rounds at once."""
+"""Adjustments that are valid at all rounds at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ class CoefficientTest(LinearTest):
         return LinearTest._family(self)
 
     def to_frame(self, alpha: float = 0.05) -> Any:
-        """Frame as for `LinearTest`, with corrected columns where a correction is due.
+        """Frame as for `LinearTest`, with corrected columns if a correction is due.
 
         Parameters
         ----------
@@ -222,7 +222,7 @@ class CoefficientTests:
         return FTest(statistic, rank, log_pvalue, hypothesis.labels, notes, df, self.correction)
 
     def _freedom(self, row: FloatArray) -> float:
-        """Degrees of freedom of a combination, the fewest of its coefficients unless known; row (p,)."""
+        """Degrees of freedom of a combination: the smallest among its coefficients unless known; row (p,)."""
         if isinstance(self.df, ClusterFreedom):
             return self.df.of(row)
         if self.df is None or isinstance(self.df, float):
@@ -279,7 +279,7 @@ class RegressionResults(Results):
 
     @property
     def at_any_length(self) -> bool:
-        """Whether the adjustment holds at all rounds at once."""
+        """Whether the adjustment is valid at all rounds at once."""
         return self.adjustment in _AT_ANY_LENGTH
 
     def _instead(self, complete: bool) -> str:

@@ -1,4 +1,4 @@
-"""Weighted least squares of effect scores on covariates, with the sandwich of a martingale.
+"""Weighted least squares of effect scores on covariates, with the sandwich covariance of a martingale.
 
 References
 ----------
@@ -70,7 +70,7 @@ class Projection:
 
 
 def freedom(leverage: FloatArray, gain: FloatArray) -> FloatArray:
-    """Degrees of freedom of sums of squared residuals, by the arm that has fewer.
+    """Degrees of freedom of sums of squared residuals, from the arm that has fewer.
 
     Shapes: leverage (n, p), gain (n, 2); returns (p,).
 
@@ -92,7 +92,7 @@ def weighted_projection(
     gain: FloatArray | None = None,
     unit: IntArray | None = None,
 ) -> Projection:
-    """Weighted least squares of scores on covariates.
+    """Weighted least-squares regression of scores on covariates.
 
     Shapes: covariates (n, p), score (n,), weight (n,), gain (n, 2): h / e of each arm where it was chosen,
     unit (n,) for errors by unit.
@@ -143,7 +143,7 @@ def weighted_projection(
 
 
 def unit_freedom(share: FloatArray, gain: FloatArray, unit: IntArray) -> FloatArray:
-    """Degrees of freedom by unit, of the arm that fewer units had.
+    """Degrees of freedom by unit, from the arm assigned to fewer units.
 
     Shapes: share (n, p), what a score adds to each coefficient, gain (n, 2), unit (n,); returns (p,).
     """
@@ -153,12 +153,12 @@ def unit_freedom(share: FloatArray, gain: FloatArray, unit: IntArray) -> FloatAr
 
 
 def _covariance(influence: FloatArray, unit: IntArray | None) -> FloatArray:
-    """Of coefficients, by round or by unit; influence (n, p), unit (n,); returns (p, p)."""
+    """Covariance of coefficients, by round or by unit; influence (n, p), unit (n,); returns (p, p)."""
     return influence.T @ influence if unit is None else unit_covariance(influence, unit)
 
 
 def _centering(covariates: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Means to subtract, and the matrix that turns coefficients of centered columns into the others."""
+    """Means to subtract, and the matrix that maps coefficients of centred columns to the original ones."""
     size = covariates.shape[1]
     center, back = np.zeros(size), np.eye(size)
     constant: BoolArray = (covariates == covariates[0]).all(axis=0) & (covariates[0] != 0.0)
@@ -179,7 +179,7 @@ def check_columns(covariates: FloatArray, names: Sequence[str]) -> None:
 
 
 def _sizes(centered: FloatArray, covariates: FloatArray) -> FloatArray:
-    """Norms of the centered columns, of the columns themselves where these are constant; shape (p,)."""
+    """Norms of the centred columns, or of the columns themselves if these are constant; shape (p,)."""
     size, own = np.linalg.norm(centered, axis=0), np.linalg.norm(covariates, axis=0)
     return np.where(size > _CONSTANT * own, size, np.where(own > 0.0, own, 1.0))
 

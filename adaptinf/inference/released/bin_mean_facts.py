@@ -43,7 +43,7 @@ class BinFacts:
 
     @cached_property
     def _limits(self) -> FloatArray:
-        """Of 95% intervals, shape (k, 2)."""
+        """For 95% intervals, shape (k, 2)."""
         return self.reference.interval(float(np.log(0.05)))
 
     @property

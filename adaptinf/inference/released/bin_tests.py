@@ -1,4 +1,4 @@
-"""Tests of an arm's mean over a bin from noisy sums, at any value of the mean; and their inversion.
+"""Tests of an arm's mean over a bin from noisy sums, for any value of the mean; and their inversion.
 
 The proofs are in the page on intervals from locally private sums. Both tests stay valid although the sums
 themselves decide when they end.
@@ -32,7 +32,7 @@ _CLEAR = 3.0
 
 @dataclass(frozen=True, slots=True)
 class BinReports:
-    """What a server knows of k pairs of a bin and an arm.
+    """What a server knows about k pairs of a bin and an arm.
 
     Shapes: bins (k,), low, high (k, d), participants, count, total (k,), ahead (k,), spent (k, stages),
     weighted_count, weighted_total, weighted_squares (k, stages).
@@ -54,7 +54,7 @@ class BinReports:
     words: tuple[int, ...]
 
     def clear(self) -> BoolArray:
-        """Whether a count is expected to be more than three standard deviations of its noise.
+        """Whether a count is expected to exceed three standard deviations of its noise.
 
         What is expected follows from the other arms of the bin; an arm that is alone answers for itself.
         This describes where a ratio of the sums means something. It licenses no inference: it depends on how
@@ -70,7 +70,7 @@ class BinReports:
 
 
 def read_reports(log: AdaptiveLog | PublicLog) -> BinReports:
-    """Sums by bin and arm, bins in order and within them arms."""
+    """Sums by bin and arm, with bins in order and arms within bins."""
     releases = log.releases
     codes, names = pd.factorize(releases["name"])
     named = {str(name): code for code, name in enumerate(names)}
@@ -127,7 +127,7 @@ def _digest(values: FloatArray) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Columns of the releases; `named` gives the code of each name."""
+    """Columns of the releases; `named` maps each name to its code."""
 
     code: IntArray
     group: IntArray
@@ -136,14 +136,14 @@ class _Rows:
     named: dict[str, int]
 
     def of(self, name: str) -> IntArray:
-        """Rows with a name."""
+        """Rows with the given name."""
         return np.flatnonzero(self.code == self.named.get(name, -1))
 
 
 def _by_arm(
     rows: _Rows, log: AdaptiveLog | PublicLog, part: str, bins: int, *, of_round: bool = False
 ) -> FloatArray:
-    """Values, or rounds, of one kind by bin and arm, NaN if there is none; shape (bins, arms)."""
+    """Values, or rounds, of one kind by bin and arm, NaN if absent; shape (bins, arms)."""
     table = np.full((bins, log.n_arms), np.nan)
     for code, arm in enumerate(log.arms):
         own = rows.of(f"{part}_{arm}")
@@ -152,7 +152,7 @@ def _by_arm(
 
 
 def _corners(rows: _Rows, end: str, bins: int) -> FloatArray:
-    """Low or high ends of the bins along each axis, shape (bins, d)."""
+    """Lower or upper ends of the bins along each axis, shape (bins, d)."""
     axes = [name[len("low_") :] for name in rows.named if name.startswith("low_")]
     table = np.full((bins, len(axes)), np.nan)
     for column, axis in enumerate(axes):
@@ -201,7 +201,7 @@ class MeanTest(Protocol):
 
 
 def coins(reports: BinReports, seed: int) -> FloatArray:
-    """Standard normal draws, shape (k,), from a seed and all digits of the released numbers.
+    """Standard normal draws, shape (k,), seeded by all digits of the released numbers.
 
     The noise of the releases makes their digits as good as a fresh source; a seed must not be chosen for
     what comes of it.
@@ -256,7 +256,7 @@ class BudgetTest:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnytimeTest:
-    """One over a mixture of supermartingales: valid whenever the sums end, in finite samples."""
+    """One over a mixture of supermartingales: valid whenever the sums stop, in finite samples."""
 
     reports: BinReports
 
@@ -359,7 +359,7 @@ class InvertedTest:
         return self.test.log_pvalues_at(value[:, None])[:, 0]
 
     def _fitting_best(self) -> FloatArray:
-        """The mean with the largest p-value, by golden section about the best one of the grid."""
+        """The mean with the largest p-value, by golden section around the best grid point."""
         top = np.argmax(self._curve, axis=1)
         low, high = _GRID[np.maximum(top - 1, 0)], _GRID[np.minimum(top + 1, _GRID.size - 1)]
         for _ in range(_SECTIONS):

@@ -32,7 +32,7 @@ _GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 
 @dataclass(frozen=True, slots=True)
 class NoisyEffect:
-    """A released effect and the law of its error at any true effect.
+    """A released effect, and the distribution of its error at any true effect.
 
     At the true effect d, ``center - d`` is normal with variance (1 - d^2)/size, plus Laplace noise of
     scale `scale`, plus Laplace noise of scale ``twin + |d| * slope``; the three are independent.
@@ -69,7 +69,7 @@ def effect_from_sums(
     epsilon_count: ArrayLike,
     minimum: ArrayLike,
 ) -> NoisyEffect:
-    """Effect from a noisy sum of (2a - 1)(r - 1/2) and a noisy count of the rounds summed.
+    """Effect from a noisy sum of (2a - 1)(r - 1/2) and a noisy count of its rounds.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def effect_from_mean(estimate: ArrayLike, length: ArrayLike, *, scale: ArrayLike
 
 
 def effect_from_two_means(difference: ArrayLike, pulls: ArrayLike, *, scale: ArrayLike) -> NoisyEffect:
-    """Effect from the noisy means of two arms, over as many pulls each.
+    """Effect from the noisy means of two arms, each over equally many pulls.
 
     For rewards in [0, 1] with means m_1 and m_0, d = m_1 - m_0 and s = m_1 + m_0, the variance of the
     difference is at most (s - (s^2 + d^2)/2)/pulls, largest at s = 1: (1 - d^2)/(2 pulls). Each mean has
@@ -201,7 +201,7 @@ def released_intervals(
     minimum: ArrayLike,
     alpha: float = 0.05,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Estimates and intervals of many replications at once."""
+    """Estimates and intervals for many replications at once."""
     check_alpha("released_intervals", alpha)
     effect = effect_from_sums(
         contrast_sums, arrivals, epsilon_sum=epsilon_sum, epsilon_count=epsilon_count, minimum=minimum
@@ -213,7 +213,7 @@ def released_intervals(
 
 @dataclass(frozen=True, slots=True)
 class ReleasedReference:
-    """Reference distribution of released effects: one test gives p-values and intervals.
+    """Reference distribution of released effects: a single test gives p-values and intervals.
 
     Where the test may spend a share of the level alone, p-values are those of the test over the share.
     """
@@ -235,7 +235,7 @@ class ReleasedReference:
 
 @dataclass(frozen=True, slots=True)
 class _Folded:
-    """Valid effects of shape (m,), mirrored so that no center is negative."""
+    """Valid effects of shape (m,), mirrored so that no centre is negative."""
 
     center: FloatArray
     size: FloatArray
@@ -285,7 +285,7 @@ def _log_p(folded: _Folded, value: FloatArray) -> FloatArray:
 
 
 def _log_envelope(folded: _Folded, null: FloatArray) -> FloatArray:
-    """The test's p-value, raised where accepted effects lie on both sides of the null."""
+    """The test's p-value, raised if accepted effects lie on both sides of the null."""
     inside = np.abs(null) <= 1.0
     value = np.clip(null, -1.0, 1.0)
     peak, at_peak, at_minus, at_plus = _anchors(folded)
@@ -296,7 +296,7 @@ def _log_envelope(folded: _Folded, null: FloatArray) -> FloatArray:
 
 
 def _folded_limits(folded: _Folded, log_alpha: float) -> tuple[FloatArray, FloatArray]:
-    """Hull of the accepted effects: bisection from the accepted anchor outwards, NaN if none is."""
+    """Hull of the accepted effects: bisection outwards from the accepted anchor; NaN if there is none."""
     peak, at_peak, at_minus, at_plus = _anchors(folded)
     by_peak, by_plus = at_peak > log_alpha, at_plus > log_alpha
     one = np.ones(peak.shape)
@@ -334,7 +334,7 @@ def _anchors(folded: _Folded) -> tuple[FloatArray, FloatArray, FloatArray, Float
 
 
 def _inner_peak(folded: _Folded) -> FloatArray:
-    """First local maximum of the p-value on [1/center, 1], for centers beyond 1."""
+    """First local maximum of the p-value on [1/centre, 1], for centres beyond 1."""
     angle = np.linspace(0.0, 1.0, _PEAK_GRID)[:, None]
     # Without noise (center - d)^2 / (1 - d^2) is least at d = 1 / center, and noise moves the peak up. The
     # grid is denser towards 1, where the spread falls steeply.

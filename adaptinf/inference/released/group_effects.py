@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _NAME = "released"
 Reason = tuple[Claim, Mapping[str, Any]]
-"""A claim on some terms, and its other values."""
+"""A claim about some terms, and its other values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +87,13 @@ def _from_sums(log: AdaptiveLog | PublicLog, releases: pd.DataFrame) -> Released
 
 
 def _count_budgets(counts: pd.DataFrame) -> FloatArray:
-    """Privacy spent on the counts; infinite for counts that are public, released without noise."""
+    """Privacy spent on the counts; infinite if the counts are public, released without noise."""
     with np.errstate(divide="ignore"):
         return 2.0 / _column(counts, "scale")
 
 
 def _planned_rounds(log: AdaptiveLog | PublicLog, earlier: pd.DataFrame, budgets: FloatArray) -> float:
-    """T_min, recomputed from the first half's released counts; its floor is set by the counts' budgets.
+    """T_min, recomputed from the first half's released counts; the budgets for counts determine its floor.
 
     Where these are public it is set by those of the sums.
     """
@@ -122,7 +122,7 @@ def _from_means(releases: pd.DataFrame) -> ReleasedEffects:
 
 
 def _by_group(rows: pd.DataFrame) -> pd.DataFrame:
-    """Last release of each group, in the order of the groups."""
+    """Last release for each group, in the order of the groups."""
     return rows.drop_duplicates("group", keep="last").set_index("group")[["value", "scale"]].sort_index()
 
 
@@ -136,7 +136,7 @@ _DEEPEST = -1e6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReleasedDifferenceReference:
-    """Differences of released effects, between the limits of two intervals at alpha/2 each.
+    """Differences between released effects, between the limits of two intervals at alpha/2 each.
 
     Shapes: plus, minus (k,).
 
@@ -181,7 +181,7 @@ class ReleasedDifferenceReference:
 
 
 def log_common_pvalue(effect: NoisyEffect, groups: IntArray) -> float:
-    """Log of the smallest alpha at which the groups' intervals at alpha/G have no effect in common.
+    """Log of the smallest alpha at which the groups' intervals at alpha/G share no effect.
 
     Shapes: groups (G,).
     """
@@ -196,7 +196,7 @@ def log_common_pvalue(effect: NoisyEffect, groups: IntArray) -> float:
 
 
 def _smallest_level(accepts: Callable[[float], bool]) -> float:
-    """Log of the smallest alpha that rejects, for a test that rejects at every larger one too."""
+    """Log of the smallest alpha that rejects, for a test that also rejects at every larger one."""
     rejected, accepted = 0.0, -1.0
     if accepts(rejected):
         return 0.0

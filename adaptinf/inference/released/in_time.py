@@ -1,4 +1,4 @@
-"""Success rates of arms from released in-time successes and failures, with Manski's limits beside them.
+"""Success rates of arms from released in-time successes and failures, along with Manski's bounds.
 
 References
 ----------
@@ -29,12 +29,12 @@ _NAME = "released"
 _GRID = 1_001
 _BISECTIONS = 50
 _FEWEST = 6.0
-"""Scales of the noise that the in-time count must exceed: three standard deviations of its noise."""
+"""Noise scales that the in-time count must exceed: three standard deviations of its noise."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InTimeReference:
-    """The test that a rate is p, by (1 - p) S - p F: normal, with two Laplace noises of scale b.
+    """Test that a rate is p, from (1 - p) S - p F: normal, plus two Laplace noises of scale b.
 
     Shapes: won, failed (k,); valid says of which there is a rate.
     """
@@ -48,12 +48,12 @@ class InTimeReference:
 
     @property
     def valid(self) -> Any:
-        """Whether in-time outcomes can be told from their noise, shape (k,)."""
+        """Whether in-time outcomes can be distinguished from their noise, shape (k,)."""
         return self.won + self.failed > _FEWEST * self.scale
 
     @property
     def size(self) -> FloatArray:
-        """In-time outcomes that the variance is taken of, one standard deviation of their noise up."""
+        """In-time count used for the variance: one standard deviation of noise above the released one."""
         # Two Laplace noises of scale b have the variance 4 b^2.
         return np.where(self.valid, self.won + self.failed, 1.0) + 2.0 * self.scale
 
@@ -70,7 +70,7 @@ class InTimeReference:
         return np.where(self.valid, np.minimum(logs[low].max(axis=0), logs[high].max(axis=0)), np.nan)
 
     def interval(self, log_alpha: float) -> FloatArray:
-        """Limits at level ``1 - exp(log_alpha)``, shape (k, 2): the hull of the rates that are accepted."""
+        """Limits at level ``1 - exp(log_alpha)``, shape (k, 2): the hull of the accepted rates."""
         grid = np.linspace(0.0, 1.0, _GRID)
         inside = np.clip(self.won / np.where(self.valid, self.won + self.failed, 1.0), 0.0, 1.0)
         accepted = self._log_p(grid[:, None]) > log_alpha
@@ -87,7 +87,7 @@ class InTimeReference:
         return np.where(some[:, None], np.stack(limits, axis=-1), np.nan)
 
     def _edge(self, accepted: FloatArray, beyond: FloatArray, log_alpha: float) -> FloatArray:
-        """Where acceptance ends between two rates; the outer one where it does not."""
+        """Where acceptance ends between two rates; the outer one if it does not end."""
         outer = beyond.copy()
         whole = self._log_p(outer) > log_alpha
         for _ in range(_BISECTIONS):
@@ -108,7 +108,7 @@ class InTimeReference:
 
 
 def in_time_means(log: AdaptiveLog | PublicLog, codes: IntArray, null: float) -> Results:
-    """Rates of arms among outcomes that were in time, from releases alone; codes (k,)."""
+    """Rates for arms among outcomes that were in time, from releases alone; codes has shape (k,)."""
     releases = log.releases
     rows = [releases[releases["name"] == name].set_index("group") for name in IN_TIME_NAMES]
     if any(part.empty for part in rows):
@@ -149,7 +149,7 @@ def in_time_means(log: AdaptiveLog | PublicLog, codes: IntArray, null: float) ->
 
 
 def _limits(terms: tuple[str, ...], lowest: FloatArray, highest: FloatArray) -> str:
-    """Manski's limits, without an assumption on late outcomes."""
+    """Manski's bounds, without an assumption about late outcomes."""
     limits = zip(terms, lowest, highest, strict=True)
     return "; ".join(f"{term} {low:.3f} to {high:.3f}" for term, low, high in limits)
 
@@ -160,14 +160,14 @@ def _drowned(terms: tuple[str, ...], reference: InTimeReference) -> tuple[str, .
 
 
 def _pulls(log: AdaptiveLog | PublicLog) -> FloatArray:
-    """Rounds of each arm, which the actions tell, shape (K,)."""
+    """Rounds of each arm, known from the actions, shape (K,)."""
     if isinstance(log, PublicLog):
         return np.array([float(log.facts["pulls"][arm]) for arm in log.arms])
     return np.bincount(log.arrays.action, minlength=log.n_arms).astype(np.float64)
 
 
 def _correction(log: AdaptiveLog | PublicLog) -> Correction | None:
-    """What the guarantee licenses for a test that is chosen from the releases."""
+    """What the guarantee permits for a test chosen from the releases."""
     level = None if log.guarantee is None else log.guarantee.reward_level()
     if level is None or guarantee_refusal(level):
         return None

@@ -1,4 +1,4 @@
-"""The difference of two arms from the private releases of a log, of a level fixed before they came.
+"""The difference between two arms from the private releases of a log, at a level fixed in advance.
 
 References
 ----------
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 def refuse_repeated_units(
     method: str, log: AdaptiveLog | PublicLog, *, last_stretch: bool = False, until: int | None = None
 ) -> None:
-    """Refuse releases whose sums hold several rounds of one unit.
+    """Refuse releases whose sums contain several rounds of one unit.
 
     Their tests take the variance of a sum for that of independent rounds. With a fair coin a round, two
     rounds of one unit have contributions (2a - 1)(r - 1/2) of covariance Var(a unit's own effect) / 4, which
@@ -60,13 +60,13 @@ def refuse_repeated_units(
 
 _NAME = "released"
 _SPENT = 0.1
-"""Share of what is left of the level that an epoch gets, unless it is the last that fits."""
+"""Share of the remaining level that an epoch gets, unless it is the last that fits."""
 _SAME = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class PairEffect:
-    """Difference of two arms, the share of the level that its test may spend, and what is said of it."""
+    """Difference between two arms, the share of the level its test may spend, and a statement on it."""
 
     estimate: float
     effect: NoisyEffect
@@ -78,7 +78,7 @@ class PairEffect:
 def pair_effect(
     log: AdaptiveLog | PublicLog, treatment: int, control: int, *, named_after: bool = False
 ) -> PairEffect:
-    """Treatment minus control, arms by their codes, from the releases of a log."""
+    """Treatment minus control, with arms given by their codes, from the releases of a log."""
     outputs = stated_outputs(log)
     if outputs is not None and outputs.epochs is not None:
         found = _from_epochs(log, outputs.epochs, treatment, control)
@@ -91,7 +91,7 @@ def pair_effect(
 
 
 def epoch_share(epoch: int, *, last: bool) -> float:
-    """Share of alpha that an epoch's interval gets: a tenth of what is left, or all of it.
+    """Share of alpha for an epoch's interval: a tenth of what remains, or all of it.
 
     Notes
     -----
@@ -106,7 +106,7 @@ def epoch_share(epoch: int, *, last: bool) -> float:
 def _from_epochs(
     log: AdaptiveLog | PublicLog, epochs: FreshEpochs, treatment: int, control: int
 ) -> PairEffect:
-    """Difference of the means that the two arms released in their last common epoch."""
+    """Difference between the means that the two arms released in their last common epoch."""
     names = [log.arms[treatment], log.arms[control]]
     means = log.releases[~log.releases["name"].isin(IN_TIME_NAMES)]
     ends = np.unique(means["round"].to_numpy())
@@ -149,7 +149,7 @@ def _mean_of(rows: pd.DataFrame, arm: object) -> float:
 
 
 def _from_one_group(log: AdaptiveLog | PublicLog, treatment: int) -> PairEffect:
-    """The effect of a log's only group."""
+    """The effect in a log's only group."""
     if not has_group_effects(log):
         raise InvalidForLog(_NAME, claims.NO_PAIR_EFFECT(), ())
     refuse_repeated_units(_NAME, log, last_stretch=True)

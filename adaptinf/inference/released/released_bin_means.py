@@ -35,7 +35,7 @@ from adaptinf.typing import FloatArray
 
 
 class BinMeans:
-    """Expected rewards of arms, averaged over the bins of a locally private trial.
+    """Expected rewards of arms, averaged over each bin of a locally private trial.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def _box(low: FloatArray, high: FloatArray) -> tuple[tuple[float, float], ...]:
 
 
 def _ratio(known: BinReports) -> tuple[FloatArray, FloatArray]:
-    """Ratio of the sums within [0, 1] and its standard error; NaN where counts may drown in noise."""
+    """Ratio of the sums, within [0, 1], and its standard error; NaN if counts may be lost in noise."""
     noise = 2.0 * known.scale**2 * known.participants
     count = np.maximum(known.count, np.sqrt(noise))
     estimate = np.clip(known.total / count, 0.0, 1.0)
@@ -179,7 +179,7 @@ def _ratio(known: BinReports) -> tuple[FloatArray, FloatArray]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _BinMethod:
-    """One way to test the means of bins, and the notes under its table."""
+    """One way to test the means of bins, with the notes under its table."""
 
     fit: Callable[[BinReports, int], InvertedTest]
     claims: tuple[Claim | Part, ...]

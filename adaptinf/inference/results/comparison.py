@@ -1,4 +1,4 @@
-"""Several results side by side, a column each."""
+"""Several results side by side, one column each."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ def _listed(names: list[str]) -> str:
 
 
 def _numbered(terms: Sequence[str]) -> list[_Term]:
-    """Terms with how often each came before: labels such as 1 and "1" look alike."""
+    """Terms, with how often each occurred before: labels such as 1 and "1" look alike."""
     return [(term, terms[:place].count(term)) for place, term in enumerate(terms)]
 
 
 def _factor(term: str, factors: Sequence[str]) -> str | None:
-    """The factor of whose levels a coefficient is one, but no interaction of it; of those that are named."""
+    """The named factor of which a coefficient is a level, but not an interaction; else empty."""
     alone = term.endswith("]") and ":" not in term
     return next((factor for factor in factors if alone and term.startswith(f"{factor}[")), None)
 
 
 def _noted(result: Results, value: str, *kinds: Claim) -> str:
-    """A value of a note under a table, found by what it claims; empty without that note."""
+    """A value in a note under a table, found by its claim; empty without that note."""
     found = [note for note in result.notes if isinstance(note, Said) and note.claim in kinds]
     return f"{found[0].values[value]}" if found else ""
 
@@ -64,7 +64,7 @@ def _rounds(result: Results) -> str:
 
 
 def _errors(result: Results) -> str:
-    """What standard errors allow for: of a regression, its covariance."""
+    """What standard errors allow for; for a regression, its covariance."""
     kind = getattr(result, "covariance_type", "")
     return kind or ("by unit" if _noted(result, "units", units.ERRORS) else "")
 
@@ -83,7 +83,7 @@ _FOOT: Mapping[str, Callable[[Results], str]] = {
     "Null": lambda result: f"{result.null:g}" if result.null else "",
     "Corrected rows": _corrected_label,
 }
-"""Lines below the estimates, and the part of a result that they show; empty lines are omitted."""
+"""Lines below the estimates, and the part of a result that each shows; empty lines are omitted."""
 _IF_DIFFERENT = ("Model", "Outcome", "Design")
 _STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 
@@ -119,7 +119,7 @@ class _Column:
         return self._inference(term, "own")
 
     def below_corrected(self, term: _Term) -> str:
-        """The same corrected for adaptive collection, an interval below standard errors."""
+        """The same, corrected for adaptive collection; an interval goes below standard errors."""
         return self._inference(term, "corrected") if self.corrected else ""
 
     def _inference(self, term: _Term, kind: str) -> str:
@@ -133,7 +133,7 @@ class _Column:
 
 
 def _term_rows(term: _Term, columns: Sequence[_Column]) -> list[list[str]]:
-    """Rows of one term."""
+    """Rows for one term."""
     rows = [
         [term[0], *(column.estimate(term) for column in columns)],
         ["", *(column.below(term) for column in columns)],
@@ -211,7 +211,7 @@ class Comparison:
         return [term for term in found if _factor(term[0], self.fixed_effects) is None]
 
     def _foot(self) -> dict[str, list[str]]:
-        """What a result is made of, a line each: those that some result has."""
+        """How each result was obtained, one line per property that some result has."""
         results = list(self.results.values())
         lines: dict[str, list[str]] = {
             factor: ["yes" if any(_factor(x, (factor,)) for x in one.terms) else "no" for one in results]
@@ -245,7 +245,7 @@ class Comparison:
         return tables.INTERVALS(level=100.0 * (1.0 - self.alpha))
 
     def _nulls(self) -> str:
-        """The values that the p-values are against, and whose they are where they differ."""
+        """The values against which p-values are computed, and whose they are if they differ."""
         found: dict[float, list[str]] = {}
         for name, result in self.results.items():
             found.setdefault(result.null, []).append(name)
@@ -255,7 +255,7 @@ class Comparison:
         return tables.NULLS_DIFFER(nulls=f"{', '.join(parts[:-1])} and {parts[-1]}")
 
     def _logs(self) -> list[str]:
-        """Whose data differ, as far as the results tell."""
+        """Whose data differ, as far as the results show."""
         found: dict[tuple[int, str], list[str]] = {}
         for name, result in self.results.items():
             found.setdefault((result.facts.n_rounds, result.facts.design or "unknown"), []).append(name)
@@ -268,7 +268,7 @@ class Comparison:
         return [tables.LOGS_DIFFER(results="; ".join(parts))]
 
     def _targets(self) -> list[str]:
-        """Terms of one name that estimate different things."""
+        """Terms with the same name that estimate different things."""
         found: dict[str, dict[Estimand, list[str]]] = {}
         for name, result in self.results.items():
             for term, estimand in zip(result.terms, result.estimands, strict=True):
@@ -312,7 +312,7 @@ def compare(
     stars: bool = False,
     fixed_effects: Sequence[str] = (),
 ) -> Comparison:
-    """Put several results side by side, a column each.
+    """Put several results side by side, one column each.
 
     Parameters
     ----------
@@ -390,7 +390,7 @@ def compare(
 
 
 def _kind(value: Any) -> str:
-    """What was given, without its content: a result or an array may fill pages."""
+    """What was given, without its contents: a result or an array may fill pages."""
     return (
         repr(value)
         if isinstance(value, (int, float, str)) and len(repr(value)) <= 60
@@ -399,7 +399,7 @@ def _kind(value: Any) -> str:
 
 
 def _named(results: Sequence[Results]) -> dict[str, Results]:
-    """Results by estimator and weights, with their model if there are several, and numbers if need be."""
+    """Results named by estimator and weights, with models and numbers where needed to distinguish them."""
     models = len({one.model for one in results}) > 1
     names = [
         " ".join(

@@ -1,4 +1,4 @@
-"""One result of two: estimates at both ends of what missing rewards may be."""
+"""One result made from two: estimates at both extremes of the missing rewards."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ORDER = ("exact", "anytime", "asymptotic", "not valid")
 
 
 def both_ends(low: Results, high: Results, lead: str, missing: str) -> Results:
-    """Results whose intervals go from the lower limit of the lowest end to the upper limit of the highest.
+    """Results with intervals from the lower limit at the lowest end to the upper limit at the highest.
 
     `lead` says whose estimates the table shows, ``"worst"`` or ``"best"``; `missing` tells of the rewards.
     """

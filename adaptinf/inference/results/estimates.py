@@ -34,7 +34,7 @@ _FOLLOWED = ("arm-mean", "contrast", "policy-value")
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Estimates:
-    """Estimates with tests and intervals of one term at a time; `Results` describes the fields."""
+    """Estimates with tests and intervals, one term at a time; `Results` describes the fields."""
 
     model: str
     estimands: tuple[Estimand, ...]
@@ -79,11 +79,11 @@ class Estimates:
 
     @property
     def at_any_length(self) -> bool:
-        """Whether the numbers hold however the log came to have its number of rounds."""
+        """Whether the numbers are valid however the number of rounds was determined."""
         return self.validity == "anytime"
 
     def _instead(self, complete: bool) -> str:
-        """What holds where the number of rounds was not fixed; `complete`: no reward is missing."""
+        """What is valid if the number of rounds was not fixed; `complete`: no reward is missing."""
         if self.private:
             return stopping.NO_RELEASED_METHOD()
         followed = complete and all(one.kind in _FOLLOWED for one in self.estimands)
@@ -113,7 +113,7 @@ class Estimates:
 
     @property
     def log_pvalues(self) -> pd.Series[float]:
-        """Natural logarithms of the two-sided p-values by term, right where the p-values underflow."""
+        """Natural logarithms of the two-sided p-values by term, accurate even where p-values underflow."""
         return self._by_term(self.reference.log_pvalues(self.null), "log_p_value")
 
     @property
@@ -275,11 +275,11 @@ class Estimates:
         return pd.DataFrame(limits, index=list(self.terms), columns=["low", "high"])
 
     def _meaningful(self, limits: FloatArray) -> FloatArray:
-        """Limits with NaN if an interval is too long to be informative; (k, 2)."""
+        """Limits, NaN if an interval is too long to be informative; (k, 2)."""
         return meaningful(limits, self.estimands, self.facts.spread, self.std_error)
 
     def _law_said(self, alpha: float) -> list[str]:
-        """What p-values and intervals of level 1 - alpha are read from."""
+        """The distribution from which p-values and intervals of level 1 - alpha are computed."""
         claim = tables.EXACT_LAW if self.reference.exact else tables.LAW
         return [claim(law=self.reference.name)]
 

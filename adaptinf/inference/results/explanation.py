@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from adaptinf.inference.results.simultaneous import JointInference
 
 WIDTH = 80
-"""Columns of a table with all lines under it."""
+"""Width, in columns, of a table with all lines under it."""
 LABEL = 10
-"""Columns of the labels of the lines under a table."""
+"""Width, in columns, of the labels of the lines under a table."""
 _LINES = 6
 _METHOD_LINES = 2
 
@@ -74,7 +74,7 @@ class Explanation:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The claims alone."""
+        """The texts of the claims alone."""
         return tuple(one.text for one in self.reasons)
 
     def to_frame(self) -> pd.DataFrame:
@@ -125,7 +125,7 @@ def explained(results: JointInference, alpha: float, adjust: str | None = None) 
 
 
 def reasons_of(text: str, among: str) -> list[Reason]:
-    """A claim as it was said among cautions or notes, or the clauses of a note on assumptions."""
+    """A claim as it appeared among cautions or notes, or the clauses of a note on assumptions."""
     if isinstance(text, Assumed):
         return [one for clause in text.clauses for one in reasons_of(clause, among)]
     if among == "caution" or not isinstance(text, Said):
@@ -136,7 +136,7 @@ def reasons_of(text: str, among: str) -> list[Reason]:
 
 
 def lines(explanation: Explanation, estimator: str, more: str) -> tuple[tuple[str, str], ...]:
-    """Lines under a table, by label: cautions and missing numbers whole, the rest in six lines.
+    """Lines under a table, keyed by label: cautions and missing numbers in full, the rest in six lines.
 
     `more` says where all of it is.
     """
@@ -160,7 +160,7 @@ def lines(explanation: Explanation, estimator: str, more: str) -> tuple[tuple[st
 
 
 def method_line(explanation: Explanation, estimator: str, most: int) -> str:
-    """Estimator, weights, adjustments and law, in at most so many lines."""
+    """Estimator, weights, adjustments and distribution, in a limited number of lines."""
     notes = [one.short for one in explanation.of("note") if one.short]
     law = [one for one in notes if one.startswith("reference distribution")]
     known = tables.ESTIMATORS.get(estimator)
@@ -175,7 +175,7 @@ def estimator_name(estimator: str) -> str:
 
 
 def _assumed(explanation: Explanation, most: int) -> str:
-    """Assumptions in short: those that were checked, then those that no log can tell."""
+    """Assumptions in brief: those that were checked, then those that no log can show."""
     asked, unasked = [], []
     for one in explanation.of("assumes"):
         words = one.short or one.text
@@ -193,7 +193,7 @@ def _fitted(reasons: Sequence[Reason], most: int) -> str:
 
 
 def _joined(parts: Iterable[str], most: int) -> str:
-    """Clauses in one sentence of at most so many lines: as many as fit, and how many more there are."""
+    """Clauses in one sentence within a number of lines: as many as fit, and how many more there are."""
     listed = list(dict.fromkeys(part for part in parts if part))
     if not listed or most < 1:
         return ""
@@ -210,7 +210,7 @@ def _filled(text: str) -> list[str]:
 
 
 def full_sentence(text: str) -> str:
-    """With a full stop, and a capital letter unless it begins with a name."""
+    """Text with a full stop, and an initial capital unless it begins with a name."""
     ended = text if text.endswith((".", "!", "?")) else f"{text}."
     if isinstance(text, Said) and text.claim.sentence.startswith("{"):
         return ended
@@ -218,7 +218,7 @@ def full_sentence(text: str) -> str:
 
 
 def _item(reason: Reason) -> str:
-    """A claim with what its check found, as a sentence."""
+    """A claim, with what its check found, as a sentence."""
     told = full_sentence(reason.text)
     return f"{told[:-1]} ({reason.check})." if reason.check and told.endswith(".") else told
 
@@ -237,12 +237,12 @@ class Footer:
 
     @property
     def naive(self) -> bool:
-        """No number allows for adaptive assignment."""
+        """Whether no number allows for adaptive assignment."""
         return self.results.validity == "not valid" and self.results.correction is None
 
     @property
     def corrected_alone(self) -> bool:
-        """Corrected numbers alone do."""
+        """Whether only corrected numbers do."""
         return self.results.validity == "not valid" and self.results.correction is not None
 
     @property
@@ -252,12 +252,12 @@ class Footer:
 
     @property
     def law(self) -> list[str]:
-        """What p-values and intervals are read from."""
+        """The distribution from which p-values and intervals are computed."""
         return self.results._law_said(self._alpha)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The model's own, and why terms have no limits at this level where it does not say it."""
+        """The model's own statement, and why terms have no limits at this level if it does not say so."""
         return (*self.results.notes, *self._without_interval)
 
     @property
@@ -288,7 +288,7 @@ class Footer:
 
     @property
     def without_std_error(self) -> bool:
-        """P-values and intervals do not use standard errors."""
+        """Whether p-values and intervals do not use standard errors."""
         return not self.results.reference.uses_std_error
 
     @property
@@ -303,7 +303,7 @@ class Footer:
 
     @property
     def corrects_rounds(self) -> bool:
-        """There is a correction by round, and some unit has several."""
+        """Whether there is a correction by round although some unit has several."""
         person = self.facts.person
         several = self.facts.n_units is not None or (person is not None and person.rounds > 1)
         return self.results.correction is not None and several
@@ -323,7 +323,7 @@ class Footer:
 
     @property
     def privacy(self) -> list[str]:
-        """What is promised, by whom, and what of that covers these numbers."""
+        """What is promised, by whom, and how much of it covers these numbers."""
         guarantee = self.facts.guarantee
         if guarantee is None:
             return []
@@ -341,18 +341,18 @@ class Footer:
 
     @property
     def all_rounds_of_a_unit(self) -> dict[str, Any]:
-        """The guarantee of a person with several rounds."""
+        """The guarantee for a person with several rounds."""
         person = self.facts.person
         told = self.facts.guarantee is not None and person is not None and person.rounds > 1
         return {"guarantee": person} if told else {}
 
     @property
     def auxiliary(self) -> dict[str, str]:
-        """Guarantees of participants of auxiliary logs."""
+        """Guarantees for participants in auxiliary logs."""
         told = self.facts.guarantee is not None and self.facts.auxiliary
         return {"guarantees": "; ".join(map(str, self.facts.auxiliary))} if told else {}
 
     @property
     def simulation_noise(self) -> bool:
-        """The noise was drawn for a simulation."""
+        """Whether the noise was drawn for a simulation."""
         return self.facts.noise == "simulation"

@@ -1,4 +1,4 @@
-"""Results of an estimation: estimates, what holds for several at once, and their table."""
+"""Results of an estimation: estimates, simultaneous inference, and their table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Results(JointInference):
-    """Estimates with tests and intervals that come from one distribution.
+    """Estimates with tests and intervals based on a single distribution.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class Results(JointInference):
         return summarise(self, alpha, adjust)
 
     def explain(self, alpha: float = 0.05, adjust: str | None = None) -> Explanation:
-        """Everything that the results rest on: cautions, how they were made, and what is assumed.
+        """Everything that the results rest on: cautions, how they were computed, and what is assumed.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Tests of linear hypotheses about the terms of any result that knows their covariance."""
+"""Tests of linear hypotheses about the terms of any result with a known covariance."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ class LinearTest:
 
     @np.errstate(under="ignore")
     def conf_int_simultaneous(self, alpha: float = 0.05) -> FloatArray:
-        """Intervals that hold at once, by the largest statistic (Bonferroni if unknown); shape (q, 2).
+        """Simultaneous intervals, by the largest statistic (Bonferroni if unknown); shape (q, 2).
 
         Parameters
         ----------
@@ -167,7 +167,7 @@ class LinearTest:
     @property
     @np.errstate(under="ignore")
     def pvalue_simultaneous(self) -> FloatArray:
-        """P-values adjusted for testing all combinations at once, shape (q,)."""
+        """P-values adjusted for testing all combinations simultaneously, shape (q,)."""
         law, tail, _ = self._family()
         single = np.exp(law.log_pvalues(0.0)).tolist()
         return np.array([math.nan if math.isnan(p) else tail(p) for p in single])
@@ -284,7 +284,7 @@ def linear_test(
     freedom: FloatArray | None = None,
     contrast_of: Callable[[int, int], Estimates] | None = None,
 ) -> LinearTest:
-    """Tests of linear combinations, each by itself; estimate (k,), covariance (k, k), freedom (k,).
+    """Separate tests of linear combinations; estimate (k,), covariance (k, k), freedom (k,).
 
     Normal or, where the terms have degrees of freedom, by Student's t with the fewest of those involved.
     Differences of two terms have their own law where `contrast_of` knows it; what holds for several at once
@@ -315,7 +315,7 @@ def linear_test(
 
 
 def _pair_of(weights: FloatArray) -> tuple[float, int, int] | None:
-    """The factor and the two terms of a multiple of a difference; None for other combinations; (k,)."""
+    """The factor and the two terms in a multiple of a difference; None for other combinations; (k,)."""
     used = np.flatnonzero(weights)
     if len(used) != 2 or weights[used[0]] != -weights[used[1]]:
         return None
@@ -324,7 +324,7 @@ def _pair_of(weights: FloatArray) -> tuple[float, int, int] | None:
 
 
 def _with_contrasts(test: LinearTest, own: Mapping[int, tuple[Estimates, float]]) -> LinearTest:
-    """The tests with those rows that are multiples of contrasts by the laws of these."""
+    """The tests, with rows that are multiples of contrasts tested by the contrasts' own distributions."""
     if not own:
         return test
     effect, std_error = test.effect.copy(), test.std_error.copy()
@@ -415,7 +415,7 @@ def _from_text(
 
 
 def _as_read(text: str) -> str:
-    """A restriction without what formulaic does not read: a sign after "=", and numbers with exponents."""
+    """A restriction rewritten for formulaic: without a sign after "=", or numbers with exponents."""
     outside = text.split("`")
     for place, part in enumerate(outside[::2]):
         plain = _EXPONENT.sub(lambda found: np.format_float_positional(float(found[0])), part)
@@ -455,7 +455,7 @@ def _labels(matrix: FloatArray, values: FloatArray, terms: Sequence[str]) -> tup
 
 
 def _combination(row: FloatArray, terms: Sequence[str]) -> str:
-    """A combination as it could be given, positive terms first."""
+    """A combination as a user could write it, positive terms first."""
     used = [(weight, term) for weight, term in zip(row, terms, strict=True) if weight != 0.0]
     text = ""
     for weight, term in sorted(used, key=lambda one: one[0] < 0.0):

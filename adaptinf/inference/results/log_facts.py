@@ -1,4 +1,4 @@
-"""What a result remembers of its log, and limits too far apart to say anything."""
+"""What a result remembers about its log, and limits too far apart to be informative."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArmCounts:
-    """Rounds of every arm of a log, and its events, the rewards of 1, where all are 0 or 1.
+    """Rounds of every arm in a log, and its events (rewards of 1) if all rewards are 0 or 1.
 
     Shapes: rounds and events (K,).
     """
@@ -49,7 +49,7 @@ class ArmCounts:
 
     @classmethod
     def of(cls, log: AdaptiveLog | Sums) -> ArmCounts:
-        """Counted once a log."""
+        """Counted once per log."""
         if "counts" not in log.kept:
             log.kept["counts"] = _counts_of_sums(log) if isinstance(log, Sums) else _counts_of_rows(log)
         found: ArmCounts = log.kept["counts"]
@@ -78,7 +78,7 @@ def _counts_of_sums(sums: Sums) -> ArmCounts:
 
 @dataclass(frozen=True, slots=True)
 class LogFacts:
-    """What a result remembers of its log.
+    """What a result remembers about its log.
 
     Attributes
     ----------
@@ -138,7 +138,7 @@ class LogFacts:
 
     @classmethod
     def of(cls, log: AdaptiveLog | Sums, *, by_unit: bool = False, private: bool = False) -> LogFacts:
-        """Facts of a log, or of sums; `private`: those that its guarantee covers, and no others."""
+        """Facts about a log, or about sums; `private`: only those that its guarantee covers."""
         if private:
             return cls.released(log)
         told = not isinstance(log, Sums) and (
@@ -167,7 +167,7 @@ class LogFacts:
 
     @classmethod
     def released(cls, log: AdaptiveLog | PublicLog | Sums, outcome: str = "") -> LogFacts:
-        """What a table from releases alone may tell: the same of a log and of its public part.
+        """What a table from releases alone may show: the same for a log and for its public part.
 
         `outcome` says what late outcomes count as where the table does not take them as the design did.
         """
@@ -188,18 +188,18 @@ class LogFacts:
 
 
 def _undecided(log: AdaptiveLog | PublicLog | Sums, *, covered: bool = False) -> Stopping | None:
-    """What a log says of its number of rounds, unless that was fixed; `covered`: by its guarantee."""
+    """What a log states about its number of rounds, unless that was fixed; `covered`: by its guarantee."""
     return None if log.stopping == FIXED else Stopping.of(log, covered=covered)
 
 
 def _reward_name(log: AdaptiveLog | Sums) -> str:
-    """The user's name of the column of the rewards; empty for sums and logs of designs."""
+    """The user's name for the reward column; empty for sums and logs from designs."""
     names = {} if isinstance(log, Sums) else log._names or {}
     return next((str(own) for own, name in names.items() if name == "reward"), "")
 
 
 def copies_told(log: AdaptiveLog | Sums) -> tuple[str, ...]:
-    """That rows are in a log twice, or neighbours depend on each other; found once and kept with it.
+    """Whether rows occur twice, or neighbouring rows are dependent; found once and kept with the log.
 
     Sums do not tell. Stretches that recur explain neighbours that are alike, and are named alone.
     """
@@ -213,7 +213,7 @@ def copies_told(log: AdaptiveLog | Sums) -> tuple[str, ...]:
 
 
 def _one_row_each(log: AdaptiveLog) -> bool:
-    """Whether dependence between rows is neither stated, by units, nor to be expected of contexts.
+    """Whether dependence between rows is neither declared, through units, nor expected from contexts.
 
     Rounds of one arm have similar contexts where these decide, and neighbours may have similar contexts, too.
     """
@@ -222,7 +222,7 @@ def _one_row_each(log: AdaptiveLog) -> bool:
 
 
 def _returning_units(log: AdaptiveLog | Sums) -> int | None:
-    """Number of units of which some have several rounds, None if none has; counted once a log."""
+    """Number of units if some have several rounds, None if none has; counted once per log."""
     if "returning units" not in log.kept:
         units = None if log.units is None else len(set(log.units.tolist()))
         log.kept["returning units"] = units if units is not None and units < log.n_rounds else None
@@ -231,7 +231,7 @@ def _returning_units(log: AdaptiveLog | Sums) -> int | None:
 
 
 def _spread(log: AdaptiveLog | Sums) -> float:
-    """From the smallest reward to the largest: declared or seen; a standard deviation of sums."""
+    """Range of the rewards, declared or observed; for sums, a standard deviation."""
     if not math.isnan(declared := _declared(log)):
         return declared
     if isinstance(log, Sums):
@@ -242,13 +242,13 @@ def _spread(log: AdaptiveLog | Sums) -> float:
 
 
 def _declared(log: AdaptiveLog | Sums) -> float:
-    """Width of the declared range of rewards; NaN if it has no ends."""
+    """Width of the declared range of rewards; NaN if it is unbounded."""
     width = math.nan if log.reward_range is None else log.reward_range[1] - log.reward_range[0]
     return width if math.isfinite(width) else math.nan
 
 
 def _late_told(parameters: Mapping[str, Any]) -> tuple[str, str]:
-    """What late outcomes counted as, for the head of a table and for its notes; empty without a window."""
+    """What late outcomes counted as, for a table's head and notes; empty without a window."""
     window, late = parameters.get(WINDOW), parameters.get(LATE)
     if window is None or late is None:
         return "", ""
@@ -257,7 +257,7 @@ def _late_told(parameters: Mapping[str, Any]) -> tuple[str, str]:
 
 
 class StoppingFacts:
-    """What claims on a table for a fixed number of rounds ask; `instead`: what holds where it was not."""
+    """Facts for claims on a table for a fixed number of rounds; `instead`: what is valid otherwise."""
 
     def __init__(self, stopping: Stopping, instead: str) -> None:
         self.stopping = stopping
@@ -265,43 +265,43 @@ class StoppingFacts:
 
     @property
     def is_unstated(self) -> bool:
-        """The log does not say what chose the number of rounds."""
+        """Whether the log does not say what determined the number of rounds."""
         return self.stopping.said is None
 
     @property
     def stopped_by_hand(self) -> dict[str, str]:
-        """Somebody ended the trial early, and said why."""
+        """Whether the trial was ended early, with a stated reason."""
         by_hand = self.stopping.said == "data-chosen" and self.stopping.reason
         return {**self._values, "reason": self.stopping.shown_reason} if by_hand else {}
 
     @property
     def chosen_by_data(self) -> dict[str, str]:
-        """The data chose it, as the log states."""
+        """Whether the data determined it, as the log states."""
         by_data = self.stopping.said == "data-chosen" and not self.stopping.reason
         return self._values if by_data else {}
 
     @property
     def chosen_by_plan(self) -> dict[str, str]:
-        """A planned rule chose it."""
+        """Whether a planned rule determined it."""
         return self._values if self.stopping.said == "planned" else {}
 
 
 LONGEST = 1e6
-"""Length, in spreads of the rewards, from which an interval says nothing."""
+"""Length, in spreads of the rewards, from which an interval is uninformative."""
 _OF_REWARDS = ("arm-mean", "contrast", "received-contrast", "cate", "interaction", "bin-mean")
 _RELATIVE = ("lift", "ratio-lift")
 _NOT_LONG = (NormalReference, StudentReference, BinomialReference, BatchedReference, DifferenceReference)
 _WIDE = 1e3
-"""Spreads from which a standard error may give an interval that is too long; from 1 df on none is else."""
+"""Standard error, in spreads, from which an interval may be too long, if df is at least 1."""
 _SHOWN = 5
 USUAL = 0.05
-"""One minus the level of the intervals of which notes say why there are none."""
+"""One minus the level of the intervals whose absence notes explain."""
 
 
 def meaningful(
     limits: FloatArray, estimands: Sequence[Estimand], spread: float, std_error: FloatArray
 ) -> FloatArray:
-    """Limits with NaN for intervals that are too long to say anything; infinite ends stay.
+    """Limits, NaN for intervals too long to be informative; infinite ends are kept.
 
     Shapes: limits (k, 2), std_error (k,); returns (k, 2).
 
@@ -318,7 +318,7 @@ def meaningful(
 def may_lack_meaning(
     reference: Reference, estimands: Sequence[Estimand], spread: float, std_error: FloatArray
 ) -> bool:
-    """Whether an interval may be so long, to be asked before one is computed; std_error (k,)."""
+    """Whether an interval may be that long, checked before one is computed; std_error (k,)."""
     if not isinstance(reference, _NOT_LONG):
         if not isinstance(reference, EnclosedReference):
             return True
@@ -341,7 +341,7 @@ def without_meaning(
     spread: float,
     std_error: FloatArray,
 ) -> tuple[str, ...]:
-    """Why terms have no interval where theirs says nothing; shapes as in `meaningful`."""
+    """Why terms have no interval if theirs is uninformative; shapes as in `meaningful`."""
     with np.errstate(invalid="ignore"):
         left = meaningful(limits, estimands, spread, std_error)
     lacking = np.isnan(left[:, 0]) & ~np.isnan(limits[:, 0])

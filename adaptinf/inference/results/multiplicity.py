@@ -1,4 +1,4 @@
-"""Several tests at once: p-values adjusted for their number, and the level at which any of them rejects.
+"""Multiple tests: p-values adjusted for their number, and the level at which any of them rejects.
 
 References
 ----------
@@ -27,7 +27,7 @@ from adaptinf.typing import BoolArray, FloatArray
 ADJUSTMENTS = {"holm": "Holm", "bh": "BH"}
 """Names in tables."""
 AT_ONCE = "max-t"
-"""Asks a table for what holds for all terms at once."""
+"""Requests simultaneous inference for all terms of a table."""
 
 
 def check_adjustment(subject: str, method: object, *also: str) -> None:
@@ -40,12 +40,12 @@ def check_adjustment(subject: str, method: object, *also: str) -> None:
 
 @np.errstate(under="ignore")
 def probabilities(logs: Any) -> FloatArray:
-    """Probabilities of some logs, 0 if they underflow; (k,) to (k,)."""
+    """Exponentials of log probabilities, 0 if they underflow; (k,) to (k,)."""
     return np.asarray(np.exp(np.asarray(logs, dtype=np.float64)), dtype=np.float64)
 
 
 def adjusted_logs(log_pvalues: FloatArray, method: str) -> FloatArray:
-    """Natural logarithms of adjusted p-values from those of single ones, right where p-values underflow.
+    """Natural logarithms of adjusted p-values from single ones, accurate even where p-values underflow.
 
     Shapes: log_pvalues (k,); returns (k,).
 
@@ -66,7 +66,7 @@ def adjusted_logs(log_pvalues: FloatArray, method: str) -> FloatArray:
 
 
 def adjustment_note(method: str, count: int, *, corrected: bool) -> str:
-    """What the adjusted column of a summary means, of so many p-values."""
+    """What the adjusted column of a summary means, given the number of p-values."""
     start = "the corrected p-values" if corrected else "the p-values"
     if method == "holm":
         return tables.HOLM(pvalues=start, count=count)
@@ -74,12 +74,12 @@ def adjustment_note(method: str, count: int, *, corrected: bool) -> str:
 
 
 def at_once_note(count: int, known: bool) -> str:
-    """What the columns of a summary mean that hold for all of so many terms at once."""
+    """What a summary's simultaneous columns mean, given the number of terms."""
     return tables.AT_ONCE(count=count, method=simultaneous_law(known))
 
 
 def simultaneous_law(known: bool) -> Said:
-    """What limits that hold at once are read from, by whether the covariance of the terms is known."""
+    """Source of simultaneous limits, depending on whether the covariance of the terms is known."""
     return laws.LARGEST_T() if known else laws.BONFERRONI()
 
 
@@ -90,7 +90,7 @@ _CLOSE = 1e-9
 
 
 def max_normal_tail(level: float, correlation: FloatArray | None, size: int) -> float:
-    """Probability that one of k two-sided normal p-values is at most a level, when all nulls are true.
+    """Probability that one of k two-sided normal p-values is at most a given level when all nulls are true.
 
     Shapes: correlation (k, k).
     """
@@ -116,7 +116,7 @@ def max_normal_tail(level: float, correlation: FloatArray | None, size: int) -> 
 
 
 def familywise_level(tail: Callable[[float], float], alpha: float, size: int) -> float:
-    """Largest level of the single tests at which the chance of any false rejection is at most alpha."""
+    """Largest level for single tests at which the probability of any false rejection is at most alpha."""
     low, high = alpha / size, alpha
     if tail(high) <= alpha:
         return high
@@ -133,7 +133,7 @@ def familywise_level(tail: Callable[[float], float], alpha: float, size: int) ->
 def family_of(
     law: Reference, covariance: FloatArray | None, usable: BoolArray, method: str
 ) -> tuple[Reference, Callable[[float], float], int]:
-    """Law of the single tests, chance of any false rejection by their level, and their number.
+    """Distribution for single tests, probability of any false rejection by their level, and their number.
 
     Shapes: covariance (k, k), usable (k,), terms that have a p-value. The method is ``"max-t"``, ``"sidak"``
     or ``"bonferroni"``; of t statistics the largest takes the fewest degrees of freedom of any.

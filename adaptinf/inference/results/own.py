@@ -38,7 +38,7 @@ def result(
     null: float = 0.0,
     notes: Sequence[str] = (),
 ) -> Results:
-    """An estimator's own numbers as a result, with the tables, tests and pictures of a fit.
+    """An estimator's own numbers as a result, with the tables, tests and plots of a fit.
 
     It serves wherever a fit's does: in `compare`, in pictures, and as an analysis of `audit.coverage`,
     `audit.power` and `audit.study`.
@@ -167,7 +167,7 @@ def _plain(term: Any) -> Any:
 
 
 def _term_problems(names: Sequence[Any], log: AdaptiveLog | None) -> list[str]:
-    """Terms that are no labels, pairs of none, or twice there, and what is no arm of the log."""
+    """Terms that are not labels, pairs with none, duplicates, and labels that are not arms of the log."""
     problems = []
     for name in names:
         parts = name if isinstance(name, tuple) else (name,)
@@ -195,7 +195,7 @@ def _estimand(name: Any) -> Estimand:
 
 
 def _matched(what: str, given: Any, names: Sequence[Any], problems: list[str]) -> FloatArray | None:
-    """Numbers by term, one for all, or in the order of the terms; shape (k,)."""
+    """Numbers keyed by term, one for all, or in the order of the terms; shape (k,)."""
     if isinstance(given, (Mapping, pd.Series)):
         found = {_plain(key): value for key, value in given.items()}
         missing = [name for name in names if name not in found]

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from adaptinf.typing import FloatArray
 
 _SHOWN, _LONGEST = 3, 60
-"""Names, and characters of them all, that are in a sentence."""
+"""Number of names, and of characters in them all, in a sentence."""
 
 
 def sentence_of(
     results: Estimates, term: str | None, alpha: float, unit: str | None, adjust: str | None = None
 ) -> str:
-    """What was found of a term, or of all; corrected intervals where these alone are valid."""
+    """What was found for one term, or for all; corrected intervals if only these are valid."""
     names = list(map(str, results.terms))
     if term is not None and str(term) not in names:
         refuse("sentence", [absent("term", term, names)])
@@ -102,7 +102,7 @@ class _Found:
         return tables.HIGHER(**values, direction=direction)
 
     def pair(self) -> Estimates | None:
-        """The difference of two levels, which says more than both of them; none else."""
+        """The difference between two levels, which is more informative than both; none otherwise."""
         results = self.results
         levels = [one.kind in tables.LEVEL_KINDS for one in results.estimands]
         if levels != [True, True] or self.kind or results.contrast_of is None:
@@ -132,13 +132,13 @@ class _Found:
 
     @property
     def _common_control(self) -> bool:
-        """Whether all terms are differences to one arm."""
+        """Whether all terms are differences from one arm."""
         kinds = {one.kind for one in self.results.estimands}
         controls = {str(one.control) for one in self.results.estimands}
         return kinds <= {"contrast", "ratio-contrast"} and len(controls) == 1 and self.results.null == 0.0
 
     def _against_control(self) -> str:
-        """Differences to one arm: which are decided, the clearest first, and which are not."""
+        """Differences from one arm: which are decided, the clearest first, and which are not."""
         results, places = self.results, range(len(self.limits))
         arms = [str(one.treatment) for one in results.estimands]
         decided = sorted(filter(self._decided, places), key=results.log_pvalues.to_numpy().__getitem__)
@@ -180,7 +180,7 @@ class _Found:
         )
 
     def _best(self) -> str:
-        """Which arms may be the best, where the results of a winner can be asked."""
+        """Which arms may be the best, if the results for a winner can tell."""
         try:
             found = self.results.best_arms(self.alpha)  # type: ignore[attr-defined]
         except InvalidForLog:

@@ -63,7 +63,7 @@ def bootstrap_maxima(
 
 
 class JointInference(Estimates):
-    """What every result can say of several terms at once; a base of `Results`."""
+    """What every result can say about several terms at once; a base of `Results`."""
 
     @np.errstate(under="ignore")
     def conf_int_simultaneous(
@@ -75,7 +75,7 @@ class JointInference(Estimates):
         rng: RandomSource | None = 0,
         corrected: bool = True,
     ) -> pd.DataFrame:
-        """Intervals that all hold at once with probability 1 - alpha.
+        """Simultaneous intervals that all cover with probability 1 - alpha.
 
         Parameters
         ----------
@@ -134,7 +134,7 @@ class JointInference(Estimates):
         rng: RandomSource | None = 0,
         corrected: bool = True,
     ) -> pd.Series[float]:
-        """P-values adjusted for testing all terms at once.
+        """P-values adjusted for testing all terms simultaneously.
 
         Parameters
         ----------
@@ -236,7 +236,7 @@ class JointInference(Estimates):
 
     @property
     def _freedom(self) -> FloatArray | None:
-        """Degrees of freedom of the terms, shape (k,), where their law is Student's."""
+        """Degrees of freedom of the terms, shape (k,), if their distribution is Student's."""
         return self.reference.df if isinstance(self.reference, StudentReference) else None
 
     def _test_notes(self) -> tuple[str, ...]:
@@ -254,7 +254,7 @@ class JointInference(Estimates):
         return tuple(found)
 
     def _family_correction(self, method: str, corrected: bool) -> Correction | None:
-        """The correction of a family's level; None if none is due or wanted."""
+        """The correction for a family's level; None if none is due or wanted."""
         if not corrected or self.correction is None:
             return None
         if method not in ("sidak", "bonferroni"):
@@ -287,7 +287,7 @@ class JointInference(Estimates):
     def _family(
         self, subject: str, method: str, draws: int, rng: RandomSource | None
     ) -> tuple[Reference, Callable[[float], float], int]:
-        """Law of the single tests, chance of any false rejection by their level, and their number."""
+        """Distribution for single tests, probability of any false rejection by level, and number of tests."""
         problems = [*COUNT("draws", draws), *SEED("rng", rng)]
         if method not in METHODS:
             problems.append(unlisted("method", METHODS, method))
@@ -315,7 +315,7 @@ class JointInference(Estimates):
 
 
 def _bootstrap_tail(level: float, maxima: FloatArray, size: int) -> float:
-    """Share of the maxima at or beyond a normal p-value, the observed one counted among them."""
+    """Share of the maxima at or beyond a normal p-value, counting the observed one among them."""
     limit = -float(special.ndtri(0.5 * level)) if level < 1.0 else 0.0
     beyond = len(maxima) - int(np.searchsorted(maxima, limit, side="left"))
     # Any of several false rejections is no rarer than one of them: few draws must not say otherwise.
@@ -323,14 +323,14 @@ def _bootstrap_tail(level: float, maxima: FloatArray, size: int) -> float:
 
 
 def _log_any(log_p: float, method: str, size: int) -> float:
-    """Log of the bound on the chance that any of k p-values is at most one of them."""
+    """Log of the bound on the probability that any of k p-values is at most one of them."""
     if method == "bonferroni" or not log_p > _TINY:
         return min(0.0, log_p + math.log(size)) if not math.isnan(log_p) else math.nan
     return math.log(-math.expm1(size * math.log1p(-math.exp(log_p)))) if log_p < 0.0 else 0.0
 
 
 def _log_single_level(log_alpha: float, method: str, size: int) -> float:
-    """Log of the level of single tests at which that bound is alpha."""
+    """Log of the single-test level at which that bound is alpha."""
     if method == "bonferroni" or log_alpha < _TINY:
         return log_alpha - math.log(size)
     return math.log(-math.expm1(math.log1p(-math.exp(log_alpha)) / size))

@@ -51,10 +51,10 @@ if TYPE_CHECKING:
 _WIDTH = 78
 _FACT_GAP = "   "
 _PAIR = 36
-"""Characters of a fact that is next to another."""
+"""Number of characters in a fact placed next to another."""
 _CELL = 8
 _LISTED = 4
-"""Arms whose rounds are listed, however long their names."""
+"""Number of arms whose rounds are listed, however long their names."""
 
 
 class ResultSummary:
@@ -183,7 +183,7 @@ class ResultSummary:
 
 
 def _wrapped(text: str, width: int, head: str) -> list[str]:
-    """Lines of a note behind its head."""
+    """Lines of a note, after its label."""
     return textwrap.wrap(
         text,
         width,
@@ -224,11 +224,11 @@ def _table(rows: list[list[str]], aligns: str) -> LiteralTable:
 
 
 _Block = tuple[tuple[list[str], list[str]], list[list[str]]]
-"""Two lines of headers, and rows, the first column of both the terms."""
+"""Two header lines and the rows, with terms in the first column of both."""
 
 
 def _blocks(results: JointInference, alpha: float, adjust: str | None) -> list[_Block]:
-    """Estimates, then what is adjusted: side by side where that fits a table's width, else below."""
+    """Estimates, then adjusted columns: side by side if that fits a table's width, otherwise below."""
     letter, logs, at_once = results.reference.statistic, results.log_pvalues, adjust == AT_ONCE
     test = "P exact" if results.reference.exact else f"P>|{letter}|"
     limits = [f"[{alpha / 2:.6g}", f"{1 - alpha / 2:.6g}]"]
@@ -272,7 +272,7 @@ def _block(terms: list[str], groups: list[tuple[str, dict[str, list[str]]]]) -> 
 
 
 def _in_two_columns(pairs: list[tuple[str, str]]) -> list[list[str]]:
-    """Facts in two columns, read down the left one first."""
+    """Facts in two columns, to be read down the left one first."""
     half = (len(pairs) + 1) // 2
     right = [*pairs[half:], *([("", "")] * (2 * half - len(pairs)))]
     return [[*a, *b] for a, b in zip(pairs[:half], right, strict=True)]
@@ -302,7 +302,7 @@ def _facts(results: JointInference, alpha: float) -> list[tuple[str, str]]:
 
 
 def _rounds_by_arm(results: JointInference) -> list[tuple[str, str]]:
-    """Rounds of the arms that are compared, and events where rewards are 0 or 1."""
+    """Rounds of the arms compared, and events if rewards are 0 or 1."""
     counts = results.facts.counts
     if counts is None:
         return []
@@ -324,7 +324,7 @@ def _rounds_by_arm(results: JointInference) -> list[tuple[str, str]]:
 
 
 def _covered(facts: LogFacts, private: bool) -> str:
-    """What is promised of the numbers of a table, which is nothing unless all are from releases."""
+    """What is promised for a table's numbers: nothing, unless all come from releases."""
     guarantee = facts.guarantee
     if guarantee is None:
         return "none" if facts.unpromised else ""

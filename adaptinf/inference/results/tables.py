@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 ROOM = 80
-"""Columns of a text table."""
+"""Width of a text table, in columns."""
 _PIECE = 10
-"""Least width of a column whose words are broken."""
+"""Smallest width of a column whose words may be broken."""
 _RULE = "header_dec_below"
-"""What statsmodels calls a rule below a row."""
+"""The name statsmodels gives to a rule below a row."""
 _KEPT = "\xa0"
 _INDENT = "  "
-"""Before what goes on of a cell in the first column."""
+"""Precedes the continuation of a cell in the first column."""
 _MARKDOWN = str.maketrans({char: f"\\{char}" for char in "\\`*_[]<>|#$&~"})
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -86,7 +86,7 @@ def is_rule(line: str) -> bool:
 
 
 def _narrowest(cell: str, side: str, *, head: bool, stub: bool) -> int:
-    """The least width of a column at which no word of a cell is broken."""
+    """The smallest column width at which no word of a cell is broken."""
     if side == "r" and not head:
         return len(cell)
     parts = [len(part) for part in (cell.split() if side == "l" or head else cell.split("; "))]
@@ -127,7 +127,7 @@ class LiteralTable(SimpleTable):  # type: ignore[misc]
         return str(super().as_text(**formats)) if formats else "\n".join(self.text_lines())
 
     def text_lines(self, least: int = 0) -> list[str]:
-        """Lines of the text, rules included, at least so wide; of several blocks without empty rows."""
+        """Lines of the text, rules included, with a minimum width; several blocks have no empty rows."""
         rows = list(map(_cells, self))
         heads = [row.datatype == "header" for row in self]
         ruled = [row.dec_below == _RULE for row in self]
@@ -156,7 +156,7 @@ class LiteralTable(SimpleTable):  # type: ignore[misc]
     def _blocks(
         self, rows: list[list[str]], heads: list[bool]
     ) -> tuple[str, list[tuple[list[int], list[int]]]]:
-        """The gap, and columns that stand side by side with their widths: one block where they fit."""
+        """The gap, and columns side by side with their widths: one block if they fit."""
         rows = [["", *row[1:]] for row in rows] if self.over else rows
         natural = cell_widths(rows, 0)
         widths = [max(pair) for pair in zip(self.widths, natural, strict=True)]
@@ -210,7 +210,7 @@ def narrowed(
     gap: str,
     lines: Callable[[int, int], Sequence[int]] = lambda place, width: (1,),
 ) -> list[int]:
-    """Widths taken from columns above their floors until all fit, where it costs the fewest lines.
+    """Widths reduced from columns above their floors until all fit, where it costs the fewest lines.
 
     Of several the widest gives way. `lines` are those of the rows of a column of some width.
 
@@ -301,7 +301,7 @@ def wrapped_row(
 
 
 def stacked(tables: Sequence[LiteralTable], least: int = 0) -> list[str]:
-    """Lines of tables below one another, all as wide, with one rule between two of them."""
+    """Lines of tables below one another, equally wide, with one rule between two of them."""
     wide = max(len(line) for table in tables for line in table.text_lines(least))
     lines: list[str] = []
     for table in tables:
@@ -322,7 +322,7 @@ def text_table(
     ruled: Sequence[int] = (),
     over: bool = False,
 ) -> LiteralTable:
-    """Table of literal cells, with a rule below some of its rows."""
+    """Table of literal cells, with a rule below some rows."""
     # A header aligned unlike its column would split the tabular in two: LaTeX sets both to the right.
     sides = aligns[1:].replace("w", "r") if headers is None else "r" * (len(aligns) - 1)
     latex = {**default_latex_fmt, "replacements": {}, "data_aligns": sides, "data_fmts": ["%s"]}
@@ -351,7 +351,7 @@ def _web_cell(tag: str, side: str) -> str:
 def plain_table(
     rows: Sequence[Sequence[str]], headers: Sequence[str] | None, aligns: str, **layout: Any
 ) -> LiteralTable:
-    """Table of literal cells, as wide as they are; `layout` as of `text_table`."""
+    """Table of literal cells, as wide as they are; `layout` is that of `text_table`."""
     top = None if headers is None else list(headers[1:])
     columns, stubs = [row[1:] for row in rows], [row[0] for row in rows]
     table = text_table(columns, top, stubs, [1] * len(aligns), aligns, "   ", **layout)
@@ -380,7 +380,7 @@ def markdown_table(table: SimpleTable) -> str:
 def latex_float(
     title: str, tables: Sequence[SimpleTable], notes: Sequence[str], label: str | None = None
 ) -> str:
-    """Tables in LaTeX's `table` with booktabs: title and notes are LaTeX, the notes a line each below."""
+    """Tables in LaTeX's `table` with booktabs; title and notes are LaTeX, one line per note below."""
     parts = [r"\begin{table}[htbp]", r"\centering", rf"\caption{{{title}}}"]
     parts += [] if label is None else [rf"\label{{{label}}}"]
     for table in tables:
@@ -392,7 +392,7 @@ def latex_float(
 
 
 def great_table(title: str, tables: Sequence[SimpleTable], notes: Sequence[str]) -> GT:
-    """The last table as a Great Table, beside it those of the same rows.
+    """The last table as a Great Table, next to those with the same rows.
 
     Tables without a head are facts, and come before the notes.
     """
@@ -437,7 +437,7 @@ def _columns(table: SimpleTable) -> list[tuple[tuple[str, ...], list[str]]]:
 
 
 def _web_text(text: str) -> str:
-    """A text in HTML, its braces no units of measurement to Great Tables."""
+    """A text in HTML, with braces that Great Tables does not read as units of measurement."""
     return html.escape(literal(text)).replace("{", "&#123;")
 
 
@@ -462,7 +462,7 @@ def _fact_line(table: SimpleTable) -> str:
 
 
 def said_of(names: Sequence[str], results: Sequence[T], of: Callable[[T], Sequence[str]]) -> tuple[str, ...]:
-    """Statements about several results, each once: before it the terms that it is said of, unless of all."""
+    """Statements about several results, each once, preceded by its terms unless it applies to all."""
     said: dict[str, list[str]] = {}
     for name, result in zip(names, results, strict=True):
         for one in of(result):
@@ -483,7 +483,7 @@ def format_number(x: float) -> str:
 
 
 def format_pvalue(log_p: float) -> str:
-    """P-value for a table, also where it underflows."""
+    """P-value for a table, even if it underflows."""
     if math.isnan(log_p):
         return "nan"
     if log_p < -300.0 * math.log(10.0):

@@ -1,1 +1,1 @@
-"""From rounds to weighted scores, on arrays: outcome models, weights, means and their errors."""
+"""From rounds to weighted scores, using arrays: outcome models, weights, means and their errors."""

@@ -1,4 +1,4 @@
-"""Scores of arms from sums by batch, with outcome models and weights that are fixed when a batch starts.
+"""Scores of arms from sums by batch, with outcome models and weights fixed when a batch starts.
 
 The score of round t and an arm with propensity e is m + 1{arm chosen} (y - m) / e, m the prediction of the
 arm's reward, and the estimate is sum h (score) / sum h. With m the arm's mean over earlier batches, and one
@@ -34,7 +34,7 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 
 def earlier_means(count: FloatArray, total: FloatArray) -> FloatArray:
-    """Mean reward of each arm over the batches before each, of all arms before an arm's first reward.
+    """Mean reward of each arm over the batches before each; of all arms before an arm's first reward.
 
     Shapes: count, total (B, K), rewards and their sums; returns (B, K), the first row the first batch's own
     mean.
@@ -51,7 +51,7 @@ def earlier_means(count: FloatArray, total: FloatArray) -> FloatArray:
 def batch_means(
     action: IntArray, reward: FloatArray, batch: IntArray, codes: IntArray, n_arms: int
 ) -> tuple[FloatArray, int]:
-    """Predictions for rows, and the first round that has a weight.
+    """Predictions for rows, and the first round with a weight.
 
     Shapes: action, reward, batch (T,), codes (k,); returns (T, k).
     """
@@ -71,14 +71,14 @@ def batch_means(
 
 
 class ScoreProducts(NamedTuple):
-    """Sums of powers of scores less the estimates, by batch and arm; cross (B, k, k), others (B, k)."""
+    """Sums of powers of scores minus the estimates, by batch and arm; cross (B, k, k), others (B, k)."""
 
     third: FloatArray
     cross: FloatArray
 
 
 class ScoreParts(NamedTuple):
-    """What a batch's scores are made of.
+    """Components of a batch's scores.
 
     Shapes: level (B, k), the prediction that all rounds share; gain (B,), what residuals are multiplied by;
     loss (B,), what the rounds' own z is; about (4, 4, B, k), sums of z^j / e^p of the arms' rounds; whole
@@ -93,7 +93,7 @@ class ScoreParts(NamedTuple):
 
 
 def batch_score_means(cells: Cells, codes: IntArray, weights: FloatArray, *, augmented: bool) -> ScoreMeans:
-    """Estimates of arm means, and what tests and tables need of them.
+    """Estimates of arm means, with what tests and tables need.
 
     Shapes: codes (k,), weights (B, k), 0 if an arm could not be chosen.
 
@@ -121,12 +121,12 @@ def batch_score_means(cells: Cells, codes: IntArray, weights: FloatArray, *, aug
 
 
 def is_pair(share: FloatArray) -> bool:
-    """Whether there are two arms, with one weight; share (B, k)."""
+    """Whether there are two arms with a single weight; share (B, k)."""
     return share.shape[1] == 2 and np.array_equal(share[:, 0], share[:, 1])
 
 
 def slope_shares(rounds: FloatArray, share: FloatArray) -> FloatArray:
-    """Shares of the scores of a pair in its slope in time; rounds (B,), share (B, 2), returns (B,)."""
+    """Shares of a pair's scores in its slope over time; rounds (B,), share (B, 2), returns (B,)."""
     time = middles(rounds)
     return np.asarray(share[:, 0] * (time - (rounds * share[:, 0]) @ time))
 
@@ -134,7 +134,7 @@ def slope_shares(rounds: FloatArray, share: FloatArray) -> FloatArray:
 def described_means(
     cells: Cells, codes: IntArray, h: FloatArray, found: tuple[FloatArray, FloatArray, FloatArray]
 ) -> ScoreMeans:
-    """Estimates with what tests and tables need beside them.
+    """Estimates, with what tests and tables also need.
 
     Shapes: codes (k,), h the weights (B, k), found the estimates above the centre (k,), their covariance
     (k, k) and the sums of cubed contributions to their errors (k,).
@@ -163,7 +163,7 @@ def described_means(
 
 
 def score_parts(cells: Cells, codes: IntArray, *, augmented: bool) -> ScoreParts:
-    """What the scores of some arms are made of; codes (k,)."""
+    """Components of the scores of some arms; codes has shape (k,)."""
     size = len(cells.rounds)
     gain, loss, whole = np.ones(size), np.zeros(size), np.zeros((4, size))
     if not augmented:
@@ -179,7 +179,7 @@ def score_parts(cells: Cells, codes: IntArray, *, augmented: bool) -> ScoreParts
 
 
 def score_products(parts: ScoreParts, rounds: FloatArray, estimate: FloatArray) -> ScoreProducts:
-    """Second and third powers of d - c z + a w, w = z / e of an arm's rounds, summed; estimate (k,)."""
+    """Sums of the second and third powers of d - c z + a w, w = z / e in an arm's rounds; estimate (k,)."""
     d, n = parts.level - estimate, rounds[:, None]
     a, c = parts.gain[:, None], parts.loss[:, None]
     about, squares, cubes = parts.about, parts.whole[2][:, None], parts.whole[3][:, None]
@@ -199,7 +199,7 @@ def score_products(parts: ScoreParts, rounds: FloatArray, estimate: FloatArray) 
 
 
 def arm_factors(codes: IntArray, n_arms: int, multiples: FloatArray | None = None) -> FloatArray:
-    """Factors of the arms in contrasts; codes (P, 2), the arm that is compared first; returns (P, K).
+    """Factors of the arms in contrasts; codes (P, 2), the arm that comes first; returns (P, K).
 
     Of the second arm multiples (P,) are subtracted, 1 by default.
     """
@@ -210,14 +210,14 @@ def arm_factors(codes: IntArray, n_arms: int, multiples: FloatArray | None = Non
 
 
 def correlation_of(spread: FloatArray) -> FloatArray:
-    """Correlation of a covariance, 0 beside a variance of 0; (P, P) to (P, P)."""
+    """Correlation from a covariance, 0 if a variance is 0; (P, P) to (P, P)."""
     size = np.sqrt(np.diag(spread))
     scale = np.where(size > 0.0, size, 1.0)
     return np.asarray(spread / np.outer(scale, scale), dtype=np.float64)
 
 
 def shared_means(cells: Cells, codes: IntArray, weights: FloatArray, means: ScoreMeans) -> ScoreMeans:
-    """The estimates with errors for propensities that are the shares of each batch.
+    """The estimates, with errors for propensities replaced by the shares in each batch.
 
     Shapes: codes (k,), weights (B, k). Each estimate is then sum w (mean of the arm in the batch), w a share
     of all rounds, those of batches that have a weight, and given the arms its variance is sum w^2 s^2 / N
@@ -253,7 +253,7 @@ def shared_means(cells: Cells, codes: IntArray, weights: FloatArray, means: Scor
 
 
 def lagged_weights(inverse: FloatArray, rounds: FloatArray, possible: BoolArray) -> FloatArray:
-    """One weight per batch for some arms, by the mean of sum(1 / e) in the batch before, at first 1.
+    """One weight per batch for some arms, from the mean of sum(1 / e) in the previous batch; 1 at first.
 
     Shapes: inverse (B, k), rounds, possible (B,), batches in which all of the arms could be chosen.
     """

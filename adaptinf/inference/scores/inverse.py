@@ -1,4 +1,4 @@
-"""Inverse-propensity scores of arm means, with outcome models that only look back, and their weights.
+"""Inverse-propensity scores for arm means, with outcome models that only look back, and their weights.
 
 All weights of a round are known before its arm is drawn, given the propensities: they stabilise the variance.
 
@@ -21,16 +21,16 @@ from adaptinf.inference.inputs.rounds import possible_rounds, propensities_befor
 from adaptinf.typing import FloatArray, IntArray
 
 Fixed = Literal["round", "round before", "batch"]
-"""Whose propensities fix a round's weight: its own, the round's before, or those of the batch before."""
+"""Whose propensities fix a round's weight: its own, the previous round's, or the previous batch's."""
 _ROWS = 1 << 16
-"""Rounds that are worked on at once."""
+"""Number of rounds processed at once."""
 LAGGED = "lagged"
-"""Square roots of the propensities of the round before: no context of the round has moved them."""
+"""Square roots of the previous round's propensities: the current round's context has not moved them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArmScores:
-    """Scores of k arms, less an origin that their sums are taken about, and their weights.
+    """Scores of k arms, relative to the origin about which they are summed, and their weights.
 
     Shapes: chosen, scores, weights (T, k).
     """
@@ -58,7 +58,7 @@ def running_means(chosen: FloatArray, reward: FloatArray) -> FloatArray:
 
 
 class Past(NamedTuple):
-    """Rounds before some others: number and sum of each arm's rewards, (k,) each, and of all rewards."""
+    """Earlier rounds: number and sum of each arm's rewards, (k,) each, and of all rewards."""
 
     counts: FloatArray
     sums: FloatArray
@@ -67,7 +67,7 @@ class Past(NamedTuple):
 
 
 def predictions(chosen: FloatArray, reward: FloatArray) -> FloatArray:
-    """What the rounds before each round predict of it: the arm's mean, before its first one that of all arms.
+    """Prediction from earlier rounds: the arm's mean or, before its first round, that of all arms.
 
     Shapes: chosen (T, k), reward (T,); returns (T, k).
 
@@ -81,7 +81,7 @@ def predictions(chosen: FloatArray, reward: FloatArray) -> FloatArray:
 def predictions_after(
     chosen: FloatArray, reward: FloatArray, past: Past | None = None
 ) -> tuple[FloatArray, Past]:
-    """The same of rounds that come after others, and the past of those that come after them."""
+    """The same for rounds that follow others, and the past of those that follow them."""
     size = chosen.shape[1]
     past = Past(np.zeros(size), np.zeros(size), 0.0, 0.0) if past is None else past
     sums, counts = (np.empty((len(reward) + 1, size)) for _ in range(2))
@@ -100,17 +100,17 @@ def predictions_after(
 
 
 def origin_of(reward: FloatArray, outcome: object) -> float:
-    """What sums of scores are taken about: a reward, for digits; 0 for scores that rest on the origin."""
+    """Origin of the sums of scores: a reward, for precision; 0 for scores that depend on the origin."""
     return float(reward[0]) if len(reward) > 0 and outcome is not None else 0.0
 
 
 def first_weighted(outcome: object, start: int | None) -> int:
-    """First round with a weight: 1 for running means, which know nothing of round 0, else 0 if not given."""
+    """First round with a weight: 1 for running means, which have no data at round 0; else 0 by default."""
     return int(isinstance(outcome, str)) if start is None else start
 
 
 def ipw_scores(chosen: FloatArray, reward: FloatArray, propensity: FloatArray) -> FloatArray:
-    """Inverse-propensity scores: the reward over the propensity where the arm was chosen, else 0.
+    """Inverse-propensity scores: the reward over the propensity if the arm was chosen, else 0.
 
     Shapes: chosen (T, k), reward, propensity (T,); returns (T, k).
     """
@@ -141,7 +141,7 @@ def arm_scores(
     start: int | None = None,
     jointly: bool = False,
 ) -> ArmScores:
-    """Choices of arms, their scores (IPW where `outcome` is None) and the weights of these.
+    """Choices of arms, their scores (IPW if `outcome` is None), and weights for these.
 
     Shapes: action (T,), reward, propensity (T,), propensities (T, K), codes (k,), weights (T, k), or (T,)
     where they are one for all arms, outcome (T, k).
@@ -172,7 +172,7 @@ def arm_scores(
 
 
 def uniform_weights(n_rounds: int, n_arms: int) -> FloatArray:
-    """Weights of one for every score; returns (T, k)."""
+    """Weights of 1 for every score; returns (T, k)."""
     return np.ones((n_rounds, n_arms))
 
 
@@ -182,7 +182,7 @@ def sqrt_weights(propensities: FloatArray) -> FloatArray:
 
 
 def combined_weights(propensities: FloatArray) -> FloatArray:
-    """One weight for all arms: the root of 1 / sum(1 / e), 0 if one of them has propensity 0.
+    """One weight for all arms: the square root of 1 / sum(1 / e), 0 if one of them has propensity 0.
 
     Shapes: propensities (T, k); returns (T,).
 
@@ -195,7 +195,7 @@ def combined_weights(propensities: FloatArray) -> FloatArray:
 
 
 def stays_in_cells(values: FloatArray, cell: IntArray | None, batch: IntArray | None) -> bool:
-    """Whether a round's values follow no context beside its cell, as far as they show it themselves.
+    """Whether a round's values depend on no context besides its cell, as far as they show.
 
     Shapes: values (T, k), cell, batch (T,); all rounds are in one cell where `cell` is None.
 
@@ -210,7 +210,7 @@ def stays_in_cells(values: FloatArray, cell: IntArray | None, batch: IntArray | 
 
 
 def combined_stays(propensities: FloatArray, cell: IntArray | None, batch: IntArray | None) -> bool:
-    """Whether combined weights of a round's own propensities follow no context beside its cell.
+    """Whether combined weights from a round's own propensities depend on no context besides its cell.
 
     Shapes: propensities (T, k), cell, batch (T,); all rounds are in one cell where `cell` is None.
     """
@@ -218,14 +218,14 @@ def combined_stays(propensities: FloatArray, cell: IntArray | None, batch: IntAr
 
 
 def _batches_of_cells(cell: IntArray, batch: IntArray) -> IntArray:
-    """Numbers of the batches of each cell, first by cell and then by batch; cell, batch (T,), (T,)."""
+    """Numbers of the batches in each cell, by cell and then by batch; cell, batch (T,), (T,)."""
     return np.asarray(cell * (int(batch.max(initial=0)) + 1) + batch, dtype=np.int64)
 
 
 def lagged_combined_weights(
     propensities: FloatArray, batch: IntArray, cell: IntArray | None = None
 ) -> FloatArray:
-    """Combined weights fixed before a batch: by the mean of sum(1 / e) in the cell's last one, at first 1.
+    """Combined weights fixed before a batch, from the mean of sum(1 / e) in the cell's last one; 1 at first.
 
     Shapes: propensities (T, k), batch (T,), numbered in order, cell (T,); returns (T,).
 
@@ -278,7 +278,7 @@ def two_point_weights(propensities: FloatArray, decay: float) -> FloatArray:
 
 
 def two_point_shares(n_rounds: int, decay: float) -> tuple[FloatArray, FloatArray]:
-    """Shares of the remaining variance budget in the two futures of two-point allocation.
+    """Shares of the remaining variance budget in the two futures considered by two-point allocation.
 
     Returns shape floored, always (T,).
     """

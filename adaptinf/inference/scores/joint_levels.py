@@ -1,4 +1,4 @@
-"""Levels of arms that share their weights: contrasts of pairs, projected on the arms, at the period's mean.
+"""Levels of arms with shared weights: pairwise contrasts, projected on the arms, at the period's mean.
 
 With h_t = (1 / e_i + 1 / e_j)^(-1/2), 0 if one of the two arms could not be chosen, the contrast of arms i
 and j is
@@ -48,11 +48,11 @@ from adaptinf.inference.scores.means import (
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 JOINT = "joint"
-"""Weights that the arms of one table share."""
+"""Weights shared by the arms of a table."""
 _MOST = 1_000_000_000
-"""Rounds (or batches) times squared arms up to which all pairs are compared."""
+"""Rounds (or batches) times squared number of arms up to which all pairs are compared."""
 _SMALL = 500_000
-"""Pairs times rounds up to which NumPy is quick enough that loading Numba does not pay."""
+"""Pairs times rounds up to which NumPy is fast enough that loading Numba does not pay off."""
 # A product with a matrix of up to so many columns is quicker column by column than by BLAS.
 _NARROW = 6
 # Numbers in the arrays of a piece of rounds: half a megabyte, which stays in the processor's cache.
@@ -75,13 +75,13 @@ class Rounds(NamedTuple):
 
 
 Pieces = Callable[[bool], Iterator[Rounds]]
-"""Makes the rounds of a log again, piece by piece, with scores or without."""
+"""Regenerates the rounds of a log, piece by piece, with or without scores."""
 Tabled = tuple[FloatArray, FloatArray, FloatArray]
 """Rewards of the arms, their sums, and the smallest propensities, (k,) each."""
 
 
 class LogRounds(NamedTuple):
-    """The rounds of a log, how many there are, what tables show of the arms, and the origin of scores."""
+    """The rounds of a log, their number, what tables show about the arms, and the origin of scores."""
 
     pieces: Pieces
     number: int
@@ -89,7 +89,7 @@ class LogRounds(NamedTuple):
     origin: float = 0.0
 
     def of_arms(self, places: IntArray) -> LogRounds:
-        """The rounds with some of the arms alone; places (m,)."""
+        """The rounds, restricted to some of the arms; places has shape (m,)."""
 
         def some(scored: bool) -> Iterator[Rounds]:
             for piece in self.pieces(scored):
@@ -102,7 +102,7 @@ class LogRounds(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Pairs of arms that are compared; first, second (P,), of `size` arms.
+    """Pairs of arms that are compared; first, second (P,), out of `size` arms.
 
     `order` has the pairs by arm, first arms and second ones, their signs, and where each arm's begin;
     `compiled` says whether sums over them are worth loading Numba.
@@ -125,7 +125,7 @@ class Pairs:
         sums += [h.sum(axis=0), np.einsum("np,np->p", h, self.gaps(piece.scores)), piece.time @ h]
 
     def gather(self, piece: Rounds, projection: Projection) -> FloatArray:
-        """Errors of contrasts by arm, what they give to rewards, and their slopes in time; (3, n, k)."""
+        """Errors of contrasts by arm, their coefficients of rewards, and their slopes in time; (3, n, k)."""
         if self.compiled:
             from adaptinf.inference.scores.score_kernels import gather_pairs
 
@@ -146,11 +146,11 @@ class Pairs:
         return np.divide(1.0, found, out=found)
 
     def gaps(self, values: FloatArray) -> FloatArray:
-        """The first arm's value less the second's; values (n, k), returns (n, P)."""
+        """The first arm's value minus the second's; values (n, k), returns (n, P)."""
         return np.asarray(values[:, self.first] - values[:, self.second])
 
     def gathered(self, values: FloatArray) -> FloatArray:
-        """Values of pairs added to their first arms and taken from their second; (n, P) to (n, k)."""
+        """Values of pairs, added to their first arms and subtracted from their second; (n, P) to (n, k)."""
         if self.size == 1:
             return np.zeros((len(values), 1))
         place, sign, starts = self.order
@@ -158,7 +158,7 @@ class Pairs:
 
 
 def pairs_of(pulls: FloatArray, rounds: int) -> Pairs:
-    """All pairs of arms, or of many those with the most-pulled one; pulls (k,)."""
+    """All pairs of arms or, if there are many, those with the most-pulled arm; pulls has shape (k,)."""
     size = len(pulls)
     if too_many(size, rounds):
         most = int(np.argmax(pulls))
@@ -174,7 +174,7 @@ def pairs_of(pulls: FloatArray, rounds: int) -> Pairs:
 
 
 def too_many(size: int, rounds: int) -> bool:
-    """Whether arms are compared with the most-pulled one alone."""
+    """Whether arms are compared only with the most-pulled one."""
     return size * size * rounds > _MOST
 
 
@@ -196,7 +196,7 @@ class Totals:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Projection:
-    """Levels, and what makes them of scores.
+    """Levels, and the linear map from scores to levels.
 
     Shapes: levels (k,), contrast, factor, centre (P,), the pairs' estimates, the weights of their equations
     and their mean times; member (k, C), which component an arm is in; rounds (C,); carry (k, k + C),
@@ -215,7 +215,7 @@ class Projection:
 
 
 def components_of(pairs: Pairs, linked: BoolArray) -> FloatArray:
-    """Which arms common rounds connect, directly or not; linked (P,), returns (k, C), 0 or 1."""
+    """Which arms are connected by common rounds, directly or not; linked (P,), returns (k, C), 0 or 1."""
     root = np.arange(pairs.size)
     for first, second in zip(pairs.first[linked], pairs.second[linked], strict=True):
         if root[first] != root[second]:
@@ -224,7 +224,7 @@ def components_of(pairs: Pairs, linked: BoolArray) -> FloatArray:
 
 
 def level_shares(possible: BoolArray, weight: FloatArray, member: FloatArray) -> FloatArray:
-    """Shares v of the arms in the level of a round, 1 in each component, or 0 if no arm was possible.
+    """Shares v of the arms in a round's level, summing to 1 in each component, or 0 if no arm was possible.
 
     Shapes: possible (n, k), weight (k,), member (k, C); returns (n, k).
     """
@@ -273,7 +273,7 @@ def project(pairs: Pairs, totals: Totals, member: FloatArray, weight: FloatArray
 
 
 class Parts(NamedTuple):
-    """What rounds add to errors of levels, what levels give to their rewards, and slopes; (n, k) each."""
+    """Contributions to errors of levels, coefficients of the rewards, and slopes; (n, k) each."""
 
     influence: FloatArray
     coefficient: FloatArray
@@ -281,7 +281,7 @@ class Parts(NamedTuple):
 
 
 def parts_of(projection: Projection, piece: Rounds) -> Parts:
-    """What rounds add.
+    """Contributions of rounds.
 
     With r = sum over pairs of factor h (score_i - score_j - delta) (at i, less at j) and u what the round
     adds to the shift, `carry` makes errors of levels of both.
@@ -307,7 +307,7 @@ def _times(rows: FloatArray, matrix: FloatArray) -> FloatArray:
 
 
 def projected(rounds: LogRounds) -> Projection:
-    """The levels of arms that all have rewards."""
+    """The levels of arms, all of which have rewards."""
     pairs = pairs_of(rounds.tabled[0], rounds.number)
     cost, linked = np.zeros(pairs.size), np.zeros(len(pairs.first), dtype=bool)
     for piece in rounds.pieces(False):
@@ -328,7 +328,7 @@ def projected(rounds: LogRounds) -> Projection:
 
 
 def joint_means(rounds: LogRounds) -> ScoreMeans:
-    """Levels of arms, and what tests and tables need of them.
+    """Levels of arms, with what tests and tables need.
 
     Arms without a reward get NaN and have no part in the others' levels.
     """
@@ -342,7 +342,7 @@ def joint_means(rounds: LogRounds) -> ScoreMeans:
 
 
 def joint_rows(rounds: LogRounds) -> tuple[FloatArray, FloatArray]:
-    """Scores of rounds, and what they add to the errors of the levels, shape (T, k) each."""
+    """Scores of rounds, and their contributions to the errors of the levels, shape (T, k) each."""
     there = np.flatnonzero(rounds.tabled[0] > 0.0)
     some = rounds.of_arms(there)
     projection = projected(some)
@@ -354,7 +354,7 @@ def joint_rows(rounds: LogRounds) -> tuple[FloatArray, FloatArray]:
 def expected_spread(
     chosen: FloatArray, fixed: FloatArray, propensities: FloatArray, times: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Variances of levels over that of one reward, and degrees of freedom, from some rounds of a log.
+    """Variances of levels relative to that of one reward, and degrees of freedom, from some rounds of a log.
 
     Shapes: chosen, fixed, propensities (n, k), `times` as many rounds as these; returns (k,), (k,).
     """
@@ -369,7 +369,7 @@ def expected_spread(
 
 @dataclass(slots=True, eq=False)
 class Spread:
-    """Sums of what rounds add to the errors of levels, and of what levels give to their rewards.
+    """Sums of contributions to the errors of levels, and of the levels' coefficients of rewards.
 
     Shapes: covariance (k, k), cubes (k,), of contributions; powers (3, k), sums of squared, cubed and fourth
     powers of the coefficients of all rewards; own (2, k), of an arm's own rewards the absolute ones and their
@@ -385,7 +385,7 @@ class Spread:
 
     @classmethod
     def empty(cls, size: int) -> Spread:
-        """Nothing yet."""
+        """Nothing added yet."""
         powers, own, slope = (np.zeros((rows, size)) for rows in (3, 2, 2))
         return cls(np.zeros((size, size)), np.zeros(size), powers, own, slope, np.zeros(size))
 
@@ -430,7 +430,7 @@ def described_levels(projection: Projection, spread: Spread, tabled: Tabled, ori
 
 
 def scattered(found: ScoreMeans, places: IntArray, tabled: Tabled) -> ScoreMeans:
-    """The estimates of some arms among those of all; places (m,)."""
+    """The estimates for some arms, placed among those for all; places has shape (m,)."""
     pulls, successes, smallest = tabled
 
     def put(values: FloatArray, fill: float) -> FloatArray:
@@ -520,14 +520,14 @@ def rounds_of(
     possible: BoolArray,
     time: FloatArray,
 ) -> Rounds:
-    """Rounds with the inverses of the propensities that fix their weights; fixed (n, k), time (n,)."""
+    """Rounds with inverses of the propensities that fix their weights; fixed (n, k), time (n,)."""
     with np.errstate(divide="ignore"):
         inverse = np.where(possible, 1.0 / fixed, np.inf)
     return Rounds(scores, gain, inverse, possible, time)
 
 
 def whole_pieces(rounds: Rounds) -> Pieces:
-    """Rounds that were scored at once, in pieces."""
+    """Rounds scored at once, in pieces."""
     step = _piece(rounds.scores.shape[1], len(rounds.time))
 
     def pieces(scored: bool) -> Iterator[Rounds]:
@@ -540,13 +540,13 @@ def whole_pieces(rounds: Rounds) -> Pieces:
 
 
 def _piece(size: int, n_rounds: int) -> int:
-    """Rounds that are worked on at once, by the number of arms."""
+    """Number of rounds processed at once, given the number of arms."""
     pairs = size if too_many(size, n_rounds) else size * (size - 1) // 2
     return max(1, _CELLS // max(size, pairs))
 
 
 def earlier_inverse(mean: FloatArray, known: BoolArray, n_arms: int) -> FloatArray:
-    """Mean of 1 / e in the last batch before each in which the arm was possible; before, that of a fair draw.
+    """Mean of 1 / e in the last earlier batch in which the arm was possible; before that, of a fair draw.
 
     Shapes: mean, known (B, k), whether an arm was possible; returns (B, k).
     """
@@ -558,7 +558,7 @@ def earlier_inverse(mean: FloatArray, known: BoolArray, n_arms: int) -> FloatArr
 
 
 def earlier_propensities(propensities: FloatArray, batch: IntArray, n_arms: int) -> FloatArray:
-    """Harmonic means of each arm's propensities in the batch before, shape (T, k).
+    """Harmonic means of each arm's propensities in the previous batch, shape (T, k).
 
     Shapes: propensities (T, k), batch (T,). Rounds in which an arm was not possible have no part in its mean.
     """

@@ -1,4 +1,4 @@
-"""Levels of arms that share their weights, from sums by batch, in which a pair has one weight per batch.
+"""Levels of arms with shared weights, from sums by batch, where a pair has one weight per batch.
 
 Scores are linear in a round's reward, and levels are linear in scores: what the rounds of a batch add to the
 errors of levels follows from sums of powers of rewards over powers of propensities, as for single arms.
@@ -54,12 +54,12 @@ class Batches:
         return middles(self.rounds)
 
     def sums(self, reward: FloatArray) -> FloatArray:
-        """Sums of an outcome's scores, shape (B, k); reward (D,), in entries of v."""
+        """Sums of an outcome's scores, shape (B, k); reward (D,) contains coefficients of v."""
         own, gain = (np.einsum("bkdx,d->bkx", part[:, self.codes], reward) for part in self.scores)
         return totals(self.products, Forms(own, gain[:, :, None], self.codes[:, None]))
 
     def project(self, reward: FloatArray) -> Projection:
-        """Levels of an outcome; reward (D,), in entries of v."""
+        """Levels for an outcome; reward (D,) contains coefficients of v."""
         pulls = self.products.table[0, 0, 0, 0].sum(axis=0)[self.codes]
         pairs, n = pairs_of(pulls, len(self.rounds)), self.rounds[:, None]
         h, first = pairs.weights(self.inverse), self.sums(reward)
@@ -78,7 +78,7 @@ class Batches:
         return project(pairs, found, member, weight)
 
     def forms(self, reward: FloatArray) -> Iterator[tuple[IntArray, FloatArray, Forms]]:
-        """What levels give to scores and what rounds add to their errors, some batches at a time.
+        """Coefficients of scores in the levels, and contributions to their errors, some batches at a time.
 
         Shapes: reward (k, D), by level; numbers of batches (b,), matrix (b, k, k).
         """
@@ -124,7 +124,7 @@ class Batches:
     def _linear(
         self, places: IntArray, matrix: FloatArray, constant: FloatArray, reward: FloatArray
     ) -> Forms:
-        """Combinations of the arms' scores less constants.
+        """Combinations of the arms' scores minus constants.
 
         Shapes: places (b,), matrix (b, p, k), constant (b, p), reward (p, D).
         """
@@ -136,7 +136,7 @@ class Batches:
 
 
 def batch_levels(cells: Cells, batches: Batches, pulled: tuple[FloatArray, FloatArray]) -> ScoreMeans:
-    """Levels of arms, and what tests and tables need of them; pulled (k,) each, rewards and their sums.
+    """Levels of arms, with what tests and tables need; pulled (k,) each, rewards and their sums.
 
     Arms without a reward get NaN and have no part in the others' levels.
     """

@@ -22,12 +22,12 @@ from adaptinf.inference.scores.inverse import ArmScores, arm_scores
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 ROUNDING = 1e-14
-"""Standard errors below this share of the estimate are the rounding of scores that are all the same."""
+"""Standard errors below this share of the estimate are rounding error of constant scores."""
 
 
 @dataclass(frozen=True, slots=True)
 class SampleMeans:
-    """Plain means of the arms' rewards, `above` an origin; count, above, std_error (K,)."""
+    """Unweighted means of the arms' rewards, `above` an origin; count, above, std_error (K,)."""
 
     count: FloatArray
     above: FloatArray
@@ -53,14 +53,14 @@ class WeightedMeans:
         return np.asarray(self.influence.T @ self.influence, dtype=np.float64)
 
     def difference(self, first: int, second: int) -> tuple[float, float]:
-        """Difference of two of the estimates, and its standard error."""
+        """Difference between two of the estimates, and its standard error."""
         change = self.influence[:, first] - self.influence[:, second]
         return float(self.estimate[first] - self.estimate[second]), float(np.sqrt(change @ change))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnitErrors:
-    """Errors by unit of k estimates, and what they rest on.
+    """Clustered errors for k estimates, and what they rest on.
 
     Shapes: covariance (k, k), freedom, units, events (k,).
 
@@ -76,7 +76,7 @@ class UnitErrors:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreMeans:
-    """Weighted means of scores, and what tests and tables need of them.
+    """Weighted means of scores, with what tests and tables need.
 
     Shapes: above (k,), covariance (k, k), pulls, successes, ess, freedom, min_propensity, used, skewness,
     unevenness (k,).
@@ -135,7 +135,7 @@ def sample_means(
 
 @np.errstate(under="ignore")
 def welch(sample: SampleMeans, first: int, second: int) -> tuple[float, float, float]:
-    """Difference of two sample means."""
+    """Difference between two sample means."""
     variance = sample.std_error**2 * sample.count
     moments = ((sample.count[arm], sample.above[arm], variance[arm]) for arm in (first, second))
     result = small_samples.welch(*next(moments), *next(moments))
@@ -143,7 +143,7 @@ def welch(sample: SampleMeans, first: int, second: int) -> tuple[float, float, f
 
 
 def weighted_means(scores: FloatArray, weights: FloatArray) -> WeightedMeans:
-    """Weighted means of scores, with what each round contributes to their error; scores, weights (T, k)."""
+    """Weighted means of scores, with each round's contribution to their error; scores, weights (T, k)."""
     total = weights.sum(axis=0)
     total = np.where(total > 0.0, total, np.nan)
     share = weights / total
@@ -158,7 +158,7 @@ def effective_size(weights: FloatArray) -> FloatArray:
 
 
 def degrees_of_freedom(gains: FloatArray) -> FloatArray:
-    """Degrees of freedom of weighted means of scores; gains (T, k), h / e in an arm's rounds.
+    """Degrees of freedom for weighted means of scores; gains (T, k), h / e in an arm's rounds.
 
     Returns shape (k,).
 
@@ -170,19 +170,19 @@ def degrees_of_freedom(gains: FloatArray) -> FloatArray:
 
 
 def standardised(cubes: FloatArray, variance: FloatArray) -> FloatArray:
-    """Third moments over variances to the power 3/2, 0 without any; cubes, variance (k,)."""
+    """Third moments over variances to the power 3/2, 0 if variance is 0; cubes, variance (k,)."""
     root = np.sqrt(np.where(variance > 0.0, variance, np.inf))
     return np.asarray(cubes / root / root / root, dtype=np.float64)
 
 
 def unevenness(squares: FloatArray, cubes: FloatArray) -> FloatArray:
-    """By how much an arm's estimate is less skewed than a reward, squared: from sums of gains; (k,)."""
+    """Factor from the squared skewness of a reward to that of an arm's estimate, from sums of gains; (k,)."""
     spread = np.where(squares > 0.0, squares, np.inf)
     return np.asarray((cubes / spread) ** 2 / spread, dtype=np.float64)
 
 
 def movement(slope: FloatArray, squares: FloatArray) -> float:
-    """Chance, if no contrast moved, that any arm's slope over its standard error were as large.
+    """Probability of as large a slope over its standard error in any arm if no contrast moved.
 
     Shapes: slope, squares (k,), sums of the slopes and of their squares.
     """
@@ -192,26 +192,26 @@ def movement(slope: FloatArray, squares: FloatArray) -> float:
 
 
 def pair_movement(influence: FloatArray, weight: FloatArray, time: FloatArray) -> float:
-    """The same of one contrast, whose arms have one weight per round; influence (T, 2), weight, time (T,)."""
+    """The same for one contrast, whose arms share a weight per round; influence (T, 2), weight, time (T,)."""
     total = weight.sum()
     slope = (influence[:, 0] - influence[:, 1]) * (time - weight @ time / (total if total > 0.0 else 1.0))
     return movement(slope.sum(keepdims=True), (slope @ slope)[None])
 
 
 def negligible(size: FloatArray, above: FloatArray, origin: float) -> BoolArray:
-    """Whether standard errors are the rounding of scores that are all the same; size, above (k,)."""
+    """Whether standard errors are rounding error of constant scores; size, above (k,)."""
     level = np.maximum(np.abs(above), np.abs(above + origin))
     return np.asarray(size <= ROUNDING * level, dtype=np.bool_)
 
 
 def _smallest(propensities: FloatArray) -> FloatArray:
-    """Smallest positive propensities, NaN without any; propensities (T, k); returns (k,)."""
+    """Smallest positive propensities, NaN if there are none; propensities (T, k); returns (k,)."""
     found = np.min(np.where(propensities > 0.0, propensities, np.inf), axis=0, initial=np.inf)
     return np.where(np.isfinite(found), found, np.nan)
 
 
 def effective_events(ess: ArrayLike, rate: ArrayLike) -> FloatArray:
-    """Expected successes or failures, whichever are fewer, in an effective sample size; shape (...,).
+    """Expected successes or failures, whichever is fewer, in an effective sample size; shape (...,).
 
     Where they are few, the rounds with large weights rarely hold one, and an estimate and its standard error
     are too small together.
@@ -230,7 +230,7 @@ def arm_score_means(
     time: FloatArray | None = None,
     **options: Any,
 ) -> ScoreMeans:
-    """Estimates of arm means from the scores that `arm_scores` makes of the same arguments."""
+    """Estimates of arm means from the scores that `arm_scores` computes from the same arguments."""
     scored = arm_scores(action, reward, propensity, propensities, codes, **options)
     every = None if propensities is None else propensities[:, codes]
     return score_means(scored, reward, propensity, every, time)
@@ -243,7 +243,7 @@ def score_means(
     propensities: FloatArray | None,
     time: FloatArray | None = None,
 ) -> ScoreMeans:
-    """Weighted means of scores of arms, and what tests and tables need of them.
+    """Weighted means of arms' scores, with what tests and tables need.
 
     Shapes: reward, propensity (T,), propensities (T, k), time (T,), of two arms that share their weights.
     """

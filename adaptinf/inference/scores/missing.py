@@ -1,4 +1,4 @@
-"""Scores of arm means where some rewards are missing at random given the arm, and context.
+"""Scores for arm means if some rewards are missing at random given the arm and the context.
 
 A round's reward is observed (O) with a probability that may depend on its arm k and its stratum x of
 contexts. Its score is m + 1{A = k} O (y - m) / (e pi): m is the running mean of the observed rewards of arm
@@ -30,7 +30,7 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeenRounds:
-    """Which rewards are observed, and with which probability; what rounds an arm's mean has a weight in.
+    """Which rewards are observed, and with which probability; in which rounds an arm's mean has a weight.
 
     Shapes: observed (T,), probability of the reward of the chosen arm (T,), ready (T, k).
     """
@@ -42,7 +42,7 @@ class SeenRounds:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PastRewards:
-    """What rounds before each round show of every arm: in the round's stratum, else of the arm at large.
+    """What earlier rounds show about every arm: in the round's stratum or, failing that, overall.
 
     Attributes
     ----------
@@ -103,14 +103,14 @@ class _RunningSums:
         self.next = np.arange(1, len(value) + 1)
 
     def rewards(self, rows: BoolArray) -> tuple[FloatArray, FloatArray]:
-        """Sum and number of the observed rewards of rows (T,) that had arrived, shape (T,) each."""
+        """Sum and number of the observed rewards in rows (T,) that had arrived, shape (T,) each."""
         seen = rows & self.observed
         return self._before(self.value, seen, self.arrival), self._before(seen, seen, self.arrival)
 
     def of(
         self, rows: BoolArray, other_mean: FloatArray, other_share: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Means and shares observed of rows (T,), others where nothing was observed yet; shape (T,) each."""
+        """Means and shares observed in rows (T,), or fallbacks before any observation; shape (T,) each."""
         total, arrived = self.rewards(rows)
         seen, drawn = (self._before(rows, part, self.next) for part in (rows & self.observed, rows))
         mean = np.where(arrived > 0.0, total / np.maximum(arrived, 1.0), other_mean)
@@ -124,7 +124,7 @@ class _RunningSums:
 def seen_scores(
     scored: ArmScores, reward: FloatArray, propensity: FloatArray, outcome: FloatArray, seen: SeenRounds
 ) -> ArmScores:
-    """Scores and weights of rounds whose reward may be missing, from those where it is not.
+    """Scores and weights of rounds whose reward may be missing, from rounds in which it is not.
 
     Shapes: reward, propensity of the chosen arm (T,), outcome (T, k). Rewards that are missing are not read.
     """
@@ -144,7 +144,7 @@ def observed_counts(action: IntArray, observed: BoolArray, n_arms: int) -> tuple
 def strata(
     context: dict[str, np.ndarray], n_rounds: int, most: int
 ) -> tuple[IntArray, tuple[str, ...], tuple[str, ...]]:
-    """Strata of contexts with few values, the names of these contexts, and those that are omitted.
+    """Strata from contexts with few values, the names of these contexts, and those omitted.
 
     A context joins as long as there are at most `most` strata with it. Shapes: context (T,); returns (T,).
     """

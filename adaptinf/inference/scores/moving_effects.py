@@ -1,4 +1,4 @@
-"""Whether an effect is seen to move over the rounds, from the weighted scores of its estimate.
+"""Whether an effect visibly moves over the rounds, based on the weighted scores of its estimate.
 
 With scores s, weights h, estimate D = sum h s / sum h and time t, sum h t (s - D) has mean 0 if the effect
 stays, whatever all arms share, as h is known before s. It sees a trend, and an effect that turns once, not
@@ -14,7 +14,7 @@ from adaptinf.inference.scores.unit_errors import totals_by_unit
 from adaptinf.typing import FloatArray, IntArray
 
 SEEN = 5e-4
-"""P-value below which one effect is seen to move; of several, each has its share.
+"""P-value below which an effect counts as moving; with several, each gets its share.
 
 In clean logs of bandits p-values are about uniform: of 1,000 each of five designs, 0 to 2 were below .002. At
 most 3 of 1,000 such logs may be told of a movement. At .0005 more are with a chance of .2%, at .001 of 2% and

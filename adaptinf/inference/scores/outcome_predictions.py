@@ -1,4 +1,4 @@
-"""Outcome models of AIPW: predictions of rewards that look only back, and checks of a user's own.
+"""Outcome models for AIPW: predictions of rewards that only look back, and checks of a user's own.
 
 References
 ----------
@@ -59,19 +59,19 @@ class Outcome:
     note: str
     start: int = 0
     seen: SeenRounds | None = None
-    """Rounds whose reward is observed and known, where some are not, or late."""
+    """Rounds whose reward is observed and known, if some are missing or late."""
     notes: tuple[str, ...] = ()
-    """On the rounds that have a weight, where rewards are missing or late."""
+    """For the rounds with a weight, if rewards are missing or late."""
     assumes: tuple[str, ...] = ()
     cautions: tuple[str, ...] = ()
     covariates: tuple[str, ...] = ()
-    """Columns on which a user asked to regress earlier rewards; from sums, with this penalty."""
+    """Columns on which a user wants earlier rewards regressed; for sums, with this penalty."""
     penalty: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Covariates:
-    """Contexts on which rewards are regressed, whatever others the log has: by round, or by batch."""
+    """Contexts on which rewards are regressed, out of all in the log: by round, or by batch."""
 
     names: tuple[str, ...]
     by_batch: bool = False
@@ -87,7 +87,7 @@ RUNNING_MEAN = Outcome(
 def outcome_model(
     subject: str, log: AdaptiveLog, codes: IntArray, outcome: Any, ridge: object, *, by_batch: bool = False
 ) -> Outcome:
-    """Complete and check what a user asked for, means over batches as well where asked; outcome (T, k)."""
+    """Complete and check the user's request, allowing means over batches if asked; outcome (T, k)."""
     covariates = outcome if isinstance(outcome, Covariates) else None
     regression = covariates is not None or (isinstance(outcome, str) and outcome == "running-ridge")
     if ridge is not None and not regression:
@@ -117,7 +117,7 @@ def outcome_model(
 
 
 def _choice_problem(names: str) -> str:
-    """What an outcome model may be."""
+    """The values that an outcome model may take."""
     return (
         f"outcome must be {names}, a mapping of every arm to a column of the log, an array of predictions, "
         "shape (rounds, arms), with columns in the order of log.arms, or a frame of predictions with one "
@@ -128,7 +128,7 @@ def _choice_problem(names: str) -> str:
 def _regression(
     subject: str, log: AdaptiveLog, codes: IntArray, ridge: object, covariates: Covariates | None
 ) -> Outcome:
-    """Running ridge on all contexts, or on some of them; codes (k,)."""
+    """Running ridge regression on all or some contexts; codes has shape (k,)."""
     penalty = checked_penalty(subject, ridge)
     if covariates is not None and covariates.by_batch:
         return _lines(subject, log, codes, covariates, penalty)
@@ -143,7 +143,7 @@ def running_regression(
     covariates: Covariates | None,
     stratum: IntArray | None = None,
 ) -> Outcome:
-    """Running ridge on all contexts, or on some of them in units of the rounds so far.
+    """Running ridge regression on all or some contexts, scaled by the rounds so far.
 
     Shapes: codes (k,), stratum (T,), 0 and on, which get intercepts of their own.
 
@@ -180,7 +180,7 @@ def checked_penalty(subject: str, ridge: object) -> float:
 
 
 def running_standardised(x: FloatArray) -> FloatArray:
-    """Columns less their mean, over their standard deviation, of the rounds up to each; x (T, d), returns so.
+    """Columns standardised by mean and standard deviation of the rounds up to each; x (T, d), returns so.
 
     A row is known before its arm is drawn. Rounds before a column varies have 0, and so has a constant one.
     """
@@ -194,7 +194,7 @@ def running_standardised(x: FloatArray) -> FloatArray:
 
 
 def _batch_mean(subject: str, log: AdaptiveLog, codes: IntArray) -> Outcome:
-    """Means over earlier batches; codes (k,)."""
+    """Means over earlier batches; codes has shape (k,)."""
     arrays = log.arrays
     if arrays.batch is None:
         raise ParameterError(
@@ -207,7 +207,7 @@ def _batch_mean(subject: str, log: AdaptiveLog, codes: IntArray) -> Outcome:
 def _lines(
     subject: str, log: AdaptiveLog, codes: IntArray, covariates: Covariates, penalty: float
 ) -> Outcome:
-    """Means over earlier batches and slopes from them; codes (k,)."""
+    """Means over earlier batches and slopes estimated from them; codes has shape (k,)."""
     from adaptinf.inference.scores.score_forms import batch_lines  # loads when it is needed
 
     arrays, plain = log.arrays, _batch_mean(subject, log, codes)
@@ -221,7 +221,7 @@ def _lines(
 
 
 def context_matrix(subject: str, log: AdaptiveLog, names: Sequence[str] | None = None) -> FloatArray:
-    """Contexts, by default all, as regressors after an intercept, labels as indicators; returns (T, d)."""
+    """Contexts (by default all) as regressors after an intercept, labels as indicators; returns (T, d)."""
     if not log.context:
         raise ParameterError(subject, ["outcome='running-ridge' requires contexts, but the log has none"])
     columns = [np.ones(log.n_rounds)]
@@ -257,7 +257,7 @@ def running_ridge(
     penalty: float,
     arrived: tuple[IntArray, IntArray] | None = None,
 ) -> FloatArray:
-    """Predictions of every arm's ridge regression on its rewards that are known before each round.
+    """Predictions from every arm's ridge regression on its rewards known before each round.
 
     Shapes: action (T,), reward (T,), context (T, d), codes (k,), arrived (n,) and (T,), of `arrivals`;
     returns (T, k).
@@ -289,7 +289,7 @@ def running_ridge(
 def foresight_problems(
     action: IntArray, reward: FloatArray, predicted: FloatArray, codes: IntArray
 ) -> list[tuple[int, str]]:
-    """Signs that predictions were made with the rewards that they predict.
+    """Signs that predictions were made using the very rewards that they predict.
 
     Shapes: action (T,), reward (T,), predicted (T, k), codes (k,).
     """
@@ -327,7 +327,7 @@ def _leave_one_out(own: FloatArray, guess: FloatArray) -> bool:
 
 
 def _own_predictions(subject: str, log: AdaptiveLog, codes: IntArray, outcome: Any) -> FloatArray:
-    """Predictions of the arms of these codes; codes (k,), returns (T, k).
+    """Predictions for the arms with these codes; codes (k,), returns (T, k).
 
     Labels decide if there are any; a bare array has a column for each of the log's arms, in their order.
     """
@@ -356,7 +356,7 @@ def _own_predictions(subject: str, log: AdaptiveLog, codes: IntArray, outcome: A
 
 
 def _named_columns(subject: str, log: AdaptiveLog, codes: IntArray, outcome: Mapping[Any, Any]) -> FloatArray:
-    """Columns of the log that a mapping names by arm; codes (k,), returns (T, k)."""
+    """Columns of the log that a mapping names for each arm; codes (k,), returns (T, k)."""
     labels = [log.arms[code] for code in codes]
     problems = []
     if missing := [repr(label) for label in labels if label not in outcome]:

@@ -1,4 +1,4 @@
-"""Scores of arms as linear forms in rewards and further columns: ratios and covariates from sums by batch.
+"""Arms' scores as linear forms in rewards and additional columns: ratios and covariates from sums by batch.
 
 With v = (1, reward, further columns) the score of a round and an arm is own'v + 1{arm chosen} gain'v / e, e
 the arm's propensity. Predictions are fixed when a batch starts, and so are own and gain: sums of products of
@@ -34,20 +34,20 @@ from adaptinf.sums.covariate_products import Products
 from adaptinf.typing import FloatArray, IntArray
 
 _SAME = 1e-9
-"""Variance over the squared mean below which a covariate does not vary."""
+"""Ratio of variance to squared mean below which a covariate counts as constant."""
 # What is left of a variance below this share of its terms' sizes is their rounding.
 _ROUNDING = 1e-15
 
 
 class Scores(NamedTuple):
-    """Scores of every arm for every entry of v as a reward; own, gain (B, K, D, D), the last axis v."""
+    """Scores of every arm with each entry of v as a reward; own, gain (B, K, D, D), the last axis v."""
 
     own: FloatArray
     gain: FloatArray
 
 
 class Forms(NamedTuple):
-    """What the rounds of a batch add to the errors of P estimates, each from S arms.
+    """Contributions of a batch's rounds to the errors of P estimates, each from S arms.
 
     Shapes: own (B, P, D), gain (B, P, S, D), arms (P, S).
     """
@@ -102,7 +102,7 @@ def batch_lines(
     n_arms: int,
     penalty: float,
 ) -> FloatArray:
-    """Predictions for rows from the batches before theirs.
+    """Predictions for rows from earlier batches.
 
     Shapes: action, reward, batch (T,), x (T, X), codes (k,); returns (T, k).
     """
@@ -120,7 +120,7 @@ def batch_lines(
 def scores_of(
     products: Products, rounds: FloatArray, covariates: Sequence[int], penalty: float, *, augmented: bool
 ) -> Scores:
-    """Scores by predictions from earlier batches, or of inverse weighting alone; rounds (B,)."""
+    """Scores by predictions from earlier batches, or by inverse weighting alone; rounds (B,)."""
     whole = np.broadcast_to(np.eye(products.size), (*products.table.shape[-2:], products.size, products.size))
     if not augmented:
         return Scores(np.zeros_like(whole), whole)
@@ -143,7 +143,7 @@ def totals(products: Products, forms: Forms) -> FloatArray:
 
 
 def covariance_of(products: Products, forms: Forms) -> FloatArray:
-    """Sums of products of what rounds add to the errors of two estimates, over all batches; (P, P)."""
+    """Sums of products of the contributions to two estimates' errors, over all batches; (P, P)."""
     if forms.arms.shape[1] > 1 and np.all(forms.arms == forms.arms[0]):
         return shared_covariance(products, forms)
     whole = _by_batch(products.table[0, :, :, 0].sum(axis=-1))  # (B, D, D)
@@ -165,7 +165,7 @@ def covariance_of(products: Products, forms: Forms) -> FloatArray:
 
 
 def _squares(whole: FloatArray, once: FloatArray, twice: FloatArray, forms: Forms) -> FloatArray:
-    """Sums of squares, 0 where what is left is rounding; whole (B, D, D), once, twice (B, P, S, D, D)."""
+    """Sums of squares, 0 if only rounding error is left; whole (B, D, D), once, twice (B, P, S, D, D)."""
 
     def total(whole: FloatArray, once: FloatArray, twice: FloatArray, forms: Forms) -> FloatArray:
         own, gain = forms.own, forms.gain
@@ -180,7 +180,7 @@ def _squares(whole: FloatArray, once: FloatArray, twice: FloatArray, forms: Form
 
 
 def shared_covariance(products: Products, forms: Forms) -> FloatArray:
-    """The same where all estimates are from the same arms, without a step for each pair of arms; (P, P)."""
+    """The same if all estimates come from the same arms, without a step for each pair of arms; (P, P)."""
     arms = forms.arms[0]
     whole = _by_batch(products.table[0, :, :, 0].sum(axis=-1))
     once, twice = (products.table[power, :, :, 0][..., arms].transpose(2, 3, 0, 1) for power in (1, 2))
@@ -194,7 +194,7 @@ def shared_covariance(products: Products, forms: Forms) -> FloatArray:
 
 
 def cubes_of(products: Products, forms: Forms) -> FloatArray:
-    """Sums of cubes of what rounds add to the errors of estimates; (P,).
+    """Sums of cubed contributions to the errors of estimates; (P,).
 
     NaN where sums of products of three columns are not known.
     """
@@ -214,7 +214,7 @@ def cubes_of(products: Products, forms: Forms) -> FloatArray:
 
 
 def share_of(weights: FloatArray, rounds: FloatArray, *, augmented: bool) -> tuple[FloatArray, FloatArray]:
-    """Weights that batches have, and each round's share of their sum; weights (B, k), rounds (B,)."""
+    """Weights of batches, and each round's share of their sum; weights (B, k), rounds (B,)."""
     h = weights.copy()
     if augmented and rounds[0] == 1.0:
         h[0] = 0.0  # nothing is known of its one reward
@@ -225,7 +225,7 @@ def share_of(weights: FloatArray, rounds: FloatArray, *, augmented: bool) -> tup
 def forms_of(
     products: Products, scores: Scores, codes: IntArray, share: FloatArray, outcome: FloatArray
 ) -> tuple[FloatArray, Forms]:
-    """Means of an outcome of some arms, and what rounds add to their errors.
+    """Means of an outcome for some arms, and the rounds' contributions to their errors.
 
     Shapes: codes (k,), share (B, k), outcome (D,) or (k, D), in entries of v; returns (k,).
     """
@@ -238,7 +238,7 @@ def forms_of(
 
 
 def contrast_of(forms: Forms, multiple: float = 1.0) -> Forms:
-    """The first of two estimates less a multiple of the second."""
+    """The first of two estimates minus a multiple of the second."""
     gain = np.stack([forms.gain[:, 0, 0], -multiple * forms.gain[:, 1, 0]], axis=1)
     return Forms(forms.own[:, :1] - multiple * forms.own[:, 1:], gain[:, None], forms.arms.T)
 

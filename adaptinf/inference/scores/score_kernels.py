@@ -1,4 +1,4 @@
-"""Compiled loops beside the stream: sums over pairs of arms round by round, and running ridge regressions."""
+"""Compiled loops besides the stream: sums over pairs of arms by round, and running ridge regressions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def add_pair_sums(
     second: IntArray,
     sums: FloatArray,
 ) -> None:
-    """Add weights h, h times gaps of scores, and h times time.
+    """Add weights h, h times differences in scores, and h times time.
 
     Shapes: scores, inverse (n, k), time (n,), first, second (P,), sums (3, P).
     """
@@ -43,7 +43,7 @@ def gather_pairs(
     centre: FloatArray,
     found: FloatArray,
 ) -> None:
-    """Fill what rounds add to arms: to errors, to coefficients of rewards, and to slopes.
+    """Fill the rounds' contributions by arm: to errors, to coefficients of rewards, and to slopes.
 
     Shapes: scores, gain, inverse (n, k), time (n,), first, second, factor, contrast, centre (P,), found
     (3, n, k), of zeros.
@@ -76,7 +76,7 @@ def ridge_pass(
     direction: FloatArray,
     predicted: FloatArray,
 ) -> None:
-    """Fill `predicted`, shape (T, k), round by round, from the rewards that are known before each.
+    """Fill `predicted`, shape (T, k), round by round, from the rewards known before each.
 
     Shapes: order (n,), rounds whose reward is observed in the order in which they became known; known (T,),
     how many of them are before each round. The arrays after these are the state of the regressions.

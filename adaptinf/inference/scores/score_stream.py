@@ -1,4 +1,4 @@
-"""The scoring engine: weighted scores of arms round by round, without an array of propensities' size.
+"""The scoring engine: weighted scores round by round, without an array as large as the propensities.
 
 A `Stream` says how rounds are scored and weighted. Accumulators ask `enter` for each round's weights and
 predictions and give its reward to `learn`: the means of arms here, drift in `diagnostics.accumulators`, and
@@ -39,12 +39,12 @@ _SUMS = 12
 _TOTAL, _SCORE, _PULLS, _REWARDS, _USED, _SMALLEST, _SMALLEST_CHOSEN = range(7)
 _GAIN, _GAIN_SQUARES, _GAIN_CUBES, _GAIN_FOURTHS, _MOMENT = range(7, _SUMS)
 STATE = 8
-"""Rows of the state that `enter` and `learn` share, of which these two are for accumulators."""
+"""Rows of the state that `enter` and `learn` share; these two are for accumulators."""
 _PROPENSITY, WEIGHT, OUTCOME, _LEFT, _COUNT, _SUM, _EVERY, _UNSEEN = range(STATE)
 
 
 class Stream(NamedTuple):
-    """Rounds, and how they are scored and weighted; empty arrays stand for what is not there.
+    """Rounds, and how they are scored and weighted; empty arrays stand for missing inputs.
 
     Given predictions are less the origin; rewards become so round by round, without another array of them.
     """
@@ -68,7 +68,7 @@ class Stream(NamedTuple):
     batch: IntArray
     middle: FloatArray
     pair: bool
-    """Two arms with one weight per round, whose contrast may move."""
+    """Whether there are two arms with one weight per round, whose contrast may move."""
 
 
 def streamed_means(
@@ -79,7 +79,7 @@ def streamed_means(
     codes: IntArray,
     **options: Any,
 ) -> ScoreMeans:
-    """Estimate arm means from the scores of `stream_of` the same arguments."""
+    """Estimate arm means from the scores of `stream_of` with the same arguments."""
     stream = stream_of(action, reward, propensity, propensities, codes, **options)
     size = len(codes)
     state, sums = np.zeros((STATE, size)), np.zeros((_SUMS, size))
@@ -200,7 +200,7 @@ def _check_options(
 
 @kernel
 def prepare(stream: Stream, state: FloatArray) -> None:
-    """Nothing known of any arm; state (STATE, k)."""
+    """Nothing known about any arm yet; state (STATE, k)."""
     for j in range(stream.codes.shape[0]):
         state[_PROPENSITY, j] = 1.0
         state[WEIGHT, j] = 1.0
@@ -251,7 +251,7 @@ def enter(stream: Stream, t: int, state: FloatArray) -> int:
 
 @kernel
 def own_weight(stream: Stream, t: int, j: int, state: FloatArray) -> float:
-    """Weight of one arm where it could be chosen in all rounds, by uniform, sqrt or two-point weights.
+    """Weight of an arm in a round in which every arm could be chosen: uniform, sqrt or two-point.
 
     `enter` keeps the same weights for all arms: a pass that needs each of them once is a sixth faster so.
     """
@@ -266,7 +266,7 @@ def own_weight(stream: Stream, t: int, j: int, state: FloatArray) -> float:
 
 @kernel
 def _two_point(stream: Stream, t: int, j: int, e: float, state: FloatArray) -> float:
-    """Two-point weight of one arm with propensity e, which takes its share of what is left to the arm."""
+    """Two-point weight of an arm with propensity e, which uses its share of what is left for the arm."""
     share = min(max((1.0 - e) * stream.floored[t] + e * stream.always[t], 0.0), 1.0)
     weight = math.sqrt(share * state[_LEFT, j] * e)
     state[_LEFT, j] *= 1.0 - share
@@ -275,7 +275,7 @@ def _two_point(stream: Stream, t: int, j: int, e: float, state: FloatArray) -> f
 
 @kernel
 def _leave_out(stream: Stream, t: int, state: FloatArray) -> None:
-    """No weight before the start, nor where arms are requested jointly and one could not be chosen."""
+    """Whether a round has no weight: before the start, or if a jointly requested arm is impossible."""
     size = stream.codes.shape[0]
     possible = t >= stream.start
     if stream.jointly:
@@ -288,7 +288,7 @@ def _leave_out(stream: Stream, t: int, state: FloatArray) -> None:
 
 @kernel
 def _time(stream: Stream, t: int) -> float:
-    """Time of a round, that of the middle of its batch, from -1/2 to 1/2."""
+    """Time of a round (for a batch, that of its middle), from -1/2 to 1/2."""
     if stream.batch.shape[0] > 0:
         middle: float = stream.middle[stream.batch[t]]
         return middle
@@ -298,7 +298,7 @@ def _time(stream: Stream, t: int) -> float:
 
 @kernel
 def learn(stream: Stream, t: int, chosen: int, state: FloatArray) -> None:
-    """Take the round's reward into the running mean of its arm, and of the arms that have none yet."""
+    """Add the round's reward to the running mean of its arm, and of the arms that have none yet."""
     if stream.outcome != _RUNNING:
         return
     if chosen >= 0:
@@ -316,7 +316,7 @@ def learn(stream: Stream, t: int, chosen: int, state: FloatArray) -> None:
 
 @compiled
 def score_rounds(stream: Stream, begin: int, state: FloatArray, scores: FloatArray, gain: FloatArray) -> None:
-    """Scores by running means of some rounds after those before them, and what each gives to its own reward.
+    """Scores by running means for rounds after earlier ones, with each score's coefficient of its own reward.
 
     Shapes: state (STATE, k), of the rounds before; scores, gain (n, k), of zeros.
     """

@@ -1,4 +1,4 @@
-"""Units with several rounds: predictions without a unit's own rewards, and errors by unit.
+"""Units with several rounds: predictions without a unit's own rewards, and clustered errors.
 
 Let y be the potential rewards of an arm, and m_t a prediction made before the arm of round t is drawn. The
 error of its score, (1{arm chosen} / e_t - 1) (y_t - m_t), has mean 0 given all potential rewards and all that
@@ -31,14 +31,14 @@ from adaptinf.inference.scores.means import ROUNDING, UnitErrors, effective_size
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 FEWEST_EVENTS = 5
-"""Units with an event from which on there is a standard error."""
+"""Number of units with an event needed for a standard error."""
 _SPIKE = 0.5
-"""Share of the rewards from which on a single value counts as "no event"."""
+"""Share of rewards above which a single value counts as "no event"."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnitGroupEffects:
-    """Effects of one arm over another by group, with errors by unit.
+    """Effects of one arm over another by group, with errors clustered by unit.
 
     Shapes: estimate (G,), errors of G effects, count, used (G, 2), ess, min_propensity (G,).
 
@@ -54,7 +54,7 @@ class UnitGroupEffects:
 
 
 def totals_by_unit(rows: FloatArray, unit: IntArray) -> FloatArray:
-    """Sums of the rows of each unit that occurs; rows (T, k), unit (T,); returns (G, k)."""
+    """Sums over the rows of each unit that occurs; rows (T, k), unit (T,); returns (G, k)."""
     present = np.bincount(unit) > 0
     sums = np.empty((int(present.sum()), rows.shape[1]))
     for k, column in enumerate(rows.T):
@@ -63,7 +63,7 @@ def totals_by_unit(rows: FloatArray, unit: IntArray) -> FloatArray:
 
 
 def unit_covariance(influence: FloatArray, unit: IntArray) -> FloatArray:
-    """Covariance (G / (G - 1)) sum_u I_u I_u' of estimates, I_u the sum of the influences of unit u.
+    """Covariance (G / (G - 1)) sum_u I_u I_u' of estimates, with I_u the summed influence of unit u.
 
     Shapes: influence (T, k), unit (T,); returns (k, k), NaN if there is one unit.
     """
@@ -71,7 +71,7 @@ def unit_covariance(influence: FloatArray, unit: IntArray) -> FloatArray:
 
 
 def _covariance(totals: FloatArray) -> FloatArray:
-    """Of estimates, from the sums of their influences by unit; totals (G, k); returns (k, k)."""
+    """Covariance of estimates from unit sums of their influences; totals (G, k); returns (k, k)."""
     count, size = totals.shape
     if count < 2:
         return np.full((size, size), np.nan)
@@ -86,7 +86,7 @@ def unit_errors(
     reward: FloatArray,
     unit: IntArray,
 ) -> UnitErrors:
-    """Errors by unit of weighted means of scores.
+    """Clustered errors of weighted means of scores.
 
     Shapes: estimate (k,), influence, weights, observed (T, k), reward, unit (T,); `observed` is the weight of
     a reward in its score, such as 1/e where the arm was chosen and else 0.
@@ -99,7 +99,7 @@ def unit_errors(
 def unit_support(
     weights: FloatArray, observed: FloatArray, reward: FloatArray, unit: IntArray
 ) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Units, degrees of freedom and units with events of k estimates; shapes as for `unit_errors`."""
+    """Units, degrees of freedom and units with events for k estimates; shapes as for `unit_errors`."""
     gain = weights * observed
     chosen = (gain > 0.0).astype(np.float64)
     # The rule for rounds, (sum w)^2 / sum w^2 with w = h^2 / e^2, holds beside that for units.
@@ -111,20 +111,20 @@ def unit_support(
 
 
 def _without_rounding(covariance: FloatArray, estimate: FloatArray) -> FloatArray:
-    """Zeros where standard errors are the rounding of scores that are all the same."""
+    """Zeros for standard errors that are only rounding error of constant scores."""
     constant = np.sqrt(np.diag(covariance)) <= ROUNDING * np.abs(estimate)
     covariance[constant, :] = covariance[:, constant] = 0.0
     return covariance
 
 
 def where_events(covariance: FloatArray, events: FloatArray) -> FloatArray:
-    """NaN where fewer than 5 units had an event; covariance (k, k), events (k,)."""
+    """NaN if fewer than 5 units had an event; covariance (k, k), events (k,)."""
     few = np.where(events < FEWEST_EVENTS, np.nan, 0.0)
     return np.asarray(covariance + few[:, None] + few[None, :], dtype=np.float64)
 
 
 def unit_rows(influence: FloatArray, unit: IntArray) -> dict[str, FloatArray]:
-    """What each unit adds to the errors, squares of which make up the covariance; shape (G, k).
+    """Each unit's contribution to the errors, whose squares sum to the covariance; shape (G, k).
 
     Shapes: influence (T, k), unit (T,).
     """
@@ -133,13 +133,13 @@ def unit_rows(influence: FloatArray, unit: IntArray) -> dict[str, FloatArray]:
 
 
 def units_with(rows: FloatArray | BoolArray, unit: IntArray) -> IntArray:
-    """Number of units with a row that is not 0; rows (T, k), unit (T,); returns (k,)."""
+    """Number of units with a nonzero row; rows (T, k), unit (T,); returns (k,)."""
     found = [np.count_nonzero(np.bincount(unit[column != 0])) for column in np.asarray(rows).T]
     return np.array(found, dtype=np.int64)
 
 
 def effective_units(weights: FloatArray, chosen: FloatArray, unit: IntArray) -> FloatArray:
-    """Effective number of units that had each arm, (sum H^2)^2 / sum H^4 for weights H by unit.
+    """Effective number of units assigned to each arm, (sum H^2)^2 / sum H^4 for weights H by unit.
 
     Shapes: weights, chosen (T, k), unit (T,); returns (k,).
 
@@ -160,7 +160,7 @@ def others_means(
     overall: tuple[FloatArray, BoolArray] | None = None,
     arrival: IntArray | None = None,
 ) -> tuple[FloatArray, BoolArray]:
-    """Mean reward of every arm over the earlier rounds of other units, and if there are any such rounds.
+    """Mean reward of every arm over other units' earlier rounds, and whether there are any such rounds.
 
     Shapes: chosen (T, k), reward, unit (T,); returns (T, k), (T,). If the rounds are some of a log, `overall`
     is `others_mean` of all of its rounds, at these; shapes (T,), (T,). If `arrival` is given, shape (T,), the
@@ -187,7 +187,7 @@ def others_means(
 def others_mean(
     reward: FloatArray, unit: IntArray, arrival: IntArray | None = None
 ) -> tuple[FloatArray, BoolArray]:
-    """Mean of all earlier rewards of other units, the first reward before there are any; and where there are.
+    """Mean of all earlier rewards of other units, or the first reward if there are none; and whether any.
 
     Shapes: reward, unit (T,), arrival (T,) as for `others_means`; returns (T,), (T,).
     """
@@ -199,7 +199,7 @@ def others_mean(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Earlier:
-    """Rewards and rounds in the order of units, and of time within them.
+    """Rewards and rounds ordered by unit, and by time within units.
 
     Shapes: order (2T,), numbers below T for rewards when they become known, the others for rounds, starts,
     lengths (G,) of the units in it, arrival (T,).
@@ -222,7 +222,7 @@ class _Earlier:
         return cls(order, starts, np.diff(starts, append=2 * len(unit)), known)
 
     def sums(self, values: FloatArray) -> FloatArray:
-        """Sums of the values of other units that are known before each round; values (T,); returns (T,)."""
+        """Sums of other units' values known before each round; values (T,); returns (T,)."""
         rounds = len(values)
         added = np.bincount(self.arrival, weights=values, minlength=rounds + 1)[:rounds]
         events = np.concatenate([values, np.zeros(rounds)])[self.order]
@@ -234,7 +234,7 @@ class _Earlier:
 
 
 def units_with_events(chosen: FloatArray, reward: FloatArray, unit: IntArray) -> FloatArray:
-    """Number of units with an event under each arm; infinite where rewards have no events.
+    """Number of units with an event under each arm; infinite if rewards have no events.
 
     Shapes: chosen (T, k), reward, unit (T,); returns (k,).
 
@@ -260,7 +260,7 @@ def unit_group_effects(
     unit: IntArray,
     weights: FloatArray | None = None,
 ) -> UnitGroupEffects:
-    """AIPW estimates of the effect of one arm over another within each group, with errors by unit.
+    """AIPW estimates of the effect of one arm over another within each group, with clustered errors.
 
     Shapes: group, treated (T,), 1 for the treatment, 0 for the control and else -1, reward, propensity, unit
     (T,), weights (T, 2), the control's first.
@@ -304,7 +304,7 @@ def _one_group(
     unit: IntArray,
     overall: tuple[FloatArray, BoolArray],
 ) -> tuple[FloatArray, float, FloatArray]:
-    """Influence of the rounds of a group on its effect, shape (m,), the effect, and by arm what supports it.
+    """Influence of a group's rounds on its effect, shape (m,), the effect, and its support by arm.
 
     The last has shape (7, 2): rewards, those with a weight, effective sizes, units, degrees of freedom, units
     with events, and smallest propensity.

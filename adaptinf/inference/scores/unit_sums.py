@@ -1,4 +1,4 @@
-"""Scores of arms with errors by unit, from sums by batch and totals of units.
+"""Scores of arms with clustered errors, from sums by batch and totals by unit.
 
 All rounds have one weight and one prediction m, the centre of the sums, or none (m = 0). With the totals of a
 unit, n of its rounds, A of 1 / e and Y of (y - centre) / e, it adds (n (m - mean) + (centre - m) A + Y) / T
@@ -20,13 +20,13 @@ from adaptinf.sums.unit_totals import UnitTotals
 from adaptinf.typing import FloatArray, IntArray
 
 _CANCELLED = 1e-14
-"""Share of the terms of a variance below which what is left of them is their rounding."""
+"""Share of the terms of a variance below which the remainder is only their rounding error."""
 # The share of zeros from which on other rewards are events, as for rows (`unit_errors`).
 _SPIKE = 0.5
 
 
 def unit_score_means(cells: Cells, totals: UnitTotals, codes: IntArray, *, augmented: bool) -> ScoreMeans:
-    """Estimates of arm means with uniform weights, and errors by unit; codes (k,)."""
+    """Estimates of arm means with uniform weights and clustered errors; codes has shape (k,)."""
     means = _uniform_means(cells, codes, augmented=augmented)
     factors = _factors(cells, totals, means, augmented=augmented)
     covariance = _covariance(totals, codes, factors, means)
@@ -44,7 +44,7 @@ def unit_correlation(
     augmented: bool,
     multiples: FloatArray | None = None,
 ) -> FloatArray:
-    """Correlation of contrasts, from errors by unit.
+    """Correlation of contrasts, from clustered errors.
 
     Shapes: codes (P, 2), the arm compared first; multiples (P,), of the second arm's mean; returns (P, P).
     """
@@ -56,7 +56,7 @@ def unit_correlation(
 
 
 def _uniform_means(cells: Cells, codes: IntArray, *, augmented: bool) -> ScoreMeans:
-    """Means of the scores; codes (k,)."""
+    """Means of the scores; codes has shape (k,)."""
     weights = np.ones((len(cells.rounds), len(codes)))
     if not augmented:
         return batch_score_means(cells, codes, weights, augmented=False)
@@ -66,7 +66,7 @@ def _uniform_means(cells: Cells, codes: IntArray, *, augmented: bool) -> ScoreMe
 
 
 def _factors(cells: Cells, totals: UnitTotals, means: ScoreMeans, *, augmented: bool) -> FloatArray:
-    """What n, A and Y of a unit count for in the error of each mean, shape (3, k)."""
+    """Coefficients of a unit's n, A and Y in the error of each mean, shape (3, k)."""
     one = np.ones_like(means.above)
     # Without a model `above` is about 0; A then gives the rewards back what Y lacks of them.
     share = np.array([-means.above, (0.0 if augmented else cells.centre) * one, one])
@@ -97,7 +97,7 @@ def _few(totals: UnitTotals) -> float:
 
 
 def _freedom(cells: Cells, totals: UnitTotals) -> FloatArray:
-    """Effective units that had each arm, or effective rounds where these are fewer, less 1; shape (K,)."""
+    """Effective units assigned to each arm, or effective rounds if these are fewer, less 1; shape (K,)."""
     squares, fourths = totals.by_arm("squares"), totals.by_arm("fourths")
     units = squares**2 / np.where(fourths > 0.0, fourths, 1.0)
     second, fourth = (cells.moments[power, 0].sum(axis=0) for power in (2, 4))
@@ -106,7 +106,7 @@ def _freedom(cells: Cells, totals: UnitTotals) -> FloatArray:
 
 
 def _units_with_events(cells: Cells, totals: UnitTotals) -> FloatArray:
-    """Units with an event under each arm, infinite where rewards have none; shape (K,).
+    """Units with an event under each arm, infinite if rewards have none; shape (K,).
 
     Of two values the rarer is an event. Of several, all but 0 are, where at least half are 0: another value
     that is as common is not to be seen in sums.

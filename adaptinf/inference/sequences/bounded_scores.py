@@ -1,4 +1,4 @@
-"""Scores with one conditional mean in every round and bounds that are known before it.
+"""Scores with the same conditional mean in every round and bounds known before it.
 
 A confidence sequence for a mean, a contrast or a policy value is a sequence for the mean of such scores, on a
 scale where that mean lies in [0, 1].
@@ -19,7 +19,7 @@ from adaptinf.typing import FloatArray, IntArray
 
 
 def arm_scores(action: IntArray, reward: FloatArray, code: int, mirror: float) -> Scores:
-    """An arm's own rewards in the order of its pulls; action (T,), reward (T,)."""
+    """An arm's own rewards, in the order of its pulls; action (T,), reward (T,)."""
     pulled = action == code
     own = reward[pulled]
     floor = np.zeros(len(own)) if mirror == 1.0 else None
@@ -27,7 +27,7 @@ def arm_scores(action: IntArray, reward: FloatArray, code: int, mirror: float) -
 
 
 def inverse_scores(action: IntArray, reward: FloatArray, propensity: FloatArray, weights: Weights) -> Scores:
-    """Inverse-propensity scores of rewards in [0, 1], each side with those that cannot be negative.
+    """Inverse-propensity scores of rewards in [0, 1]; each side uses scores that cannot be negative.
 
     Shapes: action (T,), reward, propensity (T,).
     """
@@ -46,7 +46,7 @@ def augmented_scores(
     outcome: FloatArray,
     bounded: bool,
 ) -> FloatArray:
-    """Augmented inverse-propensity scores of a quantity.
+    """Augmented inverse-propensity scores for a quantity.
 
     Shapes: action (T,), reward, propensity (T,), outcome (T, K); returns (T,).
     """
@@ -66,7 +66,7 @@ def running_outcomes(action: IntArray, reward: FloatArray, n_arms: int) -> Float
 def score_floors(
     weights: Weights, outcome: FloatArray, smallest: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Bounds of augmented scores that are known before each round.
+    """Bounds on augmented scores, known before each round.
 
     Shapes: outcome (T, K), smallest (T, K); returns lower, upper (T,).
 

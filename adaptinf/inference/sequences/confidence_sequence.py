@@ -1,4 +1,4 @@
-"""Confidence sequences: intervals that hold at every round at once, under any adaptive rule.
+"""Confidence sequences: intervals valid at all rounds simultaneously, under any adaptive rule.
 
 References
 ----------
@@ -51,7 +51,7 @@ from adaptinf.typing import FloatArray, IntArray
 
 
 def build_track(profile: LogProfile, quantity: Quantity, settings: Settings) -> tuple[Track, float, float]:
-    """Sequence of one quantity, its standard error, and its effective number of rewards."""
+    """Sequence for one quantity, its standard error, and its effective number of rewards."""
     if profile.sums is not None:
         return batch_track(profile.sums.cells, quantity, settings)
     log = profile.log
@@ -103,7 +103,7 @@ def _propensity_scores(log: AdaptiveLog, reward: FloatArray, weights: Weights, s
 
 
 def _unbounded_scores(log: AdaptiveLog, reward: FloatArray, weights: Weights) -> Scores:
-    """Augmented scores of all rounds but the first, which nothing predicts; reward (T,), from 0 on."""
+    """Augmented scores of all rounds but the first, which has no prediction; reward (T,), from 0 on."""
     action, propensity = log.arrays.action, log.arrays.propensity
     assert propensity is not None
     every = indicators(action, np.arange(log.n_arms, dtype=np.int64))
@@ -127,7 +127,7 @@ def _ordinals(count: int) -> IntArray:
 
 
 def _rewards_used(log: AdaptiveLog, quantity: Quantity) -> IntArray:
-    """Rewards that the scores rest on after each round; for a contrast those of the rarer arm."""
+    """Rewards on which the scores rest after each round; for a contrast, those of the rarer arm."""
     action = log.arrays.action
     if quantity.codes:
         pulls = [np.cumsum(action == code) for code in quantity.codes]
@@ -151,7 +151,7 @@ _TARGETS = ("arm-means", "contrast", "policy-value")
 
 
 class ConfidenceSequence:
-    """Means of arms, contrasts or values of policies, with intervals that hold at all rounds at once.
+    """Arm means, contrasts or policy values, with intervals valid at all rounds simultaneously.
 
     Parameters
     ----------
@@ -384,7 +384,7 @@ def _contrast(log: AdaptiveLog, treatment: int, control: int) -> Quantity:
 
 
 def _is_fixed(policy: Any) -> bool:
-    """Whether a policy is the same in every round by its form, not by the contexts that happened to come."""
+    """Whether a policy is by its form the same in every round, not just for the contexts that occurred."""
     if isinstance(policy, (str, Real)):
         return True
     values = number_array(policy)
@@ -392,7 +392,7 @@ def _is_fixed(policy: Any) -> bool:
 
 
 def _smallest(profile: LogProfile, quantity: Quantity) -> float:
-    """Smallest propensity that the scores of a quantity divide by."""
+    """Smallest propensity by which the scores of a quantity divide."""
     log = profile.log
     if profile.sums is not None:
         return float(profile.sums.cells.smallest[:, list(quantity.codes)].min())
@@ -402,7 +402,7 @@ def _smallest(profile: LogProfile, quantity: Quantity) -> float:
 
 
 def _check_data(log: object, target: Any) -> None:
-    """Refuse what is not a log, and what needs the rows of sums."""
+    """Refuse anything that is not a log, and sums if rows are needed."""
     if not isinstance(log, Sums):
         require_log("ConfidenceSequence", log)
     elif target == "policy-value":

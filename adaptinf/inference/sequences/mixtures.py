@@ -1,4 +1,4 @@
-"""Mixtures of martingales that know more of the rewards than their variance: 0 or 1, or bounded below.
+"""Mixtures of martingales that use more than the rewards' variance: binary, or bounded below.
 
 References
 ----------
@@ -32,7 +32,7 @@ _KNOTS, _STEPS, _CLOSE = 256, 30, 1e-9
 
 @compiled
 def beta_peak(score: FloatArray, mean: float, size: float, threshold: float, count: int) -> float:
-    """Largest log wealth over the first scores, up to where it reaches a threshold; score (n,) of 0 and 1.
+    """Largest log wealth over the first scores, until it reaches a threshold; score (n,) of 0 and 1.
 
     The wealth is the scores' probability under the prior Beta(size * mean, size * (1 - mean)) over that
     under the claimed mean. It counts where the scores' own mean lies above the claimed one.
@@ -66,7 +66,7 @@ def beta_peak(score: FloatArray, mean: float, size: float, threshold: float, cou
 def beta_bounds(
     score: FloatArray, size: float, threshold: float, counts: IntArray, bounds: FloatArray
 ) -> None:
-    """Write the largest mean in [0, 1] against which the log wealth has ever reached a threshold.
+    """Write the largest mean in [0, 1] against which the log wealth ever reached a threshold.
 
     Shapes: score (n,), counts (r,), bounds (r,).
 
@@ -88,21 +88,21 @@ def beta_bounds(
 
 
 def beta_size(t_opt: float, alpha: float) -> float:
-    """Scores that the prior is worth, so the limits are narrowest at `t_opt` of them."""
+    """Number of scores that the prior is worth, so that limits are narrowest at `t_opt` scores."""
     # The prior's variance mean (1 - mean) / (size + 1) is then that of a normal prior, sigma^2 / scale.
     return max(mixture_scale(t_opt, alpha) - 1.0, _LEAST)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BetaBinomialSide:
-    """Beta-binomial mixture for scores of 0 and 1 that lie above what was claimed; score (n,)."""
+    """Beta-binomial mixture for scores of 0 and 1 that exceed a claimed mean; score (n,)."""
 
     score: FloatArray
     size: float
     lowest = 0.0
 
     def peak(self, mean: float) -> float:
-        """Largest log wealth against a claimed mean; infinite below 0, where no mean can be."""
+        """Largest log wealth against a claimed mean; infinite below 0, which no mean can be."""
         if mean < 0.0:
             return math.inf
         return float(beta_peak(self.score, mean, self.size, math.inf, len(self.score)))
@@ -116,7 +116,7 @@ class BetaBinomialSide:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BetaBinomialCounts:
-    """The same mixture where the scores are counted at some times alone; wins, count (n,)."""
+    """The same mixture if the scores are counted only at some times; wins, count (n,)."""
 
     wins: FloatArray
     count: FloatArray
@@ -124,7 +124,7 @@ class BetaBinomialCounts:
     lowest = 0.0
 
     def peak(self, mean: float) -> float:
-        """Largest log wealth against a claimed mean; infinite below 0, where no mean can be."""
+        """Largest log wealth against a claimed mean; infinite below 0, which no mean can be."""
         if mean < 0.0:
             return math.inf
         above = self.wins > mean * self.count
@@ -182,7 +182,7 @@ def _far(variance: FloatArray, threshold: float, scale: float) -> FloatArray:
 
 
 def _newton(variance: FloatArray, threshold: float, scale: float, start: FloatArray) -> FloatArray:
-    """Newton's steps: from above after the first, as the log wealth is convex in the excess."""
+    """Newton steps: from above after the first, because the log wealth is convex in the excess."""
     shape, excess = variance + scale, start
     for _ in range(_STEPS):
         reach = excess + shape
@@ -206,7 +206,7 @@ class GammaExponentialSide:
     lowest = 0.0
 
     def peak(self, mean: float) -> float:
-        """Largest log wealth against a claimed mean; infinite below 0, where no mean can be."""
+        """Largest log wealth against a claimed mean; infinite below 0, which no mean can be."""
         if mean < 0.0:
             return math.inf
         excess = self.gain - mean * self.stake
@@ -221,7 +221,7 @@ class GammaExponentialSide:
 
 
 def gamma_side(score: FloatArray, floor: FloatArray, t_opt: float, alpha: float) -> GammaExponentialSide:
-    """Gamma-exponential mixture, tuned for half of the range as standard deviation; score, floor (n,)."""
+    """Gamma-exponential mixture, tuned for a standard deviation of half the range; score, floor (n,)."""
     centre, _ = predictable_moments(score)
     stake = 1.0 / (1.0 - floor)
     variance = np.cumsum(((score - centre) * stake) ** 2)

@@ -1,4 +1,4 @@
-"""Which confidence sequence a log supports: checks that come before any number."""
+"""Which confidence sequence a log supports: checks before any computation."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _TOLERANCE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a user asked for."""
+    """What a user requested."""
 
     method: Any
     alpha: Any
@@ -59,7 +59,7 @@ def settle(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Request
 
 
 def _alternatives(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Request) -> list[str]:
-    """The sequences that do run: those of the same method first."""
+    """The sequences that do run: those with the same method first."""
     same, others = [], []
     for method in dict.fromkeys((asked.method, *(one.name for one in METHODS.values() if one.offered))):
         for scores in ESTIMATORS:
@@ -80,7 +80,7 @@ def _runs(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Request)
 
 
 def settled(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Request) -> Settings:
-    """As `settle`, without a word of what would work instead."""
+    """Like `settle`, without suggesting alternatives."""
     policy = not quantities[0].codes
     _check_arguments(asked, policy)
     method, sigma, floor = METHODS[asked.method], asked.sigma, asked.floor

@@ -1,4 +1,4 @@
-"""Facts that claims use about one confidence sequence on one kind of scores, and of a fit.
+"""Facts that claims use about one confidence sequence on one kind of scores, and about a fit.
 
 With weights w of a value, propensities e and means m of the arms' own rewards, the scores are
 w 1{A = k} (y - m_k) / e + sum w_k m_k. A drift that both arms of a contrast share is none of its value.
@@ -69,7 +69,7 @@ def _of_sums(cells: Cells, quantity: Quantity) -> float:
 def shape_cautions(
     profile: LogProfile, quantities: Sequence[Quantity], terms: Sequence[str], estimator: str
 ) -> tuple[str, ...]:
-    """Cautions for quantities by their arms' rarest outcomes, and by the skewness of their worst mean."""
+    """Cautions for quantities, from their arms' rarest outcomes and the skewness of their worst mean."""
     arms = [list(one.codes) or list(range(profile.log.n_arms)) for one in quantities]
     uncommon = np.array([profile.uncommon[codes].min() for codes in arms])
     every = profile.squared_skewness * _unevenness(profile, estimator)
@@ -79,7 +79,7 @@ def shape_cautions(
 
 
 def _unevenness(profile: LogProfile, estimator: str) -> FloatArray:
-    """What the squared skewness of rewards is multiplied by in that of each arm's mean; (K,), 0 if unused."""
+    """Factor from the squared skewness of rewards to that of each arm's mean; (K,), 0 if unused."""
     if estimator == "sample-mean" or not profile.knows_propensities:
         return unevenness(profile.pulls, profile.pulls)
     return unevenness(profile.inverse_squares, profile.inverse_cubes)
@@ -112,17 +112,17 @@ class SequenceFacts(ConstantMeans):
 
     @property
     def is_by_pull(self) -> bool:
-        """It is of an arm's own rewards."""
+        """Whether it uses an arm's own rewards."""
         return self.estimator == "sample-mean"
 
     @property
     def is_by_round(self) -> bool:
-        """It is of scores, of which every round has one."""
+        """Whether it uses scores, of which every round has one."""
         return not self.is_by_pull
 
     @cached_property
     def drift_found(self) -> Finding | None:
-        """For the arms' own rewards, or of the value of scores in every round."""
+        """For the arms' own rewards, or for the value of scores in every round."""
         if self.is_by_pull:
             return self.profile.drift_of(self.codes)
         terms = self.terms or [""] * len(self.quantities)
@@ -150,12 +150,12 @@ class SequenceFacts(ConstantMeans):
 
     @property
     def contexts_may_spoil(self) -> bool:
-        """Contexts may have had a part in the choice of arms whose plain means they follow."""
+        """Whether contexts may have affected the choice of arms whose unadjusted means it follows."""
         return self.is_by_pull and not self.profile.context_free
 
     @property
     def never_random(self) -> str:
-        """That nothing was drawn, of plain means."""
+        """Whether nothing was drawn, for unadjusted means."""
         return contexts.NEVER_RANDOM() if self.is_by_pull and self.profile.never_random else ""
 
     @property
@@ -164,12 +164,12 @@ class SequenceFacts(ConstantMeans):
 
     @property
     def range_found(self) -> Finding:
-        """Rewards outside the range are refused."""
+        """Whether rewards outside the range are refused."""
         return Finding()
 
 
 class FitFacts(SequenceFacts):
-    """Facts that claims use about sequences with settings, for quantities named by terms."""
+    """Facts that claims use about sequences with settings, for named quantities."""
 
     def __init__(
         self,
@@ -210,12 +210,12 @@ class FitFacts(SequenceFacts):
 
     @property
     def share_cautions(self) -> tuple[str, ...]:
-        """What is evidence against plain means of sums."""
+        """Evidence against unadjusted means from sums."""
         return self.profile.share_cautions if self.is_by_pull else ()
 
     @property
     def shape_cautions(self) -> tuple[str, ...]:
-        """What is evidence against the limit."""
+        """Evidence against the asymptotic approximation."""
         if self.is_anytime:
             return ()
         return shape_cautions(self.profile, self.quantities, self.terms, self.estimator)

@@ -1,4 +1,4 @@
-"""The confidence sequences: one record each, of what it takes, what it needs, and how it bets."""
+"""The confidence sequences, one record each: its inputs, its requirements, and how it bets."""
 
 from __future__ import annotations
 
@@ -172,4 +172,4 @@ _RECORDS = (
     ),
 )
 METHODS: Mapping[str, SequenceMethod] = MappingProxyType({one.name: one for one in _RECORDS})
-"""Sequences by name; `recommend` orders them by the widths that are to be expected of a log."""
+"""Sequences keyed by name; `recommend` orders them by their expected widths."""

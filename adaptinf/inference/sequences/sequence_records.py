@@ -1,4 +1,4 @@
-"""What a confidence sequence is made of: a quantity and its scores, a method, and its settings on a log."""
+"""Parts of a confidence sequence: a quantity and its scores, a method, and its settings on a log."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from adaptinf.typing import FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """Scores of one quantity, for evidence that it is larger and that it is smaller.
+    """Scores for one quantity: evidence that it is larger, and evidence that it is smaller.
 
     Shapes: lower (n,), upper (n,), lower_floor, upper_floor (n,), counts (T,).
     """
@@ -51,7 +51,7 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Looks:
-    """What is known of scores after each of n batches that have some.
+    """What is known about scores after each of n batches that have some.
 
     Shapes: total (n,), their sum so far; count (n,), how many there are; spread (n,), their variance; clock
     (n,), the rewards that they rest on; counts (B,), how many of the n batches are over after each batch.
@@ -76,7 +76,7 @@ class Looks:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreLaw:
-    """Law of the scores of one side, which are at least a floor; values, shares (j,)."""
+    """Distribution of one side's scores, which are at least a floor; values, shares (j,)."""
 
     values: FloatArray
     shares: FloatArray
@@ -119,18 +119,18 @@ class SequenceMethod:
 
     @property
     def title(self) -> str:
-        """Its name in a sentence."""
+        """Its name as used in a sentence."""
         return f"{self.kind} confidence sequence"
 
     @property
     def label(self) -> str:
-        """What it is worth where it is valid."""
+        """Its label if it is valid."""
         return "anytime" if self.anytime else "asymptotic"
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """A sequence that the log supports."""
+    """A sequence that the log supports, with its settings."""
 
     method: SequenceMethod
     estimator: str

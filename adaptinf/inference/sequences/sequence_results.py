@@ -1,4 +1,4 @@
-"""Results of confidence sequences: those of any estimate, and a table over the rounds."""
+"""Results of confidence sequences: those of any estimate, plus a table over rounds."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PER_DECADE, _ALL_SHOWN = 10, 60
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class SequenceResults(Results):
-    """Confidence sequences, seen after the last round or after any other.
+    """Confidence sequences, as of the last round or any other.
 
     Parameters
     ----------
@@ -65,11 +65,11 @@ class SequenceResults(Results):
 
     @property
     def at_any_length(self) -> bool:
-        """Always."""
+        """Always true."""
         return True
 
     def table(self, alpha: float = 0.05, rounds: Sequence[int] | None = None) -> pd.DataFrame:
-        """Estimates and intervals as they were known after each of some rounds.
+        """Estimates and intervals as known after each of some rounds.
 
         Parameters
         ----------
@@ -117,7 +117,7 @@ class SequenceResults(Results):
         return [law(law=self.reference.name), *self._outside(alpha)]
 
     def _outside(self, alpha: float) -> list[str]:
-        """Where an estimate is not between the limits that are printed with it."""
+        """Whether an estimate is not between the limits printed with it."""
         limits = self.conf_int(alpha)
         outside = (self.estimate < limits["low"].to_numpy()) | (self.estimate > limits["high"].to_numpy())
         return [claims.OUTSIDE(term=term) for term, flag in zip(self.terms, outside, strict=True) if flag]
@@ -136,13 +136,13 @@ class SequenceResults(Results):
 
 
 def spread_rounds(n_rounds: int) -> IntArray:
-    """Rounds spread evenly on a log scale, with the first and the last."""
+    """Rounds evenly spaced on a log scale, including the first and the last."""
     steps = math.ceil(_PER_DECADE * math.log10(n_rounds)) + 1
     return np.unique(np.round(np.geomspace(1.0, n_rounds, steps)).astype(np.int64))
 
 
 def _spread_places(n_batches: int) -> IntArray:
-    """Places of batches that a table shows: all of a few."""
+    """Positions of the batches that a table shows: all if there are few."""
     return np.arange(n_batches) if n_batches <= _ALL_SHOWN else spread_rounds(n_batches) - 1
 
 

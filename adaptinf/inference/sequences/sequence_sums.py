@@ -1,4 +1,4 @@
-"""Confidence sequences from sums by batch: what was known after each batch, and nothing between.
+"""Confidence sequences from sums by batch: what was known after each batch, and nothing in between.
 
 A sequence that holds at every round holds at the ends of batches, where it needs no more than how many scores
 there were, their sum and the sum of their squares.
@@ -34,7 +34,7 @@ def check_sums(method: SequenceMethod, estimator: str, floor: float | None) -> N
 
 
 def batch_track(cells: Cells, quantity: Quantity, settings: Settings) -> tuple[Track, float, float]:
-    """Sequence of one quantity after each batch, its standard error, and its effective number of rewards."""
+    """Sequence for one quantity after each batch, its standard error, and its effective number of rewards."""
     codes = list(quantity.codes)
     if settings.estimator == "sample-mean":
         looks = [_own_looks(cells, code, settings) for code in codes]
@@ -50,7 +50,7 @@ def batch_track(cells: Cells, quantity: Quantity, settings: Settings) -> tuple[T
 
 
 def _track(looks: Looks, settings: Settings) -> SingleTrack:
-    """Sequence of the mean of scores."""
+    """Sequence for the mean of scores."""
     mirror = 1.0 if settings.bounded else 0.0
     assert settings.method.batch_sides is not None
     lower, upper = settings.method.batch_sides(looks, settings)
@@ -59,7 +59,7 @@ def _track(looks: Looks, settings: Settings) -> SingleTrack:
 
 
 def _own_looks(cells: Cells, code: int, settings: Settings) -> Looks:
-    """An arm's own rewards; those without bounds are taken from the centre of the sums."""
+    """An arm's own rewards; unbounded ones are measured from the centre of the sums."""
     count, total, squares = (cells.moments[0, degree, :, code] for degree in range(3))
     origin = settings.low if settings.bounded else cells.centre
     own = (cells.centre - origin, origin, settings.width)
@@ -67,7 +67,7 @@ def _own_looks(cells: Cells, code: int, settings: Settings) -> Looks:
 
 
 def _score_looks(cells: Cells, quantity: Quantity, settings: Settings) -> Looks:
-    """Inverse-propensity scores, of rewards less the middle of their range or less earlier means."""
+    """Inverse-propensity scores of rewards, minus the middle of their range or earlier means."""
     weights, augmented = quantity.weights, settings.estimator == "aipw"
     if not augmented:
         cells = cells.about(settings.low + 0.5 * settings.width if settings.bounded else 0.0)
@@ -95,7 +95,7 @@ def _looks(
     rewards: FloatArray,
     scale: tuple[float, float, float],
 ) -> Looks:
-    """Running sums over the batches that have scores; count, total, squares, rewards (B,).
+    """Running sums over the batches with scores; count, total, squares, rewards (B,).
 
     `scale` has what scores lack to `origin`, the origin and the width.
     """

@@ -25,7 +25,7 @@ _USUAL_ALPHA = 0.05
 
 
 def sequence_verdicts(profile: LogProfile, quantities: Sequence[Quantity], order: Order) -> list[Verdict]:
-    """A verdict for each sequence on each kind of scores, those that are refused last.
+    """A verdict for each sequence on each kind of scores; refused ones come last.
 
     `order` has the place of sequences among other methods, and that of sample means which contexts may have
     spoiled.
@@ -41,7 +41,7 @@ def sequence_verdicts(profile: LogProfile, quantities: Sequence[Quantity], order
 
 
 def _key(verdict: Verdict) -> tuple[Any, ...]:
-    """What holds at every round comes before what does so in the limit, and then the narrowest.
+    """Rank: methods valid at every round come before asymptotic ones, and then the narrowest.
 
     No list can say which is the narrowest: it depends on the number of rounds and the variance. The widths
     are expected ones, which look at no arm's own rewards, so this choice spoils no interval.

@@ -1,4 +1,4 @@
-"""One-sided confidence sequences, and the wealth of bettors against a claimed mean.
+"""One-sided confidence sequences, and bettors' wealth against a claimed mean.
 
 Each function works for the lower side: scores with one conditional mean in every round, at least a bound that
 is known before the round, and evidence that the mean is larger than claimed. The upper side is the same
@@ -55,7 +55,7 @@ def _write_moments(score: FloatArray, centre: FloatArray, variance: FloatArray) 
 
 
 def predictable_moments(score: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance of the scores as they are known before each round.
+    """Mean and variance of the scores, as known before each round.
 
     As if there were a score of 1/2 with the largest variance, 1/4, before all (Waudby-Smith, Ramdas).
 
@@ -67,7 +67,7 @@ def predictable_moments(score: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def plug_in_bets(variance: FloatArray, alpha: float) -> FloatArray:
-    """Bets that would be nearly best if the variance so far were the true one.
+    """Bets that would be nearly optimal if the variance so far were the true one.
 
     Shapes: variance (n,); returns (n,).
     """
@@ -102,7 +102,7 @@ def running_variance(score: FloatArray) -> FloatArray:
 
 
 def mixture_scale(variance: float, alpha: float) -> float:
-    """Scale of the two-sided normal mixture that is narrowest at one accumulated variance.
+    """Scale of the two-sided normal mixture that is narrowest at a given accumulated variance.
 
     The derivative of the bound in r vanishes where u - log(u) = 1 + 2 log(1/alpha) with u = 1 + v/r. A common
     closed form replaces u - 1 by 2 log(1/alpha) + log(1 + 2 log(1/alpha)); at alpha = 0.05 that is 7.9
@@ -171,7 +171,7 @@ def betting_bounds(
     counts: IntArray,
     bounds: FloatArray,
 ) -> None:
-    """Write the largest mean in [0, 1] against which the log wealth has ever reached a threshold.
+    """Write the largest mean in [0, 1] against which the log wealth ever reached a threshold.
 
     Shapes: score, bet, floor (n,), counts (r,), bounds (r,).
 
@@ -194,14 +194,14 @@ def betting_bounds(
 
 
 class Side(Protocol):
-    """Evidence that the mean of n scores is larger than claimed, and what it leaves possible."""
+    """Evidence that the mean of n scores is larger than claimed, and the means it leaves possible."""
 
     @property
     def lowest(self) -> float:
-        """Smallest mean that there can be, below which no bound falls."""
+        """Smallest possible mean; no bound falls below it."""
 
     def peak(self, mean: float) -> float:
-        """Largest log wealth ever reached against a claimed mean: at least 0, and falling in the mean."""
+        """Largest log wealth ever reached against a claimed mean: at least 0, and decreasing in the mean."""
 
     def bounds(self, threshold: float, counts: IntArray) -> FloatArray:
         """Largest means against which the log wealth has reached a threshold, shape (r,).
@@ -219,7 +219,7 @@ class LinearSide:
     lowest = 0.0
 
     def peak(self, mean: float) -> float:
-        """Largest log wealth against a claimed mean; infinite below 0, where no mean can be."""
+        """Largest log wealth against a claimed mean; infinite below 0, which no mean can be."""
         if mean < 0.0:
             return math.inf
         return float(np.max(self.gain - mean * self.stake, initial=0.0))
@@ -231,7 +231,7 @@ class LinearSide:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BettingSide:
-    """Wealth of bets on the scores themselves; score, bet, floor (n,)."""
+    """Wealth from bets on the scores themselves; score, bet, floor (n,)."""
 
     score: FloatArray
     bet: FloatArray
@@ -240,7 +240,7 @@ class BettingSide:
     lowest = 0.0
 
     def peak(self, mean: float) -> float:
-        """Largest log wealth against a claimed mean; infinite below 0, where no mean can be."""
+        """Largest log wealth against a claimed mean; infinite below 0, which no mean can be."""
         if mean < 0.0:
             return math.inf
         return float(betting_peak(self.score, self.bet, self.floor, mean, self.cap))
@@ -254,7 +254,7 @@ class BettingSide:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MixtureSide:
-    """Normal mixture of exponential martingales, for sums that lie above what was claimed.
+    """Normal mixture of exponential martingales, for sums that exceed what was claimed.
 
     Shapes: total (n,), the sums of all scores so far; count (n,), how many these are; variance (n,).
     """
@@ -281,7 +281,7 @@ class MixtureSide:
         return float(np.max(wealth, initial=0.0))
 
     def bounds(self, threshold: float, counts: IntArray) -> FloatArray:
-        """Largest rejected means, shape (r,); the smallest possible mean where none is."""
+        """Largest rejected means, shape (r,); the smallest possible mean if none is rejected."""
         total = self.variance + self.scale
         width = np.sqrt(total * (np.log(total / self.scale) + 2.0 * threshold)) / self.count
         bound = np.where(self.variance > 0.0, self.total / self.count - width, -np.inf)
@@ -313,7 +313,7 @@ def asymptotic_side(
     start: int,
     lowest: float,
 ) -> MixtureSide:
-    """Normal mixture with the running variance of the scores in place of a known one.
+    """Normal mixture with the running variance of the scores replacing a known one.
 
     Shapes: total (n,), sums of scores so far; count (n,), how many these are; spread (n,), their variance;
     clock (n,), the rewards that they rest on.
@@ -325,6 +325,6 @@ def asymptotic_side(
 
 
 def running_largest(bound: FloatArray, counts: IntArray, lowest: float) -> FloatArray:
-    """Largest of the first bounds, shape (r,), and of what no bound falls below; bound (n,), counts (r,)."""
+    """Largest of the first bounds, shape (r,), at least the lower limit; bound (n,), counts (r,)."""
     running = np.maximum.accumulate(np.concatenate(([lowest], bound)))
     return np.asarray(running[counts], dtype=np.float64)

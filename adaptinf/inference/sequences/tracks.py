@@ -21,7 +21,7 @@ _HALVINGS, _DOUBLINGS = 200, 40
 
 
 class Track(Protocol):
-    """Confidence sequence of one quantity, by round of the log."""
+    """Confidence sequence for one quantity, by round of the log."""
 
     def limits(self, log_alpha: float, rounds: IntArray) -> FloatArray:
         """Intervals after some rounds (from 1, ascending), shape (r, 2); NaN if nothing is left."""
@@ -30,15 +30,15 @@ class Track(Protocol):
         """Estimates after some rounds, shape (r,); NaN before the first score."""
 
     def log_pvalue(self, null: float) -> float:
-        """Natural log of the smallest alpha at which the sequence has ever excluded a value."""
+        """Natural log of the smallest alpha at which the sequence ever excluded a value."""
 
     def enclosure(self) -> tuple[float, float]:
-        """Limits that every interval lies within; infinite if the means have no bounds."""
+        """Limits that contain every interval; infinite if the means are unbounded."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SingleTrack:
-    """Sequence of the mean of one set of scores; mean (n,), counts (T,)."""
+    """Sequence for the mean of one set of scores; mean (n,), counts (T,)."""
 
     lower: Side
     upper: Side
@@ -54,7 +54,7 @@ class SingleTrack:
         return _nonempty(*self.ends(math.log(self.shares) - log_alpha, rounds))
 
     def ends(self, threshold: float, rounds: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Lower and upper ends where each side's log wealth rejects at a threshold, shapes (r,)."""
+        """Lower and upper ends at which each side's log wealth reaches a threshold, shapes (r,)."""
         counts = self.counts[rounds - 1]
         low = self.lower.bounds(threshold, counts)
         high = self.mirror - self.upper.bounds(threshold, counts)
@@ -66,23 +66,23 @@ class SingleTrack:
         return np.asarray(self.origin + self.width * padded[self.counts[rounds - 1]], dtype=np.float64)
 
     def peaks(self, value: float) -> tuple[float, float]:
-        """Largest log wealth on the lower and on the upper side against a claimed value."""
+        """Largest log wealth on the lower and the upper side against a claimed value."""
         mean = (value - self.origin) / self.width
         return self.lower.peak(mean), self.upper.peak(self.mirror - mean)
 
     def log_pvalue(self, null: float) -> float:
-        """Natural log of the smallest alpha at which the sequence has ever excluded a value."""
+        """Natural log of the smallest alpha at which the sequence ever excluded a value."""
         return min(0.0, math.log(self.shares) - max(self.peaks(null)))
 
     def enclosure(self) -> tuple[float, float]:
-        """Limits that every interval lies within, rounded as its ends are."""
+        """Limits that contain every interval, rounded like its ends."""
         low, high = self.lower.lowest, self.mirror - self.upper.lowest
         return self.origin + self.width * low, self.origin + self.width * high
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DifferenceTrack:
-    """Difference of two sequences at half of alpha each."""
+    """Difference between two sequences, each at half of alpha."""
 
     first: SingleTrack
     second: SingleTrack
@@ -99,18 +99,18 @@ class DifferenceTrack:
         return np.asarray(self.first.estimates(rounds) - self.second.estimates(rounds), dtype=np.float64)
 
     def log_pvalue(self, null: float) -> float:
-        """Natural log of the smallest alpha at which the sequence has ever excluded a value."""
+        """Natural log of the smallest alpha at which the sequence ever excluded a value."""
         above = self._peak(null, 0)
         below = self._peak(null, 1)
         return min(0.0, math.log(2.0 * self.first.shares) - max(above, below))
 
     def enclosure(self) -> tuple[float, float]:
-        """Limits that every interval lies within, rounded as its ends are."""
+        """Limits that contain every interval, rounded like its ends."""
         (low_first, high_first), (low_second, high_second) = self.first.enclosure(), self.second.enclosure()
         return low_first - high_second, high_first - low_second
 
     def _peak(self, null: float, side: int) -> float:
-        """Largest threshold at which one end has passed the null.
+        """Largest threshold at which one end passed the null.
 
         It is the largest, over means of the second arm, of the smaller one of two peaks: against the first
         arm's mean on this side, and against the second's on the other. One rises where the other falls.
@@ -143,7 +143,7 @@ class DifferenceTrack:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SequenceReference(EnclosedReference):
-    """Confidence sequences of k quantities over T rounds.
+    """Confidence sequences for k quantities over T rounds.
 
     Tracks are by round, or by batch where `ends` has the number of rounds after each batch, shape (B,).
     """
@@ -165,11 +165,11 @@ class SequenceReference(EnclosedReference):
         return np.vstack([track.limits(log_alpha, last) for track in self.tracks])
 
     def enclosure(self, log_alpha: float) -> FloatArray:
-        """Limits that the intervals lie within at every level, shape (k, 2)."""
+        """Limits that contain the intervals at every level, shape (k, 2)."""
         return np.array([track.enclosure() for track in self.tracks])
 
     def times(self, rounds: IntArray) -> IntArray:
-        """What tracks go by, after some rounds: these, or the number of batches that are over; (r,)."""
+        """Index used by tracks after some rounds: the rounds, or the number of completed batches; (r,)."""
         if self.ends is None:
             return rounds
         return np.searchsorted(self.ends, rounds, side="right").astype(np.int64)

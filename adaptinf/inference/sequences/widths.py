@@ -1,4 +1,4 @@
-"""Width to expect of a confidence sequence at a log's last round, by counts and pooled moments alone.
+"""Expected width of a confidence sequence at a log's last round, from counts and pooled moments alone.
 
 The scores are taken to have one law in every round: rewards with the pooled mean and variance (0 or 1 with a
 certain probability, and otherwise the mean), drawn with the average inverse propensity. The log wealth is put
@@ -34,7 +34,7 @@ _MOST_ARMS = 16
 def expected_width(
     profile: LogProfile, quantities: tuple[Quantity, ...], method: SequenceMethod, estimator: str
 ) -> float:
-    """Width of one quantity on average; infinite if the sequence has not begun."""
+    """Average width for one quantity; infinite if the sequence has not begun."""
     log = profile.log
     span = log.reward_range
     bounded = span is not None and all(map(math.isfinite, span))
@@ -67,7 +67,7 @@ def expected_width(
 
 
 def _ratios(profile: LogProfile, quantity: Quantity) -> tuple[list[tuple[float, float]], float]:
-    """Weights over propensities with their probabilities, at average inverse propensities; and their span."""
+    """Weights over propensities with probabilities, at average inverse propensities; and their range."""
     weights = quantity.weights
     total = weights.negative + weights.positive
     if not quantity.codes:
@@ -86,7 +86,7 @@ def _ratios(profile: LogProfile, quantity: Quantity) -> tuple[list[tuple[float, 
 
 
 def _unevenness(profile: LogProfile, quantity: Quantity) -> float:
-    """Mean square of inverse propensities over their squared mean, the largest of the arms in question."""
+    """Mean square of inverse propensities over their squared mean, maximised over the arms involved."""
     found, squares, cubes = [1.0], profile.inverse_squares, profile.inverse_cubes
     for code in quantity.codes:
         if profile.pulls[code]:
@@ -102,7 +102,7 @@ def _laws(
     mean: float,
     variance: float,
 ) -> tuple[ScoreLaw, ScoreLaw]:
-    """Laws of the scores for evidence that the quantity is larger, and that it is smaller."""
+    """Distributions of the scores as evidence that the quantity is larger, and that it is smaller."""
     spread = mean * (1.0 - mean)
     mixed = min(1.0, variance / spread) if spread > 0.0 else 0.0
     rewards = [(0.0, mixed * (1.0 - mean)), (mean, 1.0 - mixed), (1.0, mixed * mean)]
@@ -151,7 +151,7 @@ def _width(
 
 
 def bernstein_distance(law: ScoreLaw, threshold: float, time: FloatArray, weight: FloatArray) -> float:
-    """How far the bound of one empirical Bernstein side stays from the mean; time, weight (m,)."""
+    """Distance of one empirical Bernstein side's bound from the mean; time, weight (m,)."""
     scale = 1.0 - law.floor
     share = np.minimum(CAP / scale, _bets(law, time)) * scale
     cost = (-np.log1p(-share) - share) / scale**2 * law.variance
@@ -159,7 +159,7 @@ def bernstein_distance(law: ScoreLaw, threshold: float, time: FloatArray, weight
 
 
 def betting_distance(law: ScoreLaw, threshold: float, time: FloatArray, weight: FloatArray) -> float:
-    """How far the bound of one betting side stays from the mean; time, weight (m,)."""
+    """Distance of one betting side's bound from the mean; time, weight (m,)."""
     bet = _bets(law, time)
     mean = law.mean
     near, far = 0.0, mean
@@ -176,7 +176,7 @@ def betting_distance(law: ScoreLaw, threshold: float, time: FloatArray, weight: 
 
 
 def beta_distance(law: ScoreLaw, threshold: float, time: FloatArray, weight: FloatArray) -> float:
-    """How far the bound of one beta-binomial side stays from the mean; time, weight (m,)."""
+    """Distance of one beta-binomial side's bound from the mean; time, weight (m,)."""
     count, mean, size = float(time[-1]), law.mean, beta_size(_T_OPT, _ALPHA)
     if mean <= 0.0:
         return 0.0
@@ -193,7 +193,7 @@ def beta_distance(law: ScoreLaw, threshold: float, time: FloatArray, weight: Flo
 
 
 def gamma_distance(law: ScoreLaw, threshold: float, time: FloatArray, weight: FloatArray) -> float:
-    """How far the bound of one gamma-exponential side stays from the mean; time, weight (m,)."""
+    """Distance of one gamma-exponential side's bound from the mean; time, weight (m,)."""
     count, scale = float(time[-1]), 1.0 - law.floor
     variance = np.array([0.25 + count * law.variance / scale**2])
     boundary = gamma_boundary(variance, threshold, mixture_scale(0.25 * _T_OPT, _ALPHA))
@@ -201,7 +201,7 @@ def gamma_distance(law: ScoreLaw, threshold: float, time: FloatArray, weight: Fl
 
 
 def _bets(law: ScoreLaw, time: FloatArray) -> FloatArray:
-    """Predictable plug-in bets at the variance that is expected so far; time (m,)."""
+    """Predictable plug-in bets at the expected variance so far; time (m,)."""
     variance = (0.25 + time * law.variance) / (time + 1.0)
     return np.asarray(np.sqrt(2.0 * math.log(2.0 / _ALPHA) / (variance * time * np.log1p(time))))
 
@@ -209,7 +209,7 @@ def _bets(law: ScoreLaw, time: FloatArray) -> FloatArray:
 def _mixture(
     method: SequenceMethod, laws: tuple[ScoreLaw, ScoreLaw], count: float, share: float, uneven: float
 ) -> float:
-    """Half of the width of a normal mixture."""
+    """Half-width of a normal mixture."""
     threshold = -math.log(_ALPHA * share)
     span = 1.0 - laws[0].floor - laws[1].floor
     each = 0.25 * span**2 * uneven if method.anytime else laws[0].variance

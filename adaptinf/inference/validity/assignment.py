@@ -1,4 +1,4 @@
-"""Does a context column visibly decide which arm is chosen, or time move the arms' shares? Tests of arms.
+"""Tests of assignment: whether a context visibly decides the arm, or arms' shares move with time.
 
 References
 ----------
@@ -19,7 +19,7 @@ from scipy import special
 from adaptinf.typing import FloatArray, IntArray
 
 VISIBLE = 1e-6
-"""P-value, times the number of columns, below which a context is taken to have decided arms."""
+"""P-value, times the number of columns, below which a context is taken to have determined arms."""
 MOVED_WITHIN = 1e-4
 """P-value below which arms' shares are taken to have moved within batches."""
 _MOST_LEVELS, _LEAST_ROUNDS = 20, 20
@@ -29,11 +29,11 @@ _SPAN = 1e-8
 MOVED = 1e-3
 """P-value below which the arms' shares of the rounds are taken to have moved."""
 REACTS = 1e-3
-"""P-value below which arms are taken to be given up after low rewards."""
+"""P-value below which arms are taken to be abandoned after low rewards."""
 SHORT = 10
-"""Rounds of a stretch within which a level that moves by the hour hardly does."""
+"""Number of rounds in a stretch within which a level that moves by the hour hardly changes."""
 _LEAST_EXPECTED = 5.0
-"""Rounds of the rarest arm to expect in a stretch, for a chi-squared law."""
+"""Expected number of rounds of the rarest arm in a stretch that a chi-squared approximation needs."""
 
 
 def deciding_context(
@@ -59,7 +59,7 @@ def deciding_context(
 
 
 def strata(rounds: int, batch: IntArray | None, least: int = _STRATUM) -> IntArray:
-    """Stretches of at least so many rounds, at most 2,000 of them, that divide no batch; shape (T,)."""
+    """Stretches of at least this many rounds, at most 2,000 stretches, that divide no batch; shape (T,)."""
     size = max(least, math.ceil(rounds / _MOST_STRATA))
     if batch is None:
         return np.arange(rounds) // size
@@ -68,13 +68,13 @@ def strata(rounds: int, batch: IntArray | None, least: int = _STRATUM) -> IntArr
 
 
 def _stretches(rounds: IntArray | FloatArray, size: int) -> IntArray:
-    """Batches as stretches of at least so many rounds, the last of which may be shorter; rounds (B,)."""
+    """Batches grouped into stretches of at least this many rounds; the last may be shorter; rounds (B,)."""
     ends = np.cumsum(rounds)
     return np.asarray(np.unique((ends - 1) // size, return_inverse=True)[1], dtype=np.int64)
 
 
 def shares_pvalue(action: IntArray, n_arms: int, batch: IntArray | None) -> float:
-    """P-value of arms drawn with the same probabilities in all stretches of rounds, whole batches if given.
+    """P-value for equal arm probabilities in all stretches of rounds, in whole batches if given.
 
     Shapes: action, batch (T,). Rare arms count as one.
     """
@@ -86,7 +86,7 @@ def shares_pvalue(action: IntArray, n_arms: int, batch: IntArray | None) -> floa
 
 
 def shares_pvalue_of_counts(pulls: FloatArray) -> float:
-    """The same of B batches in their order, from the rounds of each arm in each; pulls (B, K)."""
+    """The same for B batches in order, from each arm's rounds in each; pulls (B, K)."""
     place, arms = _joined(np.arange(pulls.shape[1]), pulls.sum(axis=0).astype(np.int64))
     counts = np.zeros((len(pulls), arms))
     np.add.at(counts.T, place, pulls.T)
@@ -97,7 +97,7 @@ def shares_pvalue_of_counts(pulls: FloatArray) -> float:
 
 
 def runs_pvalue(action: IntArray, n_arms: int, batch: IntArray | None) -> float:
-    """P-value of too few runs of one arm within batches, all rounds in one if there are none.
+    """P-value for too few runs of one arm within batches; all rounds count as one if there are none.
 
     Shapes: action, batch, from 0 (T,).
 
@@ -122,7 +122,7 @@ def runs_pvalue(action: IntArray, n_arms: int, batch: IntArray | None) -> float:
 
 
 def reaction_pvalue(action: IntArray, reward: FloatArray) -> float:
-    """P-value of the same rewards before an arm is given up as a round earlier; NaN of few runs; (T,) each.
+    """P-value for equal rewards just before an arm is abandoned and earlier; NaN if runs are few; (T,) each.
 
     Arms that are chosen whatever the rewards have the same mean in the last two rounds of a run of one arm,
     but for what drifts from one round to the next. A design that gives up an arm after a low reward has lower
@@ -138,7 +138,7 @@ def reaction_pvalue(action: IntArray, reward: FloatArray) -> float:
 
 
 def pooling_pvalue(number: FloatArray, first: FloatArray, second: FloatArray) -> float:
-    """P-value of the same differences of arms in all rounds together as within stretches of rounds.
+    """P-value for equal differences between arms in all rounds together and within stretches of rounds.
 
     Shapes: number, first, second (S, K): of each arm's rewards in each stretch, their number and the sums of
     what they are above the arm's mean and of its square. NaN if no pair of arms can be compared.
@@ -159,7 +159,7 @@ def pooling_pvalue(number: FloatArray, first: FloatArray, second: FloatArray) ->
 
 
 def _pooling_z(number: FloatArray, first: FloatArray, second: FloatArray) -> float:
-    """For two arms, shapes (S, 2)."""
+    """The same for two arms, shapes (S, 2)."""
     rounds = number.sum(axis=1)
     share = number[:, 0] / np.maximum(rounds, 1.0)
     overall = number[:, 0].sum() / rounds.sum()
@@ -173,14 +173,14 @@ def _pooling_z(number: FloatArray, first: FloatArray, second: FloatArray) -> flo
 
 
 def _least_rounds(totals: IntArray | FloatArray) -> int:
-    """Rounds of a stretch in which even the rarest arm is expected often enough; totals (K,)."""
+    """Length of a stretch in which even the rarest arm is expected often enough; totals (K,)."""
     drawn = totals[totals > 0]
     rarest = float(drawn.min() / drawn.sum()) if len(drawn) else 1.0
     return max(_STRATUM, math.ceil(_LEAST_EXPECTED / rarest))
 
 
 def _homogeneity(table: FloatArray) -> float:
-    """Pearson's chi-squared p-value of equal shares in all rows; table (S, K)."""
+    """Pearson's chi-squared p-value for equal shares in all rows; table (S, K)."""
     rows, columns = table.sum(axis=1), table.sum(axis=0)
     df = (np.count_nonzero(rows) - 1) * (np.count_nonzero(columns) - 1)
     if df < 1:
@@ -191,7 +191,7 @@ def _homogeneity(table: FloatArray) -> float:
 
 
 def context_levels(values: Any) -> tuple[IntArray, int]:
-    """A context column as few levels: labels, the rare ones as one, or eight pieces of its range; (T,)."""
+    """A context column as a few levels: labels, rare ones merged, or eight intervals of its range; (T,)."""
     column = np.asarray(values)
     codes, labels = pd.factorize(column)
     if len(labels) > _MOST_LEVELS and column.dtype.kind in "fiu":
@@ -201,7 +201,7 @@ def context_levels(values: Any) -> tuple[IntArray, int]:
 
 
 def _joined(codes: IntArray, counts: IntArray) -> tuple[IntArray, int]:
-    """Codes with rare ones, and those beyond the most frequent 19, as one; codes (T,), counts (L,)."""
+    """Codes with rare ones, and those beyond the 19 most frequent, merged; codes (T,), counts (L,)."""
     order = np.argsort(-counts, kind="stable")
     kept = [int(code) for code in order[: _MOST_LEVELS - 1] if counts[code] >= _LEAST_ROUNDS]
     place = np.full(len(counts), len(kept))
@@ -210,7 +210,7 @@ def _joined(codes: IntArray, counts: IntArray) -> tuple[IntArray, int]:
 
 
 def association_pvalue(stratum: IntArray, level: IntArray, levels: int, arm: IntArray, arms: int) -> float:
-    """P-value of the general association of levels and arms within strata.
+    """P-value for a general association of levels and arms within strata.
 
     Shapes: stratum, level, arm (T,).
 
@@ -222,7 +222,7 @@ def association_pvalue(stratum: IntArray, level: IntArray, levels: int, arm: Int
 
 
 def association_of_counts(table: FloatArray) -> float:
-    """P-value of the general association of L levels and K arms within S strata; table (S, L, K).
+    """P-value for a general association of L levels and K arms within S strata; table (S, L, K).
 
     Given the margins of a stratum of n rounds, with a_i rounds of level i and c_j of arm j, a count has mean
     a_i c_j / n, and two counts have covariance (n a_i [i = k] - a_i a_k) (n c_j [j = l] - c_j c_l) /
@@ -241,7 +241,7 @@ def association_of_counts(table: FloatArray) -> float:
 
 
 def _centred(margin: FloatArray, n: FloatArray) -> FloatArray:
-    """N diag(margin) - margin margin' of each stratum; margin (S, L), n (S,); returns (S, L, L)."""
+    """N diag(margin) - margin margin' for each stratum; margin (S, L), n (S,); returns (S, L, L)."""
     found = -margin[:, :, None] * margin[:, None, :]
     places = np.arange(margin.shape[1])
     found[:, places, places] += n[:, None] * margin

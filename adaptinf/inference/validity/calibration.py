@@ -1,4 +1,4 @@
-"""The propensities of a log: what is known of them, and whether arms were chosen by them.
+"""The propensities of a log: what is known about them, and whether arms were chosen with them.
 
 Where e are the probabilities of the arms given the past and the context, the sums of 1{A = a} - e(a) over any
 rounds that are picked by the past and the context are martingales with predictable variance the sum of
@@ -45,12 +45,12 @@ if TYPE_CHECKING:
     from adaptinf.sums.cells import Cells
 
 ALARM = 1e-3
-"""Chance that right propensities are doubted, of all tests of choices together.
+"""Probability that correct propensities are doubted, over all tests of choices together.
 
 A table of rows and one of the sums of the same log ask it twice.
 """
 _OVERALL = 0.8
-"""Share of it that the plain sums over all rounds have; the other tests have equal parts of the rest.
+"""Its share for the unweighted sums over all rounds; the other tests split the rest equally.
 
 At level a a normal sum that is off by m standard deviations is seen with probability F(m - c(a)), c(a) the
 quantile of its size. Rows of one arm that are lost by their outcome move that arm's plain sum, and hardly
@@ -63,22 +63,22 @@ standard deviations before estimates are biased as much; there c is 4.11 with wh
 DOUBTED = 1e-3
 """P-value, times the number of arms, below which the chosen arms' propensities alone are doubted."""
 _LEAST_VARIANCE = 25.0
-"""Neighbouring groups of rounds are joined until the variance of their count is as large."""
+"""Adjacent groups of rounds are merged until their count has this variance."""
 _FEWEST = 100
-"""Rounds of which fewer have no arm's count of that variance: a round adds no more than a quarter."""
+"""Number of rounds below which no arm's count can have that variance: a round adds at most a quarter."""
 _LARGEST_STEP = 0.2
-"""For one round, in standard deviations, for a sum of inverse propensities to be taken as normal."""
+"""Largest share of a round, in standard deviations, for a sum of inverse propensities to count as normal."""
 _LEAST_ROUNDS, _SHOWN = 20, 5
 _WITHIN_BATCHES = "within batches"
 _IN_ORDER = "by order of rounds"
 _SAME = 1e-9
-"""Propensities closer than this are the same: rounding of a frame that was written and read."""
+"""Propensities closer than this are equal: rounding when a frame was written and read."""
 _CONTEXTS = 10
 _BLOCK, _MOST = 4096, 2_000_000
 
 
 def miscalibration(log: AdaptiveLog, draws: IntArray | None = None) -> str | None:
-    """In what arms were not chosen as often as their propensities say; empty if nothing shows.
+    """How arms were not chosen as often as their propensities say; empty if nothing is found.
 
     Shapes: draws (n,), the rounds whose arm was drawn, all by default. None if nothing could show: not every
     arm's propensity is known, or no arm's choice was open often enough.
@@ -119,17 +119,17 @@ def miscalibration(log: AdaptiveLog, draws: IntArray | None = None) -> str | Non
 
 
 def _tests(log: AdaptiveLog) -> int:
-    """By inverse propensities, size, time, each context, and order of rounds."""
+    """Tests by inverse propensities, size, time, each context, and order of rounds."""
     return 4 + min(len(log.arrays.context), _CONTEXTS)
 
 
 def _level_of_each(tests: int) -> float:
-    """Level of each test but for the plain sums over all rounds."""
+    """Level of each test other than the unweighted sums over all rounds."""
     return (1.0 - _OVERALL) * ALARM / tests
 
 
 def some_rounds(rounds: int, n_arms: int) -> slice | IntArray:
-    """Rounds to look at: all of a short log, else blocks at equal distances."""
+    """Rounds to check: all in a short log, otherwise equally spaced blocks."""
     most = max(_BLOCK, _MOST // n_arms)
     if rounds <= most:
         return slice(None)
@@ -140,7 +140,7 @@ def some_rounds(rounds: int, n_arms: int) -> slice | IntArray:
 
 
 def _overall_pvalues(found: Choices) -> tuple[float, float]:
-    """Smallest p-values of the arms, times their number, of all rounds, plain and by inverse propensities.
+    """Smallest p-values over arms, times their number, over all rounds, unweighted and inverse-weighted.
 
     Of two arms the plain sums are one.
     """
@@ -156,7 +156,7 @@ def _overall_pvalues(found: Choices) -> tuple[float, float]:
 
 
 def miscalibrated_sums(cells: Cells) -> str | None:
-    """The same of sums by batch and arm, whose batches are picked by their mean propensities and by time."""
+    """The same for sums by batch and arm; batches are selected by their mean propensities and by time."""
     if not np.any(cells.spread.sum(axis=0) >= _LEAST_VARIANCE):
         return None
     rounds, each = cells.rounds[:, None], _level_of_each(2)
@@ -172,7 +172,7 @@ def miscalibrated_sums(cells: Cells) -> str | None:
 
 
 def _pvalue_of_groups(cells: Cells, group: IntArray, groups: int) -> float:
-    """Smallest p-value of the arms, times their number, by groups of batches; group (B, K)."""
+    """Smallest p-value over arms, times their number, by groups of batches; group (B, K)."""
     n_arms = group.shape[1]
     place = (group * n_arms + np.arange(n_arms)).ravel()
     observed, expected, variance = (
@@ -184,7 +184,7 @@ def _pvalue_of_groups(cells: Cells, group: IntArray, groups: int) -> float:
 
 
 def excess_pvalue(observed: FloatArray, expected: FloatArray, variance: FloatArray) -> float:
-    """Smallest p-value of the arms, times their number, of counts by group; shapes (groups, K).
+    """Smallest p-value over arms, times their number, for counts by group; shapes (groups, K).
 
     Neighbouring groups are joined until each has some variance; what is left over joins the last. Of two arms
     the first is examined: what it has too many, the other has too few.
@@ -201,7 +201,7 @@ def excess_pvalue(observed: FloatArray, expected: FloatArray, variance: FloatArr
 
 
 def _squares(gaps: list[float], spreads: list[float]) -> tuple[float, int]:
-    """Sum of squared standardised gaps of one arm, and of how many joined groups."""
+    """Sum of squared standardised gaps for one arm, and over how many merged groups."""
     total, groups = 0.0, 0
     last = gap = last_spread = spread = 0.0
     for own_gap, own_spread in zip(gaps, spreads, strict=True):
@@ -214,14 +214,14 @@ def _squares(gaps: list[float], spreads: list[float]) -> tuple[float, int]:
 
 
 def calibration_caution(found: str) -> tuple[str, ...]:
-    """The caution under a table that divides by such propensities; none if nothing shows."""
+    """The caution under a table that divides by such propensities; empty if nothing is found."""
     if not found:
         return ()
     return (claims.NOT_FOLLOWED(where=found, alarm=ALARM),)
 
 
 def chosen_alone_caution(z: FloatArray, arms: Sequence[Any]) -> tuple[str, ...]:
-    """The caution that arms were not chosen as often as their own propensities say; none if nothing shows.
+    """The caution that arms were not chosen as often as their own propensities say; empty if none.
 
     Shapes: z of `frequency_statistics` (K,).
     """
@@ -255,23 +255,23 @@ def frequency_statistics(
 
 
 class PropensityFacts(UnitFacts):
-    """The facts of a log's propensities; each is computed when it is first asked for."""
+    """The facts about a log's propensities; each is computed on first use."""
 
     @cached_property
     def propensity(self) -> FloatArray | None:
-        """For the chosen arm at the draw that it came from; None if the log has none; shape (T,)."""
+        """Propensities of the chosen arms at the draw of each round; None if the log has none; shape (T,)."""
         known = self.log.arrays.propensity
         return known[self._first_rounds] if known is not None and self.drawn_once else known
 
     @cached_property
     def propensities(self) -> FloatArray | None:
-        """For every arm at the draw of the chosen one; None if the log has none; shape (T, K)."""
+        """Propensities of every arm at the draw behind each round; None if the log has none; shape (T, K)."""
         known = self.log.arrays.propensities
         return known[self._first_rounds] if known is not None and self.drawn_once else known
 
     @cached_property
     def partial_propensities(self) -> FloatArray | None:
-        """Propensities of every arm as far as the chosen arms' tell; None if they rule no arm out; (T, K).
+        """Every arm's propensities as far as the chosen arms' show; None if they rule no arm out; (T, K).
 
         0 for arms without rounds in a batch whose chosen arms leave no room to others, the logged one of the
         chosen arm, and 1 for arms that may have been possible.
@@ -306,7 +306,7 @@ class PropensityFacts(UnitFacts):
 
     @cached_property
     def knows_every_propensity(self) -> bool:
-        """Whether every arm's propensity is known at every round, not the chosen arm's alone."""
+        """Whether every arm's propensity is known in every round, not the chosen arm's alone."""
         return self.log.arrays.propensities is not None
 
     @cached_property
@@ -316,7 +316,7 @@ class PropensityFacts(UnitFacts):
 
     @cached_property
     def constant_propensities(self) -> bool:
-        """Whether every arm's propensity is known to be the same in all rounds; estimates are not known.
+        """Whether every arm's propensity is known to be constant; estimates do not count as known.
 
         Those of the chosen arms alone tell it where each arm's never changes and all of them add up to 1.
         A log that states that assignment reacted to outcomes contradicts them.
@@ -325,7 +325,7 @@ class PropensityFacts(UnitFacts):
 
     @cached_property
     def _never_move(self) -> bool:
-        """Whether propensities, unless they are estimates, leave every arm the same in all rounds."""
+        """Whether propensities, unless estimated, are constant over all rounds for every arm."""
         if self.estimated or self.varying_propensities or self.propensity is None:
             return False
         action = self.log.arrays.action
@@ -335,7 +335,7 @@ class PropensityFacts(UnitFacts):
 
     @cached_property
     def varying_propensities(self) -> bool:
-        """Whether the log has propensities, not estimated ones, with which some arm's probability moves."""
+        """Whether the log has propensities, not estimated, under which some arm's probability moves."""
         if self.estimated or self.propensity is None:
             return False
         if self.propensities is not None:
@@ -350,12 +350,12 @@ class PropensityFacts(UnitFacts):
 
     @cached_property
     def logs_propensities(self) -> bool:
-        """Whether the log has propensities, of the chosen arms at least, that are not estimates."""
+        """Whether the log has propensities, at least for chosen arms, that are not estimates."""
         return self.log.arrays.propensity is not None and not self.estimated
 
     @cached_property
     def propensities_found(self) -> Finding | None:
-        """What is evidence against the log's propensities; None if nothing could, as arms are sure or few."""
+        """Evidence against the log's propensities; None if there can be none, as arms are certain or few."""
         if not self.logs_propensities:
             return None
         draws = np.unique(self._first_rounds) if self.one_draw_a_unit else None
@@ -369,14 +369,14 @@ class PropensityFacts(UnitFacts):
         return self._found(told, asked)
 
     def _found(self, told: tuple[str, ...], asked: bool) -> Finding | None:
-        """What is told against the propensities, and what the log itself states against them."""
+        """Evidence against the propensities, and what the log itself states against them."""
         if self.log.adaptive and self._never_move:
             told = (*told, claims.CONTRADICTED())
         return Finding(told) if told or asked else None
 
     @property
     def _order_pvalue(self) -> float:
-        """P-value of as few runs of one arm in rounds of a batch, or in all, whose propensities stay; 1 else.
+        """P-value for as few runs of one arm, in a batch or overall, if propensities are constant; else 1.
 
         Counts of arms match propensities that are made of them, such as shares of the day.
         """
@@ -390,7 +390,7 @@ class PropensityFacts(UnitFacts):
 
     @property
     def _frequencies(self) -> FloatArray:
-        """How far the arms were chosen by their own propensities; shape (K,)."""
+        """Whether the arms were chosen according to their own propensities; shape (K,)."""
         arrays = self.log.arrays
         assert arrays.propensity is not None
         return frequency_statistics(
@@ -405,7 +405,7 @@ class PropensityFacts(UnitFacts):
 
     @cached_property
     def impossible(self) -> IntArray:
-        """Number of rounds in which each arm could not be chosen, as far as the log tells; shape (K,)."""
+        """Number of rounds in which each arm could not be chosen, as far as the log shows; shape (K,)."""
         n_arms = self.log.n_arms
         if self.propensities is not None:
             return _rounds_without(self.propensities)
@@ -418,7 +418,7 @@ class PropensityFacts(UnitFacts):
 
     @cached_property
     def smallest_propensity(self) -> FloatArray:
-        """Smallest positive propensity of each arm, of the chosen arm where no other is known; shape (K,)."""
+        """Smallest positive propensity of each arm, of the chosen arm if no other is known; shape (K,)."""
         n_arms, every = self.log.n_arms, self.propensities
         if every is not None and not self.impossible.any():
             return np.asarray(every.min(axis=0, initial=1.0), dtype=np.float64)
@@ -429,7 +429,7 @@ class PropensityFacts(UnitFacts):
 
 
 def _rounds_without(propensities: FloatArray) -> IntArray:
-    """Rounds in which each arm has propensity 0, without an array of the size of `propensities`; (K,)."""
+    """Rounds in which each arm has propensity 0, without an array as large as `propensities`; (K,)."""
     if propensities.size == 0 or propensities.min() > 0.0:
         return np.zeros(propensities.shape[1], dtype=np.int64)
     return np.array([np.count_nonzero(column <= 0.0) for column in propensities.T], dtype=np.int64)

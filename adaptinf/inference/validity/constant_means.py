@@ -15,7 +15,7 @@ _SHOWN = 5
 
 
 def shares_moved(profile: LogProfile, codes: Iterable[int]) -> str:
-    """That arms' shares of the rounds move, where rewards drift too or cannot be tested; else empty.
+    """Whether arms' shares move while rewards drift too or cannot be tested; else empty.
 
     Two tests, of what moving shares do to plain means and of a trend that arms have in common. Shares that
     move are rare where nothing adapts, so the level need not be as small as that of a trend alone.
@@ -31,7 +31,7 @@ def shares_moved(profile: LogProfile, codes: Iterable[int]) -> str:
 
 
 class ConstantMeans:
-    """Facts that claims use about a method that needs the means of some arms to stay; codes (k,)."""
+    """Facts that claims use about a method that needs some arms' means to be constant; codes (k,)."""
 
     profile: LogProfile
     codes: Iterable[int]
@@ -44,12 +44,12 @@ class ConstantMeans:
 
     @property
     def drift_untested(self) -> bool:
-        """No one says that means stay, and no reward does."""
+        """Whether it is not stated that means are constant, and no reward contradicts it."""
         return self.drift_found is None and not self.stationary
 
     @property
     def no_trend(self) -> dict[str, str]:
-        """Arms that were tested, where none has a trend."""
+        """Arms that were tested, if none has a trend."""
         found = self.drift_found
         if found is None or found.contradicted:
             return {}
@@ -60,6 +60,6 @@ class ConstantMeans:
 
     @property
     def mix_may_move(self) -> bool:
-        """A trend may be that of contexts."""
+        """Whether a trend may be due to contexts."""
         found = self.drift_found
         return found is not None and found.contradicted and not self.profile.context_free

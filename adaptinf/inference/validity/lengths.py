@@ -1,4 +1,4 @@
-"""Lengths of intervals to expect of a log, from counts, propensities and the pooled mean and variance.
+"""Expected lengths of intervals for a log, from counts, propensities and the pooled mean and variance.
 
 No arm's own rewards are read: choosing a method by an estimate would spoil its intervals. All lengths are of
 95% intervals.
@@ -38,7 +38,7 @@ def binomial_length(count: FloatArray, rate: float, log_alpha: float = LOG_ALPHA
 
 
 def typical(lengths: FloatArray, *, difference: bool = False) -> float:
-    """One length for several arms: the mean of what is finite, or that of a difference; lengths (k,)."""
+    """One length for several arms: the mean of the finite ones, or that for a difference; lengths (k,)."""
     if difference:
         return float(np.sqrt(np.sum(lengths**2)))
     known = lengths[np.isfinite(lengths)]
@@ -46,7 +46,7 @@ def typical(lengths: FloatArray, *, difference: bool = False) -> float:
 
 
 def some_arms(counts: FloatArray, codes: IntArray, most: int = _MOST_ARMS) -> IntArray:
-    """Some of many arms, evenly spaced in the order of their counts; counts (K,), codes (k,)."""
+    """Some out of many arms, evenly spaced in the order of their counts; counts (K,), codes (k,)."""
     if len(codes) <= most:
         return codes
     order = codes[np.argsort(counts[codes], kind="stable")]
@@ -76,7 +76,7 @@ def weighted_errors(
 def errors_of_sums(
     sums: tuple[FloatArray, FloatArray, FloatArray, FloatArray], mean: float, std: float
 ) -> tuple[FloatArray, FloatArray]:
-    """The same from sums of h/e, h^2/e^2, h^2/e and h^4/e^4 over the rounds that chose an arm, (k,) each."""
+    """The same from sums of h/e, h^2/e^2, h^2/e and h^4/e^4 over rounds in which an arm was chosen, (k,)."""
     total, squares, centre, fourth = sums
     freedom = squares**2 / np.where(fourth > 0.0, fourth, np.inf) - 1.0
     variance = (std**2 + mean**2) * squares - mean**2 * centre
@@ -91,5 +91,5 @@ def combined_error(weight: FloatArray, std: float) -> float:
 
 
 def error_of_even_terms(total: float, count: float, std: float) -> float:
-    """Standard error of a sum of terms of variance std^2 over the sum of their weights."""
+    """Standard error of a sum of terms with variance std^2, over the sum of their weights."""
     return std * math.sqrt(count) / total if total > 0.0 else math.inf

@@ -1,4 +1,4 @@
-"""The record of a method of inference, how valid it is for a log, and the order of recommendation."""
+"""The record of a method of inference, its validity for a log, and the order of recommendation."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ class Verdict:
     offered: bool = True
     """Whether errors name it as an alternative."""
     corrected: bool = False
-    """Whether the corrected columns are what is valid."""
+    """Whether the valid columns are the corrected ones."""
     length: float = math.nan
-    """Expected length of its 95% intervals, if known; it looks at no arm's own rewards."""
+    """Expected length of its 95% intervals, if known; does not use any arm's own rewards."""
     unanswered: int = 0
-    """Arms that it gives no interval, as their outcomes are too rare for it."""
+    """Number of arms without an interval, because their outcomes are too rare for it."""
     opening: str = ""
-    """What a fit that was treated as this reason says in place of its own opening; empty for that."""
+    """What a fit treated as not valid for this reason says in place of its own opening; or empty."""
 
     @property
     def order(self) -> tuple[bool, int, Rank]:
-        """Its place among others: valid ones first, then those that give most arms an interval, by rank."""
+        """Its place in the order: valid ones first, then those that give most arms an interval, by rank."""
         return not self.valid, self.unanswered if self.valid else 0, self.rank
 
     @property
     def valid(self) -> bool:
-        """Whether it is not labelled "not valid"."""
+        """Whether its label is other than "not valid"."""
         return self.label != "not valid"
 
 
@@ -51,7 +51,7 @@ Question = TypeVar("Question")
 
 
 def unknown_length(question: Any, verdict: Verdict) -> float:
-    """For a method whose intervals nothing is known of in advance."""
+    """For a method whose intervals' length is unknown in advance."""
     return math.nan
 
 
@@ -72,7 +72,7 @@ class MethodRecord(Generic[Question]):
 
 
 def verdicts(methods: Iterable[MethodRecord[Question]], question: Question) -> list[Verdict]:
-    """What every variant of some methods is worth, the valid ones first, each by its rank."""
+    """Verdicts on every variant of some methods, valid ones first, each by its rank."""
     found: list[Verdict] = []
     for method in methods:
         found += method.assess(question)

@@ -1,15 +1,15 @@
-"""The order in which methods are recommended: one list per target, each written from top to bottom."""
+"""The order in which methods are recommended: one list per target, from first to last."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 Rank = tuple[int, ...]
-"""A place in an order; what is behind all of it begins with a larger number."""
+"""A place in an order; everything behind it begins with a larger number."""
 
 
 class Order:
-    """Cases of methods, the first to be recommended first; `order[case]` is its rank.
+    """Cases of methods, in order of recommendation; `order[case]` is the rank.
 
     Examples
     --------
@@ -29,5 +29,5 @@ class Order:
 
 
 def just_before(rank: Rank) -> Rank:
-    """A rank after all that come before, as of a variant that is better than the method itself."""
+    """A rank ahead of all with this prefix, for a variant that is better than the method itself."""
     return (*rank[:-1], rank[-1] - 1, 1)

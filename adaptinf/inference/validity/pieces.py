@@ -1,4 +1,4 @@
-"""A log's rounds in the words that sums answer too: a piece is a round, or all rounds of a batch of sums.
+"""A common interface for a log's rounds and for sums: a piece is a round, or all rounds of a batch in sums.
 
 `SumsProfile` answers the same questions from batches, so who asks need not know what the data are.
 """
@@ -20,9 +20,9 @@ class RowPieces(PropensityFacts, RewardFacts):
     """The rounds of a log."""
 
     data_name: ClassVar[str] = "log"
-    """What the data are called in a call."""
+    """The name of the data in a call."""
     rows_refusal: ClassVar[str] = ""
-    """Why there is nothing by round; empty of rows."""
+    """Why there is nothing by round; empty for rows."""
 
     @property
     def n_pieces(self) -> int:
@@ -43,7 +43,7 @@ class RowPieces(PropensityFacts, RewardFacts):
         return possible_rounds(self.log.arrays.action[:, None] == codes, own, None, jointly=jointly)
 
     def drawn(self, codes: IntArray) -> BoolArray:
-        """Pieces in which each arm was neither sure nor impossible, as far as is known; (R, k)."""
+        """Pieces in which each arm was neither certain nor impossible, as far as is known; (R, k)."""
         if self.propensities is not None:
             every = self.propensities[:, codes]
             return np.asarray((every > 0.0) & (every < 1.0))
@@ -66,7 +66,7 @@ class RowPieces(PropensityFacts, RewardFacts):
         return None if every is None else np.einsum("tk->k", every)  # three times as quick as sum(axis=0)
 
     def own_skewness(self, codes: IntArray) -> FloatArray:
-        """Sums of cubed residuals of each arm over those of squares to the power 3/2; codes (k,), (k,)."""
+        """Each arm's sum of cubed residuals over its sum of squares to the power 3/2; codes (k,), (k,)."""
         found = np.zeros(len(codes))
         for place, code in enumerate(codes):
             own = self.rewards[self.rewarded_actions == code]
@@ -77,5 +77,5 @@ class RowPieces(PropensityFacts, RewardFacts):
         return found
 
     def read_facts(self) -> dict[str, Any]:
-        """How much was added up, and by what; empty of rows, which were not."""
+        """What was summed, and how; empty for rows, which were not."""
         return {}

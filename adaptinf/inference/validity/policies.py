@@ -1,4 +1,4 @@
-"""The policies by which a log was collected, at any context: one snapshot a batch.
+"""The policies that collected a log, at any context: one snapshot per batch.
 
 Contextual weights ask what the design of one round would have done with the context of another. A log alone
 cannot say, unless its propensities do not depend on contexts.
@@ -34,7 +34,7 @@ _SAME_SHARE = 1e-3
 
 
 class PolicySnapshots:
-    """The design's policy in every batch: the probability of each arm at any context.
+    """The design's policy in every batch: each arm's probability at any context.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class PolicySnapshots:
         self.starts = None if starts is None else _starts(starts, len(self.policies))
 
     def __repr__(self) -> str:
-        """Batches and where they start."""
+        """Batches and their first rounds."""
         count = len(self.policies)
         head = f"PolicySnapshots: {count} batch{'es' if count != 1 else ''}"
         if self.starts is None:
@@ -93,7 +93,7 @@ class PolicySnapshots:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoggingPolicies:
-    """Propensities of every batch's design at every round's context; starts (B,), rows (B, K), first (K,).
+    """Propensities under every batch's design at every round's context; starts (B,), rows (B, K), first (K,).
 
     Those of each round before are `lagged`: no context of the round itself has moved them.
     """
@@ -116,7 +116,7 @@ class LoggingPolicies:
         return np.repeat(np.arange(len(self.starts)), self.sizes)
 
     def within(self, keep: BoolArray) -> LoggingPolicies:
-        """The designs of some rounds, at the contexts of these; keep (T,)."""
+        """The designs in some rounds, at these rounds' contexts; keep (T,)."""
         rounds = np.flatnonzero(keep)
         batches, starts = np.unique(self.batch[rounds], return_index=True)
 
@@ -134,7 +134,7 @@ class LoggingPolicies:
         )
 
     def at(self, batch: int, low: int, high: int) -> FloatArray:
-        """Propensities of a batch's design at the contexts of rows low, ..., high - 1; shape (n, K)."""
+        """Propensities under a batch's design at the contexts of rows low, ..., high - 1; shape (n, K)."""
         if self.evaluate is not None:
             return self.evaluate(batch, low, high)
         assert self.rows is not None
@@ -210,7 +210,7 @@ def predict(subject: str, name: str, policy: Any, contexts: Any, arms: tuple[Any
 
 
 def _by_class(given: Any, classes: list[Any], arms: tuple[Any, ...]) -> Any:
-    """Label a model's columns by its classes, where it has not labelled them by the arms itself."""
+    """Label a model's columns by its classes, unless it has labelled them by the arms itself."""
     if isinstance(given, pd.DataFrame) and set(given.columns) == set(arms):
         return given
     values = np.asarray(given)
@@ -280,7 +280,7 @@ def _given(log: AdaptiveLog, snapshots: PolicySnapshots) -> LoggingPolicies:
 
 
 def _entry(log: AdaptiveLog, batch: int, policy: Any) -> Any:
-    """Return a callable or model as it is, anything else as a checked array of shape (K,) or (T, K)."""
+    """Return a callable or model unchanged, anything else as a checked array of shape (K,) or (T, K)."""
     if callable(policy) or hasattr(policy, "predict_proba"):
         return policy
     name = f"the policy of batch {batch}"

@@ -1,4 +1,4 @@
-"""Everything about a log that decides what is valid for it, read once and kept with the log."""
+"""Everything about a log that determines what is valid for it, computed once and kept with the log."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ from adaptinf.sums import Sums
 from adaptinf.typing import BoolArray, FloatArray
 
 SMALL = 0.05
-"""Propensities below it make asymptotic intervals doubtful at moderate numbers of rounds."""
+"""Propensity below which asymptotic intervals are doubtful at moderate numbers of rounds."""
 TINY_PROPENSITY = 1e-4
-"""Below it, one reward weighs as much as thousands: a warning gives the effective sample size."""
+"""Propensity below which one reward weighs as much as thousands: a warning gives the effective size."""
 FEW_EFFECTIVE = 20.0
-"""Number of equally weighted rewards, one more than the degrees of freedom, below which t is doubted."""
+"""Number of equally weighted rewards, one more than the degrees of freedom, below which t is doubtful."""
 _SAME = 1e-9
-"""Propensities closer than this are the same: rounding of a frame that was written and read."""
+"""Propensities closer than this are equal: rounding when a frame was written and read."""
 _IN_PLACE_OF_MEANS = {
     "by-vector": contexts.REGRESSION(covariates="its own context vectors"),
     "by-context": contexts.REGRESSION(covariates="contexts"),
@@ -54,10 +54,10 @@ _IN_PLACE_OF_MEANS = {
 
 
 class LogProfile(RowPieces):
-    """The facts of one log; each is computed when it is first asked for."""
+    """The facts about one log; each is computed on first use."""
 
     sums: Sums | None = None
-    """Sums by batch and arm, where they are in place of a log's rows."""
+    """Sums by batch and arm, if they replace a log's rows."""
 
     def __init__(self, log: AdaptiveLog) -> None:
         self.log = log
@@ -76,7 +76,7 @@ class LogProfile(RowPieces):
 
     @cached_property
     def design_names(self) -> tuple[str, ...]:
-        """Name of the design, and of the one that a mixture wraps; for texts alone."""
+        """Name of the design, and of the one inside a mixture; used only in texts."""
         if self.log.design is None:
             return ()
         inner = self.log.design.parameters.get("design")
@@ -84,19 +84,19 @@ class LogProfile(RowPieces):
 
     @cached_property
     def design_title(self) -> str:
-        """The design's name for a text; empty if the log names none."""
+        """The design's name as used in a text; empty if the log names none."""
         return " over ".join(self.design_names)
 
     @cached_property
     def traits(self) -> DesignTraits | None:
-        """What the design says of itself; None if nothing, or the log contradicts it."""
+        """What the design states about itself; None if nothing, or if the log contradicts it."""
         traits = None if self.log.design is None else self.log.design.traits
         contradicted = traits is not None and not traits.adapts and self.varying_propensities
         return None if contradicted else traits
 
     @cached_property
     def adaptive(self) -> bool:
-        """Whether rewards may have changed later actions: as stated, else unless the log says none could.
+        """Whether rewards may have changed later actions: as stated, else true unless the log rules it out.
 
         It says so by exact propensities of every arm that are the same in all rounds, too.
         """
@@ -107,20 +107,20 @@ class LogProfile(RowPieces):
 
     @cached_property
     def why_not_adaptive(self) -> str:
-        """Why rewards cannot have moved actions, where they cannot."""
+        """Why rewards cannot have affected actions, if they cannot."""
         if self.constant_propensities:
             return adaptivity.NEVER_MOVE()
         return adaptivity.AS_STATED() if self.log.adaptive is False else adaptivity.BY_DESIGN()
 
     @cached_property
     def may_not_adapt(self) -> bool:
-        """Whether the user may state that nothing adapted: no one has said anything of it yet."""
+        """Whether the user may state that nothing adapted, because nothing has been stated about it yet."""
         silent = self.log.adaptive is None and self.log.feedback_rounds is None
         return silent and self.traits is None and not self.knows_propensities
 
     @cached_property
     def shares_move(self) -> bool:
-        """Whether the arms' shares of the rounds move: by their propensities, visibly if there are none.
+        """Whether the arms' shares of the rounds move: by their propensities, or visibly if there are none.
 
         Then a drift that arms share is not the same in their plain means, although nothing adapts.
         """
@@ -131,12 +131,12 @@ class LogProfile(RowPieces):
 
     @cached_property
     def shares_move_in_batches(self) -> bool:
-        """Whether that is so within batches, where batched least squares takes them to stay."""
+        """Whether that is so within batches, where batched least squares assumes constant shares."""
         return self.batched and self.shares_move and self._runs_pvalue < MOVED / 2.0
 
     @cached_property
     def shares_found(self) -> Finding | None:
-        """Whether the arms' shares move within batches; None where propensities or the order cannot tell.
+        """Whether the arms' shares move within batches; None if neither propensities nor order can tell.
 
         Batches within which propensities are known to move serve no method that takes them to stay.
         """
@@ -148,13 +148,13 @@ class LogProfile(RowPieces):
 
     @cached_property
     def _shares_pvalue(self) -> float:
-        """P-value of the arms' shares being the same in all batches, or stretches of rounds."""
+        """P-value for constant arms' shares over all batches, or stretches of rounds."""
         arrays = self.log.arrays
         return shares_pvalue(arrays.action, self.log.n_arms, arrays.batch)
 
     @cached_property
     def _runs_pvalue(self) -> float:
-        """P-value of arms that are drawn alike within batches, or in all rounds, by their runs."""
+        """P-value for arms drawn with equal probabilities within batches, or overall, from their runs."""
         arrays = self.log.arrays
         return runs_pvalue(arrays.action, self.log.n_arms, arrays.batch)
 
@@ -165,7 +165,7 @@ class LogProfile(RowPieces):
 
     @cached_property
     def reaction_found(self) -> Finding | None:
-        """Whether a reward visibly decides if its arm is chosen again, of a log that states that none does.
+        """Whether a reward visibly decides if its arm is chosen again, in a log that says none does.
 
         None if it cannot be seen. Within batches nothing reacts, though the next one may.
         """
@@ -182,14 +182,14 @@ class LogProfile(RowPieces):
 
     @cached_property
     def pooling_pvalue(self) -> float:
-        """P-value of levels that do not move with the arms' shares of the rounds; NaN where unseen."""
+        """P-value for levels that do not move with the arms' shares of the rounds; NaN if not observable."""
         if self.repeated_units or self.incomplete or self.context_refusal:
             return math.nan
         return pooling_pvalue(*self._short_stretches)
 
     @property
     def _short_stretches(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Number of rewards, and sums of their distances to the arm's mean and of their squares; (S, K)."""
+        """Number of rewards, and sums of their deviations from the arm's mean and their squares; (S, K)."""
         arrays, n_arms = self.log.arrays, self.log.n_arms
         mean = np.bincount(arrays.action, arrays.reward, n_arms) / np.maximum(self.pulls, 1.0)
         away = arrays.reward - mean[arrays.action]
@@ -203,25 +203,25 @@ class LogProfile(RowPieces):
 
     @cached_property
     def stability(self) -> Stability | None:
-        """What is known of how the design's counts settle."""
+        """What is known about how the design's counts settle."""
         return None if self.traits is None else self.traits.stability
 
     @cached_property
     def floor_decay(self) -> float | None:
-        """Decay of the design's propensity floor; None if it states none that falls."""
+        """Decay of the design's propensity floor; None if it states no decreasing one."""
         floor = None if self.traits is None else self.traits.floor
         return None if floor is None or floor.decay == 0.0 else floor.decay
 
     @cached_property
     def usable_decay(self) -> float | None:
-        """The stated decay, where two-point weights can use it: below 1."""
+        """The stated decay, if two-point weights can use it: below 1."""
         return self.floor_decay if self.floor_decay is not None and self.floor_decay < 1.0 else None
 
     # Whether means stay
 
     @cached_property
     def trends(self) -> Trends:
-        """For each arm's own rewards in time.
+        """Trends of each arm's own rewards in time.
 
         None is tested where contexts assign arms, whose rewards then move with the mix of contexts.
         """
@@ -235,14 +235,14 @@ class LogProfile(RowPieces):
         return {}
 
     def drift_of(self, codes: Iterable[int]) -> Finding | None:
-        """What trends say of means of some arms that are to stay, computed once for these; codes (k,)."""
+        """What trends say about arms' means that must be constant, computed once for these; codes (k,)."""
         arms = tuple(codes)
         if arms not in self._drifts:
             self._drifts[arms] = self.trends.of(arms, self.log.arms)
         return self._drifts[arms]
 
     def _trends(self) -> Trends:
-        """For a long log, stretches are of blocks at equal distances, a quarter of what propensities are."""
+        """For a long log, stretches come from equally spaced blocks, a quarter of those for propensities."""
         arrays, n_arms = self.log.arrays, self.log.n_arms
         time = times(self.log.n_rounds, arrays.batch)
         unit, pulls = self.units if self.repeated_units else None, None
@@ -262,26 +262,26 @@ class LogProfile(RowPieces):
 
     @cached_property
     def decides_by_context(self) -> bool:
-        """Whether arms are known to have been assigned by context: the log says so, or its design does."""
+        """Whether arms are known to have been assigned by context: the log or its design says so."""
         if self.log.context_free is False:
             return True
         return self.traits is not None and self.traits.uses_context not in ("no", "unknown")
 
     @cached_property
     def by_own_vectors(self) -> bool:
-        """Whether each arm is chosen by context vectors of its own."""
+        """Whether each arm is chosen using context vectors of its own."""
         return self.traits is not None and self.traits.uses_context == "vectors"
 
     @cached_property
     def context_free(self) -> bool:
-        """Whether contexts had no part in the choice: the log says so, has none, or its design uses none."""
+        """Whether contexts did not affect the choice: the log says so, has none, or its design uses none."""
         if self.log.context_free is not None or not self.log.context:
             return self.log.context_free is not False
         return self.traits is not None and self.traits.uses_context == "no"
 
     @cached_property
     def fixed_in_time(self) -> bool:
-        """Whether a round's propensities are known not to follow its context, nor one that the log lacks.
+        """Whether a round's propensities are known not to depend on its context, even one not in the log.
 
         They do not where they never change, and where the log or its design says that contexts had no part.
         """
@@ -306,7 +306,7 @@ class LogProfile(RowPieces):
 
     @cached_property
     def no_shared_weights(self) -> str:
-        """Why arms cannot share weights made of propensities; empty if they can."""
+        """Why arms cannot share weights based on propensities; empty if they can."""
         followed = self.decides_by_context or not self.context_free
         if self.batched or not followed or self.constant_propensities:
             return ""
@@ -324,7 +324,7 @@ class LogProfile(RowPieces):
 
     @cached_property
     def undeclared_context(self) -> bool:
-        """Whether contexts may have assigned the arms of a design that does not say so.
+        """Whether contexts may have assigned the arms in a design that does not say so.
 
         Positive propensities answer for them: scores come first then, and other methods say what they assume.
         """
@@ -336,7 +336,7 @@ class LogProfile(RowPieces):
 
     @cached_property
     def deciding_context(self) -> str:
-        """Name of a context that visibly decides arms, of a log that says neither how nor with what chance.
+        """Name of a context that visibly determines arms, in a log that states neither how nor how likely.
 
         Empty if none does, and where it need not be asked: contexts had no part, or propensities answer,
         which are not 1 in all rounds.
@@ -350,7 +350,7 @@ class LogProfile(RowPieces):
 
     @cached_property
     def never_random(self) -> bool:
-        """Whether all propensities are 1 with several arms, and no one says that earlier rounds decided.
+        """Whether all propensities are 1 with several arms, without a statement that earlier rounds decided.
 
         Where contexts are known to assign arms, the log is refused for that.
         """
@@ -365,14 +365,14 @@ class LogProfile(RowPieces):
 
     @cached_property
     def contexts_found(self) -> Finding | None:
-        """Whether a context visibly decides arms, for methods in which it must not; None without contexts.
+        """Whether a context visibly determines arms, for methods that rule this out; None without contexts.
 
         A design that decides by contexts is refused where they must have no part.
         """
         return self.context_followed(contexts.FOLLOWED)
 
     def context_followed(self, claim: Claim) -> Finding | None:
-        """Whether a context visibly decides arms, and what is said of it then; None without contexts."""
+        """Whether a context visibly determines arms, and the statement about it; None without contexts."""
         found = self.visible_context
         if found is None:
             return None
@@ -381,7 +381,7 @@ class LogProfile(RowPieces):
 
     @cached_property
     def visible_context(self) -> str | None:
-        """Name of a context that visibly decides arms, whatever the log says of it; empty if none does.
+        """Name of a context that visibly determines arms, whatever the log says; empty if none does.
 
         None without contexts, and of a design that decides by them.
         """
@@ -411,7 +411,7 @@ class LogProfile(RowPieces):
 
     @cached_property
     def in_place_of_means(self) -> str:
-        """What takes the place of arm means, or makes them comparable, where contexts may assign arms."""
+        """What replaces arm means, or makes them comparable, if contexts may assign arms."""
         if self.deciding_context:
             return contexts.WITH_COLUMN(context=self.deciding_context)
         if not self.decides_by_context:
@@ -448,39 +448,39 @@ class LogProfile(RowPieces):
 
     @cached_property
     def may_weigh_rounds(self) -> bool:
-        """Whether there are rounds whose weights could be made from every arm's propensities."""
+        """Whether there are rounds whose weights could be based on every arm's propensities."""
         return not self.rows_refusal and self.knows_every_propensity
 
     @cached_property
     def shares_stand_in(self) -> bool:
-        """Whether the arms' shares of the batches are used in place of propensities: not those of rows."""
+        """Whether the arms' shares in batches replace propensities: not for rows."""
         return False
 
     @cached_property
     def share_cautions(self) -> tuple[str, ...]:
-        """That shares that stand in for propensities move, where plain means are compared."""
+        """Whether shares that replace propensities move, if unweighted means are compared."""
         found = self.shares_found if self.shares_stand_in else None
         return () if found is None else found.cautions
 
     @cached_property
     def moves(self) -> bool:
-        """Whether propensities may move with the data: an adaptive log, unless they are known never to."""
+        """Whether propensities may move with the data: an adaptive log, unless known to be constant."""
         return self.adaptive and not self.constant_propensities
 
     @cached_property
     def context_may_move(self) -> bool:
-        """Whether every arm's propensity is known, moves, and may do so with contexts: weights may not."""
+        """Whether every arm's propensity is known and may move with contexts, which weights must not."""
         return self.knows_every_propensity and self.moves and not self.context_free
 
     # Guarantee
 
     @cached_property
     def correction(self) -> Correction | None:
-        """What the guarantee licenses for tests that are chosen from actions and contexts."""
+        """The correction that the guarantee permits for tests chosen from actions and contexts."""
         return correction_for(self.log)
 
     def correction_chosen_from(self, chosen_from: ChosenFrom) -> Correction | None:
-        """What the guarantee licenses for tests that are chosen from the releases as well, or not."""
+        """The correction that the guarantee permits for tests chosen from releases as well, or not."""
         return (
             self.correction if chosen_from == "actions" else correction_for(self.log, chosen_from=chosen_from)
         )
@@ -492,11 +492,11 @@ class LogProfile(RowPieces):
 
 
 PROFILES: dict[type, Callable[[Any], LogProfile]] = {}
-"""What makes the profile of data that are not log; that of sums is added where it is defined."""
+"""Builds the profile of data other than logs; that of sums is added where it is defined."""
 
 
 def profile_of(log: AdaptiveLog | Sums) -> LogProfile:
-    """The profile of a log, or of sums, made at the first call and kept with it."""
+    """The profile of a log, or of sums, built at the first call and kept with it."""
     kept = log.kept
     if "profile" not in kept:
         kept["profile"] = PROFILES.get(type(log), LogProfile)(log)
@@ -505,7 +505,7 @@ def profile_of(log: AdaptiveLog | Sums) -> LogProfile:
 
 
 def compared(question: Any) -> RewardFacts:
-    """The rewards together that settle what is read of their shape: all, or those of a contrast's arms.
+    """The pooled rewards that determine their shape: all, or those of a contrast's arms.
 
     `question` has a profile, codes (k,), and says whether it is of a contrast.
     """

@@ -1,4 +1,4 @@
-"""When outcomes are too rare, or rewards too skewed, for intervals: by counts and moments, never codings."""
+"""When outcomes are too rare, or rewards too skewed, for intervals: from counts and moments, not codings."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from adaptinf.texts import several
 from adaptinf.typing import BoolArray, FloatArray
 
 FEWEST = 5
-"""With fewer outcomes other than the commonest, an arm has no interval."""
+"""With fewer outcomes other than the most common, an arm has no interval."""
 CAUTIOUS = 20
-"""With fewer of them, its interval is cautioned."""
+"""With fewer of them, its interval carries a caution."""
 SKEWED = 0.01
-"""From this squared skewness of an estimate on, its interval is corrected for skewness."""
+"""Squared skewness of an estimate from which its interval is corrected for skewness."""
 STRONGLY_SKEWED = 0.5
-"""Beyond it, the corrected interval is cautioned."""
+"""Above it, the corrected interval carries a caution."""
 TOO_SKEWED = 0.05
-"""Beyond it, an interval that is not corrected is cautioned."""
+"""Above it, an uncorrected interval carries a caution."""
 _SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartsLaw:
-    """The law of k estimates, and what it has to say; std_error (k,), covariance (k, k)."""
+    """The distribution of k estimates, and statements on it; std_error (k,), covariance (k, k)."""
 
     reference: Reference
     std_error: FloatArray
@@ -41,7 +41,7 @@ class PartsLaw:
     def student(
         cls, estimate: FloatArray, std_error: FloatArray, covariance: FloatArray, df: FloatArray
     ) -> PartsLaw:
-        """Student's t, and nothing to say; estimate, std_error, df (k,), covariance (k, k).
+        """Student's t, with nothing to state; estimate, std_error, df (k,), covariance (k, k).
 
         Without a standard error, there is no covariance.
         """
@@ -58,7 +58,7 @@ def law_of_parts(
     covariance: FloatArray,
     df: FloatArray,
 ) -> PartsLaw:
-    """Student's t, or with skewed rewards MOVER over the parts; none where outcomes of a part are too rare.
+    """Student's t or, for skewed rewards, MOVER over the parts; none if outcomes in a part are too rare.
 
     Shapes: estimate, std_error, df (k,), covariance (k, k).
     """
@@ -75,12 +75,12 @@ def law_of_parts(
 
 
 def without_interval(uncommon: FloatArray) -> BoolArray:
-    """Terms with too few outcomes other than the commonest; uncommon (...,), infinite if none is so."""
+    """Terms with too few outcomes other than the most common; uncommon (...,), infinite if none is common."""
     return np.asarray(uncommon < FEWEST)
 
 
 def rare_notes(terms: Sequence[str], uncommon: FloatArray) -> list[str]:
-    """Why terms have no interval; uncommon (k,)."""
+    """Why terms have no interval; uncommon has shape (k,)."""
     few = _named(terms, uncommon, without_interval(uncommon))
     if not few:
         return []
@@ -90,7 +90,7 @@ def rare_notes(terms: Sequence[str], uncommon: FloatArray) -> list[str]:
 def rare_cautions(
     terms: Sequence[str], uncommon: FloatArray, skewness: FloatArray, *, corrected: bool = True
 ) -> tuple[str, ...]:
-    """Why intervals of terms may be too short; uncommon, skewness (k,), the squared one of the estimates."""
+    """Why terms' intervals may be too short; uncommon, skewness (k,), the estimates' squared one."""
     cautions = []
     few = _named(terms, uncommon, ~without_interval(uncommon) & (uncommon < CAUTIOUS))
     if few:

@@ -22,7 +22,7 @@ _TWO_SIDED = 4.0
 
 
 class RewardFacts:
-    """The facts of a log's rewards; each is computed when it is first asked for."""
+    """The facts about a log's rewards; each is computed on first use."""
 
     log: AdaptiveLog
 
@@ -31,7 +31,7 @@ class RewardFacts:
         return {}
 
     def of_arms(self, codes: IntArray) -> RewardFacts:
-        """The facts of the rewards of some arms together, which are kept; codes (k,)."""
+        """The facts about some arms' pooled rewards, which are cached; codes has shape (k,)."""
         arms = tuple(sorted(codes.tolist()))
         if len(arms) == self.log.n_arms:
             return self
@@ -48,13 +48,13 @@ class RewardFacts:
         return bool(self.rewards.size and np.any(self.rewards != self.rewards[0]))
 
     def all_at(self, low: float, high: float) -> bool:
-        """Whether every reward is one of two values, between which all lie."""
+        """Whether every reward is one of two values that bound the range."""
         reward = self.log.arrays.reward
         return bool(np.all((reward == low) | (reward == high)))
 
     @property
     def knows_skewness(self) -> bool:
-        """Whether the log tells how skewed rewards are."""
+        """Whether the log shows how skewed rewards are."""
         return True
 
     @cached_property
@@ -64,7 +64,7 @@ class RewardFacts:
 
     @cached_property
     def rewards(self) -> FloatArray:
-        """The rewards that are observed; for facts of all arms together."""
+        """The rewards that are observed; for facts about all arms together."""
         observed = self.log.arrays.observed
         return self.log.arrays.reward if observed is None else self.log.arrays.recorded[observed]
 
@@ -76,7 +76,7 @@ class RewardFacts:
 
     @cached_property
     def two_values(self) -> tuple[float, float] | None:
-        """The two values that rewards take, the smaller one first; None if they take others."""
+        """The two values that rewards take, the smaller one first; None if there are others."""
         return two_values(self.rewards)
 
     @cached_property
@@ -86,7 +86,7 @@ class RewardFacts:
 
     @cached_property
     def successes(self) -> FloatArray:
-        """Number of rewards of each arm that are the larger of two values, else 0; shape (K,)."""
+        """Number of each arm's rewards equal to the larger of two values, else 0; shape (K,)."""
         if self.two_values is None:
             return np.zeros(self.log.n_arms)
         larger = self.rewarded_actions[self.rewards == self.two_values[1]]
@@ -94,7 +94,7 @@ class RewardFacts:
 
     @cached_property
     def uncommon(self) -> FloatArray:
-        """Number of each arm's rewards other than its commonest, infinite if none is common; (K,)."""
+        """Number of each arm's rewards other than its most common one, infinite if none is common; (K,)."""
         return uncommon_outcomes(self.rewarded_actions, self.rewards, self.log.n_arms)
 
     @cached_property
@@ -104,7 +104,7 @@ class RewardFacts:
 
     @cached_property
     def heavy_tailed(self) -> bool:
-        """Whether the rewards of all arms together have heavy tails on both sides; never of two values.
+        """Whether the pooled rewards have heavy tails on both sides; never for two values.
 
         Sample kurtosis above 20 (the normal law has 3, the exponential one 9), and above 4 times the squared
         skewness, which is at most the kurtosis less 1: where skewness makes the kurtosis, an interval that
@@ -120,24 +120,24 @@ class RewardFacts:
 
     @cached_property
     def pooled_mean(self) -> float:
-        """Mean of all rewards, whatever their arm."""
+        """Mean of all rewards, pooled over arms."""
         return float(self.rewards.mean()) if len(self.rewards) else math.nan
 
     @cached_property
     def pooled_std(self) -> float:
-        """Standard deviation of all rewards, whatever their arm."""
+        """Standard deviation of all rewards, pooled over arms."""
         return float(self.rewards.std()) if len(self.rewards) else math.nan
 
 
 class _Rewards(RewardFacts):
-    """The facts of some rewards; reward, action (n,)."""
+    """The facts about some rewards; reward and action have shape (n,)."""
 
     def __init__(self, log: AdaptiveLog, reward: FloatArray, action: IntArray) -> None:
         self.log, self.rewards, self.rewarded_actions = log, reward, action
 
 
 class _RewardsOfArms(RewardFacts):
-    """The facts of the rewards of some arms; where these take one value alone, all tell what another is."""
+    """The facts about some arms' rewards; if these take one value only, all rewards show what another is."""
 
     def __init__(self, whole: RewardFacts, arms: tuple[int, ...]) -> None:
         self.log = whole.log

@@ -1,4 +1,4 @@
-"""Do the mean rewards of arms stay the same? A trend of each arm's own rewards, and what is said of it.
+"""Are arms' mean rewards constant? A trend in each arm's own rewards, and statements about it.
 
 With the rewards y of one arm at times t, the sum of (t - mean t) (y - mean y) over the root of the sum of its
 squared terms is about standard normal where the mean stays and nothing adapts, whatever the law of rewards.
@@ -35,27 +35,27 @@ if TYPE_CHECKING:
     from adaptinf.sums.cells import Cells
 
 STATED: dict[str, bool] = {"stationary": True}
-"""What a recommended call states for a method that needs means that stay."""
+"""What a recommended call states for a method that needs constant means."""
 SEEN = 5e-4
-"""P-value, times the number of arms that are tested, below which rewards are taken to drift.
+"""P-value, times the number of arms tested, below which rewards are taken to drift.
 
 Of the arms' own slopes, and of levels by stretch of the log.
 """
 SEEN_ALONE = SEEN_TOGETHER = 1e-3
-"""The same for slopes that are tested alone, and for one that arms have in common."""
+"""The same for slopes tested alone, and for one that arms have in common."""
 SEEN_BESIDE = 1e-2
-"""The same where the arms' shares of the rounds are seen to move, although nothing adapts."""
+"""The same if the arms' shares of the rounds visibly move although nothing adapts."""
 STRETCHES = 8
-"""For a log, between which levels are compared."""
+"""Number of stretches of a log between which levels are compared."""
 _SKEWED = 0.3
-"""Skewness of the sum of a stretch from which its law is not taken as normal."""
+"""Skewness of a stretch's sum above which it is not treated as normal."""
 LEAST_ROUNDS = 20
-"""Rewards of an arm, or units with rewards of it, from which they are tested."""
+"""Number of an arm's rewards, or of units with them, from which they are tested."""
 _BLOCK, _FEW, _SHOWN = 2**14, 4, 5
 _SMALL = 2_000_000
-"""Rounds up to which NumPy is quick enough: a fit without propensities loads Numba for this alone."""
+"""Number of rounds up to which NumPy is fast enough not to load Numba for this alone."""
 _SPAN = 1e-8
-"""For the largest direction in which sums by stretch vary, below which one is rounding."""
+"""Relative to the largest direction of variation of sums by stretch: smaller ones are rounding error."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,30 +64,30 @@ class Trends:
 
     z: FloatArray
     scale: FloatArray | None = None
-    """What the slopes were divided by, (K,), so arms can be taken together."""
+    """Divisors of the slopes, (K,), so that arms can be combined."""
     stretches: FloatArray | None = None
-    """For each arm in each stretch, the number of rewards less their mean and sums of 3 powers; (4, S, K)."""
+    """For each arm and stretch: number of rewards, and sums of 3 powers of their deviations; (4, S, K)."""
 
     @cached_property
     def tested(self) -> BoolArray:
-        """Which are tested, shape (K,)."""
+        """Which arms are tested, shape (K,)."""
         return np.isfinite(self.z)
 
     @cached_property
     def pvalues(self) -> FloatArray:
-        """Two-sided, shape (K,); NaN if there is nothing to test."""
+        """Two-sided p-values, shape (K,); NaN if there is nothing to test."""
         return np.asarray(2.0 * special.ndtr(-np.abs(self.z)), dtype=np.float64)
 
     @cached_property
     def seen(self) -> BoolArray:
-        """Which are distinguished from chance, shape (K,)."""
+        """Which slopes are distinguishable from chance, shape (K,)."""
         level = SEEN_ALONE if self.scale is None else SEEN
         return np.asarray(self.pvalues < level / max(1, int(self.tested.sum())))
 
     def of(
         self, codes: Iterable[int], arms: Sequence[Any], claim: Claim = claims.ARM_DRIFTS
     ) -> Finding | None:
-        """What they say of means that are to stay; None if none of these arms is tested."""
+        """What they say about means that must be constant; None if none of these arms is tested."""
         codes = [code for code in codes if self.tested[code]]
         if not codes:
             return None
@@ -99,7 +99,7 @@ class Trends:
         return Finding(tuple(found) or self._of_all(codes, arms))
 
     def _of_all(self, codes: Sequence[int], arms: Sequence[Any]) -> tuple[str, ...]:
-        """What arms say together that none says by itself."""
+        """What arms show together that none shows alone."""
         if (p := self.common_pvalue(codes)) < SEEN_TOGETHER:
             move = _move(self._common_z(codes))
             named = several([repr(arms[code]) for code in codes], _SHOWN)
@@ -109,7 +109,7 @@ class Trends:
         return ()
 
     def _common_z(self, codes: Iterable[int]) -> float:
-        """Standardised slope of some arms together; NaN if there is no more than that of one."""
+        """Standardised slope of several arms together; NaN if it shows no more than a single one."""
         kept = [code for code in codes if self.tested[code]]
         if self.scale is None or not kept:
             return math.nan
@@ -117,11 +117,11 @@ class Trends:
         return float(self.z[kept] @ scale) / math.sqrt(float(scale @ scale))
 
     def common_pvalue(self, codes: Iterable[int]) -> float:
-        """P-value of a slope that some arms have in common; NaN if none is tested."""
+        """P-value for a common slope of some arms; NaN if none is tested."""
         return float(2.0 * special.ndtr(-abs(self._common_z(codes))))
 
     def stretches_pvalue(self, codes: Iterable[int]) -> float:
-        """P-value of the same level of some arms in all stretches; NaN if there is too little to test.
+        """P-value for constant levels of some arms over all stretches; NaN if there is too little to test.
 
         With n_sk rewards of arm k in stretch s, and n_k in all, the sums of residuals over arms have
         covariances sum_k v_k (n_sk [s = r] - n_sk n_rk / n_k), v_k the variance of the arm's rewards.
@@ -149,7 +149,7 @@ def _move(z: float) -> str:
 
 
 def trend_of_values(terms: Sequence[str], z: Sequence[float]) -> Finding | None:
-    """What standardised slopes of scores say of values that are to stay; None if one has no slope."""
+    """What scores' standardised slopes say about values that must be constant; None if one has no slope."""
     found = Trends(np.array(z))
     if not found.tested.all():
         return None
@@ -160,12 +160,12 @@ def trend_of_values(terms: Sequence[str], z: Sequence[float]) -> Finding | None:
 
 
 def times(rounds: int, batch: IntArray | None) -> FloatArray:
-    """Time of each round, that of the middle of its batch if there are several; batch (T,)."""
+    """Time of each round, that of its batch's middle if there are several; batch (T,)."""
     return times_of(rounds, None if batch is None or batch[-1] == batch[0] else batch)
 
 
 def standardised(terms: FloatArray) -> float:
-    """A sum over the root of the sum of its squared terms; NaN if there is nothing to divide by; (n,)."""
+    """A sum over the square root of the sum of its squared terms; NaN if that is 0; (n,)."""
     size = float(np.sqrt(terms @ terms))
     return float(terms.sum()) / size if 0.0 < size < math.inf else math.nan
 
@@ -178,7 +178,7 @@ def trends_of_rows(
     unit: IntArray | None = None,
     pulls: FloatArray | None = None,
 ) -> Trends:
-    """For the arms' own rewards; rounds follow one another where no time is given.
+    """Trends of the arms' own rewards; rounds count as successive if no time is given.
 
     Shapes: action, reward, time, unit (n,), where rounds of one may be dependent, pulls, if known already,
     (K,).
@@ -225,7 +225,7 @@ def trends_of_rows(
 def _blocks(
     action: IntArray, reward: FloatArray, time: FloatArray | None, middle: float, scale: float, n_arms: int
 ) -> Iterator[tuple[_Arms, FloatArray, FloatArray]]:
-    """Arms, times and scaled rewards of some rounds at a time, which a processor keeps at hand."""
+    """Arms, times and scaled rewards for some rounds at a time, which fit in the processor's cache."""
     for start in range(0, len(reward), _BLOCK):
         part = slice(start, min(start + _BLOCK, len(reward)))
         if time is None:
@@ -238,7 +238,7 @@ def _blocks(
 
 
 class _Arms:
-    """Arms of some rounds, and sums by them: of few arms products with indicators are twice as quick."""
+    """Arms in some rounds, and sums by arm: for few arms, products with indicators are twice as fast."""
 
     def __init__(self, action: IntArray, n_arms: int) -> None:
         self._action, self._size = action, n_arms
@@ -259,7 +259,7 @@ class _Arms:
 
 
 def stretches_of_rows(action: IntArray, reward: FloatArray, time: FloatArray, n_arms: int) -> FloatArray:
-    """Rewards less their arm's mean: number and sums of 3 powers by stretch; (n,), returns (4, S, K)."""
+    """Deviations of rewards from their arm's mean: number and sums of 3 powers by stretch; (4, S, K)."""
     count = np.maximum(np.bincount(action, minlength=n_arms), 1.0)
     size = max(float(np.abs(reward).max(initial=0.0)), np.finfo(np.float64).tiny)
     away = reward / size
@@ -272,7 +272,7 @@ def stretches_of_rows(action: IntArray, reward: FloatArray, time: FloatArray, n_
 
 
 def about_means(cells: Cells) -> FloatArray:
-    """For sums by batch: number of rewards less their arm's mean, and sums of 3 powers; (4, B, K)."""
+    """For sums by batch: number of rewards, and sums of 3 powers of their deviations; (4, B, K)."""
     number, first = cells.moments[0, :2]
     found = shifted(cells.moments[0], -first.sum(axis=0) / np.maximum(number.sum(axis=0), 1.0))
     np.maximum(found[2], 0.0, out=found[2])
@@ -280,12 +280,12 @@ def about_means(cells: Cells) -> FloatArray:
 
 
 def stretch_at(time: FloatArray) -> IntArray:
-    """The stretch that each time falls into; time from -1/2 to 1/2."""
+    """The stretch into which each time falls; time from -1/2 to 1/2."""
     return np.minimum(((time + 0.5) * STRETCHES).astype(np.int64), STRETCHES - 1)
 
 
 def trends_of_sums(cells: Cells) -> Trends:
-    """For the arms' own rewards, at the middle of their batches."""
+    """Trends of the arms' own rewards, timed at the middle of their batches."""
     moments, time = about_means(cells), middles(cells.rounds)
     number, first, second = moments[:3]
     count = number.sum(axis=0)

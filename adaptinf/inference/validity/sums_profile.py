@@ -1,4 +1,4 @@
-"""The facts of sums by batch and arm that decide what is valid, in the words of a log's."""
+"""The facts about sums by batch and arm that determine what is valid, under the same names as a log's."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from adaptinf.sums.cells import Cells, chosen_with_one, other_value, shifted
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 _SMALLEST = 1e-99
-"""P-value below which it is not told any closer."""
+"""P-value below which no closer value is reported."""
 _SAME = 1e-9
-"""Propensities closer than this are the same: rounding of a frame that was written and read."""
+"""Propensities closer than this are equal: rounding when a frame was written and read."""
 
 
 class SumsProfile(LogProfile):
-    """The facts of one set of sums; each is computed when it is first asked for."""
+    """The facts about one set of sums; each is computed on first use."""
 
     sums: Sums
     cells: Cells
@@ -69,7 +69,7 @@ class SumsProfile(LogProfile):
         return all_at_once(self.cells.possible[:, codes]) if jointly else self.cells.possible[:, codes]
 
     def drawn(self, codes: IntArray) -> BoolArray:
-        """Batches in which each arm was drawn in some round, as far as is known; codes (k,), (B, k)."""
+        """Batches in which each arm was drawn at random in some round, if known; codes (k,), (B, k)."""
         spread = self.cells.spread[:, codes]
         return np.asarray(np.isnan(spread) | (spread > 0.0))
 
@@ -83,14 +83,14 @@ class SumsProfile(LogProfile):
         return np.asarray(self.cells.expected.sum(axis=0)) if self.cells.knows_every else None
 
     def own_skewness(self, codes: IntArray) -> FloatArray:
-        """Sums of cubed residuals of each arm over those of squares to the power 3/2; codes (k,), (k,)."""
+        """Each arm's sum of cubed residuals over its sum of squares to the power 3/2; codes (k,), (k,)."""
         total = self.cells.moments[0].sum(axis=1, keepdims=True)
         inside = shifted(total, -total[1] / np.maximum(total[0], 1.0))[:, 0]
         root = np.sqrt(np.where(inside[2] > 0.0, inside[2], np.inf))
         return np.asarray((inside[3] / root / root / root)[codes], dtype=np.float64)
 
     def read_facts(self) -> dict[str, Any]:
-        """How much was added up, and by what."""
+        """What was summed, and how."""
         by = " and ".join(["arm", *self.sums.group_names])
         return {"rounds": self.sums.n_rounds, "batches": self.sums.n_batches, "by": by}
 
@@ -98,12 +98,12 @@ class SumsProfile(LogProfile):
 
     @cached_property
     def incomplete(self) -> bool:
-        """Whether some rewards are missing: sums are of those that are there."""
+        """Whether some rewards are missing: sums include only those present."""
         return False
 
     @cached_property
     def two_values(self) -> tuple[float, float] | None:
-        """0 and the other value of rewards that take two, the smaller one first; None for all others."""
+        """0 and the other value of two-valued rewards, the smaller one first; None for all others."""
         raw = self._raw
         value = other_value(raw[1], raw[2])
         always = value is not None and raw[1].sum() / value > raw[0].sum() - 0.5
@@ -113,7 +113,7 @@ class SumsProfile(LogProfile):
 
     @cached_property
     def successes(self) -> FloatArray:
-        """Number of rewards of each arm that are the larger of two values, else 0; shape (K,)."""
+        """Number of each arm's rewards equal to the larger of two values, else 0; shape (K,)."""
         if self.two_values is None:
             return np.zeros(self.log.n_arms)
         low, high = self.two_values
@@ -122,7 +122,7 @@ class SumsProfile(LogProfile):
 
     @cached_property
     def uncommon(self) -> FloatArray:
-        """Number of each arm's rewards other than its commonest, infinite if none is known; (K,).
+        """Number of each arm's rewards other than its most common one, infinite if unknown; (K,).
 
         Beside the values of two-valued rewards, only 0 can be known to be the commonest.
         """
@@ -135,33 +135,33 @@ class SumsProfile(LogProfile):
 
     @cached_property
     def squared_skewness(self) -> float:
-        """Squared skewness of all rewards together; NaN where cubes are not known."""
+        """Squared skewness of all rewards together; NaN if cubes are not known."""
         return _squared_skewness(self.cells.moments[0].sum(axis=(1, 2)))
 
     def all_at(self, low: float, high: float) -> bool:
-        """Whether every reward is at one of two ends: (y - low) (high - y) adds up to 0."""
+        """Whether every reward is at one of two ends: (y - low) (high - y) sums to 0."""
         above = self.cells.about(low).moments[0]
         reach = (high - low) * above[1]
         return bool(np.all(np.abs(reach - above[2]) <= _SAME * reach))
 
     @property
     def knows_skewness(self) -> bool:
-        """Whether the sums tell how skewed rewards are."""
+        """Whether the sums show how skewed rewards are."""
         return not math.isnan(self.squared_skewness)
 
     @cached_property
     def heavy_tailed(self) -> bool:
-        """Not to be seen without fourth powers."""
+        """Whether tails are heavy: unknown without fourth powers."""
         return False
 
     @cached_property
     def pooled_mean(self) -> float:
-        """Mean of all rewards, whatever their arm."""
+        """Mean of all rewards, pooled over arms."""
         return float(self._raw[1].sum() / self._raw[0].sum())
 
     @cached_property
     def pooled_std(self) -> float:
-        """Standard deviation of all rewards, whatever their arm."""
+        """Standard deviation of all rewards, pooled over arms."""
         count, first, squares = (part.sum() for part in self.cells.moments[0, :3])
         return math.sqrt(max(squares / count - (first / count) ** 2, 0.0))
 
@@ -176,7 +176,7 @@ class SumsProfile(LogProfile):
         return self.pooled_std > 0.0
 
     def _with_arms(self, arms: tuple[int, ...]) -> LogProfile:
-        """The profile of the cells of some arms, of whose rewards alone it is asked."""
+        """The profile of some arms' cells, if only their rewards are of interest."""
         if not self.pulls[list(arms)].any():
             return self
         part = SumsProfile(self.sums)
@@ -190,7 +190,7 @@ class SumsProfile(LogProfile):
         return part
 
     def _trends(self) -> Trends:
-        """None is tested where units come back, of which sums do not tell the times."""
+        """No trend is tested if units return, because sums do not contain their times."""
         if self.repeated_units:
             return Trends(np.full(self.log.n_arms, np.nan))
         return trends_of_sums(self.cells)
@@ -199,29 +199,29 @@ class SumsProfile(LogProfile):
 
     @cached_property
     def n_units(self) -> int:
-        """Number of units; rounds where their totals are not there."""
+        """Number of units; rounds if their totals are missing."""
         return self.log.n_rounds if self.sums.n_units is None else self.sums.n_units
 
     @cached_property
     def unit_skewness(self) -> float:
-        """Squared skewness of the units' mean rewards, whatever their arms; 0 if no unit came back."""
+        """Squared skewness of the units' mean rewards, pooled over arms; 0 if no unit returned."""
         totals = self.sums.by_unit
         return 0.0 if totals is None or not self.repeated_units else _squared_skewness(totals.means)
 
     @cached_property
     def one_arm_a_unit(self) -> bool:
-        """Whether units come back, and each keeps its first arm."""
+        """Whether units return, and each keeps its first arm."""
         totals = self.sums.by_unit
         return totals is not None and self.repeated_units and totals.keeps_arms
 
     @cached_property
     def drawn_once(self) -> bool:
-        """Whether propensities of 1 say that the arm is drawn once a unit: such rows are not added up."""
+        """Whether propensities of 1 show that the arm is drawn once per unit: such rows are not summed."""
         return False
 
     @cached_property
     def contradicted_draws(self) -> str:
-        """Why propensities are not those of the choices: groups or single draws decided arms; else empty."""
+        """Why propensities are not those of the choices: groups or single draws set the arms; else empty."""
         return self.context_refusal if self.deciding_context else super().contradicted_draws
 
     @cached_property
@@ -230,13 +230,13 @@ class SumsProfile(LogProfile):
 
     @cached_property
     def _chance_of_keeping(self) -> float:
-        """Log probability that draws by round give every unit its arm again; 0 if some changed."""
+        """Log probability that draws by round give every unit the same arm again; 0 if some changed."""
         totals = self.sums.by_unit
         return totals.values["keeping"] if totals is not None and self.one_arm_a_unit else 0.0
 
     @cached_property
     def deciding_context(self) -> str:
-        """Name of a column of groups that visibly decides arms, where shares stand in for propensities."""
+        """Name of a group column that visibly determines arms, if shares replace propensities."""
         sums = self.sums
         if not sums.shares or self.context_free or self.decides_by_context:
             return ""
@@ -253,11 +253,11 @@ class SumsProfile(LogProfile):
 
     @property
     def visible_context(self) -> None:
-        """None: only groups of sums may show one, and such methods are refused then."""
+        """None: only groups in sums may reveal one, and such methods are then refused."""
 
     @cached_property
     def in_place_of_means(self) -> str:
-        """Effects within groups, where these decide arms."""
+        """Effects within groups, if these determine arms."""
         deciding = self.deciding_context
         return f"CATE(sums, by={deciding!r})" if deciding else super().in_place_of_means
 
@@ -265,12 +265,12 @@ class SumsProfile(LogProfile):
 
     @cached_property
     def knows_propensities(self) -> bool:
-        """Whether inverse propensities were summed: always, if only by the shares of batches."""
+        """Whether inverse propensities were summed: always, if only from batch shares."""
         return True
 
     @property
     def partial_propensities(self) -> None:
-        """None: what the chosen arms' propensities rule out is known by batch, and not by round."""
+        """None: what the chosen arms' propensities rule out is known by batch, not by round."""
         return None
 
     @property
@@ -303,7 +303,7 @@ class SumsProfile(LogProfile):
 
     @cached_property
     def moving_batches(self) -> BoolArray:
-        """Batches in which some arm's propensity moves, or may: with contexts, or inside; shape (B,)."""
+        """Batches in which some arm's propensity moves, or may: with contexts, or within; shape (B,)."""
         return np.asarray(~self.cells.constant.all(axis=1))
 
     @cached_property
@@ -317,12 +317,12 @@ class SumsProfile(LogProfile):
 
     @cached_property
     def constant_propensities(self) -> bool:
-        """Whether every arm's propensity is known to be the same in all rounds; estimates are not known."""
+        """Whether every arm's propensity is known to be constant; estimates do not count as known."""
         return self._never_move and not self.log.adaptive
 
     @cached_property
     def _never_move(self) -> bool:
-        """Whether propensities, unless they are estimates, leave every arm the same in all rounds."""
+        """Whether propensities, unless estimated, are constant over all rounds for every arm."""
         if self.estimated or self.varying_propensities:
             return False
         full = abs(float(np.nansum(self._chosen_smallest[0])) - 1.0) <= SUM_TOLERANCE
@@ -330,7 +330,7 @@ class SumsProfile(LogProfile):
 
     @cached_property
     def _chosen_smallest(self) -> FloatArray:
-        """Smallest and largest of the batches' least propensities with which each arm was chosen; (2, K)."""
+        """Smallest and largest over batches of the least propensity of each arm when chosen; (2, K)."""
         least = np.where(self.cells.pulls > 0.0, self.cells.smallest, np.nan)
         some = np.isfinite(least).any(axis=0)
         low, high = (np.where(some, part, np.nan) for part in (_least(least), -_least(-least)))
@@ -354,17 +354,17 @@ class SumsProfile(LogProfile):
 
     @cached_property
     def logs_propensities(self) -> bool:
-        """Whether propensities were summed that are no estimates, nor shares of batches."""
+        """Whether propensities were summed that are neither estimates nor batch shares."""
         return not (self.estimated or self.shares_stand_in)
 
     @cached_property
     def shares_stand_in(self) -> bool:
-        """Whether the arms' shares of the batches are used in place of propensities."""
+        """Whether the arms' shares in batches replace propensities."""
         return self.sums.shares
 
     @cached_property
     def propensities_found(self) -> Finding | None:
-        """What is evidence against the propensities; None if nothing could, as arms are sure or few."""
+        """Evidence against the propensities; None if there can be none, because arms are certain or few."""
         if not self.logs_propensities or self.one_draw_a_unit:  # rounds of a unit are no draws of their own
             return None
         if self.knows_every_propensity:
@@ -389,23 +389,23 @@ class SumsProfile(LogProfile):
 
     @cached_property
     def _runs_pvalue(self) -> float:
-        """1: sums do not keep the order of rounds within batches."""
+        """1: sums do not retain the order of rounds within batches."""
         return 1.0
 
     @property
     def _reaction_pvalue(self) -> float:
-        """NaN: nor the order of rewards."""
+        """NaN: sums do not retain the order of rewards either."""
         return math.nan
 
     @property
     def _short_stretches(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Of batches, the shortest stretches that sums tell of."""
+        """Results by batch, the shortest stretches that sums contain."""
         number, first, second, _ = about_means(self.cells)
         return number, first, second
 
     @cached_property
     def shares_found(self) -> Finding | None:
-        """Whether arms' shares move within batches, as `aggregate` saw; None if no one did."""
+        """Whether arms' shares move within batches, as `aggregate` found; None if it was not checked."""
         p = self.sums.share_movement
         if p is None:
             return Finding() if self.logs_propensities else None
@@ -427,12 +427,12 @@ class SumsProfile(LogProfile):
 
 
 def _least(values: FloatArray) -> FloatArray:
-    """Least values of columns, infinite without any; values (B, K), NaN if there is none."""
+    """Smallest values in columns, infinite if there are none; values (B, K), NaN if missing."""
     return np.asarray(np.where(np.isnan(values), math.inf, values).min(axis=0), dtype=np.float64)
 
 
 def _squared_skewness(powers: FloatArray) -> float:
-    """Of values, from their number and sums of their first three powers; powers (4,)."""
+    """Skewness of values, from their number and sums of their first three powers; powers (4,)."""
     count, first, squares, cubes = powers
     mean = first / count
     spread = squares / count - mean * mean

@@ -1,4 +1,4 @@
-"""Units with several rounds: what a log's units say of how its rounds depend on each other."""
+"""Units with several rounds: what a log's units show about dependence between its rounds."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from adaptinf.log import AdaptiveLog
 from adaptinf.typing import BoolArray, IntArray
 
 _SAME = 1e-9
-"""Propensities closer than this are the same: rounding of a frame that was written and read."""
+"""Propensities closer than this are equal: rounding when a frame was written and read."""
 _IMPOSSIBLE = -12.0 * float(np.log(10.0))
-"""Log probability of what draws with the logged propensities cannot have done."""
+"""Log probability below which draws with the logged propensities are ruled out."""
 
 
 class UnitFacts:
-    """The facts of a log's units; each is computed when it is first asked for."""
+    """The facts about a log's units; each is computed on first use."""
 
     log: AdaptiveLog
 
@@ -33,43 +33,43 @@ class UnitFacts:
 
     @cached_property
     def n_units(self) -> int:
-        """Number of units; rounds where the log names none."""
+        """Number of units; rounds if the log names none."""
         return self.log.n_rounds if self.units is None else int(self.units.max(initial=-1)) + 1
 
     @cached_property
     def repeated_units(self) -> bool:
-        """Whether some unit has several rounds, as far as the log tells."""
+        """Whether some unit has several rounds, as far as the log shows."""
         return self.n_units < self.log.n_rounds
 
     @cached_property
     def unit_skewness(self) -> float:
-        """Squared skewness of the units' mean rewards, whatever their arms; 0 if no unit came back."""
+        """Squared skewness of the units' mean rewards, pooled over arms; 0 if no unit returned."""
         if self.units is None or not self.repeated_units:
             return 0.0
         totals = np.bincount(self.units, self.log.arrays.reward, self.n_units)
         return squared_skewness(totals / np.bincount(self.units, minlength=self.n_units))
 
     def repeats_in(self, keep: BoolArray) -> bool:
-        """Whether some unit has several of some rounds; keep (T,)."""
+        """Whether some unit has several of the given rounds; keep has shape (T,)."""
         units = self.units
         return units is not None and len(np.unique(units[keep])) < int(np.count_nonzero(keep))
 
     @cached_property
     def unit_refusal(self) -> str:
-        """Why a method that takes rounds to be independent does not serve; empty if no unit came back."""
+        """Why a method that assumes independent rounds is not valid; empty if no unit returned."""
         if not self.repeated_units:
             return ""
         return DEPENDENT(units=self.n_units, rounds=self.log.n_rounds)
 
     @cached_property
     def one_arm_a_unit(self) -> bool:
-        """Whether units come back, and each keeps its first arm."""
+        """Whether units return, and each keeps its first arm."""
         action = self.log.arrays.action
         return self.repeated_units and bool(np.all(action == action[self._first_rounds]))
 
     @cached_property
     def drawn_once(self) -> bool:
-        """Whether the log says that the arm is drawn once a unit.
+        """Whether the log says that the arm is drawn once per unit.
 
         Each unit keeps its arm, with propensity 1 in every round after its first: e is that of the draw.
         """
@@ -82,12 +82,12 @@ class UnitFacts:
 
     @cached_property
     def one_draw_a_unit(self) -> bool:
-        """Whether one draw gave a unit its arm: the log says so, or draws by round would have changed it."""
+        """Whether one draw set a unit's arm: the log says so, or draws by round would have changed it."""
         return self.drawn_once or self._chance_of_keeping < _IMPOSSIBLE
 
     @cached_property
     def contradicted_draws(self) -> str:
-        """Why logged propensities are not those of the draws, where units keep arms that would change."""
+        """Why logged propensities are not those of the draws, if units keep arms that draws would change."""
         if self.drawn_once or not self.one_draw_a_unit or not self._moves_within_units:
             return ""
         return ONE_DRAW_A_UNIT(power=self._chance_of_keeping / np.log(10.0))

@@ -1,4 +1,4 @@
-"""What a table says of units with several rounds."""
+"""What a table states about units with several rounds."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from adaptinf.inference.validity.rare import TOO_SKEWED
 from adaptinf.typing import BoolArray
 
 FEW_UNITS = 30
-"""Units below which a table says that they are few."""
+"""Number of units below which a table says that they are few."""
 FEW_WITH_ARM = 15
-"""Units that had an arm below which a table says so."""
+"""Number of units assigned to an arm below which a table says so."""
 FEWEST_EXPECTED = 5
-"""Units that an arm's smallest propensity is expected to give it, below which a table says so."""
+"""Expected number of units for an arm at its smallest propensity, below which a table says so."""
 FEW_WITH_EVENTS = 10
-"""Units with an event below which a table says so."""
+"""Number of units with an event below which a table says so."""
 
 LOGGED_ROUNDS = "for the logged rounds"
-"""Label of a method that holds for the rounds of the log, and not for units like theirs."""
+"""Label for a method that is valid for the log's rounds but not for units like theirs."""
 
 
 class ErrorsByUnit:
-    """Facts that claims use about errors by unit.
+    """Facts that claims use about clustered errors.
 
     Shapes: units, events (k,), of the units that count for each term, and those of them with an event.
     """
@@ -55,37 +55,37 @@ class ErrorsByUnit:
 
     @property
     def few(self) -> dict[str, int]:
-        """All units are few."""
+        """Whether all units are few."""
         return {"units": self.n_units, "enough": FEW_UNITS} if self.n_units < FEW_UNITS else {}
 
     @property
     def few_but_exact(self) -> bool:
-        """All units are few, and arms can be drawn again round by round: that holds whatever units share."""
+        """Whether all units are few but arms can be redrawn in every round, which is valid in any case."""
         by_round = self.profile.log.design is not None and not self.profile.one_draw_a_unit
         return bool(self.few) and by_round
 
     @property
     def few_with_arm(self) -> dict[str, str]:
-        """Few units had an arm, of many."""
+        """Whether few out of many units were assigned to an arm."""
         scarce = (self._units > 0) & (self._units < FEW_WITH_ARM)
         return {} if self.few else self._numbered(self._units, scarce)
 
     @property
     def few_with_events(self) -> dict[str, Any]:
-        """Few units had an event."""
+        """Whether few units had an event."""
         found = self._numbered(self._events, (self._events > 0) & (self._events < FEW_WITH_EVENTS))
         return {"enough": FEW_WITH_EVENTS, **found} if found else {}
 
     @property
     def skewed(self) -> dict[str, str]:
-        """Few units count for the skewness of their means."""
+        """Whether few units determine the skewness of their means."""
         far = (self._units > 0) & (self.profile.unit_skewness > TOO_SKEWED * self._units)
         found = [label for label, flag in zip(self._labels, far, strict=True) if flag]
         return {"terms": ", ".join(found)} if found else {}
 
     @property
     def seldom_drawn(self) -> dict[str, Any]:
-        """An arm's smallest propensity would give it to few of the units, where one draw gives each its arm.
+        """Whether an arm's smallest propensity would give it to few units, with one draw per unit.
 
         How many had the arm in the log will not do: without those that got it against the odds the estimate
         and its standard error are both small.
@@ -102,7 +102,7 @@ class ErrorsByUnit:
 
     @property
     def tied(self) -> bool:
-        """Weights are made from propensities that move."""
+        """Whether weights are based on propensities that move."""
         return not self._uniform and self.profile.moves
 
     def _numbered(self, numbers: ArrayLike, flags: BoolArray) -> dict[str, str]:
@@ -113,7 +113,7 @@ class ErrorsByUnit:
 
 
 def unit_notes(profile: LogProfile, n_units: int, n_rounds: int) -> list[str]:
-    """What errors by unit rest on; of the units and rounds used."""
+    """What clustered errors rest on, for the units and rounds used."""
     return said(claims.NOTES, ErrorsByUnit(profile, n_units, n_rounds))
 
 
@@ -126,7 +126,7 @@ def unit_cautions(
     *,
     uniform: bool = True,
 ) -> list[str]:
-    """Why errors by unit may be too small.
+    """Why clustered errors may be too small.
 
     Shapes: units, events (k,), of the units that count for each term, and those of them with an event.
     """
@@ -135,12 +135,12 @@ def unit_cautions(
 
 
 def unit_count_cautions(profile: LogProfile, n_units: int) -> list[str]:
-    """That the units are few, where they are."""
+    """The statement that units are few, if they are."""
     return said(claims.COUNT_CAUTIONS, ErrorsByUnit(profile, n_units))
 
 
 def event_gaps(labels: Sequence[str], events: ArrayLike, fewest: int) -> list[str]:
-    """Why there is no interval where fewer units have an event than any needs; events (k,)."""
+    """Why there is no interval if too few units have an event; events has shape (k,)."""
     some = np.asarray(events, dtype=float)
     named = [f"{label} ({int(n)})" for label, n in zip(labels, some, strict=True) if n < fewest]
     return [claims.NO_INTERVAL(terms=", ".join(named), fewest=fewest)] if named else []

@@ -1,4 +1,4 @@
-"""The best of several estimates: intervals that allow for its having been picked."""
+"""The best of several estimates: intervals that account for the selection."""
 
 from adaptinf.inference.winners.winner import Winner
 from adaptinf.inference.winners.winner_intervals import winner_interval

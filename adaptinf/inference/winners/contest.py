@@ -1,4 +1,4 @@
-"""What is asked of a winner, and what made it the winner."""
+"""What is asked about a winner, and what made it the winner."""
 
 from __future__ import annotations
 
@@ -40,27 +40,27 @@ class Contest:
 
     @classmethod
     def of_mean(cls, x: FloatArray, won: int | None = None) -> Contest:
-        """The mean of the highest, or of one that something else made the winner; x (k,)."""
+        """The mean of the highest arm, or of one selected otherwise; x has shape (k,)."""
         won = int(np.argmax(x)) if won is None else won
         return cls(x.size, won, None, _before(won, range(x.size)), x.size)
 
     @classmethod
     def against_control(cls, x: FloatArray, control: int, won: int | None = None) -> Contest:
-        """The same of the others, against a control that stands outside the contest; x (k,)."""
+        """The same relative to a control that is not in the contest; x has shape (k,)."""
         others = [place for place in range(x.size) if place != control]
         won = max(others, key=lambda place: x[place]) if won is None else won
         return cls(x.size, won, control, _before(won, others), len(others))
 
     @classmethod
     def against_runner_up(cls, x: FloatArray) -> Contest:
-        """The highest against the second; x (k,)."""
+        """The highest minus the second highest; x has shape (k,)."""
         won, second = (int(place) for place in np.argsort(-x, kind="stable")[:2])
         others = [place for place in range(x.size) if place != won]
         return cls(x.size, won, second, ((won, second), *_before(second, others)), x.size * (x.size - 1) // 2)
 
     @property
     def direction(self) -> FloatArray:
-        """Coefficients of the means in what is requested, shape (k,)."""
+        """Coefficients of the means in the estimand, shape (k,)."""
         found = np.zeros(self.size)
         found[self.won] = 1.0
         if self.against is not None:
@@ -73,7 +73,7 @@ class Contest:
         return (self.won, self.against) in self.ahead
 
     def tied(self, x: FloatArray, sigma: FloatArray, near: float = 0.0) -> bool:
-        """Whether a lead is at most so many of its standard errors, or rounding; x (k,), sigma (k, k).
+        """Whether a lead is at most this many standard errors, or rounding error; x (k,), sigma (k, k).
 
         Of equal estimates something else chose. Just above, the law of the estimate given the choice is so
         close to its end that intervals from it shrink to a point, away from the estimate itself.
@@ -86,7 +86,7 @@ class Contest:
         return False
 
     def limits(self, x: FloatArray, sigma: FloatArray) -> tuple[float, float]:
-        """Limits of the estimate asked for within which the same are ahead, given what is independent of it.
+        """Limits of the requested estimate within which the same arms lead, given what is independent of it.
 
         Shapes: x (k,), sigma (k, k).
         """
@@ -102,7 +102,7 @@ class Contest:
 
 
 def split(x: FloatArray, sigma: FloatArray, direction: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """How the estimates move with a combination of them, and what of them is independent of it.
+    """How the estimates move with a combination of them, and their part that is independent of it.
 
     Shapes: x (k,), sigma (k, k), direction (k,); returns (k,) and (k,).
     """
@@ -114,7 +114,7 @@ def split(x: FloatArray, sigma: FloatArray, direction: FloatArray) -> tuple[Floa
 def asked_of(
     x: FloatArray, arms: Sequence[Any], control: Any, runner_up: bool, winner: Any = None
 ) -> Contest:
-    """The question, of estimates (k,) of some arms."""
+    """The question, given estimates (k,) for some arms."""
     if runner_up:
         return Contest.against_runner_up(x)
     won = None if winner is None else list(arms).index(winner)
@@ -124,7 +124,7 @@ def asked_of(
 
 
 def noise_problems(arms: Sequence[Any], noise: Any, winner: Any, control: Any, runner_up: Any) -> list[str]:
-    """Problems with a choice by noisy estimates, of some arms."""
+    """Problems with a choice by noisy estimates among some arms."""
     if noise is None:
         return (
             []
@@ -149,7 +149,7 @@ def noise_problems(arms: Sequence[Any], noise: Any, winner: Any, control: Any, r
 
 
 def variance_problems(sigma: FloatArray, contest: Contest) -> list[str]:
-    """Why there is no law of what is asked; sigma (k, k)."""
+    """Why the estimand has no distribution; sigma (k, k)."""
     direction = contest.direction
     size = float(np.abs(direction) @ np.abs(sigma) @ np.abs(direction))
     if float(direction @ sigma @ direction) > 1e-14 * size:
@@ -158,7 +158,7 @@ def variance_problems(sigma: FloatArray, contest: Contest) -> list[str]:
 
 
 def comparison_problems(arms: Sequence[Any], control: Any, runner_up: Any) -> list[str]:
-    """Problems with a comparison, of some arms."""
+    """Problems with a comparison among some arms."""
     problems = (
         [] if isinstance(runner_up, bool) else [f"runner_up must be True or False, got {runner_up!r:.60}"]
     )

@@ -1,4 +1,4 @@
-"""The winner where outcomes are too rare for normal laws: its part of exact intervals that hold for all arms.
+"""The winner if outcomes are too rare for normal distributions: its part of exact simultaneous intervals.
 
 References
 ----------
@@ -27,7 +27,7 @@ from adaptinf.typing import FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProjectedLaw:
-    """The law of one term at the level at which those of a family hold at once: a `Reference` of one term.
+    """Distribution of one term at the simultaneous level of its family: a `Reference` with one term.
 
     `median` and `scale` are the estimate and its standard error, as they are called of other laws of winners.
     """
@@ -40,7 +40,7 @@ class ProjectedLaw:
 
     @property
     def name(self) -> str:
-        """Name of the law."""
+        """Name of the distribution."""
         return f"simultaneous {self.law.name}"
 
     @property
@@ -67,7 +67,7 @@ class ProjectedLaw:
 
 
 def serves(profile: LogProfile, codes: IntArray, means: Results) -> bool:
-    """Whether outcomes are so rare that estimates are not normal, and exact means are at hand; codes (k,)."""
+    """Whether outcomes are too rare for normal estimates, and exact means are available; codes (k,)."""
     rare = without_interval(profile.uncommon[codes])
     return bool(rare.any()) and means.reference.exact and means.validity != "not valid"
 
@@ -75,7 +75,7 @@ def serves(profile: LogProfile, codes: IntArray, means: Results) -> bool:
 def projected_law(
     log: AdaptiveLog | Sums, means: Results, contest: Contest, arms: tuple[Any, ...]
 ) -> ProjectedLaw:
-    """The law of the winner's mean, or of its difference from another arm's by the method of the means."""
+    """The distribution of the winner's mean, or of its difference from another arm's."""
     found, place = means, contest.won
     if contest.against is not None:
         pair = Contrast(log, treatment=arms[contest.won], control=arms[contest.against])

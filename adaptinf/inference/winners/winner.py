@@ -162,7 +162,7 @@ class Winner:
 
 
 def _whole(means: Results, arms: Sequence[Any]) -> Results:
-    """Estimates of all arms with their covariance; else an error."""
+    """Estimates for all arms with their covariance; otherwise an error."""
     known = np.isfinite(means.estimate) & (means.std_error > 0.0)
     if not known.all():
         without = [repr(arm) for arm, there in zip(arms, known, strict=True) if not there]
@@ -175,7 +175,7 @@ def _whole(means: Results, arms: Sequence[Any]) -> Results:
 
 
 def _terms(contest: Contest, arms: Sequence[Any]) -> tuple[str, ...]:
-    """How the row is called."""
+    """The label of the row."""
     won = f"{arms[contest.won]} (winner)"
     return (won if contest.against is None else f"{won} - {arms[contest.against]}",)
 
@@ -183,7 +183,7 @@ def _terms(contest: Contest, arms: Sequence[Any]) -> tuple[str, ...]:
 def _results(
     means: Results, law: WinnerLaw | exact.ProjectedLaw, contest: Contest, arms: Sequence[Any]
 ) -> WinnerResults:
-    """The winner's row, with what the fit of all arms says of itself."""
+    """The winner's row, with the statements from the fit of all arms."""
     won, other = contest.won, contest.against
     arm, against = arms[won], None if other is None else arms[other]
     kept = [won] if other is None else [won, other]
@@ -214,7 +214,7 @@ def _results(
 def _notes(
     means: Results, law: WinnerLaw | exact.ProjectedLaw, contest: Contest, arms: Sequence[Any]
 ) -> tuple[str, ...]:
-    """Which arm it is, and how its interval was made."""
+    """Which arm it is, and how its interval was computed."""
     won, other = contest.won, contest.against
     named: dict[str, Any] = {"arm": arms[won], "n": contest.size, "beside": ""}
     if isinstance(law, exact.ProjectedLaw):

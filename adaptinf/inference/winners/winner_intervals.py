@@ -47,7 +47,7 @@ def winner_interval(
     noise: ArrayLike | None = None,
     winner: Any = None,
 ) -> WinnerInterval:
-    """Interval for the highest of several normal estimates, selected by these estimates themselves.
+    """Interval for the highest of several normal estimates, selected by the estimates themselves.
 
     Alternatively for its difference from a control, or from the second.
 
@@ -147,7 +147,7 @@ def winner_interval(
 
 
 def _small_noise_problems(noise: FloatArray | None, sigma: FloatArray, contest: Contest) -> list[str]:
-    """Noise so small that the chance of the choice is a step; noise (k,), sigma (k, k)."""
+    """Whether noise is so small that the probability of selection is a step; noise (k,), sigma (k, k)."""
     direction = contest.direction
     if noise is None or noise.min() >= _LEAST_NOISE * math.sqrt(float(direction @ sigma @ direction)):
         return []
@@ -180,7 +180,7 @@ def _read(
 
 
 def _covariance_problems(sigma: FloatArray) -> list[str]:
-    """What keeps a square matrix from being a covariance of estimates; sigma (k, k)."""
+    """What prevents a square matrix from being a covariance of estimates; sigma (k, k)."""
     scale = np.sqrt(np.abs(np.diagonal(sigma)))
     if not (np.diagonal(sigma) > 0.0).all():
         return ["covariance must have positive variances"]
@@ -196,7 +196,7 @@ _SUBJECT = "Winner.fit(held_out=)"
 
 
 def last_rounds(log: AdaptiveLog | Sums, held_out: Any) -> BoolArray:
-    """Rounds that are held out, shape (T,): by the number of the last batches, or a mask of last rounds."""
+    """Held-out rounds, shape (T,): given by a number of last batches, or a mask of last rounds."""
     if isinstance(log, Sums):
         raise InvalidForLog(_SUBJECT, NEEDS_ROWS, ["ArmMeans of Sums of the last batches"])
     if isinstance(held_out, str) or np.ndim(held_out) > 0:
@@ -223,7 +223,7 @@ def last_rounds(log: AdaptiveLog | Sums, held_out: Any) -> BoolArray:
 def later_results(
     log: AdaptiveLog, contest: Contest, arms: tuple[Any, ...], keep: BoolArray, **options: Any
 ) -> Results:
-    """The winner's ordinary results from the held-out rounds; keep (T,)."""
+    """The winner's ordinary results from the held-out rounds; keep has shape (T,)."""
     if contest.against is None:
         return ArmMeans(log, [arms[contest.won]], rounds=keep).fit(**options)
     return Contrast(log, treatment=arms[contest.won], control=arms[contest.against], rounds=keep).fit(

@@ -1,4 +1,4 @@
-"""The law of what is asked of the highest of several normal estimates, given what is independent of it."""
+"""Distribution of a contrast of the highest of several normal estimates, given what is independent of it."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from adaptinf.inference.winners.contest import Contest, split
 from adaptinf.typing import FloatArray
 
 _REACH = 12.0
-"""Standard errors about the estimate beyond which its law has nothing that a double shows."""
+"""Number of standard errors from the estimate beyond which its density is negligible in double precision."""
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _FAR_APART = 45.0
-"""Scales of the noise beyond which it has nothing that a double shows."""
+"""Number of noise scales beyond which its density is negligible."""
 
 
 @dataclass(frozen=True, eq=False)
 class NoisyChoice:
-    """Log of the chance of the choice by the estimate that is requested, in standard errors."""
+    """Log probability of the selection given the requested estimate, in standard errors."""
 
     log_chance: CubicSpline
 
@@ -34,7 +34,7 @@ class NoisyChoice:
     def of(
         cls, x: FloatArray, sigma: FloatArray, contest: Contest, noise: FloatArray, scale: float
     ) -> NoisyChoice:
-        """The chance given what is independent of the estimate; x and noise (k,), sigma (k, k)."""
+        """The probability given what is independent of the estimate; x and noise (k,), sigma (k, k)."""
         direction = contest.direction
         slope, rest = split(x, sigma, direction)
         own = float(direction @ x) / scale
@@ -46,7 +46,7 @@ class NoisyChoice:
         return cls(CubicSpline(at, log_choice(gaps.T, float(noise[contest.won]), noise[others])))
 
     def log_distribution(self, x: float, mean: float, low: float, high: float) -> float:
-        """Log of the distribution function at x of the estimate, given the choice and a value in [low, high].
+        """Log of the estimate's distribution function at x, given the selection and a value in [low, high].
 
         Limits beyond 12 standard errors of the estimate count as there.
         """
@@ -58,7 +58,7 @@ class NoisyChoice:
         return float(below - np.logaddexp(below, above))
 
     def _log_mass(self, mean: float, low: float, high: float) -> float:
-        """Log of the integral of the normal density about a mean times the chance."""
+        """Log of the integral of the normal density around a mean times the selection probability."""
         edges = np.linspace(low, high, int(np.ceil((high - low) / 0.5)) + 1)
         half = 0.5 * np.diff(edges)[:, None]
         at = edges[:-1, None] + half * (1.0 + _NODES)
@@ -68,7 +68,7 @@ class NoisyChoice:
 
 
 def log_choice(gaps: FloatArray, own: float, noise: FloatArray) -> FloatArray:
-    """Log of the chance that the winner stays ahead once all have their noise.
+    """Log probability that the winner stays ahead once noise is added to all.
 
     Shapes: gaps (n, m), its lead over each other one before that; own its scale, noise (m,) theirs.
     """
@@ -78,14 +78,14 @@ def log_choice(gaps: FloatArray, own: float, noise: FloatArray) -> FloatArray:
 
 
 def _log_two(lead: FloatArray) -> FloatArray:
-    """For two with the same scale: F(d) = 1 - exp(-d) (2 + d) / 4 for d >= 0, and 1 - F(-d) below."""
+    """For two arms with the same scale: F(d) = 1 - exp(-d) (2 + d) / 4 for d >= 0, and 1 - F(-d) below."""
     size = np.abs(lead)
     log_tail = np.log(0.25 * (2.0 + size)) - size
     return np.where(lead < 0.0, log_tail, np.log1p(-np.exp(log_tail)))
 
 
 def _log_of_several(lead: FloatArray, own: float, noise: FloatArray) -> float:
-    """Integral over the winner's noise of the chances that the others stay below; lead and noise (m,)."""
+    """Integral over the winner's noise of the probabilities that the others stay below; lead, noise (m,)."""
     # Laplace laws have kinks, across which Gauss's rule would lose its order: pieces end there.
     kinks = np.unique(np.concatenate([[0.0], -lead]))
     width, most = min(own, float(noise.min())), max(own, float(noise.max()))
@@ -108,11 +108,11 @@ def _log_of_several(lead: FloatArray, own: float, noise: FloatArray) -> float:
 
 
 _FAR = 1e12
-"""Standard errors beyond which a limit is infinite."""
+"""Number of standard errors beyond which a limit is infinite."""
 
 
 def log_between(low: float, high: float) -> float:
-    """Log of the standard normal probability between two limits; -inf if they do not differ."""
+    """Log of the standard normal probability between two limits; -inf if they are equal."""
     if not low < high:
         return -math.inf
     # Probabilities near 1 have lost the digits that the lower tail, by symmetry, still has.
@@ -125,7 +125,7 @@ def log_between(low: float, high: float) -> float:
 
 
 def log_distribution(x: float, mean: float, low: float, high: float) -> float:
-    """Log of the distribution function at x of a normal law of variance 1, given a value in [low, high]."""
+    """Log of a normal distribution function at x with variance 1, given a value in [low, high]."""
     if x <= low:
         return -math.inf
     if x >= high:
@@ -144,7 +144,7 @@ def mean_at(
     window: float = math.inf,
     law: Callable[[float, float, float, float], float] = log_distribution,
 ) -> float:
-    """The mean at which the law given [low, high], and within `window` of the mean, has a probability at x.
+    """The mean for which the distribution given [low, high] has a probability at x, within `window`.
 
     The distribution function falls in the mean, from 1 to 0.
     """
@@ -166,7 +166,7 @@ def mean_at(
 
 
 def _root(gap: Callable[[float], float], left: float, right: float) -> float:
-    """Where a falling function is 0; an end where it is not between."""
+    """Root of a decreasing function; an end if it is not between the ends."""
     if gap(left) <= 0.0:
         return left
     if gap(right) >= 0.0:
@@ -182,16 +182,16 @@ def _log1mexp(negative: float) -> float:
 
 METHODS = ("hybrid", "conditional", "projection")
 NEAR = 0.02
-"""Standard errors of a lead up to which two arms count as tied for the hybrid method."""
+"""Lead, in standard errors, up to which two arms count as tied for the hybrid method."""
 _SHARE = 0.1
-"""Share of alpha that a hybrid interval spends on its projection, as its authors choose."""
+"""Share of alpha that a hybrid interval spends on its projection, as its authors chose."""
 _STEPS = 60
 _USUAL = 0.005
 
 
 @dataclass(frozen=True, eq=False)
 class WinnerLaw(EnclosedReference):
-    """Intervals and p-values for what is asked of the winner: a `Reference` of one term.
+    """Intervals and p-values for a contrast of the winner: a `Reference` with one term.
 
     Attributes
     ----------
@@ -229,7 +229,7 @@ class WinnerLaw(EnclosedReference):
         contest: Contest,
         noise: FloatArray | None = None,
     ) -> WinnerLaw:
-        """The law for estimates (k,) with covariance (k, k), chosen from with noise of scales (k,)."""
+        """The distribution for estimates (k,) with covariance (k, k), selected with noise of scales (k,)."""
         direction = contest.direction
         scale = math.sqrt(float(direction @ sigma @ direction))
         if noise is not None:
@@ -244,12 +244,12 @@ class WinnerLaw(EnclosedReference):
 
     @property
     def name(self) -> str:
-        """The law behind the numbers."""
+        """The distribution behind the numbers."""
         return "simultaneous normal" if self.method == "projection" else TRUNCATED()
 
     @property
     def median(self) -> float:
-        """The mean at which the estimate is as often lower as higher; of a tie, the estimate.
+        """The mean at which the estimate is as often lower as higher; for a tie, the estimate itself.
 
         But for the conditional method it is sought within the simultaneous interval of level .995.
         """
@@ -276,12 +276,12 @@ class WinnerLaw(EnclosedReference):
         return np.array([ends]) * self.scale
 
     def enclosure(self, log_alpha: float) -> FloatArray:
-        """The projection that the interval at level 1 - exp(log_alpha) is kept within, shape (1, 2)."""
+        """The projection that contains the interval at level 1 - exp(log_alpha), shape (1, 2)."""
         width = self._window(math.exp(log_alpha))
         return np.array([[self.own - width, self.own + width]]) * self.scale
 
     def log_pvalues(self, null: float) -> FloatArray:
-        """Log of the level from which on the interval excludes the null, shape (1,)."""
+        """Log of the level from which the interval excludes the null, shape (1,)."""
         if self.method == "projection":
             single = min(0.0, math.log(2.0) + float(log_ndtr(-abs(self.own - null / self.scale))))
             kept = self.family * math.log1p(-math.exp(single)) if single < 0.0 else -math.inf
@@ -297,7 +297,7 @@ class WinnerLaw(EnclosedReference):
         return np.array([high])
 
     def _window(self, alpha: float) -> float:
-        """Half the length of that projection, in standard errors; infinite of the conditional method."""
+        """Half the length of that projection, in standard errors; infinite for the conditional method."""
         if self.method == "conditional":
             return math.inf
         return self._critical(alpha if self.method == "projection" else _SHARE * alpha)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 FEWEST = 2
-"""Rounds of an arm below which it has no standard error."""
+"""Number of an arm's rounds below which it has no standard error."""
 
 
 class ContestFacts:
@@ -37,7 +37,7 @@ class ContestFacts:
 
     @property
     def two_ends(self) -> bool:
-        """Rewards are missing, and no one says to leave their rounds out."""
+        """Whether rewards are missing, and their rounds are not declared to be omitted."""
         return self.profile.incomplete and self.profile.log.missing != "drop"
 
     @property
@@ -49,7 +49,7 @@ class ContestFacts:
 
 
 class MeansFacts(ContestFacts):
-    """For a row of `recommend` for means of arms."""
+    """Facts for a row of `recommend` on arm means."""
 
     def __init__(self, question: Question, verdict: Verdict) -> None:
         super().__init__(question)
@@ -62,12 +62,12 @@ class MeansFacts(ContestFacts):
 
     @property
     def no_winner(self) -> str:
-        """Why there is none, of means that are valid."""
+        """Why there is no interval although the means are valid."""
         return first(claims.NEEDS, self) if self._verdict.valid else ""
 
     @property
     def corrected(self) -> bool:
-        """Whether the corrected columns are what is valid."""
+        """Whether the valid columns are the corrected ones."""
         return self._verdict.corrected
 
     @property
@@ -77,11 +77,11 @@ class MeansFacts(ContestFacts):
 
 
 class HeldOutFacts(ContestFacts):
-    """For the last batch, if it is held out."""
+    """Facts about the last batch, if it is held out."""
 
     @property
     def needs_rows(self) -> str:
-        """Why sums will not do."""
+        """Why sums are not sufficient."""
         return self.profile.rows_refusal
 
     @property
@@ -92,7 +92,7 @@ class HeldOutFacts(ContestFacts):
 
     @property
     def not_chosen_before(self) -> bool:
-        """Whether the last batch has all rounds of an arm."""
+        """Whether the last batch contains all rounds of an arm."""
         return bool(np.any(self.profile.pulls[self.question.codes] == self._last_pulls))
 
     @property
@@ -102,7 +102,7 @@ class HeldOutFacts(ContestFacts):
 
     @cached_property
     def _last_pulls(self) -> FloatArray:
-        """Number of rounds of the last batch that chose each arm, shape (k,)."""
+        """Number of rounds of each arm in the last batch, shape (k,)."""
         log, batch = self.profile.log, self.profile.log.arrays.batch
         assert batch is not None
         last = log.arrays.action[int(np.searchsorted(batch, batch[-1])) :]
@@ -123,7 +123,7 @@ ORDER = Order(
         "of no use",
     ]
 )
-"""Ways to an interval for the winner; within each, estimators as for arm means."""
+"""Ways to an interval for the winner; within each, estimators ordered as for arm means."""
 _OF_COUNTS = "projection of count-based intervals"
 
 
@@ -136,12 +136,12 @@ class WinnerQuestion:
 
 
 def refusal(question: Question) -> str:
-    """Why there is no winner with an interval, whatever the method; empty if there is."""
+    """Why there is no interval for the winner with any method; empty if there is one."""
     return first(claims.NEEDS, ContestFacts(question))
 
 
 def _of_means(question: WinnerQuestion, verdict: Verdict) -> Verdict:
-    """The verdict on an estimator of the arms for the best of them, before the way to its interval."""
+    """The verdict on an estimator as the basis for the best arm, before the choice of an interval."""
     if reason := first(claims.MEANS_NEED, MeansFacts(question.arms, verdict)):
         runs = verdict.baseline and not refusal(question.arms)
         return Verdict(verdict.name, "not valid", verdict.rank, verdict.arguments, reason, baseline=runs)
@@ -150,12 +150,12 @@ def _of_means(question: WinnerQuestion, verdict: Verdict) -> Verdict:
 
 
 def _with(verdict: Verdict, way: Claim) -> str:
-    """Why a way serves, beside why its means do."""
+    """Why a kind of interval is valid, besides why the means are."""
     return sentence([verdict.reason, way()])
 
 
 def _hybrid(question: WinnerQuestion) -> list[Verdict]:
-    """With every estimator."""
+    """Verdicts with every estimator."""
     found = []
     for verdict in (_of_means(question, verdict) for verdict in question.means):
         arguments = {**verdict.arguments, "method": "hybrid"}
@@ -187,7 +187,7 @@ def _projected(verdict: Verdict, arguments: dict[str, Any]) -> Verdict:
 
 
 def _behind(question: WinnerQuestion, name: str, way: str, arguments: dict[str, Any]) -> Verdict:
-    """Another way with the first estimator, less the length, which is not known in advance."""
+    """Another kind of interval with the first estimator, without its length, which is unknown in advance."""
     every = [_of_means(question, verdict) for verdict in question.means]
     first = min(every, key=lambda verdict: verdict.order)
     return replace(
@@ -232,7 +232,7 @@ def _law(method: str, means: Results, contest: Contest) -> WinnerLaw:
 
 
 def _same_length(question: WinnerQuestion, verdict: Verdict) -> float:
-    """In proportion to that of the arms' own intervals."""
+    """Length in proportion to that of the arms' own intervals."""
     return verdict.length
 
 

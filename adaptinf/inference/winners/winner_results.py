@@ -28,13 +28,13 @@ from adaptinf.parameters import check_alpha
 from adaptinf.typing import BoolArray, FloatArray
 
 _GROUP = 32
-"""Directions of nearly the same largest lead that count as one, a power of 2."""
+"""Number of directions, a power of 2, with nearly the same largest lead that count as one."""
 
 
 def compared_with_best(
     x: FloatArray, sigma: FloatArray, alpha: float, df: float = math.inf
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Intervals of each mean less the best of the others, p-values of being the best, and who may be it.
+    """Intervals for each mean minus the best of the others, p-values for being best, and the possible best.
 
     Shapes: x (k,), sigma (k, k); returns (k, 2), (k,) and (k,).
     """
@@ -59,7 +59,7 @@ def compared_with_best(
 
 
 def difference_errors(sigma: FloatArray) -> FloatArray:
-    """Standard errors of all differences, 1 on the diagonal; sigma (k, k), returns (k, k)."""
+    """Standard errors of all differences, with 1 on the diagonal; sigma (k, k), returns (k, k)."""
     variances = np.diagonal(sigma)
     squares = variances[:, None] + variances[None, :] - 2.0 * sigma
     np.fill_diagonal(squares, 1.0)
@@ -67,7 +67,7 @@ def difference_errors(sigma: FloatArray) -> FloatArray:
 
 
 def lead_tails(sigma: FloatArray, errors: FloatArray, df: float) -> list[Callable[[float], float]]:
-    """For each arm, the chance by a limit that another one's lead, of equal means, is above it.
+    """For each arm and limit: the probability, with equal means, that another arm's lead exceeds it.
 
     Leads are in standard errors; limits that are not positive have 1. Shapes: sigma and errors (k, k).
     """
@@ -98,14 +98,14 @@ def lead_tails(sigma: FloatArray, errors: FloatArray, df: float) -> list[Callabl
 
 
 def critical_lead(tail: Callable[[float], float], alpha: float, size: int, df: float) -> float:
-    """The limit that a lead of another arm exceeds with probability alpha."""
+    """The limit that another arm's lead exceeds with probability alpha."""
     share = alpha / max(1, size - 1)
     most = -float(special.ndtri(share) if math.isinf(df) else special.stdtrit(df, share))
     return float(brentq(lambda limit: tail(limit) - alpha, 1e-9, most * (1.0 + 1e-9), xtol=1e-10))
 
 
 def _single(limit: float, df: float) -> float:
-    """Chance that one lead is above a limit, 1 if that is not positive."""
+    """Probability that one lead exceeds a limit; 1 if the limit is not positive."""
     if limit <= 0.0:
         return 1.0
     return float(special.ndtr(-limit) if math.isinf(df) else special.stdtr(df, -limit))
@@ -113,7 +113,7 @@ def _single(limit: float, df: float) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class WinnerInterval:
-    """The best of several estimates, with an interval that allows for its having been picked.
+    """The best of several estimates, with an interval that accounts for the selection.
 
     Attributes
     ----------
@@ -191,7 +191,7 @@ class WinnerResults(Results):
     _picture: ClassVar[str] = "winner"
 
     def best_arms(self, alpha: float = 0.05) -> pd.DataFrame:
-        """The arms that may be the best: a set that holds it with probability 1 - alpha.
+        """The arms that may be the best: a set that contains it with probability 1 - alpha.
 
         Parameters
         ----------

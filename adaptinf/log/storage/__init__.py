@@ -1,1 +1,1 @@
-"""Logs as files, and the plain values that a file contains."""
+"""Logs as files, and the plain values in a file."""

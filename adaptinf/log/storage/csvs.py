@@ -72,7 +72,7 @@ def write_csv(path: Path, log: StoredLog, owner_only: bool = False) -> None:
 
 
 def read_csv(path: Path, named: bool) -> RestoredLog | None:
-    """A log that adaptinf wrote; None for any other file."""
+    """A log written by adaptinf; None for any other file."""
     # Where the columns are `named`, a log of a version without a digest counts as such.
     if not any(sidecar.exists() for sidecar in sidecars(path)):
         return None
@@ -90,7 +90,7 @@ def read_csv(path: Path, named: bool) -> RestoredLog | None:
 
 
 def sidecars(path: Path) -> list[Path]:
-    """Names under which the metadata of a CSV may stand: beside its name, and where links lead."""
+    """Possible names of a CSV's metadata: next to its name, and next to the target of a link."""
     beside = [_sidecar(path), _sidecar(real(path))]
     places = [place for sidecar in beside for place in (sidecar, real(sidecar))]
     return list(dict.fromkeys([*places, *map(_waiting, places)]))
@@ -105,13 +105,13 @@ def _waiting(sidecar: Path) -> Path:
 
 
 def _finish(place: Path, sidecar: Path, waiting: Path) -> None:
-    """Do what a writer left undone that was stopped before its waiting sidecar got its name."""
+    """Finish the work of a writer that was stopped before its waiting sidecar was renamed."""
     if waiting.exists() and _is_of(_content(waiting), file_digest(place)):
         publish(waiting, sidecar)
 
 
 def _metadata(path: Path, digest: str, named: bool) -> Any:
-    """What the sidecar of a table says; None if the table counts as one of other people."""
+    """The content of a table's sidecar; None if the table is treated as one from another program."""
     found = {sidecar: _content(sidecar) for sidecar in sidecars(path) if sidecar.exists()}
     own = [stored for stored in found.values() if _is_of(stored, digest)]
     # A writer that was stopped may have left the waiting sidecar of a table that never came.
@@ -133,7 +133,7 @@ def _metadata(path: Path, digest: str, named: bool) -> Any:
 
 
 def _content(sidecar: Path) -> Any:
-    """What a sidecar says; None if it is not JSON."""
+    """The content of a sidecar; None if it is not JSON."""
     try:
         return json.loads(sidecar.read_bytes())
     except (ValueError, RecursionError):
@@ -141,12 +141,12 @@ def _content(sidecar: Path) -> Any:
 
 
 def _is_of(stored: Any, digest: str | None) -> bool:
-    """Whether a sidecar's content belongs to the table with this hash."""
+    """Whether a sidecar belongs to the table with this hash."""
     return digest is not None and isinstance(stored, dict) and stored.get("sha256") == digest
 
 
 def _as_text(values: NDArray[Any]) -> NDArray[Any]:
-    """Column that pandas writes without losing a digit."""
+    """A column that pandas writes without losing a digit."""
     if values.dtype.kind == "M":
         return np.datetime_as_string(values).astype(object)
     if values.dtype.kind == "f":

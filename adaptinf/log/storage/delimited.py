@@ -1,4 +1,4 @@
-"""Tables of delimited text: rows of fields that stay text until it is known what each column is for."""
+"""Tables of delimited text: fields stay text until the purpose of each column is known."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from adaptinf.parameters import refuse
 
 _SHOWN = 5
 _LIKE = {"i": {"0": 1}, "f": {"0.5": 1}}
-"""A text such as those of columns that were read already, by the kind of their numbers."""
+"""A representative text for columns already read, by the type of their numbers."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Delimited:
-    """Fields of one text or of several with the same header, as text."""
+    """Fields of one text, or of several with the same header, as text."""
 
     parts: tuple[tuple[str, bytes], ...]
     """Names of the texts (empty if there is only one), and the texts encoded as UTF-8."""
@@ -40,13 +40,13 @@ class Delimited:
 
     @property
     def names(self) -> list[str]:
-        """Names of the columns, repeated ones too."""
+        """Names of the columns, including repeated ones."""
         return list(self.fields.columns)
 
     def typed(
         self, uses: Mapping[str, Use], keep: Collection[str] = ()
     ) -> tuple[pd.DataFrame, list[Reading]]:
-        """Columns by their uses, others as text, and what was done; ParameterError with what cannot be read.
+        """Columns by their uses, others as text, and what was done; ParameterError for what cannot be read.
 
         `keep` are outcomes that are labels although they look like a missing value.
         """
@@ -74,7 +74,7 @@ class Delimited:
         return frame, [*self.readings, *readings]
 
     def _where(self, places: NDArray[np.int64], distinct: Any, odd: Collection[str]) -> str:
-        """The lines of texts of a column; places (T,), distinct (L,)."""
+        """The lines of a column's texts; places (T,), distinct (L,)."""
         member = np.array([str(text).strip() in odd for text in distinct], dtype=bool)
         rows = np.flatnonzero(member[places])
         shown = ", ".join(self.lines(rows[:_SHOWN].tolist()))
@@ -82,7 +82,7 @@ class Delimited:
         return f" [line{'' if len(rows) == 1 else 's'} {shown}{more}]"
 
     def _plain(self, name: str, use: Use) -> NDArray[Any] | None:
-        """A column of numbers that Arrow reads as they stand; None if any text asks for a closer look."""
+        """A column of numbers that Arrow reads directly; None if any text needs closer inspection."""
         if use not in ("number", "context") or self.dialect.said.keys() & {"decimal", "missing_values"}:
             return None
         texts = pa.array(self.fields[name], pa.string())
@@ -103,7 +103,7 @@ class Delimited:
         return self.fields[name].to_numpy(dtype=object)
 
     def lines(self, rows: Sequence[int]) -> tuple[str, ...]:
-        """Where rows stand, counted from 1 with the header; in several texts with the text's name."""
+        """Line numbers of rows, counted from 1 with the header; with several texts, also the text's name."""
         wanted, found, begun = sorted(set(rows)), dict[int, str](), 0
         for name, data in self.parts:
             numbers = starts(io.BytesIO(data), self.sep)
@@ -118,7 +118,7 @@ class Delimited:
 def delimited(
     parts: Sequence[tuple[str, bytes]], dialect: Dialect, wanted: Collection[str] = (), usual: str = ","
 ) -> Delimited:
-    """The table of texts; ValueError, with the lines, for what is no table."""
+    """The table in the texts; ValueError, with the lines, if it is not a table."""
     # `wanted` are columns it must have, `usual` is the separator that the end of the file's name promises.
     found, readings, heads, frames, sep = [], list[Reading](), [], [], dialect.sep
     for name, data in parts:
@@ -152,7 +152,7 @@ def delimited(
 
 
 def plain_text(name: str, data: bytes, encoding: str | None) -> tuple[bytes, list[Reading]]:
-    """A text as UTF-8, and what was done; a part that cannot be read is named."""
+    """A text as UTF-8, and what was done; an unreadable part is named."""
     try:
         return decoded(decompressed(data), encoding)
     except (ValueError, OSError) as error:
@@ -160,7 +160,7 @@ def plain_text(name: str, data: bytes, encoding: str | None) -> tuple[bytes, lis
 
 
 def converted(distinct: Any, found: Typed, mark: str) -> Callable[[NDArray[np.int64]], Any]:
-    """What makes a column of the codes of its texts; distinct (L,)."""
+    """How a column is built from the codes of its texts; distinct has shape (L,)."""
     bare = [str(text).strip() for text in distinct]
     empty = [not text for text in (distinct if found.kind == "text" else bare)]  # blanks are not label
     missing = np.array([gone or text in found.missing for gone, text in zip(empty, bare, strict=True)])
@@ -197,7 +197,7 @@ def _native(
 
 
 def header_names(data: bytes, sep: str = ",") -> list[str]:
-    """Names of the columns, before the limits on them let anything be read."""
+    """Names of the columns, before limits allow anything else to be read."""
     with io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="") as text:
         names = next(csv.reader(_limited(text), delimiter=sep), [])
     check_size("columns", len(names), COLUMNS)
@@ -213,7 +213,7 @@ def _limited(text: io.TextIOWrapper) -> Iterator[str]:
 
 
 def read_fields(data: bytes, names: list[str], sep: str) -> pd.DataFrame:
-    """Fields of a text as they stand; ValueError for quotes that do not close and rows of other lengths."""
+    """Fields of a text unchanged; ValueError for unclosed quotes and rows of other lengths."""
     check_rows(data, len(names), sep)
     frame: pd.DataFrame = pd.read_csv(
         io.BytesIO(data), sep=sep, index_col=False, encoding="utf-8-sig", dtype="str", na_filter=False
@@ -224,7 +224,7 @@ def read_fields(data: bytes, names: list[str], sep: str) -> pd.DataFrame:
 
 
 def check_rows(data: bytes, width: int, sep: str = ",") -> None:
-    """Refuse rows that are shorter or longer than the header."""
+    """Refuse rows shorter or longer than the header."""
     check_lines(io.BytesIO(data), width, sep, b'"' in data)
 
 
@@ -242,7 +242,7 @@ def check_lines(text: BinaryIO, width: int, sep: str, quoted: bool = True) -> No
 
 
 def _plain(lines: io.TextIOWrapper, width: int, sep: str) -> Iterator[tuple[int, int]]:
-    """Lines and lengths of odd rows where nothing is quoted."""
+    """Lines and lengths of irregular rows if nothing is quoted."""
     for number, line in enumerate(lines, 1):
         fields = line.count(sep) + 1
         if fields != width and not line.isspace():
@@ -260,7 +260,7 @@ def _quoted(lines: io.TextIOWrapper, width: int, sep: str) -> Iterator[tuple[int
 
 
 def starts(text: BinaryIO, sep: str) -> Iterator[int]:
-    """Lines at which the header and the rows begin, blank ones left out."""
+    """Lines at which the header and the rows begin, omitting blank ones."""
     with io.TextIOWrapper(text, encoding="utf-8-sig", newline="") as lines:
         rows, before = csv.reader(lines, delimiter=sep), 0
         for row in rows:

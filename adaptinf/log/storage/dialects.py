@@ -1,4 +1,4 @@
-"""How the bytes of a text file become lines, and its lines fields: compression, encoding and separator."""
+"""From the bytes of a text file to lines and fields: compression, encoding and separator."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from adaptinf.log.report import Reading
 from adaptinf.log.storage.header import check_size, most_decoded
 
 NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
-"""Separators that are looked for, and what they are called."""
+"""Separators that are tried, with their names."""
 GZIP, ZSTANDARD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 """How compressed files begin."""
 _COMPRESSED = {GZIP: "gzip", ZSTANDARD: "zstd", b"BZh": "bz2"}
@@ -28,17 +28,17 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-"""What a text begins with that says its encoding; the longer ones first, as UTF-32 begins like UTF-16."""
+"""Byte-order marks and their encodings; longer ones first, because UTF-32's begins like UTF-16's."""
 _GUESS = "cp1252"
 _SAMPLED = 200
-"""Lines by which separators are distinguished."""
+"""Number of lines by which separators are distinguished."""
 _SHOWN = 80
-"""Characters of a line in an error."""
+"""Number of characters of a line in an error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What a user says of a text file; what is None is found out."""
+    """What a user states about a text file; None means that it is detected."""
 
     sep: str | None = None
     decimal: str | None = None
@@ -47,18 +47,18 @@ class Dialect:
 
     @property
     def said(self) -> dict[str, Any]:
-        """What is not None, by name."""
+        """The fields that are not None, by name."""
         named = {name: getattr(self, name) for name in OPTIONS}
         return {name: value for name, value in named.items() if value is not None}
 
 
 PLAIN = Dialect()
 OPTIONS = ("sep", "decimal", "encoding", "missing_values")
-"""Names of the arguments that say how a text is read."""
+"""Names of the arguments on how a text is read."""
 
 
 def dialect_of(given: Mapping[str, Any]) -> tuple[Dialect, list[str]]:
-    """The dialect that arguments say, and problems with them."""
+    """The dialect given by the arguments, and problems with them."""
     sep, decimal, encoding = given.get("sep"), given.get("decimal"), given.get("encoding")
     missing, problems = given.get("missing_values"), list[str]()
     if sep is not None and not (isinstance(sep, str) and len(sep) == 1 and sep.isprintable() | (sep == "\t")):
@@ -93,7 +93,7 @@ def _is_encoding(name: Any) -> bool:
 
 
 def decompressed(data: bytes) -> bytes:
-    """Bytes as they were before gzip, Zstandard or bzip2; others as they are."""
+    """Bytes before compression by gzip, Zstandard or bzip2; others unchanged."""
     kind = next((name for mark, name in _COMPRESSED.items() if data.startswith(mark)), None)
     if kind is None:
         return data
@@ -107,7 +107,7 @@ def decompressed(data: bytes) -> bytes:
 
 
 def decoded(data: bytes, encoding: str | None) -> tuple[bytes, list[Reading]]:
-    """A text as UTF-8 without a mark, and its encoding where it was another; ValueError where it is none."""
+    """A text as UTF-8 without a mark, and its encoding if different; ValueError if it has none."""
     marked = next((name for mark, name in _MARKS if data.startswith(mark)), None)
     name = encoding or marked or "utf-8"
     if marked == "utf-8-sig" and codecs.lookup(name).name == "utf-8":
@@ -124,7 +124,7 @@ def decoded(data: bytes, encoding: str | None) -> tuple[bytes, list[Reading]]:
 
 
 def _undecoded(data: bytes, name: str, error: UnicodeDecodeError) -> str:
-    """Where a text is not in its encoding, and which it may be in."""
+    """Where a text violates its encoding, and which encodings are possible."""
     number = data.count(b"\n", 0, error.start) + 1
     if codecs.lookup(name).name not in ("utf-8", "utf-8-sig"):
         return (
@@ -149,7 +149,7 @@ def _with_nul(data: bytes, number: int, encoding: str | None) -> str:
 
 
 def separator(data: bytes, given: str | None, wanted: Collection[str]) -> str:
-    """The separator that is given, or the one that a text has; ValueError where it can be several.
+    """The given separator, or the one detected in a text; ValueError if several are possible.
 
     `wanted` are names of columns that have to be there.
     """
@@ -190,6 +190,6 @@ def _rows(lines: list[str], sep: str) -> Iterator[list[str]]:
 
 
 def _even(lines: list[str], sep: str, width: int) -> bool:
-    """Whether all lines but the last, which may be cut, have as many fields as the header."""
+    """Whether all lines except the last, which may be cut off, have as many fields as the header."""
     rows = list(_rows(lines, sep))
     return all(len(row) == width for row in (rows[:-1] or rows))

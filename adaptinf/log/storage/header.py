@@ -1,4 +1,4 @@
-"""What a file says about its log: made when it is written, checked when it is read, and bounded in size.
+"""A file's statement about its log: made on writing, checked on reading, and bounded in size.
 
 Arrow's own objects for Parquet footers and compressed metadata end the process where some of their numbers
 are damaged. The footer is a structure of Thrift's compact protocol; its fields have the numbers that
@@ -36,35 +36,35 @@ _INFLATED = (16 * _MEBIBYTE, 10)
 
 
 def most_decoded(file_bytes: int) -> int:
-    """Bytes that the columns of a Parquet file of this size may have in memory."""
+    """Number of bytes in memory allowed for the columns of a Parquet file of this size."""
     return max(_DECODED[0], _DECODED[1] * file_bytes)
 
 
 def most_inflated(compressed_bytes: int) -> int:
-    """Bytes of JSON that a compressed table of releases of this size may hold."""
+    """Number of bytes of JSON allowed in a compressed table of releases of this size."""
     return max(_INFLATED[0], _INFLATED[1] * compressed_bytes)
 
 
 def most_nested(text_bytes: int) -> int:
-    """Lists and objects that JSON of this size may hold: an empty one takes twenty times its text."""
+    """Number of lists and objects allowed in JSON of this size: an empty one takes twenty times its text."""
     return 1_000_000 + text_bytes // 10
 
 
 def check_size(what: str, size: int, most: int) -> None:
-    """Refuse a size beyond its limit, and one below zero, which only a damaged file has."""
+    """Refuse a size beyond its limit, and negative ones, which only a damaged file has."""
     if not 0 <= size <= most:
         refuse("file", [f"contains {size:,} {what}; from 0 to {most:,} are allowed"])
 
 
 def deflated(text: bytes) -> bytes:
-    """Compressed text, as far as it may be inflated again, in the letters of base 64."""
+    """Compressed text, as far as it may be inflated again, in base 64."""
     compressed = zlib.compress(text)
     kept = compressed if len(text) <= most_inflated(len(compressed)) else zlib.compress(text, level=0)
     return base64.b64encode(kept)
 
 
 def inflated(encoded: bytes) -> bytes:
-    """The text of `deflated`; ParameterError where it is cut, or larger than may be."""
+    """The text in `deflated`; ParameterError if it is truncated or too large."""
     compressed = base64.b64decode(encoded, validate=True)
     most = most_inflated(len(compressed))
     inflater = zlib.decompressobj()
@@ -82,21 +82,21 @@ _SCHEMA, _ROW_GROUPS = 2, 4
 _TYPE, _TYPE_LENGTH, _NAME, _N_CHILDREN = 1, 2, 4, 5
 _CHUNKS, _METADATA, _N_VALUES, _UNCOMPRESSED = 1, 3, 5, 6
 _WIDTHS = (1, 4, 8, 12, 4, 8, 8)
-"""Bytes of a value in memory: truth values, integers of 32, 64 and 96 bits, floats, doubles, texts."""
+"""Bytes per value in memory: booleans, integers of 32, 64 and 96 bits, floats, doubles, texts."""
 _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
 _INTEGERS = (4, 5, 6)
 _DEEPEST = 12
 
 
 class Size(NamedTuple):
-    """A column, and the bytes that it says that it has in memory or before it was compressed."""
+    """A column, with its stated size in memory or before compression, in bytes."""
 
     name: str
     size: int
 
 
 def stated_sizes(path: Path) -> Iterator[Size]:
-    """Sizes of the columns of each row group; ValueError where the footer is no footer."""
+    """Sizes of the columns in each row group; ValueError if the footer is not valid."""
     fields = _Thrift(_footer(path)).structure(0)
     leaves = [element for element in fields[_SCHEMA] if not element.get(_N_CHILDREN)]
     check_size("columns", len(leaves), COLUMNS)
@@ -122,7 +122,7 @@ def _footer(path: Path) -> bytes:
 
 
 class _Thrift:
-    """A reader of the compact protocol: structures as dicts by field number."""
+    """A reader for the compact protocol: structures as dicts keyed by field number."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -182,7 +182,7 @@ class _Thrift:
 
 
 def content_digest(header: Mapping[str, Any], releases: Any, columns: Mapping[str, NDArray[Any]]) -> str:
-    """SHA-256 over a header and releases as JSON, and over the names, types and values of the columns.
+    """SHA-256 of a header and releases as JSON, and of the columns' names, types and values.
 
     Shapes: columns (T,).
     """
@@ -237,12 +237,12 @@ def header_of(log: StoredLog, releases: Any) -> dict[str, Any]:
 
 
 def version_of(stored: Any) -> Any:
-    """Version of the format that a header names; None if it is no header of a log."""
+    """Version of the format named in a header; None if it is not the header of a log."""
     return stored.get("version") if isinstance(stored, Mapping) and "dtypes" in stored else None
 
 
 def check_version(stored: Any) -> None:
-    """Refuse a header that this version did not write, by name."""
+    """Refuse a header that this version did not write, with its version."""
     version = version_of(stored)
     problem = ""
     if version == 1:
@@ -264,7 +264,7 @@ def check_version(stored: Any) -> None:
 
 
 def check_table(stored: Mapping[str, Any], n_rounds: int, names: list[str]) -> dict[str, str]:
-    """Types of the columns as the header has them, which must be those that the file has."""
+    """Types of the columns in the header, which must match those in the file."""
     problems = []
     dtypes = stored["dtypes"]
     if stored["n_rounds"] != n_rounds:
@@ -281,7 +281,7 @@ def check_table(stored: Mapping[str, Any], n_rounds: int, names: list[str]) -> d
 
 
 def log_from(stored: Mapping[str, Any], releases: Any, columns: dict[str, NDArray[Any]]) -> RestoredLog:
-    """A log from the parts of a file, after the digest and every check that a user's frame goes through."""
+    """A log from the parts of a file, after the digest and all checks that a user's frame undergoes."""
     said = {name: value for name, value in stored.items() if name != "digest"}
     if content_digest(said, releases, columns) != stored["digest"]:
         refuse("file", [f"is damaged: its content does not match its digest; {OTHERWISE}"])
@@ -310,7 +310,7 @@ def encode_table(table: pd.DataFrame) -> dict[str, Any]:
 
 
 def decode_table(stored: Mapping[str, Any]) -> pd.DataFrame:
-    """A table from what `encode_table` returned."""
+    """The inverse of `encode_table`."""
     return pd.DataFrame(
         {
             name: pd.Series([decode(item) for item in column["values"]], dtype=column["dtype"])
@@ -320,7 +320,7 @@ def decode_table(stored: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def _is_known(dtype: Any) -> bool:
-    """Whether a column may have a type of this text; other texts could ask for any amount of memory."""
+    """Whether a column may have this type; other texts could request any amount of memory."""
     if not isinstance(dtype, str) or len(dtype) > 20:
         return False
     known = np.dtype(dtype)

@@ -24,7 +24,7 @@ _CSV = (".csv",)
 
 
 def write_file(path: Any, log: StoredLog, kind: str, owner_only: bool = False) -> None:
-    """Write a log as ``"parquet"`` or ``"csv"``: the file is there whole, or as it was before."""
+    """Write a log as ``"parquet"`` or ``"csv"``: the file is complete, or unchanged."""
     place = as_path(f"AdaptiveLog.to_{kind}", "path", path)
     _check_suffix(place, PARQUET if kind == "parquet" else _CSV)
     write = write_parquet if kind == "parquet" else write_csv
@@ -32,7 +32,7 @@ def write_file(path: Any, log: StoredLog, kind: str, owner_only: bool = False) -
 
 
 def read_own(path: Path, named: bool) -> RestoredLog | StoredPublic | pd.DataFrame | None:
-    """A log that adaptinf wrote or its public part; the frame of another Parquet file, None of others."""
+    """A log written by adaptinf or its public part; the frame in another Parquet file; else None."""
     # Where the user has named the columns, a log of a version without a digest counts as any other file.
     kind = path.suffix.lower()
     if os.path.isdir(path) or kind not in (*PARQUET, *_CSV):
@@ -44,7 +44,7 @@ def read_own(path: Path, named: bool) -> RestoredLog | StoredPublic | pd.DataFra
 
 @contextmanager
 def naming(name: object, kind: str, subject: str) -> Iterator[None]:
-    """Whatever a library raises on damaged bytes, as one error that names the source."""
+    """Turn whatever a library raises on damaged bytes into one error that names the source."""
     try:
         with np.errstate(all="ignore"):
             yield
@@ -60,7 +60,7 @@ def naming(name: object, kind: str, subject: str) -> Iterator[None]:
 
 
 def output_problems(output: str | None, source: Path) -> list[str]:
-    """Say why an output may not go there: into the file that is read, or into its metadata."""
+    """Explain why an output may not go there: into the file being read, or into its metadata."""
     if output is None:
         return []
     place = Path(output)
@@ -73,7 +73,7 @@ def output_problems(output: str | None, source: Path) -> list[str]:
 
 
 def check_regular(path: Path, subject: str) -> None:
-    """Refuse what is no file that can be read."""
+    """Refuse anything that is not a readable file."""
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):

@@ -1,4 +1,4 @@
-"""Parquet: a log's metadata in the schema of its file, and the tables of other people."""
+"""Parquet: a log's metadata in the schema of its file, and tables from other programs."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _FACTS = ("design", "parameters", "traits", "arms", "contexts", "guarantee_sourc
 
 @dataclass(frozen=True, slots=True)
 class StoredPublic:
-    """The public part of a log as it is in a file; parts are names, whether covered, and reasons."""
+    """The public part of a log as stored in a file; parts are names, whether covered, and reasons."""
 
     guarantee: PrivacyGuarantee
     facts: dict[str, Any]
@@ -58,7 +58,7 @@ class StoredPublic:
     statement: str
 
     def told(self) -> dict[str, Any]:
-        """Everything but the tables, as JSON holds it."""
+        """Everything except the tables, as stored in JSON."""
         return {
             "version": VERSION,
             "statement": self.statement,
@@ -68,13 +68,13 @@ class StoredPublic:
         }
 
     def tables(self) -> dict[str, Any]:
-        """The releases, and the rounds if there are any, as JSON holds them."""
+        """The releases, and the rounds if there are any, as stored in JSON."""
         rounds = None if self.rounds is None else encode_table(self.rounds)
         return {"releases": encode_table(self.releases), "rounds": rounds}
 
 
 def write_public(path: Path, public: StoredPublic) -> None:
-    """Write one file, which `read_public` turns back into the same."""
+    """Write one file, from which `read_public` restores the same."""
     told, tables = public.told(), public.tables()
     told["digest"] = content_digest(told, tables, {})
     metadata = {KEY: json.dumps(told).encode(), TABLES: deflated(json.dumps(tables).encode())}
@@ -83,7 +83,7 @@ def write_public(path: Path, public: StoredPublic) -> None:
 
 
 def read_public(table: pa.Table, metadata: Mapping[bytes, bytes]) -> StoredPublic:
-    """What `write_public` wrote; refused where anything in the file is not as it was then."""
+    """The inverse of `write_public`; refused if anything in the file has changed."""
     told = json.loads(metadata[KEY])
     version = told.get("version") if isinstance(told, dict) else None
     problem = ""
@@ -110,12 +110,12 @@ def read_public(table: pa.Table, metadata: Mapping[bytes, bytes]) -> StoredPubli
 
 
 def _rows(frame: pd.DataFrame) -> pa.Table:
-    """A table for other programs, with labels of several types as text."""
+    """A table for other programs, with labels of mixed types as text."""
     return pa.table({str(name): pa.array(plain_column(values)) for name, values in frame.items()})
 
 
 def plain_column(values: pd.Series[Any]) -> Any:
-    """Values of one type, as text where they are of several."""
+    """Values of a single type, converted to text if types are mixed."""
     plain = values.to_numpy()
     mixed = plain.dtype.kind == "O" and len(set(map(type, plain))) > 1
     return np.array([str(value) for value in plain], dtype=object) if mixed else plain
@@ -139,7 +139,7 @@ def write_parquet(path: Path, log: StoredLog, owner_only: bool = False) -> None:
 
 
 def read_parquet(path: Path, named: bool) -> RestoredLog | StoredPublic | pd.DataFrame:
-    """A log that adaptinf wrote, the public part of one, or the frame of any other file."""
+    """A log written by adaptinf, the public part of one, or the frame in any other file."""
     # Where the columns are `named`, a log of a version without a digest counts as such.
     table = read_columns(path)
     metadata = table.schema.metadata or {}
@@ -156,7 +156,7 @@ def read_parquet(path: Path, named: bool) -> RestoredLog | StoredPublic | pd.Dat
 
 
 def read_columns(path: Path) -> pa.Table:
-    """All columns, once their sizes are known to be within the limits."""
+    """All columns, once their sizes are known to be within limits."""
     size = path.stat().st_size
     most, total = most_decoded(size), 0
     for stated in stated_sizes(path):
@@ -181,7 +181,7 @@ def read_columns(path: Path) -> pa.Table:
 
 
 def _columns(table: pa.Table, dtypes: dict[str, str]) -> dict[str, NDArray[Any]]:
-    """Columns in the types that the header says, which must be those that they were written in."""
+    """Columns in the types stated in the header, which must be those in which they were written."""
     problems = []
     for name, dtype in dtypes.items():
         column = table.column(name)
@@ -197,7 +197,7 @@ def _columns(table: pa.Table, dtypes: dict[str, str]) -> dict[str, NDArray[Any]]
 
 
 def _text_bytes(table: pa.Table) -> int:
-    """Bytes that columns of codes have once every row contains its own text."""
+    """Size in bytes of columns of codes once every row contains its own text."""
     total = 0
     for column in table.columns:
         if pa.types.is_dictionary(column.type):

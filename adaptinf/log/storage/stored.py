@@ -57,20 +57,20 @@ METADATA_FIELDS = (
     "traits",
 )
 LATER_FIELDS = ("missing", "outcomes", "adaptive", "stopping")
-"""Fields that files of earlier versions do not have."""
+"""Fields missing from files of earlier versions."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredLog:
-    """A log as it is in a file; columns (T,)."""
+    """A log as stored in a file; columns have shape (T,)."""
 
     columns: dict[str, NDArray[Any]]
     metadata: dict[str, Any]
     releases: pd.DataFrame
     not_covered: Mapping[str, str] = field(default_factory=dict)
-    """Columns outside the log's privacy guarantee, with the reason; a file tells them, none is read."""
+    """Columns outside the log's privacy guarantee, with the reason; files state them, but none is read."""
     report: Any = None
-    """Where the log came from and what was done to it, as plain values."""
+    """Origin of the log and its processing, as plain values."""
 
 
 def canonical_columns(
@@ -105,7 +105,7 @@ def canonical_columns(
 
 
 def storable(columns: dict[str, NDArray[Any]], arms: Sequence[Label]) -> dict[str, NDArray[Any]]:
-    """Canonical columns whose actions a file can hold: as text where the arms are of several types."""
+    """Canonical columns whose actions a file can store: as text if the arms' types are mixed."""
     if len(set(map(str, arms))) < len(arms):
         raise ParameterError(
             "AdaptiveLog", [f"arms that look the same cannot be distinguished in a file: {arms!r}"]
@@ -127,7 +127,7 @@ _TAGS = frozenset({"float", "tuple", "array", "dict"})
 
 
 def encode(value: object) -> Any:
-    """Plain value as JSON that `decode` turns back into the very same value."""
+    """Plain value as JSON from which `decode` restores exactly the same value."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, (bool, int, str)):
@@ -219,7 +219,7 @@ _PAIR = OrNone(Is(lambda value: isinstance(value, tuple) and len(value) == 2, "t
 
 @dataclass(frozen=True, slots=True)
 class RestoredLog:
-    """Everything that a log is made of, as it was written; rounds, units, ids (T,)."""
+    """All parts of a log, as written; rounds, units, ids (T,)."""
 
     arrays: LogArrays
     phases: tuple[str, ...]
@@ -233,7 +233,7 @@ class RestoredLog:
 
 
 def restored(stored: StoredLog) -> RestoredLog:
-    """Arrays and metadata of a log that was stored; one error lists everything that is wrong with them."""
+    """Arrays and metadata of a stored log; one error lists all problems."""
     if isinstance(stored.metadata, Mapping):
         stored = replace(stored, metadata={**dict.fromkeys(LATER_FIELDS), **stored.metadata})
     columns, metadata = stored.columns, stored.metadata
@@ -274,7 +274,7 @@ def _report(stored: Any) -> tuple[str, tuple[Reading, ...]]:
 
 
 def _check_metadata(metadata: Any) -> None:
-    """Refuse metadata whose parts are not of the types that the later checks need."""
+    """Refuse metadata whose parts lack the types that later checks need."""
     if not isinstance(metadata, Mapping) or set(metadata) != set(METADATA_FIELDS):
         found = set(metadata) if isinstance(metadata, Mapping) else set()
         odd = sorted(map(str, found ^ set(METADATA_FIELDS)))
@@ -300,7 +300,7 @@ def _check_metadata(metadata: Any) -> None:
 
 
 def _check_columns(columns: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any]) -> None:
-    """Refuse other columns than those of a canonical frame, in its order."""
+    """Refuse columns other than those of a canonical frame, in its order."""
     by_arm = [f"propensity_{arm}" for arm in metadata["arms"]]
     order = ["t", "unit_id", "decision_id", "action", "received", "reward", "observation", "outcome_round"]
     order += ["propensity", *by_arm, "batch", "phase", "randomised"]
@@ -322,14 +322,14 @@ def _check_columns(columns: Mapping[str, NDArray[Any]], metadata: Mapping[str, A
 
 
 def _own_columns(columns: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any]) -> set[str]:
-    """Columns of one role each, without contexts and outcomes named as the log names a later role."""
+    """Columns with one role each, except contexts and outcomes that share a name with a later role."""
     others = {*metadata["context"], *(metadata["outcomes"] or ())}
     taken = {CANONICAL[role] for role in LATER} & others
     return set(columns) - taken
 
 
 def _check_like_a_frame(stored: StoredLog, action: IntArray, received: IntArray | None) -> CheckedLog:
-    """Check the columns as those of a user's frame; actions are labels of their own types again."""
+    """Check the columns like those of a user's frame; actions become labels of their own types again."""
     columns, metadata = stored.columns, stored.metadata
     arms = metadata["arms"]
     labels = {"action": label_array(arms)[action]}

@@ -1,4 +1,4 @@
-"""Tables of other people: files, folders of parts, bytes, standard input, and frames of any library."""
+"""Tables from other programs: files, folders of parts, bytes, standard input, and frames of any library."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from adaptinf.parameters import refuse
 STANDARD_INPUT = "-"
 _COMPRESSIONS = (".gz", ".zst", ".bz2")
 TEXT = {".csv": ",", ".tsv": "\t"}
-"""Ends of the names of text files, and the separator that each promises."""
+"""Suffixes of text files, and the separator that each implies."""
 _LINES = (".jsonl", ".ndjson", ".json")
 _ARROW = (".arrow", ".feather", ".ipc")
 SUFFIXES = (*PARQUET, *TEXT, *_LINES, *_ARROW)
@@ -49,22 +49,22 @@ _KINDS = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableSource:
-    """Rows of other people, whose columns get their types once it is known what they are for."""
+    """Rows from other programs, whose columns get their types once their uses are known."""
 
     source: str
-    """What was read, as the report of a log says it."""
+    """The source as named in the report of a log."""
     name: str
-    """The same in an error."""
+    """The source as named in an error."""
     content: Any
-    """A frame of pandas or Polars, or fields of text."""
+    """A pandas or Polars frame, or fields of text."""
     path: Path | None = None
     numbers: Sequence[int] = ()
-    """Lines of the rows where these are known and the content is a frame."""
+    """Line numbers of the rows if these are known and the content is a frame."""
     readings: list[Reading] = field(default_factory=list)
 
     @property
     def of_file(self) -> bool:
-        """Whether it comes from a file or a stream, whose name errors say."""
+        """Whether it comes from a file or a stream, whose name errors mention."""
         return self.path is not None or isinstance(self.content, Delimited) or len(self.numbers) > 0
 
     @property
@@ -73,7 +73,7 @@ class TableSource:
         return self.content.names if isinstance(self.content, Delimited) else column_names(self.content)
 
     def typed(self, uses: Mapping[str, Use], keep: Collection[str] = ()) -> tuple[Any, list[Reading]]:
-        """The frame with its columns by their uses, and what was done to read it."""
+        """The frame with columns typed by their uses, and what was done to read it."""
         if not isinstance(self.content, Delimited):
             return self.content, list(self.readings)
         try:
@@ -85,7 +85,7 @@ class TableSource:
         return frame, [*self.readings, *told]
 
     def located(self, error: LogValidationError, what: str = "the log") -> LogValidationError:
-        """An error of rows with the table's name, and the lines of a text."""
+        """An error about rows, with the table's name and the lines of a text."""
         return LogValidationError([self._located(each) for each in error.problems], f"{what} in {self.name}")
 
     def _located(self, problem: Problem) -> Problem:
@@ -104,7 +104,7 @@ def read_table(
     subject: str = "read_log",
     argument: str = "path",
 ) -> TableSource:
-    """The table that a user names or holds: a file, several, a folder, ``"-"``, bytes, or a frame.
+    """The table that a user names or passes: a file, several, a folder, ``"-"``, bytes, or a frame.
 
     `wanted` are names of columns that it should have, by which separators are distinguished.
     """
@@ -131,7 +131,7 @@ def read_table(
 
 
 def kind_of(path: Path) -> str:
-    """The end of a file's name that says what is in it, without that of a compression; lower case."""
+    """The suffix that identifies a file's content, without that of a compression; lower case."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in _COMPRESSIONS:
         suffixes.pop()
@@ -139,14 +139,14 @@ def kind_of(path: Path) -> str:
 
 
 def check_suffix(path: Path, subject: str) -> None:
-    """Refuse a name that does not say what is in the file."""
+    """Refuse a name that does not identify the content of the file."""
     if kind_of(path) not in SUFFIXES:
         told = f"{' or '.join(SUFFIXES)}, compressed or not ({', '.join(_COMPRESSIONS)})"
         refuse(subject, [f"the name must end in {told}, got {path.name!r}"])
 
 
 def parts_of(folder: Path, subject: str) -> list[Path]:
-    """Files of a folder that a job wrote, in the order of their names."""
+    """Files in a folder that a job wrote, ordered by name."""
     entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith((".", "_")))
     inside = [entry.name for entry in entries if entry.is_dir()]
     files = [entry for entry in entries if not entry.is_dir()]
@@ -199,7 +199,7 @@ def _of_files(
     wanted: Collection[str],
     subject: str,
 ) -> TableSource:
-    """Files of one kind as one table; their names are before lines."""
+    """Files of one kind as one table; lines are preceded by file names."""
     for file in files:
         check_suffix(file, subject)
         check_regular(file, subject)
@@ -224,7 +224,7 @@ def parquet_source(
     subject: str,
     readings: Sequence[Reading] = (),
 ) -> TableSource:
-    """The frame of Parquet as a table, unless it is to be read as a text is."""
+    """The frame in a Parquet file as a table, unless it is to be read like text."""
     refuse(subject, _only_of_text(dialect, "a Parquet file", name))
     return TableSource(f"Parquet {where}", name, _known(frame, dialect), path, readings=list(readings))
 
@@ -267,7 +267,7 @@ def _of_bytes(
 
 
 def _known(frame: Any, dialect: Dialect) -> Any:
-    """A frame without the texts that a user names as missing values."""
+    """A frame without the texts that a user declares as missing values."""
     return frame if dialect.missing_values is None else without_texts(frame, dialect.missing_values)
 
 
@@ -329,7 +329,7 @@ def _no_constant(text: str) -> Any:
 
 
 def _series(values: Sequence[Any], missing: frozenset[str]) -> pd.Series[Any]:
-    """Values as they stand: numbers are one type, as JSON has but one; those of other types are objects."""
+    """Values unchanged: numbers are one type, as JSON has only one; mixed types are objects."""
     column = np.empty(len(values), dtype=object)
     for place, value in enumerate(values):
         column[place] = None if isinstance(value, str) and value in missing else value
@@ -347,7 +347,7 @@ def _series(values: Sequence[Any], missing: frozenset[str]) -> pd.Series[Any]:
 
 
 def _only_of_text(dialect: Dialect, what: str, name: str = "") -> list[str]:
-    """Options that are of text files alone, where something else is read."""
+    """Options that apply only to text files, given for another source."""
     of_lines = what == "JSON lines"
     allowed = ("missing_values", "encoding") if of_lines else ("missing_values",)
     given = [option for option in dialect.said if option not in allowed]

@@ -1,4 +1,4 @@
-"""Columns of text as labels, numbers or times, by what they are for; no text changes its meaning."""
+"""Columns of text as labels, numbers or times, depending on their use; no text changes its meaning."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MISSING = (
     *("#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>"),
     *("N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
 )
-"""Texts that mean in a column of numbers that there is no value, as empty ones do everywhere."""
+"""Texts that mean a missing value in a column of numbers, as empty ones do everywhere."""
 NUMERAL = r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?"
 COMMA_NUMERAL = r"[-+]?([0-9]+,?[0-9]*|,[0-9]+)([eE][-+]?[0-9]+)?"
 INFINITE = r"[-+]?([iI][nN][fF]|[iI][nN][fF][iI][nN][iI][tT][yY]|Infinity)"
@@ -30,22 +30,22 @@ _PLAIN = re.compile(r"-?(0|[1-9][0-9]*)")
 _NUMERALS = {".": re.compile(NUMERAL), ",": re.compile(COMMA_NUMERAL)}
 _INFINITE = re.compile(INFINITE)
 LONGEST = 400
-"""Characters of a number; Python does not read whole numbers of more than 4,300."""
+"""Number of characters in a number; Python does not read whole numbers with more than 4,300."""
 FEW = 10
-"""Distinct whole numbers that may be labels beside text, as 0, 1, 2 and 3+ are."""
+"""Number of distinct whole numbers that may be labels next to text, such as 0, 1, 2 and 3+."""
 _SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """What a column of text is: its type, the texts without a value, and what is said of it."""
+    """Interpretation of a text column: its type, the texts without a value, and remarks."""
 
     kind: Literal["text", "stripped", "whole", "float", "flag", "mixed"]
     missing: frozenset[str]
     readings: tuple[Reading, ...] = ()
     problems: tuple[str, ...] = field(default=())
     odd: tuple[str, ...] = field(default=())
-    """Texts without blanks that the problems are of, where these are of single cells."""
+    """Stripped texts affected by the problems, if these concern single cells."""
 
 
 def typed(
@@ -56,7 +56,7 @@ def typed(
     missing_values: Collection[str] | None,
     keep: Collection[str] = (),
 ) -> Typed:
-    """What a column is, by its distinct texts with the numbers of their rows; those in `keep` are labels."""
+    """Interpretation of a column, from its distinct texts with their counts; those in `keep` are labels."""
     usual = frozenset(MISSING if missing_values is None else missing_values) - frozenset(keep)
     texts = {text: text.strip() for text in counts}
     present = [bare for bare in dict.fromkeys(texts.values()) if bare and bare not in usual]
@@ -91,7 +91,7 @@ def _is_number(bare: str, mark: str) -> bool:
 
 
 def number_of(bare: str, mark: str) -> float | int | None:
-    """The number that a text without blanks is, whole where it is written so; None if it is none."""
+    """The number in a stripped text, an integer if written as one; None if it is not a number."""
     if len(bare) <= LONGEST and _WHOLE.fullmatch(bare):
         return int(bare)
     return float(bare.replace(mark, ".")) if _is_number(bare, mark) else None
@@ -104,7 +104,7 @@ def _numbers(present: Sequence[str], numerals: Sequence[str]) -> Any:
 
 
 def _numeric(numerals: Sequence[str]) -> Any:
-    """Whole where all are and 64 bits hold them, mixed where floats would lose digits of one."""
+    """Integers if all are and fit in 64 bits; mixed if floats would lose digits of one."""
     wholes = [int(bare) for bare in numerals if len(bare) <= LONGEST and _WHOLE.fullmatch(bare)]
     if wholes and len(wholes) == len(numerals):
         return "whole" if all(-(2**63) <= value < 2**63 for value in wholes) else "mixed"
@@ -114,7 +114,7 @@ def _numeric(numerals: Sequence[str]) -> Any:
 def _of_numerals(
     use: Use, name: str, present: Sequence[str], numerals: Sequence[str], missing: frozenset[str]
 ) -> Typed:
-    """A column of numbers, or of what need be none; as text where a label is not as Python writes it."""
+    """A column of numbers, or of values that need not be; text if a label is not as Python writes it."""
     numeric = bool(present) and len(numerals) == len(present)
     if use == "text" or not numeric:
         flags = use != "text" and bool(present) and all(bare in FLAGS for bare in present)
@@ -140,7 +140,7 @@ def _of_numerals(
 
 
 def _flags(use: Use, name: str, labels: Sequence[str], missing: frozenset[str]) -> Typed | None:
-    """A column of truth values; None if it holds anything else."""
+    """A column of booleans; None if it contains anything else."""
     if not labels or not all(bare in FLAGS for bare in labels):
         return None
     odd = [bare for bare in labels if bare not in ("True", "False")]
@@ -151,7 +151,7 @@ def _flags(use: Use, name: str, labels: Sequence[str], missing: frozenset[str]) 
 
 
 def _one_truth(name: str, labels: Sequence[str]) -> list[str]:
-    """Truth values that are spelt in several ways, such as True and TRUE."""
+    """Booleans spelt in several ways, such as True and TRUE."""
     values: dict[str, list[str]] = {}
     for bare in labels:
         values.setdefault(bare.lower(), []).append(bare)
@@ -159,7 +159,7 @@ def _one_truth(name: str, labels: Sequence[str]) -> list[str]:
 
 
 def _among_numbers(labels: Sequence[str], mark: str) -> list[str]:
-    """The few texts among the numbers of a context, which would make labels of these."""
+    """The few texts among a context's numbers, which would turn all of these into labels."""
     numerals = [bare for bare in labels if _is_number(bare, mark)]
     others = [bare for bare in labels if not _is_number(bare, mark)]
     fractions = any(not bare.lstrip("+-").isdigit() for bare in numerals)
@@ -190,7 +190,7 @@ def _merged(name: str, numerals: Sequence[str], order: bool) -> list[str]:
 
 
 def _rounded(numerals: Sequence[str]) -> list[str]:
-    """Labels that a program wrote as floats of a size at which these have not every whole number."""
+    """Labels written as floats so large that not every whole number is representable."""
     floats = [bare for bare in numerals if not _WHOLE.fullmatch(bare) and not _INFINITE.fullmatch(bare)]
     return [bare for bare in floats if abs(float(bare)) >= EXACT]
 
@@ -203,7 +203,7 @@ def _told_rounded(name: str, rounded: Sequence[str]) -> str:
 
 
 def one_label(name: str, texts: Sequence[str]) -> str:
-    """That texts of a column would be one label."""
+    """A problem: texts in a column would become one label."""
     shown = " and ".join(map(repr, texts[:_SHOWN]))
     return (
         f"column {name!r} contains {shown}, which would become one label: spell each label in one way, or "
@@ -212,7 +212,7 @@ def one_label(name: str, texts: Sequence[str]) -> str:
 
 
 def plainly_written(bare: str) -> bool:
-    """Whether Python writes a number in this way."""
+    """Whether Python would write a number in this way."""
     if len(bare) > LONGEST or _INFINITE.fullmatch(bare):
         return False
     return (
@@ -223,7 +223,7 @@ def plainly_written(bare: str) -> bool:
 def decimal_mark(
     columns: Mapping[str, Collection[str]], given: str | None
 ) -> tuple[str, list[Reading], list[str]]:
-    """The decimal mark of numbers by the distinct texts of their columns, what is said of it, or wrong."""
+    """The decimal mark in columns of numbers, from their distinct texts, with remarks or problems."""
     if given is not None:
         return given, [], []
     texts = [(name, text.strip()) for name, found in columns.items() for text in found]

@@ -1,4 +1,4 @@
-"""The columns of a log, by the user's names and by the canonical ones."""
+"""The columns of a log, under the user's names and the canonical ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from adaptinf.typing import IntArray
 
 
 class LogColumns(Promises):
-    """What a log shows of its columns; the arrays are the log, a frame is made when it is requested."""
+    """A log's columns; the arrays are the log, and a frame is made on request."""
 
     arrays: LogArrays
     arms: tuple[Label, ...]
@@ -35,11 +35,11 @@ class LogColumns(Promises):
     context: tuple[str, ...]
     """Names of the context columns."""
     outcomes: tuple[str, ...]
-    """Names of the columns of further outcomes."""
+    """Names of the columns with additional outcomes."""
     units: NDArray[Any] | None
-    """Unit of every round, shape (T,), where the log names them."""
+    """Unit of every round, shape (T,), if the log names units."""
     ids: NDArray[Any] | None
-    """What every round's decision is called elsewhere, shape (T,), where the log names them."""
+    """Identifier of every round's decision elsewhere, shape (T,), if the log has them."""
     _frame: pd.DataFrame | None
     _releases: pd.DataFrame | Mapping[str, Any] | None
     _names: dict[Hashable, str] | None
@@ -49,28 +49,28 @@ class LogColumns(Promises):
     _source: str
     _readings: tuple[Reading, ...]
     kept: dict[str, Any]
-    """What readers of the log computed once and keep with it; it is no part of the log's content."""
+    """Values that readers of the log computed once and cache with it; not part of its content."""
 
     @property
     def columns(self) -> dict[Hashable, str]:
-        """Canonical column names by the user's own names."""
+        """Canonical column names keyed by the user's own names."""
         if self._names is None:
             return {name: name for name in self._canonical_columns()}
         return dict(self._names)
 
     @property
     def read_columns(self) -> set[Hashable]:
-        """The user's columns that were read, those of lists and of 0 and 1 included."""
+        """The user's columns that were read, including those of lists and of 0 and 1."""
         return {*self.columns, *self._also_read}
 
     def read_from(self, source: str, readings: Sequence[Reading] = ()) -> Self:
-        """The same log, whose report says where it came from and what else was done; for readers."""
+        """The same log, with a report that adds its source and other processing; for readers."""
         self._source, self._readings = source, (*self._readings, *readings)
         return self
 
     @property
     def reading_notes(self) -> tuple[str, ...]:
-        """What a reader put in order, converted or dropped, and what is known of arms and outcomes."""
+        """What a reader sorted, converted or dropped, and what is known about arms and outcomes."""
         arrays, notes = self.arrays, list(reading_notes(self._readings))
         if arrays.received is not None:
             count = int(np.count_nonzero(arrays.received != arrays.action))
@@ -89,7 +89,7 @@ class LogColumns(Promises):
 
     @property
     def outcomes_told(self) -> tuple[str, ...]:
-        """Lines about outcomes that are missing or late, and arms received in place of those assigned."""
+        """Lines on missing or late outcomes, and on arms received that differ from those assigned."""
         arrays, lines = self.arrays, []
         if arrays.observed is not None:
             count = int(np.count_nonzero(~arrays.observed))
@@ -106,7 +106,7 @@ class LogColumns(Promises):
         return np.bincount(self.arrays.action, minlength=self.n_arms)
 
     def filled(self, values: Any) -> Self:
-        """The same log with numbers in place of missing rewards, which are then taken for rewards.
+        """The same log with numbers replacing missing rewards, which then count as rewards.
 
         Parameters
         ----------
@@ -147,7 +147,7 @@ class LogColumns(Promises):
         return log
 
     def _by_round(self, values: Any) -> NDArray[Any]:
-        """Numbers by round from what a user gave for all, by arm or by round, shape (T,)."""
+        """Numbers by round, from a user's value for all, by arm or by round, shape (T,)."""
         problem = "values must be a number, a number for every arm, or an array with one number per round"
         if isinstance(values, Mapping):
             if not all(isinstance(values.get(arm), Real) for arm in self.arms):
@@ -163,7 +163,7 @@ class LogColumns(Promises):
 
     @property
     def report(self) -> LogReport:
-        """What was read: rounds, arms, outcomes, and what was put in order, converted or dropped."""
+        """What was read: rounds, arms, outcomes, and what was sorted, converted or dropped."""
         pulls = np.bincount(self.arrays.action, minlength=self.n_arms).tolist()
         reward = self.arrays.recorded[np.isfinite(self.arrays.recorded)]
         names = {canonical: name for name, canonical in (self._names or {}).items()}
@@ -175,7 +175,7 @@ class LogColumns(Promises):
 
     @property
     def dates(self) -> NDArray[np.datetime64] | None:
-        """When every round began, shape (T,), where ``round=`` was a column of times; else None."""
+        """When every round began, shape (T,), if ``round=`` was a column of times; otherwise None."""
         dated = self._rounds is not None and self._rounds.dtype.kind == "M"
         return self._rounds if dated else None
 
@@ -188,7 +188,7 @@ class LogColumns(Promises):
 
     @property
     def frame(self) -> pd.DataFrame:
-        """Canonical columns as a pandas frame: a fresh one, so changing it does not change the log."""
+        """Canonical columns as a pandas frame: a fresh copy, so changes do not affect the log."""
         if self._frame is None:
             self._frame = pd.DataFrame(self._canonical_columns())
         return self._frame.copy(deep=False)
@@ -227,7 +227,7 @@ class LogColumns(Promises):
         return self.n_rounds
 
     def column(self, name: str) -> NDArray[Any]:
-        """One column by the user's name for it or by its canonical name.
+        """One column, by the user's name for it or by its canonical name.
 
         Parameters
         ----------
@@ -253,7 +253,7 @@ class LogColumns(Promises):
 
     @property
     def rounds_told(self) -> tuple[str, ...]:
-        """Lines about rounds, arms and the design, in print."""
+        """Printed lines on rounds, arms and the design."""
         arms = ", ".join(map(repr, self.arms[:8])) + (", ..." if self.n_arms > 8 else "")
         return (
             f"AdaptiveLog: {self.n_rounds:,} rounds, {self.n_arms} arms ({arms})",
@@ -263,7 +263,7 @@ class LogColumns(Promises):
 
     @property
     def propensities_told(self) -> str:
-        """How propensities are known, in print."""
+        """Printed text on how propensities are known."""
         known = ", chosen arm only" if self.arrays.propensities is None else ", every arm"
         return f"  propensities: {self.propensity_status}{'' if self.arrays.propensity is None else known}"
 

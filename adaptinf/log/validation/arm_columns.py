@@ -1,4 +1,4 @@
-"""Arms: their labels and order, the codes of the chosen ones, and every arm's propensity."""
+"""Arms: their labels and order, the codes of chosen arms, and every arm's propensity."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ _PREFIX = "propensity_"
 _HOLDER = "{arm}"
 _SHOWN = 8
 _BLOCK = 1 << 17
-"""Rows at a time, where all at once would take much memory."""
+"""Number of rows processed at a time, to limit memory."""
 PARSERS: dict[type, tuple[str, Callable[[str], Label]]] = {
     str: (r"(?s).*", str),
     int: (r"-?\d+", int),
     float: (r".*\d.*", float),
     bool: (r"True|False", lambda text: text == "True"),
 }
-"""How the text of a label reads, and the label that it is, by the type."""
+"""How a label reads as text, and the label itself, by type."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArmColumns:
-    """Propensity columns by arm."""
+    """Propensity columns keyed by arm."""
 
     pairs: list[tuple[Label, Hashable]] = field(default_factory=list)
     labels: list[Label] = field(default_factory=list)
@@ -114,7 +114,7 @@ _TEXTS = (
 
 
 def _pattern(text: str, roles: Roles, found: Findings) -> str:
-    """The pattern that a text is, or that columns whose names begin with it have; empty with a problem."""
+    """The pattern that a text is, or that columns with this prefix have; empty with a problem."""
     if _HOLDER in text:
         return text
     used = {name for _, name in roles.users}
@@ -142,7 +142,7 @@ def arms_of_entries(
     declared: Sequence[Label] | None,
     found: Findings,
 ) -> list[tuple[Label, str]]:
-    """The arms that the entries of objects are of, by their texts; one that is no arm's is a problem."""
+    """The arms to which the entries of objects belong, by their texts; unknown ones are problems."""
     known = observed if declared is None else declared
     pairs = [(arm, str(arm)) for arm in known if str(arm) in texts]
     if declared is None and observed:
@@ -159,7 +159,7 @@ def arms_of_entries(
 
 
 def _columns_by_pattern(pattern: str, arms: Sequence[Label], roles: Roles, found: Findings) -> ArmColumns:
-    """Columns whose names are a pattern with an arm in it; every arm has one, and every column an arm."""
+    """Columns whose names match a pattern with an arm; every arm has one, and every column an arm."""
     before, holder, after = pattern.partition(_HOLDER)
     if not holder or _HOLDER in after:
         found.add(
@@ -227,7 +227,7 @@ def _columns_by_name(
 def _unchosen_arms(
     observed: Sequence[Label], free: Mapping[str, str], found: Findings
 ) -> list[tuple[Label, Hashable]]:
-    """Arms that no one chose but that have a propensity column; labels get the type of the others."""
+    """Arms that were never chosen but have a propensity column; labels get the type of the others."""
     rest = {text: name for text, name in free.items() if text not in set(map(str, observed))}
     kinds = {type(label) for label in observed}
     if len(kinds) > 1:
@@ -249,7 +249,7 @@ def _unchosen_arms(
 def order_arms(
     observed: Sequence[Label], declared: Sequence[Label] | None, columns: ArmColumns, found: Findings
 ) -> tuple[Label, ...]:
-    """All arms: as declared; otherwise sorted where of one type, and by first appearance where not."""
+    """All arms: as declared; otherwise sorted if of one type, else in order of first appearance."""
     if declared is not None:
         arms = list(declared)
         _check_declared(arms, columns, found)
@@ -278,7 +278,7 @@ def _check_declared(arms: Sequence[Label], columns: ArmColumns, found: Findings)
 
 
 def check_actions(column: Column, name: object, role: str, as_written: bool, found: Findings) -> Labels:
-    """Labels of the chosen arms; those that are missing, blank or cannot be labels become problems."""
+    """Labels of the chosen arms; missing, blank or invalid ones are reported as problems."""
     labels, what = read_labels(column), f"{role} column {name!r}"
     found.add_rows("missing-action", f"{what} has no value", labels.missing)
     found.add_rows(
@@ -292,7 +292,7 @@ def check_actions(column: Column, name: object, role: str, as_written: bool, fou
 def code_actions(
     labels: Labels, arms: Sequence[Label], declared: bool, what: str, found: Findings
 ) -> IntArray:
-    """Positions of the chosen arms, shape (T,); -1 if there is none; `what` is their column."""
+    """Positions of the chosen arms, shape (T,); -1 if missing; `what` is their column."""
     _check_distinct(labels, arms, what, found)
     position = {label_key(arm): code for code, arm in enumerate(arms)}
     codes = np.array([position.get(label_key(label), -1) for label in labels.values] + [-1], dtype=np.int64)
@@ -309,7 +309,7 @@ def code_actions(
 
 
 def _check_distinct(labels: Labels, arms: Sequence[Label], what: str, found: Findings) -> None:
-    """Report arms whose labels are equal, or read the same, although their types differ, or are mixed up."""
+    """Report arms whose labels are equal, or look alike, although their types differ or are mixed."""
     every = [*arms, *labels.values]
     groups = alike_labels(every)
     for alike in groups or mixed_labels(every):
@@ -327,7 +327,7 @@ def _check_distinct(labels: Labels, arms: Sequence[Label], what: str, found: Fin
 
 
 def _of_chosen(table: FloatArray, action: IntArray) -> FloatArray:
-    """The entry of each row's action, NaN if that is -1; table (T, K), action (T,)."""
+    """The entry for each row's action, NaN if that is -1; table (T, K), action (T,)."""
     own = np.empty(len(action))
     for first in range(0, len(action), _BLOCK):
         rows = slice(first, first + _BLOCK)
@@ -344,7 +344,7 @@ def check_propensity_rows(
     rounded: bool,
     found: Findings,
 ) -> FloatArray | None:
-    """Check rows of propensities, and return that of the chosen arm, shape (T,).
+    """Check rows of propensities, and return those of the chosen arms, shape (T,).
 
     Shapes: chosen (T,), table (T, K), action (T,). If `rounded`, rows of the table that miss 1 by rounding
     are renormalised in place.
@@ -366,15 +366,15 @@ def check_propensity_rows(
 
 
 FROM_BATCHES = "from batches"
-"""What `propensities=` says where those of the chosen arms are to fill every arm's."""
+"""Value of `propensities=` if the chosen arms' propensities are to determine every arm's."""
 _SAME = 1e-9
-"""Propensities closer than this are the same: rounding of a frame that was written and read."""
+"""Propensities closer than this are equal: rounding when a frame was written and read."""
 _BATCHES_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BatchCells:
-    """The chosen arms' propensities by batch, of the arms that it chose; batch, arm, propensity (C,).
+    """The chosen arms' propensities by batch; batch, arm, propensity (C,).
 
     `moved` and `total` (B,): batches in which one of them is not the same in all rounds, and their sums.
     """
@@ -400,7 +400,7 @@ def batch_cells(batch: IntArray, action: IntArray, propensity: FloatArray, n_arm
 
 
 def full_batches(batch: IntArray, action: IntArray, propensity: FloatArray, n_arms: int) -> BoolArray:
-    """Batches in which each chosen arm has one propensity, and these add up to 1: no other arm was possible.
+    """Batches in which each chosen arm has one propensity and these sum to 1: no other arm was possible.
 
     Shapes: batch, from 0, action, propensity of the chosen arm (T,); returns (B,).
     """
@@ -414,7 +414,7 @@ def _full(cells: BatchCells) -> BoolArray:
 def propensities_as_far_as_known(
     batch: IntArray, action: IntArray, propensity: FloatArray, n_arms: int
 ) -> FloatArray | None:
-    """Every arm's propensity as far as that of the chosen arms tells; None if no arm is ruled out.
+    """Every arm's propensity, as far as the chosen arms' show; None if no arm is ruled out.
 
     Shapes: batch, from 0, action, propensity of the chosen arm (T,); returns (T, K): the logged one of the
     chosen arm, 0 beside one that was sure, and for arms without rounds in a batch whose chosen arms leave no

@@ -62,13 +62,13 @@ from adaptinf.texts import listed
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 MEANINGS = ("drop", "worst", "best")
-"""What a missing reward may mean: missing at random given the arm, or anything within the range."""
+"""What a missing reward may mean: missing at random given the arm, or any value in the range."""
 
 
 def check_meaning(
     missing: object, observation: bool, reward_range: tuple[float, float] | None, found: Findings
 ) -> str | None:
-    """What missing rewards mean; None if there may be none. Probabilities of observation imply "drop"."""
+    """What missing rewards mean; None if none are allowed. Probabilities of observation imply "drop"."""
     if missing is None:
         return "drop" if observation else None
     if not isinstance(missing, str) or missing not in MEANINGS:
@@ -86,7 +86,7 @@ def check_meaning(
 
 
 def check_some_observed(reward: FloatArray | None, found: Findings) -> None:
-    """Refuse rewards of which none is observed; reward (T,)."""
+    """Refuse rewards if none is observed; reward has shape (T,)."""
     if reward is not None and np.isnan(reward).all():
         found.add("missing-reward", "every reward is missing, so nothing can be estimated")
 
@@ -97,7 +97,7 @@ def check_observation(column: Column, name: object, found: Findings) -> FloatArr
 
 
 def check_received(column: Column, name: object, arms: Sequence[Label], found: Findings) -> IntArray | None:
-    """Codes of the arms that were received, shape (T,); they are among the arms that can be assigned."""
+    """Codes of the arms received, shape (T,); they are among the arms that can be assigned."""
     labels = read_labels(column)
     what = f"received column {name!r}"
     found.add_rows("missing-received", f"{what} has no value", labels.missing)
@@ -124,7 +124,7 @@ def check_known(
     zone: str | None,
     found: Findings,
 ) -> tuple[NDArray[Any], IntArray] | None:
-    """When outcomes became known, as written and as numbers of rounds that had begun, shape (T,) each.
+    """When outcomes became known, as written and as numbers of rounds begun, shape (T,) each.
 
     Shapes: rounds (T,), missing (T,). An outcome that is missing may have no time.
     """
@@ -161,13 +161,13 @@ def check_known(
 
 
 def arrays_of(columns: dict[str, Any]) -> LogArrays:
-    """The arrays of a log by field: those of an incomplete log where a reward is missing."""
+    """The arrays of a log by field; those of an incomplete log if a reward is missing."""
     gaps = bool(np.isnan(columns["reward"]).any())
     return IncompleteArrays(**columns) if gaps else LogArrays(**columns)
 
 
 def incomplete(arrays: LogArrays) -> LogArrays:
-    """Arrays that were not checked, as those of an incomplete log where a reward is missing."""
+    """Unchecked arrays; those of an incomplete log if a reward is missing."""
     if arrays.observed is not None:
         return arrays
     return arrays_of(arrays.by_field())
@@ -179,7 +179,7 @@ def _same(label: Label, arm: Label) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CheckedLog:
-    """Everything that a frame was found to hold; rounds, units, ids (T,)."""
+    """Everything found in a frame; rounds, units, ids (T,)."""
 
     arrays: LogArrays
     arms: tuple[Label, ...]
@@ -193,7 +193,7 @@ class CheckedLog:
     outcome_rounds: NDArray[Any] | None = None
     ids: NDArray[Any] | None = None
     also_read: tuple[Hashable, ...] = ()
-    """Columns that were read and have no canonical name of their own."""
+    """Columns that were read and have no canonical name."""
 
 
 def check_frame(
@@ -260,12 +260,12 @@ def check_frame(
 
 
 def _is_number_alone(given: object, names: Sequence[Hashable]) -> bool:
-    """Whether a number stands where a column could, which no column is named."""
+    """Whether a number was given in place of a column and no column has that name."""
     return is_constant(given) and given not in names
 
 
 def _frame_of(table: Any, missing_values: object, found: Findings) -> Any:
-    """The frame in memory that a table is, without texts that mean that there is no value, or one error."""
+    """The frame in memory for a table, without texts that mean a missing value, or one error."""
     frame = in_memory(table)
     if frame is None:
         kinds = "a DataFrame of pandas or polars, or a table of Arrow, DuckDB, Dask or another engine"
@@ -283,7 +283,7 @@ def _frame_of(table: Any, missing_values: object, found: Findings) -> Any:
 
 
 class _FrameCheck(TimedRows):
-    """The checks of one frame, and what later ones need of earlier ones."""
+    """The checks on one frame, and what later ones need from earlier ones."""
 
     def __init__(
         self,
@@ -321,7 +321,7 @@ class _FrameCheck(TimedRows):
             self.found.add(*no_flag(asked))
 
     def find_arms(self, propensities: object, declared: Sequence[Label] | None) -> None:
-        """Settle the arms, their order and their propensity columns."""
+        """Determine the arms, their order and their propensity columns."""
         self.labels = self.single("action", check_actions, "action", self.as_written)
         observed = [] if self.labels is None else self.labels.values
         propensities = self.supplied(propensities, observed, declared)
@@ -330,7 +330,7 @@ class _FrameCheck(TimedRows):
         check_arm_names(self.roles, self.arms, self.arm_columns.pairs, self.found)
 
     def find_one_hot(self) -> list[Label] | None:
-        """Take the arms of roles that list columns of 0 and 1 from these; all arms that can be chosen."""
+        """Derive the arms for roles that list 0/1 columns; returns all arms that can be chosen."""
         arms = None
         for role, given in self.one_hot.items():
             told = "action" if role == "received" else role
@@ -349,7 +349,7 @@ class _FrameCheck(TimedRows):
         return arms
 
     def use(self, names: Sequence[Hashable], role: str) -> bool:
-        """Mark columns as read, and report those that have another role, too."""
+        """Mark columns as read, and report those with a second role."""
         taken = {name: other for other, name in self.roles.users}
         twice = [name for name in names if name in taken]
         for name in twice:
@@ -361,7 +361,7 @@ class _FrameCheck(TimedRows):
     def supplied(
         self, propensities: object, observed: Sequence[Label], declared: Sequence[Label] | None
     ) -> object:
-        """What propensities= is, with constants and the entries of lists as columns by arm."""
+        """The value of propensities=, with constants and the entries of lists as columns by arm."""
         if isinstance(propensities, Mapping):
             return {arm: self.constant_of(arm, given) for arm, given in propensities.items()}
         if not isinstance(propensities, str) or (column := self.read(propensities)) is None:
@@ -383,7 +383,7 @@ class _FrameCheck(TimedRows):
         return {arm: key for key, (arm, _) in made.items()}
 
     def constant_of(self, arm: object, given: object) -> object:
-        """The column of an arm's propensities: one of a number where a number is no column's name."""
+        """The column of an arm's propensities; a constant if a number is given that names no column."""
         if not is_constant(given) or given in self.roles.names:
             return given
         key = Supplied(f"{given!r} (arm {arm!r})")
@@ -431,7 +431,7 @@ class _FrameCheck(TimedRows):
     def check_rewards(
         self, column: Column, name: object, reward_range: tuple[float, float] | None, found: Findings
     ) -> FloatArray | None:
-        """Rewards as float64, shape (T,); labels as the numbers that the user says."""
+        """Rewards as float64, shape (T,); labels become the numbers that the user specified."""
         if self.success is not None:
             numbered = numbered_outcomes(column, name, self.success, found)
             if numbered is None:
@@ -440,7 +440,7 @@ class _FrameCheck(TimedRows):
         return rows.check_rewards(column, name, reward_range, self.as_written, self.gaps, found)
 
     def rounds(self, batched: bool) -> NDArray[Any] | None:
-        """Numbers or times of the rounds, shape (T,), of which ties are told."""
+        """Numbers or times of the rounds, shape (T,); ties are reported."""
         rounds: NDArray[Any] | None = self.single("round", rows.check_rounds, self.formats.get("round"))
         if rounds is not None and not self.found.problems:
             tell_ties(f"round column {self.roles.single['round']!r}", rounds, batched, self.found)
@@ -452,7 +452,7 @@ class _FrameCheck(TimedRows):
         columns: Mapping[str, Any],
         others: Mapping[str, NDArray[Any] | None],
     ) -> None:
-        """Report ids that are in several rows, as far as columns could be read; ids and columns (T,)."""
+        """Report ids that occur in several rows, as far as columns could be read; ids and columns (T,)."""
         if ids is None:
             return
         single = {**columns, **others}
@@ -475,7 +475,7 @@ class _FrameCheck(TimedRows):
         return written
 
     def feedback_rounds(self, given: Metadata, known: IntArray | None) -> Any:
-        """Number of rewards that could reach a later choice, where the log tells; known (T,)."""
+        """Number of rewards that could affect a later choice, if the log shows it; known (T,)."""
         if known is None:
             return given.feedback_rounds
         if given.adaptive is False and given.feedback_rounds is None:
@@ -522,7 +522,7 @@ class _FrameCheck(TimedRows):
         return own, table
 
     def names(self) -> dict[Hashable, str]:
-        """Canonical names by the user's own."""
+        """Canonical names keyed by the user's own."""
         single = {name: CANONICAL[role] for role, name in self.roles.single.items() if name not in self.made}
         by_arm = {name: f"propensity_{arm}" for arm, name in self.arm_columns.pairs if name not in self.made}
         own: dict[Hashable, str] = {name: name for name in (*self.roles.context, *self.roles.outcomes)}

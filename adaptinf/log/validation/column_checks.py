@@ -1,4 +1,4 @@
-"""Checks of one column at a time: each returns the column as an array, or None if it cannot be used."""
+"""Checks on one column at a time: each returns the column as an array, or None if it is unusable."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def implied_range(success: object) -> tuple[float, float] | None:
 
 
 def numbered_outcomes(column: Column, name: object, success: object, found: Findings) -> Column | None:
-    """A column of labels as numbers; None if one of them has none, which becomes a problem."""
+    """A column of labels as numbers; None, with a problem, if a label has no number."""
     labels = read_labels(column)
     what = f"reward column {name!r}"
     if labels.bad.any():
@@ -82,7 +82,7 @@ def numbered_outcomes(column: Column, name: object, success: object, found: Find
 
 
 def _by_success(labels: Labels, what: str, success: object, found: Findings) -> list[float] | None:
-    """1 for the success and 0 for the one other label; None if there are several others, or no success."""
+    """1 for success and 0 for the only other label; None if there are several others, or no success."""
     wanted = plain_label(success)
     if wanted is None:
         found.add(
@@ -119,7 +119,7 @@ def _by_success(labels: Labels, what: str, success: object, found: Findings) -> 
 def _by_mapping(
     labels: Labels, what: str, success: Mapping[object, object], found: Findings
 ) -> list[float] | None:
-    """The number of every label; None if one has none, or the mapping is of others."""
+    """The number for every label; None if one has none, or the mapping has other labels."""
     keys = [plain_label(key) for key in success]
     values = [_number(value) for value in success.values()]
     if not keys or None in keys or None in values:
@@ -140,7 +140,7 @@ def _by_mapping(
 
 
 def _same(label: Label, other: Label) -> bool:
-    """Whether two labels are equal; numbers are not text and no truth values."""
+    """Whether two labels are equal; numbers equal neither text nor booleans."""
     kinds = [isinstance(label, str), isinstance(label, bool)] == [
         isinstance(other, str),
         isinstance(other, bool),
@@ -153,7 +153,7 @@ def _read(label: Label) -> str:
 
 
 def _counted(labels: Labels, chosen: list[Label]) -> str:
-    """Labels with the number of their rows and the first of them."""
+    """Labels with their numbers of rows and the first row of each."""
     told = []
     for label in chosen[:_SHOWN]:
         rows = np.flatnonzero(labels.codes == labels.values.index(label))
@@ -177,7 +177,7 @@ _AMBIGUOUS = (
 
 
 def check_reward_range(reward_range: object, as_written: bool, found: Findings) -> tuple[float, float] | None:
-    """Smallest and largest possible reward, or None if none was given or it is of no use."""
+    """Smallest and largest possible reward, or None if none was given or it is invalid."""
     # An environment whose rewards have no end writes infinities, which no one types in.
     if reward_range is None:
         return None
@@ -205,7 +205,7 @@ def check_rewards(
     gaps: bool,
     found: Findings,
 ) -> FloatArray | None:
-    """Rewards as float64, NaN if there are gaps that may be; booleans are 0 and 1."""
+    """Rewards as float64, NaN for allowed gaps; booleans become 0 and 1."""
     values = read_numbers(column, f"reward column {name!r}", "reward", found, booleans=True, gaps=gaps)
     if values is None:
         return None
@@ -219,7 +219,7 @@ def check_rewards(
 
 
 def check_sizes(values: FloatArray, what: str, found: Findings) -> None:
-    """Rewards so large that floats have no longer every whole number, nor squares and cubes a use; (T,)."""
+    """Rewards too large for floats to represent every whole number, or squares and cubes; (T,)."""
     large = (np.abs(values) >= EXACT) & np.isfinite(values)
     found.add_rows("rounded-reward", f"{what} {FAULTS['rounded']}", large)
 
@@ -237,7 +237,7 @@ def check_propensity(column: Column, name: object, found: Findings) -> FloatArra
 
 
 def check_probabilities(column: Column, what: str, lowest: str, found: Findings) -> FloatArray | None:
-    """Probabilities as float64, NaN where missing."""
+    """Probabilities as float64, NaN if missing."""
     values = read_numbers(column, what, "propensity", found, booleans=False)
     if values is None:
         return None
@@ -249,7 +249,7 @@ def check_probabilities(column: Column, what: str, lowest: str, found: Findings)
 def check_rounds(
     column: Column, name: object, date_format: str | None, found: Findings
 ) -> NDArray[Any] | None:
-    """Round numbers or times, dates as text in one format included; they must increase."""
+    """Round numbers or times, including dates as text in one format; they must increase."""
     what = f"round column {name!r}"
     found.add_rows("missing-round", f"{what} has no value", column.missing)
     zoned = has_zone(column, date_format)
@@ -280,7 +280,7 @@ def check_rounds(
 def batch_labels(
     column: Column, what: str, date_format: str | None, found: Findings
 ) -> tuple[Labels, NDArray[Any] | None, bool] | None:
-    """Labels of the rows' batches, their values in time where these are known, and whether they are times."""
+    """Labels of the rows' batches, their times if known, and whether they are times."""
     # Numbers and dates, as text too, have values, shape (L,); other labels have none. None with a problem.
     if column.values.dtype.kind == "O" or (date_format is not None and column.values.dtype.kind in "iu"):
         dates = batch_dates(column, what, date_format, found)
@@ -308,7 +308,7 @@ def batch_labels(
 
 
 def check_batches(column: Column, name: object, date_format: str | None, found: Findings) -> IntArray | None:
-    """Batches numbered 0, 1, 2, ... in order; each must be one stretch of rows."""
+    """Batches numbered 0, 1, 2, ... in order; each must be one contiguous stretch of rows."""
     # Numbers and dates, as text too, must increase; other labels are taken in the order of the rows.
     what = f"batch column {name!r}"
     read = batch_labels(column, what, date_format, found)
@@ -345,7 +345,7 @@ def check_batches(column: Column, name: object, date_format: str | None, found: 
 
 
 def check_phases(column: Column, name: object, found: Findings) -> tuple[IntArray, tuple[str, ...]] | None:
-    """Codes of the phases, and their names by first appearance."""
+    """Codes of the phases, and their names in order of first appearance."""
     what = f"phase column {name!r}"
     labels = read_labels(column)
     found.add_rows("missing-phase", f"{what} has no value", labels.missing)
@@ -368,17 +368,17 @@ def check_randomised(column: Column, name: object, found: Findings) -> BoolArray
 
 
 def check_units(column: Column, name: object, found: Findings) -> NDArray[Any] | None:
-    """Who took part in each round."""
+    """Participant in each round."""
     return _check_names("unit", column, name, found)
 
 
 def check_ids(column: Column, name: object, found: Findings) -> NDArray[Any] | None:
-    """What each decision is called elsewhere."""
+    """Identifier of each decision elsewhere."""
     return _check_names("id", column, name, found)
 
 
 def _check_names(role: str, column: Column, name: object, found: Findings) -> NDArray[Any] | None:
-    """Labels that tell units, or decisions, apart."""
+    """Labels that distinguish units, or decisions."""
     what = f"{role} column {name!r}"
     labels = read_labels(column)
     found.add_rows(f"missing-{role}", f"{what} has no value", labels.missing | blank_rows(labels))
@@ -422,14 +422,14 @@ def check_context(column: Column, name: str, found: Findings) -> NDArray[Any] | 
 
 
 def check_outcome(column: Column, name: str, found: Findings) -> FloatArray | None:
-    """A further outcome as float64; booleans are 0 and 1."""
+    """An additional outcome as float64; booleans become 0 and 1."""
     return read_numbers(column, f"outcome column {name!r}", "outcome", found, booleans=True)
 
 
 def read_numbers(
     column: Column, what: str, role: str, found: Findings, *, booleans: bool, gaps: bool = False
 ) -> FloatArray | None:
-    """Finite numbers as float64; what is missing, infinite, inexact or no number becomes a problem."""
+    """Finite numbers as float64; missing, infinite, inexact or non-numeric values become problems."""
     if not gaps:
         found.add_rows(f"missing-{role}", f"{what} {FAULTS['missing']}", column.missing)
     if column.values.dtype.kind == "O":
@@ -454,13 +454,13 @@ def read_numbers(
 
 
 _CELLS = 5
-"""Entries of a column that are shown where they are not numbers."""
+"""Number of non-numeric entries of a column that are shown."""
 
 
 def _numbers_of_objects(
     column: Column, what: str, role: str, found: Findings, booleans: bool
 ) -> Column | None:
-    """Objects that are numbers as floats, and which of them lose digits; None with those that are none."""
+    """Numeric objects as floats, and which lose digits; None, with the others, if some are not numbers."""
     wrong = no_number(column, booleans)
     if wrong.any() or column.missing.all():
         _tell_no_numbers(column, wrong, what, role, found)
@@ -469,7 +469,7 @@ def _numbers_of_objects(
 
 
 def no_number(column: Column, booleans: bool) -> BoolArray:
-    """Rows of a column of objects that hold something else than a number."""
+    """Rows in a column of objects that contain something other than a number."""
     known = [
         _is_number(value) or isinstance(value, Decimal) or (booleans and isinstance(value, (bool, np.bool_)))
         for value in column.values
@@ -478,7 +478,7 @@ def no_number(column: Column, booleans: bool) -> BoolArray:
 
 
 def number_column(column: Column) -> Column:
-    """Objects that are all numbers as floats, and the rows where these are of other size."""
+    """Objects that are all numbers, as floats, and the rows where the value changes."""
     values, inexact = np.full(len(column.values), np.nan), np.zeros(len(column.values), dtype=bool)
     for row in np.flatnonzero(~column.missing):
         values[row], inexact[row] = _nearest_float(column.values[row])
@@ -486,7 +486,7 @@ def number_column(column: Column) -> Column:
 
 
 def _nearest_float(value: Any) -> tuple[float, bool]:
-    """A number as a float, and whether that has other digits."""
+    """A number as a float, and whether its digits change."""
     try:
         number = float(value)
     except OverflowError:
@@ -497,7 +497,7 @@ def _nearest_float(value: Any) -> tuple[float, bool]:
 
 
 def _tell_no_numbers(column: Column, wrong: BoolArray, what: str, role: str, found: Findings) -> None:
-    """Say which entries of a column of numbers are none, the first of them as they stand; wrong (T,)."""
+    """Report which entries of a column of numbers are not, quoting the first; wrong has shape (T,)."""
     code = f"non-numeric-{role}"
     count, present = int(wrong.sum()), int((~column.missing).sum())
     if not count:
@@ -520,7 +520,7 @@ def _tell_no_numbers(column: Column, wrong: BoolArray, what: str, role: str, fou
 
 
 def no_numbers(what: str, dtype: str, role: str, entries: Sequence[Any], count: int, present: int) -> str:
-    """Statements about entries that are not numbers, of which the first are given, among those present."""
+    """Statements about non-numeric entries, of which the first are given, among those present."""
     shown = _shown(entries, count)
     if count == present:
         success = (
@@ -557,7 +557,7 @@ def _not_text(labels: Labels) -> BoolArray:
 
 
 def _alike_another(labels: Labels) -> BoolArray:
-    """Rows whose label reads the same as another, is equal to one, or of a type that mixes them up."""
+    """Rows whose label looks like another, equals one, or is of a type that mixes them up."""
     texts = [reads_as(label) for label in labels.values if isinstance(label, str)]
     if len(texts) == len(labels.values):
         # Objects, as halves of characters are not text to pyarrow.

@@ -25,17 +25,17 @@ CANONICAL = {
     "outcome_round": "outcome_round",
 }
 LATER = ("id", "received", "observation", "outcome_round")
-"""Roles whose canonical names are free for contexts where the log has no such column."""
+"""Roles whose canonical names are available for contexts if the log has no such column."""
 _IN_ORDER = (
     *("action", "reward", "propensity", "batch", "unit", "id", "round", "phase", "randomised"),
     *("observation", "outcome_round"),
 )
-"""Arguments that name the columns of roles, in the order in which problems are told."""
+"""Arguments that name role columns, in the order in which problems are reported."""
 _REQUIRED = ("action", "reward")
 
 
 def columns_by_role(given: Mapping[str, object], assigned: object) -> dict[str, object]:
-    """Columns by role from those of a log's arguments, whose `action` is received where one is assigned."""
+    """Columns keyed by role, from a log's arguments; `action` is the arm received if one is assigned."""
     columns = {role: given.get(role) for role in _IN_ORDER}
     if assigned is None:
         return columns
@@ -54,12 +54,12 @@ class Roles:
 
     @property
     def users(self) -> list[tuple[str, Hashable]]:
-        """Every role with its column; contexts and outcomes may be several."""
+        """Every role with its column; there may be several contexts and outcomes."""
         several = {"context": self.context, "outcomes": self.outcomes}
         return [*self.single.items(), *((role, name) for role, names in several.items() for name in names)]
 
     def position(self, role: str) -> int | None:
-        """Position of a single role's column, or None if there is none to read."""
+        """Position of a single role's column, or None if there is no usable one."""
         return self.positions.get(self.single[role]) if role in self.single else None
 
 
@@ -70,7 +70,7 @@ def locate_roles(
     found: Findings,
     outcomes: object = None,
 ) -> Roles:
-    """Find the columns of the roles; absent, repeated and clashing ones become problems."""
+    """Find the columns of the roles; absent, repeated and conflicting ones become problems."""
     positions: dict[Hashable, int] = {}
     repeated: dict[Hashable, None] = {}
     for position, name in enumerate(names):
@@ -92,7 +92,7 @@ def locate_roles(
 
 
 def missing_column(name: Hashable, role: str, names: Sequence[Hashable], found: Findings) -> None:
-    """Report a column that the frame does not have, with the nearest names that it has."""
+    """Report a column missing from the frame, with its nearest column names."""
     if name in found.index:
         told = f"{shown(name)}, the column for {role}, is the frame's index: pass frame.reset_index()"
         found.add("missing-column", told)
@@ -118,7 +118,7 @@ def _single_columns(
 
 
 def is_hashable(name: object) -> TypeGuard[Hashable]:
-    """Whether a value can be a column name at all: a tuple that holds a list cannot."""
+    """Whether a value can be a column name at all: a tuple containing a list cannot."""
     try:
         hash(name)
     except TypeError:
@@ -177,7 +177,7 @@ def _check_canonical_names(roles: Roles, found: Findings) -> None:
 def check_arm_names(
     roles: Roles, arms: Sequence[Label], columns: Sequence[tuple[Label, Hashable]], found: Findings
 ) -> None:
-    """Report columns whose name belongs to another arm's propensity, or that have a second role."""
+    """Report columns named like another arm's propensity, or with a second role."""
     reserved = {f"propensity_{arm}" for arm in arms}
     others = roles.users
     for role, name in others:

@@ -1,4 +1,4 @@
-"""Decisions that are in a log twice by their ids: copies of rows, and joins that multiplied them."""
+"""Duplicate decision ids in a log: copies of rows, and joins that multiplied them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from adaptinf.log.validation.frame_columns import Findings
 from adaptinf.typing import BoolArray, IntArray
 
 OUTCOMES = ("reward", "outcomes", "received", "outcome_round")
-"""Roles of what comes after a decision, in which rows of one decision may differ by a join."""
+"""Roles of values after a decision, in which a decision's rows may differ because of a join."""
 
 
 def check_decisions(
     ids: NDArray[Any], name: object, columns: Mapping[tuple[str, object], NDArray[Any]], found: Findings
 ) -> None:
-    """Report ids that are in several rows, by what the rows differ in.
+    """Report ids that occur in several rows, by what distinguishes the rows.
 
     `columns` are those that the log reads, by their role and name; shapes ids and columns (T,).
     """
@@ -90,7 +90,7 @@ def _named(differ: Mapping[tuple[str, object], BoolArray], member: BoolArray) ->
 
 
 def _equal(values: NDArray[Any], rows: IntArray, others: IntArray) -> BoolArray:
-    """Whether values of rows are those of others; missing ones are."""
+    """Whether rows' values equal those of other rows; missing values are equal."""
     one, two = values[rows], values[others]
     return np.asarray((one == two) | (pd.isna(one) & pd.isna(two)), dtype=bool)
 

@@ -1,4 +1,4 @@
-"""Columns of frames as NumPy arrays, without changing a value, and problems with them."""
+"""Columns of frames as NumPy arrays, with values unchanged, and problems with them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Label: TypeAlias = str | int | float | bool
 _NUMERAL = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
 _FRACTIONS: set[type] = {float, np.float16, np.float32, np.float64, np.longdouble}
 _WHOLE = {int, *(np.dtype(name).type for name in np.typecodes["AllInteger"])}
-"""Types of whole numbers; truth values are none."""
+"""Integer types; booleans are not included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +33,11 @@ class Column:
     dtype: str
     inexact: BoolArray | None = None
     decimals: bool = False
-    """Whether the values were decimals, of any number of places."""
-    """Rows whose decimal number has more digits than a float keeps, if there are any."""
+    """Whether the values were decimals, with any number of places."""
+    """Rows whose decimal number has more digits than a float can represent, if any."""
 
     def at(self, order: IntArray) -> Column:
-        """The column in another order of rows; order (T,)."""
+        """The column with its rows reordered; order has shape (T,)."""
         inexact = None if self.inexact is None else self.inexact[order]
         return replace(self, values=self.values[order], missing=self.missing[order], inexact=inexact)
 
@@ -63,12 +63,12 @@ def frame_kind(frame: object) -> str | None:
 
 
 def column_names(frame: Any) -> list[Hashable]:
-    """Names of the columns in order, duplicates included."""
+    """Names of the columns in order, including duplicates."""
     return list(frame.columns)
 
 
 def index_names(frame: Any) -> tuple[Hashable, ...]:
-    """Names of the index of a frame of pandas, as far as they are not columns too."""
+    """Names of a pandas frame's index levels that are not also columns."""
     names = frame.index.names if frame_kind(frame) == "pandas" else ()
     return tuple(name for name in names if name is not None and name not in set(column_names(frame)))
 
@@ -81,13 +81,13 @@ def read_column(frame: Any, position: int) -> Column:
 
 
 def read_series(series: pd.Series[Any]) -> Column:
-    """Read a column of pandas; the arrays may share memory with it."""
+    """Read a column from pandas; the arrays may share memory with it."""
     column = _read_pandas(series)
     return _unwrapped(column) if column.values.dtype.kind == "O" else column
 
 
 def _unwrapped(column: Column) -> Column:
-    """Decimals, whole numbers or truth values as arrays of these; any other objects as they are."""
+    """Decimals, integers or booleans as arrays of these; any other objects unchanged."""
     present = column.values[~column.missing]
     kinds = set(map(type, present))
     if kinds and kinds <= {Decimal}:
@@ -106,7 +106,7 @@ def _unwrapped(column: Column) -> Column:
 
 
 def _of_decimals(column: Column, present: NDArray[Any]) -> Column:
-    """Decimals as whole numbers where they have no places, else as the floats next to them."""
+    """Decimals as integers if they have no places, otherwise as the nearest floats."""
     if all(value.is_finite() and int(value.as_tuple().exponent) >= 0 for value in present):
         return replace(_of_whole(column, list(map(int, present))), decimals=True)
     values, inexact = np.full(len(column.values), np.nan), np.zeros(len(column.values), dtype=bool)
@@ -121,7 +121,7 @@ def _of_decimals(column: Column, present: NDArray[Any]) -> Column:
 
 
 def _of_whole(column: Column, present: list[int]) -> Column:
-    """Whole numbers as 64 bits, and as Python's own where one does not fit."""
+    """Integers in 64 bits, or as Python's own if one does not fit."""
     fits = all(-(2**63) <= value < 2**63 for value in present)
     values = np.zeros(len(column.values), dtype=np.int64 if fits else object)
     values[~column.missing] = present
@@ -155,7 +155,7 @@ def _read_pandas(series: pd.Series[Any]) -> Column:
 
 
 def _read_arrow(array: Any, dtype: str) -> Column:
-    """Read a chunked array of Arrow, in which missing is one thing and NaN another."""
+    """Read a chunked Arrow array, which distinguishes missing values from NaN."""
     import pyarrow as pa  # there where a column of its own is, and slow to import where none is
 
     kind = array.type
@@ -205,7 +205,7 @@ def _read_polars(series: Any) -> Column:
 
 
 def read_labels(column: Column) -> Labels:
-    """Distinct labels of a column: strings, whole numbers, booleans and finite floats; others are bad."""
+    """Distinct labels in a column: strings, integers, booleans and finite floats; others are bad."""
     values, missing = column.values, column.missing
     bad = np.zeros(len(values), dtype=bool)
     if values.dtype.kind in "biu":
@@ -245,7 +245,7 @@ def _read_mixed_labels(values: NDArray[Any], missing: BoolArray) -> Labels:
 
 
 def as_float(values: NDArray[Any]) -> tuple[FloatArray, BoolArray]:
-    """Numbers or booleans as a new float64 array, and the rows whose value it cannot hold exactly."""
+    """Numbers or booleans as a new float64 array, and the rows whose value cannot be represented exactly."""
     # Whole numbers beyond 2**53 count as inexact, although some of them are not.
     with np.errstate(over="ignore"):
         numbers = values.astype(np.float64)
@@ -257,7 +257,7 @@ def as_float(values: NDArray[Any]) -> tuple[FloatArray, BoolArray]:
 
 
 def whole_numbers(column: Column) -> int:
-    """The size up to which the floats of a column have every whole number: 2**24 if of 32 bits."""
+    """The size up to which a column's floats represent every whole number: 2**24 for 32 bits."""
     kinds = {column.values.dtype}
     if column.values.dtype.kind == "O":
         kinds = {np.dtype(kind) for kind in set(map(type, column.values)) if issubclass(kind, np.floating)}
@@ -281,18 +281,18 @@ def plain_label(value: object) -> Label | None:
 
 
 def label_key(label: Label) -> tuple[type, Label]:
-    """Key that keeps 1, 1.0 and True apart."""
+    """Key that distinguishes 1, 1.0 and True."""
     return type(label), label
 
 
 def blank_rows(labels: Labels) -> BoolArray:
-    """Rows whose label is text of blanks alone."""
+    """Rows whose label is blank text."""
     blank = [isinstance(label, str) and not label.strip() for label in labels.values]
     return np.array([*blank, False], dtype=bool)[labels.codes]
 
 
 def alike_labels(labels: Iterable[Label]) -> list[list[Label]]:
-    """Groups of labels that read the same ("1" and 1, "a" and "a ") or are equal (1 and 1.0)."""
+    """Groups of labels that look alike ("1" and 1, "a" and "a ") or are equal (1 and 1.0)."""
     texts: dict[str, list[Label]] = {}
     equals: dict[Label, list[Label]] = {}
     for _, label in dict.fromkeys(map(label_key, labels)):
@@ -302,7 +302,7 @@ def alike_labels(labels: Iterable[Label]) -> list[list[Label]]:
 
 
 def mixed_labels(labels: Iterable[Label]) -> list[list[Label]]:
-    """Booleans beside other labels, or numbers beside text that reads as a number: one group, or none."""
+    """Booleans next to other labels, or numbers next to text that reads as a number: one group, or none."""
     distinct = [label for _, label in dict.fromkeys(map(label_key, labels))]
     flags = [label for label in distinct if isinstance(label, bool)]
     if flags:
@@ -313,7 +313,7 @@ def mixed_labels(labels: Iterable[Label]) -> list[list[Label]]:
 
 
 def label_array(labels: Sequence[Label]) -> NDArray[Any]:
-    """Labels as an array that keeps each one's type: native for numbers of one type, otherwise objects."""
+    """Labels as an array that preserves each one's type: native for numbers of one type, else objects."""
     kinds = {type(label) for label in labels}
     if kinds == {bool} or kinds == {float}:
         return np.array(labels)
@@ -334,7 +334,7 @@ _ROWS_KEPT = 100
 
 
 class Findings:
-    """Problems in the order in which they were found, and what was done to the frame.
+    """Problems in the order found, and what was done to the frame.
 
     Where `order` is given, rows were put in it, and problems name the rows as the frame has them.
     """
@@ -344,20 +344,20 @@ class Findings:
         self.readings: list[Reading] = []
         self.order: IntArray | None = None
         self.index: tuple[Hashable, ...] = ()
-        """Names of the frame's index, which are not columns."""
+        """Names of the frame's index levels, which are not columns."""
         self.located: Callable[[LogValidationError], LogValidationError] | None = None
-        """Gives an error the name of a file and its lines."""
+        """Adds the name of a file and its lines to an error."""
 
     def tell(self, kind: str, text: str) -> None:
-        """Add something that was done, for the log's report."""
+        """Add an action to the log's report."""
         self.readings.append(Reading(kind, text))
 
     def add(self, code: str, message: str) -> None:
-        """Add a problem that is not of single rows."""
+        """Add a problem that does not concern single rows."""
         self.problems.append(Problem(code, message))
 
     def add_rows(self, code: str, message: str, offending: BoolArray) -> None:
-        """Add a problem of the rows where `offending` (shape (T,)) is true; nothing if there is none."""
+        """Add a problem in the rows where `offending` (shape (T,)) is true; nothing if there are none."""
         if offending.any():
             rows = np.flatnonzero(offending)
             rows = rows if self.order is None else np.sort(self.order[rows])
@@ -365,36 +365,36 @@ class Findings:
             self.problems.append(Problem(code, message, kept, int(rows.size)))
 
     def counted(self, counts: FloatArray) -> Findings:
-        """Findings in a table whose rows each count others: of these they tell the number; counts (R,)."""
+        """Findings for a table whose rows represent counts, which messages report; counts (R,)."""
         return _Counted(self, counts)
 
     def raise_if_any(self, source: str = "the log") -> None:
-        """Raise one `LogValidationError` with everything that was added."""
+        """Raise one `LogValidationError` containing everything that was added."""
         if self.problems:
             error = LogValidationError(self.problems, source)
             raise error if self.located is None else self.located(error)
 
 
 class _Counted(Findings):
-    """Findings of rows that each stand for several, among the problems of others."""
+    """Findings for rows that each represent several, among other problems."""
 
     def __init__(self, findings: Findings, counts: FloatArray) -> None:
         super().__init__()
         self.problems, self.readings, self._counts = findings.problems, findings.readings, counts
 
     def add_rows(self, code: str, message: str, offending: BoolArray) -> None:
-        """Add a problem with the number of rows that it is of."""
+        """Add a problem with the number of rows affected."""
         if offending.any():
             total = int(self._counts[offending].sum())
             self.add(code, f"{message} in {total:,} {'row' if total == 1 else 'rows'}")
 
 
 EXACT = 2**53
-"""From here on float64 has not every whole number."""
+"""Size from which float64 no longer represents every whole number."""
 SUM_TOLERANCE = 1e-6
-"""By how much a row of propensities may miss 1."""
+"""Tolerance for the sum of a row of propensities to differ from 1."""
 MATCH_TOLERANCE = 1e-6
-"""By how much, of it, the chosen arm's propensity may differ from the arm's own column."""
+"""Its share by which the chosen arm's propensity may differ from the arm's own column."""
 FAULTS = {
     "missing": "has no value (NaN or None)",
     "infinite": "is infinite",
@@ -410,11 +410,11 @@ FAULTS = {
         f"{MATCH_TOLERANCE:g})"
     ),
 }
-"""Statements about a column, by the fault; a code is the fault and the role, as in missing-reward."""
+"""Statements about a column, keyed by fault; a code is the fault and the role, as in missing-reward."""
 
 
 def inexact_unit(limit: int) -> str:
-    """Statements about units that are floats from a limit on, which is a power of 2."""
+    """Statements about units given as floats above a limit, which is a power of 2."""
     size = f"2**{limit.bit_length() - 1}"
     return f"has floats of {size} or more, each of which represents several whole numbers: read it as text"
 

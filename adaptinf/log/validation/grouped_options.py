@@ -1,4 +1,4 @@
-"""What is rarer than the arguments of a log is in dicts: `columns=`, `reading=` and `about=`."""
+"""Less common arguments of a log are grouped in dicts: `columns=`, `reading=` and `about=`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from adaptinf.texts import did_you_mean
 Groups = Mapping[str, tuple[str, ...]]
 
 OF_FILES = ("sep", "decimal", "encoding")
-"""Options of reading that say how a file is written, and are of no use for a frame."""
+"""Options of reading that describe how a file is written, and do not apply to a frame."""
 _ABOUT = ("design", "noise", "feedback_rounds", "released_rounds", "context_free", "propensity_status")
 OF_LOGS: Groups = {
     "columns": ("phase", "randomised", "observation", "outcome_round"),
@@ -21,7 +21,7 @@ OF_LOGS: Groups = {
     ),
     "about": (*_ABOUT, "reward_guarantee", "releases", "rounds_per_unit", "recommended"),
 }
-"""Arguments of `AdaptiveLog` that are dicts, and the options of each."""
+"""Arguments of `AdaptiveLog` that are dicts, and their options."""
 OF_TABLES: Groups = {
     "columns": tuple(
         f"{role}_{part}"
@@ -31,16 +31,16 @@ OF_TABLES: Groups = {
     "reading": (*OF_FILES, "missing_values", "date_format", "round_propensities"),
     "about": (*_ABOUT, "reward_guarantee", "context"),
 }
-"""The same of `Sums`."""
+"""The same for `Sums`."""
 OF_AGGREGATES: Groups = {
     "reading": (*OF_FILES, "missing_values", "timezone", "round_propensities"),
     "about": OF_TABLES["about"],
 }
-"""The same of `aggregate`."""
+"""The same for `aggregate`."""
 
 
 def nested_options(flat: Mapping[str, Any], groups: Groups = OF_LOGS) -> dict[str, Any]:
-    """Arguments from options that each stand alone, as on the command line: the rarer ones in their dicts.
+    """Arguments from options given separately, as on the command line, with grouped ones in their dicts.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def group_options(
 
 
 def _unknown(group: str, name: object, known: tuple[str, ...], groups: Groups) -> str:
-    """That there is no such option: where it belongs instead, or which was meant perhaps."""
+    """Message that there is no such option: where it belongs instead, or which may have been meant."""
     elsewhere = next((other for other, options in groups.items() if name in options), None)
     if elsewhere is not None:
         return f"{group}= has no option {name!r}: it belongs in {elsewhere}="

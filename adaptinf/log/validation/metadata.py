@@ -1,4 +1,4 @@
-"""What a log is made of and says about itself: arrays, design, guarantee, noise and releases, checked."""
+"""Contents and metadata of a log: arrays, design, guarantee, noise and releases, checked."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class LogArrays:
 
 
 class IncompleteArrays(LogArrays):
-    """The columns of a log some of whose rewards are missing.
+    """The columns of a log with some missing rewards.
 
     Reading `reward` is refused, so no method takes what is missing for a number: those that know what a
     missing reward means read `recorded` and `observed`.
@@ -99,7 +99,7 @@ class IncompleteArrays(LogArrays):
 
     @property
     def reward(self) -> FloatArray:
-        """Refused: some are missing."""
+        """Refused: some rewards are missing."""
         count = int(np.count_nonzero(np.isnan(self._recorded)))
         raise InvalidForLog(
             "this use of rewards",
@@ -139,13 +139,13 @@ class IncompleteArrays(LogArrays):
 
 
 def _incomplete(columns: dict[str, Any]) -> IncompleteArrays:
-    """Arrays from what was pickled."""
+    """Arrays restored from a pickle."""
     return IncompleteArrays(**columns)
 
 
 @dataclass(frozen=True, slots=True)
 class DesignRecord:
-    """Name and parameters of the design that collected a log.
+    """Name and parameters of the design that produced a log.
 
     Attributes
     ----------
@@ -179,7 +179,7 @@ _MOST = 2**53
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """What a log says about itself, as the user gave it or as it was checked."""
+    """What a log states about itself, as given by the user or after checks."""
 
     guarantee: Any = None
     reward_guarantee: Any = None
@@ -199,7 +199,7 @@ class Metadata:
 
 
 METADATA = tuple(field.name for field in fields(Metadata) if field.name != "releases")
-"""Attributes of a log that are its metadata as they are."""
+"""Attributes of a log copied from its metadata."""
 
 
 def check_metadata(
@@ -211,7 +211,7 @@ def check_metadata(
     units: NDArray[Any] | None,
     found: Findings,
 ) -> Metadata:
-    """Checked metadata; all that is found wrong becomes a problem. Shape units (T,)."""
+    """Checked metadata; everything wrong becomes a problem. Shape units (T,)."""
     guarantee = _check_guarantee("guarantee", given.guarantee, found)
     reward_guarantee = _check_guarantee("reward_guarantee", given.reward_guarantee, found)
     if reward_guarantee is not None and reward_guarantee.unit != "reward":
@@ -274,7 +274,7 @@ def _check_truth(name: str, given: object, found: Findings) -> bool | None:
 def _check_adaptive(
     given: object, design: DesignRecord | None, rounds: int | None, found: Findings
 ) -> bool | None:
-    """Whether assignment reacted to outcomes, as far as it is stated; what else is said must agree."""
+    """Whether assignment reacted to outcomes, if stated; other statements must agree."""
     stated = _check_truth("adaptive", given, found)
     if stated is None:
         return None
@@ -359,7 +359,7 @@ _RELEASE_VALUES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 def _check_counts(
     given: Metadata, n_rounds: int, units: NDArray[Any] | None, found: Findings
 ) -> dict[str, int | None]:
-    """Counts of rounds: those that move actions or releases, and the most of a unit."""
+    """Counts of rounds: those that can move actions or releases, and the maximum for a unit."""
     rounds = 0, n_rounds
     spans = {"feedback_rounds": rounds, "released_rounds": rounds, "rounds_per_unit": (1, _MOST)}
     counts = {name: _check_count(name, getattr(given, name), *span, found) for name, span in spans.items()}
@@ -397,7 +397,7 @@ def _check_count(name: str, given: object, low: int, high: int, found: Findings)
 
 
 def _check_source(given: Metadata, found: Findings) -> str | None:
-    """Who vouches for the guarantees: anyone who states them, unless a design did."""
+    """Who vouches for the guarantees: the person who states them, unless a design did."""
     if given.guarantee is None and given.reward_guarantee is None:
         return None
     if given.guarantee_source not in (None, "stated", "design"):

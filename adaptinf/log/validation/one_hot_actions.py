@@ -1,4 +1,4 @@
-"""Chosen arms that are spread over columns of 0 and 1, one for each arm, whose name is the column's."""
+"""Chosen arms given as 0/1 columns, one for each arm, named after the arm."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def one_hot_names(role: str, given: Sequence[Any], found: Findings) -> list[Labe
 
 
 def one_hot_column(columns: Mapping[Label, Column], role: str, found: Findings) -> Column | None:
-    """The names of the columns that hold the 1 of each row, shape (T,); None with a problem."""
+    """The names of the columns that contain the 1 in each row, shape (T,); None with a problem."""
     before, held = len(found.problems), []
     for name, column in columns.items():
         values = column.values

@@ -1,4 +1,4 @@
-"""Propensities that were rounded before they were written: what their digits show, and rows that sum to 1."""
+"""Propensities rounded before they were written: what their digits show, and rows that sum to 1."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ ROUND_HINT = (
     "set 'round_propensities' to True (--round-propensities on the command line) to renormalise the rows"
 )
 MOST_DECIMALS = 7
-"""With more of them rows miss 1 by less than is tolerated."""
+"""Number of decimals above which rows miss 1 by less than the tolerance."""
 _FLOAT32 = 6e-8
-"""By how much a number of 32 bits may miss its decimals."""
+"""How much a 32-bit number may differ from its decimals."""
 _EXACT = 1e-9
 _EVERY = "every arm needs its column, and propensities= or arms= specifies which columns count"
 _BLOCK = 1 << 17
-"""Rows at a time, where all at once would take much memory."""
+"""Number of rows processed at a time, to limit memory."""
 
 
 def no_flag(asked: object) -> tuple[str, str]:
-    """The problem of 'round_propensities' that is no flag: its code and message."""
+    """The problem that 'round_propensities' is not a flag: its code and message."""
     return "bad-round-propensities", f"'round_propensities' must be True or False, got {asked!r:.60}"
 
 
 class Rounding(NamedTuple):
-    """The decimals to which a table of propensities was rounded."""
+    """The number of decimals to which a table of propensities was rounded."""
 
     decimals: int
     n_arms: int
 
     @property
     def unit(self) -> float:
-        """By how much one propensity may have been changed."""
+        """How much one propensity may have changed."""
         return float(0.5 * 10.0**-self.decimals)
 
     @property
     def most(self) -> float:
-        """By how much a row may miss 1."""
+        """How much a row's sum may differ from 1."""
         return self.n_arms * self.unit + _EXACT
 
     def __str__(self) -> str:
@@ -50,12 +50,12 @@ class Rounding(NamedTuple):
 
 
 def slack_of(decimals: int) -> float:
-    """By how much a number may miss so many decimals, as floats of 32 bits do."""
+    """How much a number may differ from this many decimals, as 32-bit floats do."""
     return float(min(10.0 ** -(decimals + 3), _FLOAT32))
 
 
 def rounding_of(table: FloatArray) -> Rounding | None:
-    """The rounding that the digits of propensities show, shape (T, K); None if they show none."""
+    """The rounding that the digits of propensities show, shape (T, K); None if there is none."""
     for decimals in range(1, MOST_DECIMALS + 1):
         slack = slack_of(decimals)
         blocks = (table[first : first + _BLOCK] for first in range(0, len(table), _BLOCK))
@@ -68,7 +68,7 @@ def rounding_of(table: FloatArray) -> Rounding | None:
 
 
 def told_sums(total: FloatArray) -> str:
-    """What rows sum to, shape (n,)."""
+    """Sums of rows, shape (n,)."""
     least, most = f"{total.min():.7g}", f"{total.max():.7g}"
     return f"but to {least}" if least == most else f"but to {least} to {most}"
 
@@ -76,7 +76,7 @@ def told_sums(total: FloatArray) -> str:
 def settle_sums(
     table: FloatArray, names: Sequence[Hashable], asked: bool, found: Findings
 ) -> tuple[BoolArray, Rounding | None]:
-    """Report rows of propensities that do not sum to 1, or renormalise them in place where it is requested.
+    """Report rows of propensities that do not sum to 1, or renormalise them in place if requested.
 
     Returns the rows that were renormalised, shape (T,), and the rounding of the table, shape (T, K), which is
     looked for where rows miss 1 or it is requested.
@@ -116,7 +116,7 @@ def settle_chosen(
     asked: bool,
     found: Findings,
 ) -> FloatArray:
-    """The chosen arms' propensities, shape (T,), which must be those of the arms' own columns.
+    """The chosen arms' propensities, shape (T,), which must match the arms' own columns.
 
     Shapes: chosen, own, action (T,), table (T, K); `own` is the table's entry as it was written. If it is
     requested, one that has more digits than the table takes its place there, and the others have the rest.
@@ -150,7 +150,7 @@ def settle_chosen(
 
 
 def tell_rounding(rounding: Rounding, changed: int, chosen: FloatArray, found: Findings) -> None:
-    """Tell that rows were renormalised, and how well the smallest propensity of a chosen arm is known."""
+    """Report that rows were renormalised, and how precisely the smallest chosen propensity is known."""
     least = float(chosen.min())
     values = {"decimals": str(rounding), "changed": changed, "rows": len(chosen), "least": least}
     found.tell("propensities", claims.RENORMALISED(**values, share=rounding.unit / least))

@@ -1,4 +1,4 @@
-"""Propensities that have no column of their own: constants, and lists or JSON objects with every arm's."""
+"""Propensities without a column of their own: constants, and lists or JSON objects with every arm's."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from adaptinf.texts import several
 from adaptinf.typing import FloatArray
 
 _LONGEST, _SHOWN = 100_000, 8
-"""Characters of a cell that are parsed, and arms that are named."""
+"""Number of characters in a cell that are parsed, and of arms that are named."""
 
 
 @dataclass(frozen=True, slots=True)
 class Supplied:
-    """A column that the frame does not have, but a constant or the entries of other columns."""
+    """A column that is not in the frame, but a constant or made from entries of other columns."""
 
     text: str
-    """What it is called in messages."""
+    """Its name in messages."""
 
     def __repr__(self) -> str:
         return self.text
 
 
 def is_constant(value: object) -> bool:
-    """Whether a user gave a number in place of a column."""
+    """Whether a user gave a number instead of a column."""
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
 def constant_column(value: Any, what: str, lowest: str, rows: int, found: Findings) -> Column:
-    """A column of one propensity, in an interval whose lower end is ``"(0"`` or ``"[0"``."""
+    """A column with one constant propensity, in an interval whose lower end is ``"(0"`` or ``"[0"``."""
     number = float(value)
     if not 0.0 <= number <= 1.0 or (lowest == "(0" and number == 0.0):
         must = f"must be a number in {lowest}, 1] or name a column"
@@ -48,11 +48,11 @@ def constant_column(value: Any, what: str, lowest: str, rows: int, found: Findin
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Entries:
-    """The entries of a column of lists or objects: by place, or by the text of the arm; table (T, n)."""
+    """The entries of a column of lists or objects: by position, or by the arm's text; table (T, n)."""
 
     table: FloatArray
     texts: tuple[str, ...] | None
-    """Texts of the arms of objects; None for lists, whose entries are in the order of the arms."""
+    """Texts for the arms in objects; None for lists, whose entries follow the order of the arms."""
 
 
 def holds_entries(column: Column) -> bool:
@@ -131,7 +131,7 @@ def _of_objects(parsed: Sequence[Any], what: str, found: Findings) -> Entries:
 
 
 def _parsed(value: Any, known: dict[str, Any] | None = None) -> Any:
-    """A list of numbers, or numbers by the text of their arms; None for anything else."""
+    """A list of numbers, or numbers keyed by arm; None for anything else."""
     if isinstance(value, str):
         if known is None:
             return _plain(_of_text(value))
@@ -142,7 +142,7 @@ def _parsed(value: Any, known: dict[str, Any] | None = None) -> Any:
 
 
 def _of_text(text: str) -> Any:
-    """What text of JSON is, or of Python, as a frame of pandas writes lists and objects to CSV."""
+    """The value of text in JSON, or in Python syntax, as pandas writes lists and objects to CSV."""
     if len(text) > _LONGEST or not text.strip().startswith(("[", "{")):
         return None
     try:
@@ -156,12 +156,12 @@ def _of_text(text: str) -> Any:
 
 
 def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any] | None:
-    """An object each of whose names stands once in its text."""
+    """An object in whose text each name occurs once."""
     return None if len(dict(pairs)) < len(pairs) else dict(pairs)
 
 
 def _plain(value: Any) -> Any:
-    """Lists and objects whose entries are numbers, as Python's; None for others, and for nothing."""
+    """Lists and objects with numeric entries, as Python objects; None for others, and if missing."""
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if isinstance(value, (list, tuple)) and value and all(isinstance(one, tuple) for one in value):
@@ -186,7 +186,7 @@ def _is_finite(number: object) -> bool:
 def entry_columns(
     entries: Entries, places: Mapping[Label, int], name: Hashable
 ) -> dict[Supplied, tuple[Label, Column]]:
-    """A column for each arm, whose entry has a place, by what it is called."""
+    """A column for each arm whose entry has a position, keyed by its name."""
     none = np.zeros(len(entries.table), dtype=bool)
     return {
         Supplied(f"{name!r} (entry of arm {arm!r})"): (

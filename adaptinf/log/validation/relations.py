@@ -1,4 +1,4 @@
-"""Tables of other libraries, in memory or not, as frames that a log can be read from."""
+"""Tables from other libraries, in memory or lazy, as frames from which a log can be read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from adaptinf.log.validation.frame_columns import frame_kind
 
 
 def in_memory(table: Any) -> Any:
-    """A table as a frame of pandas or Polars, read whole if it is lazy; None for what is no table."""
+    """A table as a pandas or Polars frame, read completely if it is lazy; None if it is not a table."""
     if frame_kind(table) is not None:
         return table
     try:
@@ -29,14 +29,14 @@ def in_memory(table: Any) -> Any:
 
 
 def table_name(table: Any) -> str:
-    """What a table is called in a report."""
+    """The name of a table in a report."""
     kind = type(table)
     return f"a {kind.__module__.partition('.')[0]} {kind.__name__}"
 
 
 @contextmanager
 def without_warnings() -> Iterator[None]:
-    """Conversions without narwhals' warning of a package for Dask, which is not to be had yet."""
+    """Conversions without narwhals' warning about a Dask package that is not yet available."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Dask support is moving", FutureWarning)
         yield
@@ -84,5 +84,5 @@ def without_texts(frame: Any, texts: Collection[str]) -> Any:
 
 
 def arrow_frame(table: Any) -> pd.DataFrame:
-    """An Arrow table as a frame whose columns stay Arrow's own: no number changes."""
+    """An Arrow table as a frame whose columns keep Arrow types: no number changes."""
     return pd.DataFrame(table.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True))

@@ -1,4 +1,4 @@
-"""The order of rows: what a column of rounds, dates or batches says of it, and putting them in it."""
+"""The order of rows: what a column of rounds, dates or batches implies about it, and sorting by it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _FORMS = {
     "month/year": r"(?P<month>0?[1-9]|1[0-2])(?P<between>/)(?P<year>\d{4})",
     "month year": rf"{_NAME}(?P<between>[-/\s]*)(?P<year>\d{{4}})",
 }
-"""Shapes of dates; a column must keep to one of them, with one separator."""
+"""Formats of dates; a column must use one of them, with one separator."""
 _PATTERNS = {name: re.compile(form, re.ASCII | re.IGNORECASE) for name, form in _FORMS.items()}
 _WHOLE_MONTHS = ("year-month", "month/year", "month year")
 _TWO_DIGITS = ("two digits", "two digits and a name")
@@ -76,7 +76,7 @@ class Dates:
 
 
 def read_times(column: Column) -> tuple[Column, BoolArray]:
-    """Read a column of ISO 8601 text, dates or datetimes as times; those with a zone become UTC.
+    """Read a column of ISO 8601 text, dates or datetimes as times; zoned ones become UTC.
 
     Returns shape bad (T,).
     """
@@ -89,7 +89,7 @@ def read_times(column: Column) -> tuple[Column, BoolArray]:
 
 
 def read_dates(column: Column, date_format: str | None) -> Dates:
-    """Read a column of dates in one format, that of strptime where it is given."""
+    """Read a column of dates in one format, a strptime format if given."""
     codes, texts = _distinct(column)
     if date_format is not None:
         values, bad = _by_format(texts, date_format)
@@ -108,7 +108,7 @@ def read_dates(column: Column, date_format: str | None) -> Dates:
 
 
 def _usual_form(texts: Sequence[str], rows: IntArray) -> tuple[str, list[bool]]:
-    """The form that most rows have, and the texts that have it; rows (n,)."""
+    """The form that most rows have, and the texts in that form; rows has shape (n,)."""
     shapes = [_shape(text) for text in texts]
     counts: dict[tuple[str, str], int] = {}
     for shape, count in zip(shapes, rows.tolist(), strict=True):
@@ -119,14 +119,14 @@ def _usual_form(texts: Sequence[str], rows: IntArray) -> tuple[str, list[bool]]:
 
 
 def looks_dated(column: Column) -> BoolArray:
-    """Rows that hold a date, or text of the shape of a whole date, shape (T,)."""
+    """Rows that contain a date, or text in the form of a complete date, shape (T,)."""
     codes, texts = _distinct(column)
     shaped = [bool(_ISO.fullmatch(text)) or _whole_date(text) for text in texts]
     return np.array([*shaped, False], dtype=bool)[codes]
 
 
 def months_alone(column: Column) -> bool:
-    """Whether every entry is a month with its year."""
+    """Whether every entry is a month with a year."""
     codes, texts = _distinct(column)
     shapes = [_shape(text) for text in texts]
     every = bool((codes[~column.missing] >= 0).all()) and bool(texts)
@@ -134,7 +134,7 @@ def months_alone(column: Column) -> bool:
 
 
 def _distinct(column: Column) -> tuple[IntArray, list[str]]:
-    """Codes of the distinct texts, shape (T,), -1 for what is not text and no date; and the texts."""
+    """Codes of the distinct texts, shape (T,), -1 for values that are neither text nor date; and texts."""
     rows = zip(column.values, column.missing, strict=True)
     known: dict[str, int] = {}
     codes = [-1 if missing else _code(value, known) for value, missing in rows]
@@ -148,14 +148,14 @@ def _code(value: object, known: dict[str, int]) -> int:
 
 
 def _spread(column: Column, codes: IntArray, values: np.ndarray, bad: BoolArray) -> tuple[Column, BoolArray]:
-    """Distinct values and faults row by row; rows without a text are faults where they are not missing."""
+    """Distinct values and faults by row; rows without text are faults unless they are missing."""
     spread = np.append(values, np.array(["NaT"], dtype=values.dtype))[codes]
     wrong = np.append(bad, True)[codes] & ~column.missing
     return Column(spread, column.missing, column.dtype), wrong
 
 
 def _times(iso: Sequence[str | None], zoned: Sequence[bool]) -> tuple[np.ndarray, BoolArray]:
-    """Times of ISO text, and what is none, or lacks a zone that others have."""
+    """Times from ISO text, and entries that are invalid, or lack a zone that others have."""
     with_zone = np.array(zoned, dtype=bool)
     times = pd.to_datetime(pd.Series(list(iso), dtype="str"), format="ISO8601", errors="coerce", utc=True)
     values = times.dt.tz_localize(None).to_numpy()
@@ -171,7 +171,7 @@ def _by_format(texts: Sequence[str], date_format: str) -> tuple[np.ndarray, Bool
 
 
 def _shape(text: str) -> tuple[str, str] | None:
-    """Form and separator of a date; None for text that is none."""
+    """Form and separator of a date; None for text that is not one."""
     for name, pattern in _PATTERNS.items():
         if match := pattern.fullmatch(text):
             return name, " ".join(match["between"].split())
@@ -184,7 +184,7 @@ def _whole_date(text: str) -> bool:
 
 
 def _order(form: str, texts: Sequence[str]) -> tuple[str, str]:
-    """Order of day, month and year, and why it cannot be told; one of them is empty."""
+    """Order of day, month and year, and why it is ambiguous; one of them is empty."""
     if form in _TWO_DIGITS:
         return "", (
             f"contains dates such as {texts[0]!r}, whose year has two digits: specify their format with "
@@ -211,7 +211,7 @@ def _order(form: str, texts: Sequence[str]) -> tuple[str, str]:
 
 
 def _suggested(text: str, one: str, two: str, form: str) -> str:
-    """A format of strptime that reads a text of two numbers and a year."""
+    """A strptime format for a text with two numbers and a year."""
     if form == "two digits and a name":
         return "%d-%b-%y" if "-" in text else "%d%b%y"
     between = re.sub(r"\d", "", text)[0]
@@ -227,7 +227,7 @@ def _suggested(text: str, one: str, two: str, form: str) -> str:
 
 
 def _iso(text: str, form: str, order: str) -> str:
-    """A date in ISO 8601; parts that no calendar has stay, and are no date then."""
+    """A date in ISO 8601; impossible parts stay, so that the result is not a date."""
     match = _PATTERNS[form].fullmatch(text)
     assert match is not None
     part = match.groupdict()
@@ -248,16 +248,16 @@ def _iso(text: str, form: str, order: str) -> str:
 
 SORT_HINT = "set 'sort' to True (--sort on the command line) to sort the rows by this column"
 _ZONED_TYPE = re.compile(r"datetime64\[\w+, |tz=|time_zone='")
-"""How pandas, Arrow and Polars write a type of times with a zone."""
+"""How pandas, Arrow and Polars write a type for times with a zone."""
 _ZONED_TEXT = re.compile(r":\d\d\S*?\s*(Z|UTC|GMT|[+-]\d\d:?\d\d)\s*$", re.ASCII | re.IGNORECASE)
 _DIGITS = re.compile(r"\d+", re.ASCII)
 _WHOLE = re.compile(r"\s*\d{1,300}\s*", re.ASCII)
 _FEW = 3
-"""Numbered labels that may go down by chance: two."""
+"""Number of decreasing steps in numbered labels attributed to chance: two."""
 
 
 def check_date_format(date_format: object, found: Findings) -> str | None:
-    """A format of strptime, or None if none was given or it is of no use."""
+    """A strptime format, or None if none was given or it is invalid."""
     if date_format is None:
         return None
     if isinstance(date_format, str) and "%" in date_format:
@@ -279,7 +279,7 @@ def check_date_format(date_format: object, found: Findings) -> str | None:
 def date_column(
     column: Column, what: str, role: str, date_format: str | None, found: Findings
 ) -> Column | None:
-    """A column of dates as text or objects, or whole numbers with a format, as times; None with a problem."""
+    """A column of dates as text or objects, or integers with a format, as times; None with a problem."""
     dates = _dates(column, date_format)
     if dates.problem:
         found.add(f"bad-{role}", f"{what} {dates.problem}")
@@ -298,7 +298,7 @@ def date_column(
 
 
 def batch_dates(column: Column, what: str, date_format: str | None, found: Findings) -> Column | None:
-    """Batches as times where they are dates, as they are where most are none; None with a problem."""
+    """Batches as times if they are dates, even if only most are; None with a problem."""
     if date_format is not None:
         return date_column(column, what, "batch", date_format, found)
     dated = looks_dated(column)
@@ -319,7 +319,7 @@ def batch_dates(column: Column, what: str, date_format: str | None, found: Findi
 
 
 def has_zone(column: Column, date_format: str | None) -> bool:
-    """Whether times, or text of them, are instants: the first text tells, as all must be alike."""
+    """Whether times, or text for them, are instants: the first text decides, as all must be alike."""
     if column.values.dtype.kind == "M":
         return bool(_ZONED_TYPE.search(column.dtype))
     if date_format is not None:
@@ -333,7 +333,7 @@ def has_zone(column: Column, date_format: str | None) -> bool:
 def instants(
     column: Column, what: str, role: str, date_format: str | None, zone: str, found: Findings
 ) -> Column | None:
-    """A column of times as instants, by the clock of a zone where they have none; None with a problem.
+    """A column of times as instants, using a zone's clock if they have none; None with a problem.
 
     Labels of batches stay as they are.
     """
@@ -353,7 +353,7 @@ def instants(
 
 
 def backward_message(what: str, values: NDArray[Any], verb: str, zoned: bool) -> str:
-    """What to say of a column that goes back, values without gaps in the order of the rows, shape (n,)."""
+    """Message on a column that decreases, for values without gaps in row order, shape (n,)."""
     if not zoned and values.dtype.kind == "M" and (told := clock_change(what, values)):
         return told
     down = len(values) > 1 and bool(np.all(values[1:] <= values[:-1]))
@@ -367,7 +367,7 @@ def backward_message(what: str, values: NDArray[Any], verb: str, zoned: bool) ->
 def date_formats(
     columns: Mapping[str, Column], date_format: str | None, found: Findings
 ) -> dict[str, str | None]:
-    """The format of each column: of whole numbers, such as 20240301, where no other column is text."""
+    """The format for each column: for integers, such as 20240301, only if no other column is text."""
     for kinds in ("O", "iu"):
         dated = [role for role, column in columns.items() if column.values.dtype.kind in kinds]
         if dated and date_format is not None:
@@ -384,7 +384,7 @@ def row_order(
     formats: Mapping[str, str | None],
     found: Findings,
 ) -> IntArray | None:
-    """Positions of the rows in the order of their rounds, else batches; None if they are in it."""
+    """Row positions in the order of rounds, otherwise batches; None if already ordered."""
     if not isinstance(sort, (bool, np.bool_)):
         found.add("bad-sort", f"sort must be True or False, got {sort!r:.60}")
         return None
@@ -418,7 +418,7 @@ def row_order(
 
 
 def tell_ties(what: str, rounds: NDArray[Any], batched: bool, found: Findings) -> None:
-    """Tell of rows that have the value of the row before them; shape (T,)."""
+    """Report rows with the same value as the row before; shape (T,)."""
     tied, rows = int(np.count_nonzero(rounds[1:] == rounds[:-1])), len(rounds)
     if not tied:
         return
@@ -429,14 +429,14 @@ def tell_ties(what: str, rounds: NDArray[Any], batched: bool, found: Findings) -
 
 
 def text_numbers(labels: Sequence[Label]) -> list[int] | None:
-    """Numbers that labels of text are; None if they are others."""
+    """Numbers in text labels; None if they are not numbered."""
     if labels and all(isinstance(label, str) and _WHOLE.fullmatch(label) for label in labels):
         return [int(label) for label in labels]
     return None
 
 
 def tell_numbered(what: str, labels: Sequence[Label], found: Findings) -> None:
-    """Tell of labels such as week 3, week 2, week 1, whose numbers go down from batch to batch."""
+    """Report labels such as week 3, week 2, week 1, whose numbers decrease from batch to batch."""
     if len(labels) < _FEW or not all(isinstance(label, str) for label in labels):
         return
     numbers = [tuple(map(int, _DIGITS.findall(str(label)[:100]))) for label in labels]
@@ -492,6 +492,6 @@ def _tell_bad(
 
 
 def _day(values: NDArray[Any], place: int) -> str:
-    """The first or last day of times."""
+    """The first or last day among times."""
     present = np.sort(values[~np.isnat(values)])
     return str(present[place].astype("datetime64[D]"))

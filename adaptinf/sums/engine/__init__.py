@@ -1,1 +1,1 @@
-"""What runs where rows are: how tables are opened, read, cut to periods, checked and added up."""
+"""What runs where the rows are: tables are opened, read, cut to periods, checked and summed."""

@@ -1,4 +1,4 @@
-"""Where rows come from: frames of any engine and files, lazily, and what each engine needs of its own."""
+"""Sources of rows: frames from any engine, and files, all lazy, with the special needs of each engine."""
 
 from __future__ import annotations
 
@@ -45,21 +45,21 @@ from adaptinf.texts import listed
 from adaptinf.typing import FloatArray
 
 Uses: TypeAlias = Callable[[Sequence[str] | None], dict[str, Use]]
-"""What columns of these names are for; of None, those that are named one by one."""
+"""What columns of these names are for; None: those named one by one."""
 NO_ROLES: Mapping[str, str] = {}
 NO_NUMBERS: Mapping[str, bool] = {}
 _BY_ARROW = (nw.Implementation.PYSPARK, nw.Implementation.PYSPARK_CONNECT, nw.Implementation.IBIS)
-"""Engines whose own ways to pandas warn of pandas 3."""
+"""Engines whose own conversions to pandas trigger warnings from pandas 3."""
 _NANOSECONDS = "TIMESTAMPTZ_NS"
 _DIGITS = 18
-"""Digits of whole numbers that 64 bits have all of."""
+"""Number of decimal digits that 64-bit integers can always represent."""
 _HEAD = 1_000
-"""Rows whose means are the centres, where none is given."""
+"""Number of rows whose means are the centres, if none is given."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Opened:
-    """Rows, lazily, and the types of each file's columns where they come from several."""
+    """Lazy rows, and the types of each file's columns if there are several files."""
 
     rows: nw.LazyFrame[Any]
     files: Mapping[str, Mapping[str, str]]
@@ -68,7 +68,7 @@ class Opened:
 def opened(
     table: Any, dialect: Dialect = PLAIN, uses: Uses = lambda names: {}, roles: Mapping[str, str] = NO_ROLES
 ) -> Opened:
-    """The rows of a frame, of a file, or of several; `uses` says what each of their columns is for."""
+    """The rows of a frame, a file, or several; `uses` states what each column is for."""
     files: Mapping[str, Mapping[str, str]] = {}
     if isinstance(table, (str, PathLike)) and str(table) != STANDARD_INPUT:
         table, files = _relation(as_path("aggregate", "table", table), dialect, uses, roles)
@@ -82,7 +82,7 @@ def opened(
 
 
 def _in_memory(source: Any, dialect: Dialect, uses: Uses) -> Any:
-    """The rows of what DuckDB does not read, as a frame."""
+    """The rows of files that DuckDB does not read, as a frame."""
     table = read_table(source, dialect, list(uses(None)), "aggregate", "table")
     own = uses(table.columns)
     frame, _ = table.typed(own)
@@ -91,7 +91,7 @@ def _in_memory(source: Any, dialect: Dialect, uses: Uses) -> Any:
 
 
 def lazily(table: Any) -> nw.LazyFrame[Any]:
-    """A frame of any engine as narwhals has it."""
+    """A frame from any engine, wrapped by narwhals."""
     with without_warnings():
         rows: nw.LazyFrame[Any] = nw.from_native(table).lazy()
     return rows
@@ -100,7 +100,7 @@ def lazily(table: Any) -> nw.LazyFrame[Any]:
 def _relation(
     path: Path, dialect: Dialect, uses: Uses, roles: Mapping[str, str]
 ) -> tuple[Any, dict[str, dict[str, str]]]:
-    """Files as a relation of DuckDB, and the types of their columns; as a frame what it does not read."""
+    """Files as a DuckDB relation, and the types of their columns; otherwise as a frame."""
     try:
         import duckdb
     except ImportError:
@@ -137,7 +137,7 @@ def _relation(
 def _of_text(
     files: Sequence[Path], dialect: Dialect, uses: Uses, roles: Mapping[str, str]
 ) -> tuple[Any, dict[str, dict[str, str]]]:
-    """Text files as a relation whose columns have the types that a log would read."""
+    """Text files as a relation whose columns have the types that a log would use."""
     import duckdb
 
     for file in files:
@@ -181,7 +181,7 @@ def _of_text(
 def _damaged_text(
     files: Sequence[Path], dialect: Dialect, wanted: Sequence[str], error: Exception
 ) -> AdaptinfError:
-    """Problems with text files that the engine cannot divide: lines of other lengths, if any."""
+    """Problems with text files that the engine cannot split: lines of other lengths, if any."""
     try:
         for file in files:
             _check_divided(file, dialect)
@@ -206,7 +206,7 @@ def _damaged(file: Path, error: Exception) -> FileError:
 
 
 def check_files(files: Mapping[str, Mapping[str, str]], names: Sequence[str], found: Findings) -> None:
-    """Files that lack a column of others, or hold text or times in it where others hold numbers."""
+    """Files that lack a column of others, or contain text or times where others contain numbers."""
     for name in names:
         kinds = {Path(file).name: _kind(types.get(name)) for file, types in files.items()}
         if len(set(kinds.values())) < 2:
@@ -225,7 +225,7 @@ def check_files(files: Mapping[str, Mapping[str, str]], names: Sequence[str], fo
 
 
 def _kind(type_name: str | None) -> str:
-    """What a column of a type holds, as far as files must agree on it."""
+    """The kind of content in a column of this type, on which files must agree."""
     if type_name is None:
         return ""
     numeric = type_name.startswith(("DECIMAL", "DOUBLE", "FLOAT", "HUGEINT", "UHUGEINT"))
@@ -237,7 +237,7 @@ def _kind(type_name: str | None) -> str:
 def readied(
     rows: nw.LazyFrame[Any], names: Sequence[str], numbers: Mapping[str, bool] = NO_NUMBERS
 ) -> nw.LazyFrame[Any]:
-    """Columns by the types that a log would read; others are an engine's own.
+    """Columns with the types that a log would use; others keep the engine's own.
 
     `numbers` are columns of these, and whether truth values are some.
     """
@@ -255,7 +255,7 @@ def readied(
 
 
 def _with_whole(rows: nw.LazyFrame[Any], names: Sequence[str]) -> nw.LazyFrame[Any]:
-    """Rows whose decimals without places are whole numbers of 64 bits, as far as these hold them."""
+    """Rows in which decimals without places become 64-bit integers, if they fit."""
     schema = rows.collect_schema()
     decimals = {name: kind for name in names if isinstance(kind := schema[name], nw.Decimal)}
     whole = [name for name, kind in decimals.items() if kind.scale == 0 and kind.precision <= _DIGITS]
@@ -263,7 +263,7 @@ def _with_whole(rows: nw.LazyFrame[Any], names: Sequence[str]) -> nw.LazyFrame[A
 
 
 def _with_instants(rows: nw.LazyFrame[Any], names: Sequence[str]) -> nw.LazyFrame[Any]:
-    """Rows of DuckDB, or of ibis on it, whose instants of nanoseconds are of a type that narwhals knows."""
+    """Rows from DuckDB, or ibis on it, with nanosecond instants in a type that narwhals knows."""
     native, schema = rows.to_native(), rows.collect_schema()
     unknown = [name for name in names if isinstance(schema[name], nw.Unknown)]
     if rows.implementation is nw.Implementation.IBIS:
@@ -281,7 +281,7 @@ def _with_instants(rows: nw.LazyFrame[Any], names: Sequence[str]) -> nw.LazyFram
 
 
 def no_labels(rows: nw.LazyFrame[Any], name: str, times: bool = False) -> bool:
-    """Whether a column of pandas holds objects that are no labels, nor `times`: other engines have types."""
+    """Whether a pandas column contains objects that are neither labels nor `times`; engines have types."""
     if rows.implementation is not nw.Implementation.PANDAS:
         return False
     column = rows.to_native()[name]
@@ -295,7 +295,7 @@ def no_labels(rows: nw.LazyFrame[Any], name: str, times: bool = False) -> bool:
 
 
 def mixed_truths(rows: nw.LazyFrame[Any], name: str) -> bool:
-    """Whether a column of pandas holds truth values beside others: it would group True with 1."""
+    """Whether a pandas column mixes booleans with other values: it would group True with 1."""
     if rows.implementation is not nw.Implementation.PANDAS:
         return False
     column = rows.to_native()[name]
@@ -306,13 +306,13 @@ def mixed_truths(rows: nw.LazyFrame[Any], name: str) -> bool:
 
 
 def _plain(frame: pd.DataFrame, numbers: Mapping[str, bool] = NO_NUMBERS) -> pd.DataFrame:
-    """Columns of pandas without Arrow's own numbers and times, categories, and objects that are numbers."""
+    """pandas columns without Arrow numbers and times, categories, and numeric objects."""
     columns = {name: _plain_series(frame[name], numbers.get(str(name))) for name in frame}
     return pd.DataFrame(columns, index=frame.index)
 
 
 def _plain_series(series: pd.Series[Any], truths: bool | None) -> Any:
-    """The same of one column; `truths` says whether a column of numbers may hold them, None of others."""
+    """The same for one column; `truths`: whether a column of numbers may contain booleans; None: unknown."""
     dtype = series.dtype
     if isinstance(dtype, np.dtype) and dtype.kind in "biufMm" and dtype != np.float16:
         return series
@@ -349,13 +349,13 @@ def _plain_series(series: pd.Series[Any], truths: bool | None) -> Any:
 
 
 def _floats(decimals: pd.Series[Any]) -> FloatArray:
-    """Decimals as the floats next to them, NaN if there is none."""
+    """Decimals as the nearest floats, NaN if missing."""
     found = [np.nan if value is None or value is pd.NA else float(value) for value in decimals]
     return np.array(found, dtype=np.float64)
 
 
 def _plain_arrow(table: Any) -> Any:
-    """Columns of Arrow without dictionaries, and without numbers and text that it can hardly compute with."""
+    """Arrow columns without dictionaries, and without types that Arrow can hardly compute with."""
     import pyarrow as pa
 
     for place, field in enumerate(table.schema):
@@ -373,7 +373,7 @@ def _plain_arrow(table: Any) -> Any:
 
 @contextmanager
 def naming_failures() -> Iterator[None]:
-    """What an engine raises, as one error that says what to do: each has errors of its own."""
+    """Turn an engine's exceptions into one error with advice: each engine has its own."""
     try:
         yield
     except AdaptinfError:
@@ -408,7 +408,7 @@ def collected(query: nw.LazyFrame[Any]) -> pd.DataFrame:
 
 @contextmanager
 def waiting(shown: bool) -> Iterator[None]:
-    """A line with the time that has passed, where it is wanted: of most engines no more can be known."""
+    """A line with the elapsed time, if requested: most engines report nothing else."""
     if not shown:
         yield
         return
@@ -432,7 +432,7 @@ def _refresh(line: Any, done: threading.Event) -> None:
 
 
 def usual_values(rows: nw.LazyFrame[Any], names: Sequence[str]) -> list[float]:
-    """Means of columns over the first entries that can be summed and the engine returns, 0 without any."""
+    """Means of columns over the first valid entries that the engine returns; 0 if there are none."""
     schema = rows.collect_schema()
     wanted = [as_number(name, schema).alias(f"value_{place}") for place, name in enumerate(names)]
     head = collected(rows.select(*wanted).head(_HEAD))
@@ -442,7 +442,7 @@ def usual_values(rows: nw.LazyFrame[Any], names: Sequence[str]) -> list[float]:
 
 
 def as_number(name: str, schema: Mapping[str, nw.dtypes.DType]) -> nw.Expr:
-    """A column as floats, missing where it holds whole numbers that floats have not."""
+    """A column as floats, missing for integers that floats cannot represent."""
     column, kind = nw.col(name), schema[name]
     if is_long(kind):
         exact = column <= nw.lit(EXACT, dtype=kind)
@@ -453,5 +453,5 @@ def as_number(name: str, schema: Mapping[str, nw.dtypes.DType]) -> nw.Expr:
 
 
 def is_long(kind: nw.dtypes.DType) -> bool:
-    """Whether a type has whole numbers that floats have not."""
+    """Whether a type has integers that floats cannot represent."""
     return isinstance(kind, (nw.Int64, nw.UInt64, nw.Int128, nw.UInt128))

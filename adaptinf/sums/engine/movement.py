@@ -1,4 +1,4 @@
-"""Do arms' shares move within batches? Counts by pieces of a batch, whose shares stand in for propensities.
+"""Do arms' shares move within batches? Counts in pieces of a batch, if shares replace propensities.
 
 References
 ----------
@@ -21,7 +21,7 @@ _HOURS = 24
 
 
 def moving_pvalue(frame: pd.DataFrame) -> float:
-    """P-value of equal shares in all pieces of a batch (and group), over batches.
+    """P-value for equal shares in all pieces of a batch (and group), over batches.
 
     Pieces are ten minutes of an hour, hours of a day, and of a week or month its days and the hours of all
     of these, of which the smaller p-value counts twice.
@@ -36,7 +36,7 @@ def moving_pvalue(frame: pd.DataFrame) -> float:
 
 
 def together(frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows of a batch and arm (and group) as one, whatever their pieces."""
+    """Merges the rows for a batch and arm (and group) over pieces."""
     keys = _keys(frame, BATCH, ARM)
     ways = {
         str(name): "min"
@@ -55,7 +55,7 @@ def _keys(frame: pd.DataFrame, *first: str) -> list[str]:
 
 
 def homogeneity_pvalue(stratum: IntArray, row: IntArray, column: IntArray, count: FloatArray) -> float:
-    """P-value of Pearson's statistics of tables of rows and columns, one a stratum, added up.
+    """P-value for Pearson's statistics, summed over tables of rows and columns, one per stratum.
 
     Shapes: stratum, row, column, count (n,), an entry for each cell or for parts of it.
 
@@ -89,7 +89,7 @@ def homogeneity_pvalue(stratum: IntArray, row: IntArray, column: IntArray, count
 
 
 def _margin(sums: pd.Series[float], size: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Number of a margin's entries by stratum, and the sum of the table's total over them; size (S,)."""
+    """Number of a margin's entries by stratum, and the sum over them of the table's total; size (S,)."""
     stratum = sums.index.get_level_values("stratum")
     entries = np.asarray(sums.groupby(stratum).size(), dtype=np.float64)
     inverse = np.asarray((1.0 / sums).groupby(stratum).sum(), dtype=np.float64)

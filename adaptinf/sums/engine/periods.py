@@ -1,4 +1,4 @@
-"""Times cut to periods: instants in UTC or a zone that is named, naive stamps as they are written.
+"""Times cut to periods: instants in UTC or a named zone, naive stamps as written.
 
 Whatever engine holds them, instants become the clock's reading of one zone first, so neither the zone of the
 process nor that of a connection or column has a part. Frames of pandas (and of Dask, part by part) and tables
@@ -21,9 +21,9 @@ from adaptinf.parameters import refuse
 from adaptinf.sums.engine.engine_tables import lazily
 
 _TRUNCATED = {"hour": "1h", "day": "1d", "week": "1d", "month": "1mo"}
-"""How narwhals names periods; weeks are days that are moved back to their Monday."""
+"""Narwhals' names for periods; weeks are days moved back to their Monday."""
 WITHIN = "__within"
-"""Column of the pieces of a period, by which it is seen whether arms' shares move within it."""
+"""Column with the pieces of a period, used to check whether arms' shares move within it."""
 _TIMES = (nw.Datetime, nw.Date)
 _TO_CLOCK: dict[str, tuple[str, bool, str]] = {
     "duckdb": ("timezone", False, ""),
@@ -38,7 +38,7 @@ drops the zone from it where it is kept."""
 
 
 def check_zone(timezone: object, every: str | None) -> None:
-    """Refuse what is no zone of the IANA database, and a zone without periods."""
+    """Refuse names that are not IANA zones, and a zone without periods."""
     if timezone is None:
         return
     problems = []
@@ -52,7 +52,7 @@ def check_zone(timezone: object, every: str | None) -> None:
 def check_times(
     rows: nw.LazyFrame[Any], name: str, every: str | None, zone: str | None, found: Findings
 ) -> None:
-    """What a column's type cannot be cut to; that of pandas' own is examined when it is cut."""
+    """Why a column's type cannot be cut; pandas' own types are examined when they are cut."""
     if every is None or rows.implementation in (nw.Implementation.PANDAS, nw.Implementation.DASK):
         return
     kind = rows.collect_schema()[name]
@@ -63,7 +63,7 @@ def check_times(
 
 
 def not_times(name: str, kind: str) -> str:
-    """That a column cannot be cut to periods."""
+    """Message that a column cannot be cut to periods."""
     return (
         f"every= divides dates and times, but column {name!r} is of type {kind}: omit every= if the column "
         "contains batches, or convert it to times (pandas.to_datetime, CAST AS TIMESTAMP)"
@@ -71,7 +71,7 @@ def not_times(name: str, kind: str) -> str:
 
 
 def not_instants(name: str, zone: str) -> str:
-    """That stamps without a zone are no instants."""
+    """Message that stamps without a zone are not instants."""
     return (
         f"'timezone' {zone!r} applies to instants, but the times of column {name!r} have no zone or offset "
         "and are divided as written: omit 'timezone', or convert them to times with a zone"
@@ -81,7 +81,7 @@ def not_instants(name: str, zone: str) -> str:
 def in_periods(
     rows: nw.LazyFrame[Any], batch: str, every: str | None, zone: str | None
 ) -> tuple[nw.LazyFrame[Any], nw.Expr, nw.Expr | None]:
-    """Rows, their batches and the pieces of these: times cut to periods, or a column as it is."""
+    """Rows, their batches and pieces of these: times cut to periods, or a column unchanged."""
     if every is None:
         return rows, nw.col(batch), None
     kind = rows.implementation
@@ -96,7 +96,7 @@ def in_periods(
 
 
 def instants_of(starts: NDArray[Any], zone: str | None) -> NDArray[Any]:
-    """When periods began, in UTC, of starts by the clock of a zone, shape (B,).
+    """Starts of periods in UTC, from starts on a zone's clock, shape (B,).
 
     Where clocks go back over a start its first time counts, and where they skip it the end of the gap.
     """
@@ -108,7 +108,7 @@ def instants_of(starts: NDArray[Any], zone: str | None) -> NDArray[Any]:
 
 
 def _replaced(native: Any, batch: str, every: str, zone: str | None) -> Any:
-    """A frame of pandas or Dask, or a table of Arrow, whose times are cut, with a column of their pieces."""
+    """A pandas or Dask frame, or an Arrow table, with times cut, and a column with the pieces."""
     if isinstance(native, pd.DataFrame):
         return native.assign(**_cut(native[batch], batch, every, zone))
     if hasattr(native, "map_partitions"):
@@ -120,13 +120,13 @@ def _replaced(native: Any, batch: str, every: str, zone: str | None) -> Any:
 
 
 def _cut(times: pd.Series[Any], batch: str, every: str, zone: str | None) -> dict[str, NDArray[Any]]:
-    """Starts of the periods of times, and the pieces of these, shape (T,) each."""
+    """Starts of the periods of times, and their pieces, shape (T,) each."""
     start, within = cut_to_periods(_clock(times, batch, zone), every)
     return {batch: start, WITHIN: within}
 
 
 def _clock(times: pd.Series[Any], name: str, zone: str | None) -> NDArray[Any]:
-    """What a zone's clock reads at instants, and naive stamps as they are, shape (T,)."""
+    """A zone's clock time at instants; naive stamps are unchanged; shape (T,)."""
     found, dtype = Findings(), times.dtype
     zoned = getattr(getattr(dtype, "pyarrow_dtype", dtype), "tz", None) is not None
     if pd.api.types.infer_dtype(times, skipna=True) in ("date", "datetime") and dtype.kind == "O":
@@ -144,7 +144,7 @@ def _clock(times: pd.Series[Any], name: str, zone: str | None) -> NDArray[Any]:
 
 
 def _start(time: nw.Expr, every: str) -> nw.Expr:
-    """When the period of a clock's time began; weeks begin on Monday."""
+    """Start of the period of a clock time; weeks begin on Monday."""
     found = start = time.dt.truncate(_TRUNCATED[every])
     day = time.dt.weekday() % 7  # Sunday, 7 elsewhere, is 0 in Spark
     for later in range(1, 7) if every == "week" else ():
@@ -153,7 +153,7 @@ def _start(time: nw.Expr, every: str) -> nw.Expr:
 
 
 def _within(time: nw.Expr, every: str) -> nw.Expr:
-    """Ten minutes of an hour, hours of a day, days and hours of a week or a month."""
+    """Pieces: ten minutes of an hour, hours of a day, days and hours of a week or a month."""
     if every == "hour":
         return time.dt.minute() // 10
     hour = time.dt.hour()
@@ -163,13 +163,13 @@ def _within(time: nw.Expr, every: str) -> nw.Expr:
 
 
 def _clock_of_narwhals(rows: nw.LazyFrame[Any], batch: str, zone: str) -> Any:
-    """Polars has zones, and narwhals knows them."""
+    """For Polars, which has zones that narwhals supports."""
     clock = nw.col(batch).dt.convert_time_zone(zone).dt.replace_time_zone(None)
     return rows.with_columns(clock).to_native()
 
 
 def _clock_of_duckdb(rows: nw.LazyFrame[Any], batch: str, zone: str) -> Any:
-    """A relation, whose instants would be cut in the zone of their connection."""
+    """For a relation, whose instants would be cut in the zone of its connection."""
     import duckdb
 
     call = duckdb.FunctionExpression(
@@ -180,7 +180,7 @@ def _clock_of_duckdb(rows: nw.LazyFrame[Any], batch: str, zone: str) -> Any:
 
 
 def _clock_of_ibis(rows: nw.LazyFrame[Any], batch: str, zone: str) -> Any:
-    """A table, whose engine has a function of its own."""
+    """For an ibis table, whose engine has its own function."""
     import ibis
 
     table = rows.to_native()
@@ -197,14 +197,14 @@ def _clock_of_ibis(rows: nw.LazyFrame[Any], batch: str, zone: str) -> Any:
 
 
 def _called(name: str, *arguments: Any) -> Any:
-    """A function of ibis's engine, which gives a time without a zone."""
+    """A function in ibis's engine that returns a time without a zone."""
     import ibis
 
     def one(first: Any) -> Any:
-        """A function of one argument."""
+        """A function with one argument."""
 
     def two(first: Any, second: Any) -> Any:
-        """A function of two."""
+        """A function with two arguments."""
 
     signature = tuple(each.type() for each in arguments), ibis.dtype("timestamp")
     call = ibis.udf.scalar.builtin(one if len(arguments) == 1 else two, name=name, signature=signature)
@@ -212,7 +212,7 @@ def _called(name: str, *arguments: Any) -> Any:
 
 
 def _clock_of_spark(rows: nw.LazyFrame[Any], batch: str, zone: str) -> Any:
-    """A frame of Spark, whose instants would be cut in the zone of its session."""
+    """For a Spark frame, whose instants would be cut in the zone of its session."""
     from pyspark.sql import functions
 
     clock = functions.convert_timezone(None, functions.lit(zone), functions.col(batch))

@@ -1,4 +1,4 @@
-"""One lazy query that adds up a log's rows by batch and arm in the engine that holds them."""
+"""One lazy query that sums a log's rows by batch and arm in the engine that stores them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from adaptinf.sums.engine.query_columns import (
 
 
 def fine(columns: Columns, reward_range: tuple[float, float] | None) -> nw.Expr:
-    """Whether a row has none of the faults, in as few steps as it takes: it is nearly always so."""
+    """Whether a row has no faults, in as few steps as possible: this is nearly always so."""
     reward, own = nw.col(REWARD), nw.col(PROPENSITY)
     fine = finite(reward) & (reward.abs() < float(EXACT))
     if reward_range is not None:
@@ -83,7 +83,7 @@ def fault_query(
 def faults_of(
     columns: Columns, schema: Schema, reward_range: tuple[float, float] | None
 ) -> dict[str, tuple[str, nw.Expr]]:
-    """What rows must not be: by code what is said of it, and whether a row of `named_rows` is so."""
+    """Conditions that rows must not meet: keyed by code, the message and the test on `named_rows`."""
     found = dict[str, tuple[str, nw.Expr]]()
 
     def add(code: str, told: str, flag: nw.Expr) -> None:
@@ -119,7 +119,7 @@ def faults_of(
 
 
 def _faults_of_shares(columns: Columns) -> dict[str, tuple[str, nw.Expr]]:
-    """Every arm's propensities against each other, and against the chosen arm's."""
+    """Checks every arm's propensities against each other, and against the chosen arm's."""
     shares = {arm: nw.col(f"{SHARE}{place}") for place, arm in enumerate(columns.every)}
     if not shares:
         return {}
@@ -140,18 +140,18 @@ def _faults_of_shares(columns: Columns) -> dict[str, tuple[str, nw.Expr]]:
 
 
 def counted(flag: nw.Expr) -> nw.Expr:
-    """1 if a flag is set, 0 elsewhere and where it is missing: floats, whose sums are the quicker."""
+    """1 if a flag is set, 0 otherwise and if it is missing: floats, which sum faster."""
     return nw.when(flag).then(nw.lit(1.0)).otherwise(nw.lit(0.0))
 
 
 def column_of_fault(code: str) -> str:
-    """Column in which the rows of a fault are counted; not every warehouse takes hyphens."""
+    """Column that counts the rows with a fault; some warehouses do not accept hyphens."""
     return code.replace("-", "_")
 
 
 COUNT = "n"
 HIGHEST = 3
-"""Inverse powers of propensities whose sums go with powers of rewards; of the next the counts alone do."""
+"""Highest inverse power of propensities used with powers of rewards; the next is used for counts alone."""
 LEAST, MOST, FAULTY = "least__reward", "most__reward", "faulty"
 _WEIGHT = "__weight"
 
@@ -165,7 +165,7 @@ def cell_query(
     reward_range: tuple[float, float] | None,
     ends: bool,
 ) -> nw.LazyFrame[Any]:
-    """Sums by batch and arm of rewards and columns less their centres, and counts of faulty rows, lazily.
+    """Lazy sums by batch and arm of rewards and columns minus their centres, and counts of faulty rows.
 
     `within` are pieces of batches, by which rows are distinguished too; `ends` asks for the ends of rewards.
     """
@@ -191,7 +191,7 @@ def cell_query(
 
 
 def _usable(number: nw.Expr) -> Any:
-    """A number whose powers can be summed, missing where it is too large, which is a fault."""
+    """A number whose powers can be summed; missing if it is too large, which is a fault."""
     return nw.when(number.abs() < float(EXACT)).then(number)
 
 
@@ -213,12 +213,12 @@ def _summands(columns: Columns, centre: float) -> dict[str, nw.Expr]:
 
 
 def highest_power(columns: Columns) -> int:
-    """The highest inverse power of propensities whose sums go with rewards."""
+    """The highest inverse power of propensities used with rewards."""
     return HIGHEST if columns.propensity is not None or columns.every else 0
 
 
 def _products(columns: Columns, centres: Sequence[float]) -> dict[str, nw.Expr]:
-    """Products of up to three of rewards and further columns over powers of propensities."""
+    """Products of up to three rewards and additional columns over powers of propensities."""
     count = len(columns.further.names)
     names = (REWARD, *(f"{FURTHER}{place}" for place in range(count)))
     above = [nw.col(name) - centre for name, centre in zip(names, centres, strict=True)]
@@ -236,12 +236,12 @@ def _products(columns: Columns, centres: Sequence[float]) -> dict[str, nw.Expr]:
 
 
 def _inverse(share: nw.Expr) -> Any:
-    """1 / share, missing where that is none: many engines stop at a division by 0."""
+    """1 / share, missing if the share is: many engines stop at division by 0."""
     return nw.when(share > 0.0).then(1.0 / share)
 
 
 def _powers(base: nw.Expr) -> list[nw.Expr]:
-    """The first powers, by products."""
+    """The first powers, by multiplication."""
     found = [base]
     for _ in range(HIGHEST):
         found.append(found[-1] * base)
@@ -249,7 +249,7 @@ def _powers(base: nw.Expr) -> list[nw.Expr]:
 
 
 def _over_all(n_arms: int) -> dict[str, nw.Expr]:
-    """For every arm's propensity, chosen or not: 1 / e, e and e (1 - e)."""
+    """For every arm's propensity, whether chosen or not: 1 / e, e and e (1 - e)."""
     found = {}
     for place in range(n_arms):
         share = nw.col(f"__share_{place}")

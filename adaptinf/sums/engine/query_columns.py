@@ -1,4 +1,4 @@
-"""Columns of a table by their roles, and its rows as queries read them."""
+"""Columns of a table by role, and its rows as read by queries."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from adaptinf.sums.groups import group_names
 BATCH, ARM, GROUP = "batch", "arm", "group_"
 REWARD, PROPENSITY, FURTHER, SHARE = "__reward", "__propensity", "__further_", "__share_"
 WHOLE = "__whole"
-"""Ending of a column of long whole numbers as they were before they became floats."""
+"""Suffix of a column of long integers, for its values before conversion to floats."""
 ARM_OF_COLUMNS = "__arm"
-"""Column of the arms that columns of 0 and 1 name."""
+"""Column with the arms named by 0/1 columns."""
 FURTHER_ROLES = {DENOMINATOR: "outcome", COVARIATE: "context"}
-"""What a log calls further columns."""
+"""What a log calls additional columns."""
 Schema = Mapping[str, nw.dtypes.DType]
 _ROLES = ("action", "reward", "batch", "propensity", "unit")
 _OPTIONAL = ("propensity", "unit")
@@ -35,7 +35,7 @@ _NO_LABELS = (nw.List, nw.Array, nw.Struct, nw.Binary, nw.Duration, nw.Time)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
-    """Names of a table's columns: the chosen arm's propensity, and each arm's, as far as there are any."""
+    """Names of a table's columns: the chosen arm's propensity, and each arm's, if there are any."""
 
     action: str
     reward: str
@@ -48,7 +48,7 @@ class Columns:
 
     @property
     def shares(self) -> bool:
-        """Whether arms' shares stand in for propensities, of which there are none."""
+        """Whether arms' shares replace propensities, of which there are none."""
         return self.propensity is None and not self.every
 
     @property
@@ -60,7 +60,7 @@ class Columns:
 
     @property
     def numbers(self) -> dict[str, tuple[str, str]]:
-        """Columns of numbers and their roles in a log, by their names in the query."""
+        """Columns of numbers and their roles in a log, keyed by their names in the query."""
         found = {REWARD: (self.reward, "reward")}
         if self.propensity is not None:
             found[PROPENSITY] = (self.propensity, "propensity")
@@ -74,7 +74,7 @@ class Columns:
 def columns_of(
     table: nw.LazyFrame[Any], given: Mapping[str, Any], arms: Sequence[Label] | None, found: Findings
 ) -> Columns | None:
-    """The columns of the roles, None if some are absent."""
+    """The columns of the roles; None if some are absent."""
     names = list(table.collect_schema())
     for role in _ROLES:
         name = given[role]
@@ -113,7 +113,7 @@ def columns_of(
 
 
 def check_types(rows: nw.LazyFrame[Any], columns: Columns, found: Findings) -> None:
-    """Columns of types that hold no label, no batch, or no number at all."""
+    """Columns of types that cannot be labels, batches, or numbers."""
     schema = rows.collect_schema()
     labels = {columns.action: "action", columns.batch: "batch", **dict.fromkeys(columns.groups, "context")}
     labels |= {} if columns.unit is None else {columns.unit: "unit"}
@@ -133,7 +133,7 @@ def check_types(rows: nw.LazyFrame[Any], columns: Columns, found: Findings) -> N
 
 
 def _check_unit(given: Mapping[str, Any], knows_every: bool, found: Findings) -> None:
-    """What a column of units does not go with."""
+    """Options that cannot be combined with a column of units."""
     others = [role for role in _ROLES if role != "unit" and given[role] == given["unit"]]
     if others:
         found.add("bad-unit", f"column {given['unit']!r} of unit= has another role: {', '.join(others)}")
@@ -157,7 +157,7 @@ def _check_unit(given: Mapping[str, Any], knows_every: bool, found: Findings) ->
 def _several(
     role: str, asked: tuple[str, ...], names: Sequence[str], used: Sequence[str], found: Findings
 ) -> tuple[str, ...]:
-    """Columns of a role that several may have."""
+    """Columns of a role that may have several."""
     for name in asked:
         if name not in names:
             missing_column(name, role, list(names), found)
@@ -170,7 +170,7 @@ def _several(
 def _arm_columns(
     asked: Any, kind: nw.dtypes.DType, arms: Sequence[Label] | None, roles: Roles, found: Findings
 ) -> dict[Label, str]:
-    """Columns of the arms' propensities; labels in a pattern's names are of the type of the actions."""
+    """Columns of the arms' propensities; labels in a pattern's names get the type of the actions."""
     used = {*roles.single.values(), *roles.context}
     if asked is None and any(str(name).startswith(_PREFIX) and name not in used for name in roles.names):
         asked = _PREFIX + "{arm}"
@@ -190,7 +190,7 @@ def _arm_columns(
 
 
 def _label_of(text: str, kind: nw.dtypes.DType) -> Label:
-    """The label, of the type of the arms, that a column's name ends in."""
+    """The label, in the type of the arms, at the end of a column's name."""
     for own, is_own in (
         (int, kind.is_integer()),
         (float, kind.is_float() or kind.is_decimal()),
@@ -205,7 +205,7 @@ def _label_of(text: str, kind: nw.dtypes.DType) -> Label:
 def selected(
     rows: nw.LazyFrame[Any], batch: nw.Expr, within: nw.Expr | None, columns: Columns
 ) -> tuple[nw.LazyFrame[Any], list[str]]:
-    """Rows with the columns that are read, and the names of those of groups and pieces of batches."""
+    """Rows with the columns read, and the names of those for groups and pieces of batches."""
     schema = rows.collect_schema()
     keys = {f"{GROUP}{place}": label_of(name, schema) for place, name in enumerate(columns.groups)}
     keys |= {} if within is None else {WITHIN: within}
@@ -214,7 +214,7 @@ def selected(
 
 
 def named_rows(columns: Columns, schema: Schema) -> list[nw.Expr]:
-    """Arms and numbers of rows; long whole numbers as they are, beside the floats that they become."""
+    """Arms and numbers in rows; long integers are unchanged, next to their float versions."""
     numbers = {own: name for own, (name, _) in columns.numbers.items()}
     found = [as_number(name, schema).alias(own) for own, name in numbers.items()]
     long = {f"{own}{WHOLE}": name for own, name in numbers.items() if is_long(schema[name])}
@@ -233,7 +233,7 @@ def label_of(name: str, schema: Schema) -> nw.Expr:
 
 
 def _plain(column: nw.Expr, kind: nw.dtypes.DType) -> nw.Expr:
-    """Labels or batches of a type: categories are their text, and 0 has no sign."""
+    """Labels or batches by type: categories become text, and 0 has no sign."""
     if isinstance(kind, (nw.Categorical, nw.Enum)):
         return column.cast(nw.String())
     if kind.is_float() or kind.is_decimal():
@@ -245,7 +245,7 @@ def _plain(column: nw.Expr, kind: nw.dtypes.DType) -> nw.Expr:
 
 
 def _own_propensity(columns: Columns, schema: Schema) -> nw.Expr:
-    """The propensity of the chosen arm by the arm's own column; 1 if there is none."""
+    """The chosen arm's propensity from the arm's own column; 1 if there is none."""
     if not columns.every:
         return nw.lit(1.0)
     found: Any = None
@@ -257,15 +257,15 @@ def _own_propensity(columns: Columns, schema: Schema) -> nw.Expr:
 
 
 def missing(number: nw.Expr) -> nw.Expr:
-    """Whether there is no number: null, or NaN, which engines compare in different ways."""
+    """Whether a number is missing: null, or NaN, which engines compare differently."""
     return number.is_null() | ~(finite(number) | infinite(number))
 
 
 def finite(number: nw.Expr) -> nw.Expr:
-    """Whether a number is finite; DuckDB's isnan believes the statistics of Parquet files, which skip NaN."""
+    """Whether a number is finite; DuckDB's isnan relies on Parquet statistics, which skip NaN."""
     return number - number == 0.0
 
 
 def infinite(number: nw.Expr) -> nw.Expr:
-    """Whether a number is infinite, which NaN equals nowhere."""
+    """Whether a number is infinite, which NaN equals in no engine."""
     return number.abs() == float("inf")

@@ -1,4 +1,4 @@
-"""Rounded propensities of rows in an engine: what their digits show, and rows that are renormalised there."""
+"""Rounded propensities in an engine: what their digits show, and rows renormalised there."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from adaptinf.sums.engine.query_columns import Columns, label_of
 def settled_shares(
     rows: nw.LazyFrame[Any], columns: Columns, asked: object, found: Findings
 ) -> nw.LazyFrame[Any]:
-    """Rows whose propensities are renormalised where they miss 1 by rounding and it is requested; lazily."""
+    """Lazy rows with propensities renormalised if they miss 1 by rounding and it is requested."""
     if not isinstance(asked, bool):
         found.add(*no_flag(asked))
         return rows
@@ -50,7 +50,7 @@ def settled_shares(
 
 
 def told_rounding(rows: nw.LazyFrame[Any], columns: Columns, asked: bool) -> str:
-    """What rows of propensities sum to, and what to do where rounding explains it."""
+    """Sums of rows of propensities, and what to do if rounding explains them."""
     schema = rows.collect_schema()
     total = reduce(add, [as_number(name, schema) for name in columns.every.values()])
     off = nw.when((total - 1.0).abs() > SUM_TOLERANCE).then(total)
@@ -66,7 +66,7 @@ def told_rounding(rows: nw.LazyFrame[Any], columns: Columns, asked: bool) -> str
 
 
 def _rounding(rows: nw.LazyFrame[Any], columns: Columns) -> Rounding | None:
-    """The rounding that the digits of all propensities show; None if they show none."""
+    """The rounding that the digits of all propensities show; None if there is none."""
     schema = rows.collect_schema()
     shares = [as_number(name, schema) for name in columns.every.values()]
     far = {

@@ -1,4 +1,4 @@
-"""Files of delimited text in DuckDB: every field is text until the whole of its column is known."""
+"""Files of delimited text in DuckDB: every field is text until its whole column is known."""
 
 from __future__ import annotations
 
@@ -27,22 +27,21 @@ from adaptinf.log.validation.column_checks import no_numbers
 
 _HEAD = 1 << 22
 _MARK_OF = {".gz": GZIP, ".zst": ZSTANDARD}
-"""Ends of names of what DuckDB decompresses, and how such files begin."""
+"""Suffixes of files that DuckDB decompresses, and how such files begin."""
 _DISTINCT = 10_000
-"""Distinct texts of a column that are examined one by one."""
+"""Number of distinct texts in a column that are examined individually."""
 _CELLS = 5
 _ISO = r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d{1,9})?)?)?(Z|[+-]\d\d(:?\d\d)?)?$"
 _ZONE = r":\d\d.*(?:Z|[+-]\d\d(?::?\d\d)?)$"
 _ZONELESS = r"^\d{4}-\d\d?-\d\d?([ T]\d\d?:\d\d(:\d\d(\.\d+)?)?)?$"
 _OTHER_TIMES = {"DATE": ":", "TIMESTAMP": _ZONE, "TIMESTAMP WITH TIME ZONE": _ZONELESS}
-"""Texts that a cast to a type of times would change: it drops clocks and zones, and puts in the zone of the
-computer."""
+"""Texts that a cast to a time type would change: it drops clocks and zones, or adds the computer's zone."""
 _NUMERALS = {".": NUMERAL, ",": COMMA_NUMERAL}
 _TYPES = {"whole": "BIGINT", "float": "DOUBLE", "flag": "BOOLEAN"}
 
 
 def reads(file: Path, dialect: Dialect) -> bool:
-    """Whether DuckDB can read a text: UTF-8, and compressed as its name says, by gzip or Zstandard."""
+    """Whether DuckDB can read a text: UTF-8, with gzip or Zstandard compression as its name says."""
     with file.open("rb") as stream:
         mark = stream.read(len(ZSTANDARD))
     packed = next((end for end, start in _MARK_OF.items() if mark.startswith(start)), "")
@@ -57,7 +56,7 @@ def reads(file: Path, dialect: Dialect) -> bool:
 
 
 def is_empty(file: Path) -> bool:
-    """Whether a text holds nothing, as the parts of a job may."""
+    """Whether a text is empty, as parts written by a job may be."""
     try:
         return not _head(file).strip()
     except OSError:
@@ -65,7 +64,7 @@ def is_empty(file: Path) -> bool:
 
 
 def _is_utf8(data: bytes) -> bool:
-    """Whether bytes, which may end within a character, are UTF-8 without NUL."""
+    """Whether bytes, which may end inside a character, are UTF-8 without NUL."""
     try:
         data[: data.rfind(b"\n") + 1 or len(data)].decode("utf-8")
     except UnicodeDecodeError:
@@ -80,7 +79,7 @@ def _head(file: Path) -> bytes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextFiles:
-    """Several texts as one relation of text, and what is known of how they are divided."""
+    """Several texts as one text relation, and how they are split."""
 
     files: tuple[Path, ...]
     seps: tuple[str, ...]
@@ -90,7 +89,7 @@ class TextFiles:
     dialect: Dialect
 
     def typed(self, uses: Mapping[str, Use], roles: Mapping[str, str]) -> tuple[Any, dict[str, str]]:
-        """The relation with its used columns by their types, and the types of those of times.
+        """The relation with its used columns typed, and the types of columns of times.
 
         `roles` are what a log calls columns of numbers. LogValidationError names what is no number where
         numbers have to be, ParameterError what can be read in two ways.
@@ -122,7 +121,7 @@ class TextFiles:
         return self.relation.project(", ".join(columns)) if columns else self.relation, times
 
     def _time(self, name: str) -> str | None:
-        """The type of dates or times that a column contains in all files."""
+        """The type of dates or times in a column in all files."""
         import duckdb
 
         kinds = set()
@@ -143,7 +142,7 @@ class TextFiles:
         return str(self.files[0]) if len(self.files) == 1 else f"{len(self.files)} files"
 
     def _texts(self, name: str) -> dict[str, int]:
-        """Distinct texts with the numbers of their rows; of many, one of each kind that is there."""
+        """Distinct texts with their counts; if there are many, one of each kind present."""
         column = f"coalesce({_quoted(name)}, '')"
         distinct = self.relation.aggregate(f"{column} AS text, count(*) AS n", column).limit(_DISTINCT + 1)
         rows = distinct.fetchall()
@@ -163,7 +162,7 @@ class TextFiles:
         return dict.fromkeys(examples, 1) | dict(odd.limit(_DISTINCT).fetchall())
 
     def _bad_cells(self, name: str, role: str, found: Typed, mark: str) -> list[Problem]:
-        """Entries of a column of numbers that are none, with the lines of the first."""
+        """Non-numeric entries in a column of numbers, with the lines of the first."""
         bare = f"trim(coalesce({_quoted(name)}, ''))"
         present = f"{bare} NOT IN ('', {_texts_of(found.missing)})"
         wrong = (
@@ -191,7 +190,7 @@ class TextFiles:
 
 
 def check_divided(file: Path, dialect: Dialect) -> None:
-    """Refuse a file whose rows have other numbers of fields than its header; ValueError with their lines."""
+    """Refuse a file with rows whose number of fields differs from its header; ValueError with their lines."""
     head = _head(file)
     sep = separator(head, dialect.sep, ())
     with pa.input_stream(str(file), compression="detect") as stream:
@@ -205,7 +204,7 @@ def names_of(file: Path, dialect: Dialect) -> list[str]:
 
 
 def instants(column: pd.Series[Any]) -> pd.Series[Any] | None:
-    """Times of a column of text in ISO 8601; None if one entry is none, as DuckDB reads them."""
+    """Times from a column of ISO 8601 text; None if DuckDB cannot read one entry."""
     texts = column[column.notna()]
     if not len(texts) or not all(isinstance(text, str) for text in texts):
         return None
@@ -219,7 +218,7 @@ def instants(column: pd.Series[Any]) -> pd.Series[Any] | None:
 
 
 def text_files(files: Sequence[Path], dialect: Dialect, wanted: Sequence[str]) -> TextFiles:
-    """Texts that DuckDB reads, each divided as its first lines tell."""
+    """Texts that DuckDB reads, each split according to its first lines."""
     names, seps = {}, []
     for file in files:
         head, _ = decoded(_head(file), dialect.encoding and "utf-8")
@@ -251,7 +250,7 @@ def _read(files: Sequence[Path], sep: str) -> Any:
 
 
 def _value(name: str, found: Typed, mark: str, time: str | None) -> str:
-    """A column of text as what it is, in SQL."""
+    """A text column as its proper type, in SQL."""
     raw = _quoted(name)
     bare = f"trim({raw})"
     missing = f"{raw} IS NULL OR {bare} IN ('', {_texts_of(found.missing)})"
@@ -278,7 +277,7 @@ def _quoted(name: str) -> str:
 
 
 def _lines(file: Path, sep: str, rows: Sequence[int]) -> list[int]:
-    """Lines at which rows begin, which are counted from 1 after the header."""
+    """Lines at which rows begin, counted from 1 after the header."""
     if not rows:
         return []
     with pa.input_stream(str(file), compression="detect") as stream:

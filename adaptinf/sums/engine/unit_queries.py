@@ -1,4 +1,4 @@
-"""Totals of units from rows in an engine: a query, and a check of what it returns."""
+"""Totals by unit from rows in an engine: a query, and a check of its result."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _UNNAMED, _INEXACT = "unnamed", "inexact"
 def unit_query(
     table: nw.LazyFrame[Any], columns: Columns, arms: Sequence[Label], centre: float
 ) -> nw.LazyFrame[Any]:
-    """Totals of units, one row of them."""
+    """Totals over units, in one row."""
     assert columns.unit is not None
     schema = table.collect_schema()
     unit, kind = label_of(columns.unit, schema), schema[columns.unit]
@@ -44,13 +44,13 @@ def unit_query(
 
 
 def exact_units(kind: nw.dtypes.DType) -> int:
-    """The size up to which a column's floats have every whole number."""
+    """The size up to which a column's floats represent every whole number."""
     # Floats of 32 bits have 24 of them for the digits, those of 64 bits have 53.
     return 2**24 if kind == nw.Float32 else EXACT
 
 
 def _of_rows(arms: Sequence[Label], centre: float) -> dict[str, nw.Expr]:
-    """Columns of rows, the sums of which are columns of units."""
+    """Columns of rows whose sums are columns of units."""
     reward, share = nw.col(REWARD), nw.col(PROPENSITY)
     found = {"above": reward - centre, "log": share.log(), "sure": _flag(share >= 1.0 - SAME)}
     for place, arm in enumerate(arms):
@@ -64,7 +64,7 @@ def _of_rows(arms: Sequence[Label], centre: float) -> dict[str, nw.Expr]:
 
 
 def _added(n_arms: int) -> dict[str, nw.Expr]:
-    """What is added up within units."""
+    """What is summed within units."""
     names = ["inverse", "weighted", "had", "events", "others"]
     by_arm = [f"{name}_{arm}" for name in names for arm in range(n_arms)]
     share = nw.col(PROPENSITY)
@@ -77,7 +77,7 @@ def _added(n_arms: int) -> dict[str, nw.Expr]:
 
 
 def _of_units(n_arms: int) -> dict[str, nw.Expr]:
-    """Columns of units; see `products`."""
+    """Columns for units; see `products`."""
     n = nw.col("rows").cast(nw.Float64())
     had = {
         f"{name}_{arm}": _flag(nw.col(f"{name}_{arm}") > 0.5)
@@ -98,19 +98,19 @@ def _of_units(n_arms: int) -> dict[str, nw.Expr]:
 
 
 def _flag(holds: nw.Expr) -> nw.Expr:
-    """1.0 if a condition holds, 0.0 elsewhere."""
+    """1.0 if a condition holds, otherwise 0.0."""
     return _where(holds, nw.lit(1.0))
 
 
 def _where(holds: nw.Expr, value: nw.Expr) -> nw.Expr:
-    """A value where a condition holds, 0.0 elsewhere."""
+    """A value if a condition holds, otherwise 0.0."""
     return nw.when(holds).then(value).otherwise(nw.lit(0.0))
 
 
 def totals_of(
     frame: pd.DataFrame, unit: str, limit: int, read: tuple[Parts, tuple[Label, ...]], found: Findings
 ) -> UnitTotals | None:
-    """The totals that a query returned; None where rows have no unit, or are others than before.
+    """The totals from a query; None if rows have no unit, or have changed since.
 
     `limit` is the size up to which the column of units has every whole number.
     """

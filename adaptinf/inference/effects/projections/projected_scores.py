@@ -1,4 +1,4 @@
-"""The one method of `CATE.from_formula`: weighted projections of AIPW scores on covariates.
+"""The only method of `CATE.from_formula`: weighted projections of AIPW scores on covariates.
 
 References
 ----------
@@ -93,7 +93,7 @@ class ProjectionResults(Results):
 
 
 def _assess(question: ProjectionQuestion, decay: float | None = None) -> list[Verdict]:
-    """A verdict for each kind of weights; `decay` where the design states none."""
+    """A verdict for each kind of weights; `decay` applies if the design states none."""
     decay = question.profile.usable_decay if decay is None else decay
     why = refusal(lambda: question.chosen)
     default = ""
@@ -176,7 +176,7 @@ def _fit(
 
 
 def _effect_scores(question: ProjectionQuestion, model: Outcome) -> tuple[FloatArray, BoolArray]:
-    """AIPW scores of the effect in the rounds used, and which of them a reward was known for; shape (n,)."""
+    """AIPW scores for the effect in the rounds used, and which had a known reward to use; shape (n,)."""
     reward, kept, chosen = question.profile.log.arrays.reward, question.kept, question.chosen
     assert question.profile.propensity is not None
     origin = float(reward[kept[0]])
@@ -192,12 +192,12 @@ def _effect_scores(question: ProjectionQuestion, model: Outcome) -> tuple[FloatA
 
 
 def _own_past(model: Outcome) -> bool:
-    """Whether predictions are made from a unit's own earlier rounds, too."""
+    """Whether predictions also use a unit's own earlier rounds."""
     return not isinstance(model.values, str) and model.start > 0
 
 
 def check_by_unit(profile: LogProfile, covariance: str, *, own_past: bool) -> None:
-    """Refuse what errors by unit do not allow for, such as predictions from a unit's own past."""
+    """Refuse what clustered errors do not allow for, such as predictions from a unit's own past."""
     if covariance != "HC0":
         ways = ["clustering with covariance='HC0'"]
         raise InvalidForLog(f"covariance={covariance!r}", claims.NOT_BY_UNIT(), ways)

@@ -30,7 +30,7 @@ from adaptinf.texts import unlisted
 
 
 class CATEProjection:
-    """Best linear approximation of the effect of one arm over another by covariates.
+    """Best linear approximation, in covariates, to the effect of one arm over another.
 
     Parameters
     ----------

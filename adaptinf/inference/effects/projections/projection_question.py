@@ -1,4 +1,4 @@
-"""What `CATE.from_formula` asks of a log: the rounds, the covariates and the weights of a projection."""
+"""What `CATE.from_formula` asks of a log: the rounds, covariates and weights of a projection."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class ProjectionQuestion:
-    """Effect of one arm over another by covariates; marked (T,), pair (2,) with the control first."""
+    """Effect of one arm over another as a function of covariates; marked (T,), pair (2,), control first."""
 
     profile: LogProfile
     formula: str
@@ -39,7 +39,7 @@ class ProjectionQuestion:
 
     @cached_property
     def propensities(self) -> FloatArray | None:
-        """Of both arms in every round, as far as the log tells; shape (T, 2)."""
+        """Propensities of both arms in every round, as far as the log shows; shape (T, 2)."""
         return arm_propensities(self.profile, self.pair)
 
     @cached_property
@@ -52,7 +52,7 @@ class ProjectionQuestion:
 
     @property
     def kept(self) -> IntArray:
-        """Their numbers, shape (n,)."""
+        """Indices of these rounds, shape (n,)."""
         return np.flatnonzero(self.rounds.keep)
 
     @cached_property
@@ -86,7 +86,7 @@ class ProjectionQuestion:
 
     @cached_property
     def past(self) -> Past:
-        """What is known before each used round's contexts, beside its cell where the formula is saturated."""
+        """What is known before each used round's contexts, besides its cell if the formula is saturated."""
         contexts, kept = self.profile.log.arrays.context, self.kept
         cell = np.zeros(len(kept), dtype=np.int64)
         if self.saturated:
@@ -95,7 +95,7 @@ class ProjectionQuestion:
 
     @cached_property
     def combined(self) -> tuple[FloatArray, Fixed] | None:
-        """Combined weights that do not follow the round's context, and whose they are; shape (n,)."""
+        """Combined weights that do not depend on the round's context, and whose they are; shape (n,)."""
         if self.propensities is None:
             return None
         movers = not (self.profile.context_free or self.saturated)
@@ -103,11 +103,11 @@ class ProjectionQuestion:
 
     @property
     def default_weights(self) -> str:
-        """Combined where they cannot change what is estimated and tie no units together, else uniform."""
+        """Combined if that cannot change the estimand or link units, otherwise uniform."""
         return "uniform" if self.combined is None or self.unit is not None else "combined"
 
     def weights(self, kind: str, decay: float | None) -> FloatArray:
-        """Weights of the rounds used, one for both arms; shape (n,)."""
+        """Weights for the rounds used, shared by both arms; shape (n,)."""
         both, kept = self.propensities, self.kept
         if both is None:
             if kind != "uniform":
@@ -127,7 +127,7 @@ class ProjectionQuestion:
 def projection_question(
     formula: str, log: AdaptiveLog, treatment: Any, control: Any, rounds: Any, trusted: bool = False
 ) -> ProjectionQuestion:
-    """Check and complete what a user asks."""
+    """Check and complete the user's request."""
     require_log("CATE.from_formula", log)
     treatment, control, problems = arm_pair(log, treatment, control)
     if not log.context:

@@ -1,4 +1,4 @@
-"""Laws, errors and lengths of projections of effect scores on covariates, and the influence of rounds."""
+"""Distributions, errors and lengths for projections of effect scores on covariates; influences of rounds."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def projection_law(
     skewness: float | None,
     names: Sequence[str],
 ) -> PartsLaw:
-    """Student's t, or with skewed rewards MOVER over the parts of each coefficient.
+    """Student's t or, if rewards are skewed, MOVER over the parts of each coefficient.
 
     Shapes: std_error (p,), reward (n,).
 
@@ -52,7 +52,7 @@ def projection_law(
 
 
 def standard_errors(fit: Projection, kept: IntArray) -> tuple[FloatArray, list[Said]]:
-    """Standard errors if there are any, and why there are none; kept (n,); returns (p,)."""
+    """Standard errors, or why there are none; kept (n,); returns (p,)."""
     n, p = len(kept), len(fit.coefficient)
     alone = np.asarray(kept)[np.isnan(fit.influence).any(axis=1)]
     if n > p and 0 < len(alone) < n:
@@ -67,7 +67,7 @@ def standard_errors(fit: Projection, kept: IntArray) -> tuple[FloatArray, list[S
 
 
 def projection_length(question: ProjectionQuestion, verdict: Verdict) -> float:
-    """For the mean effect over the rounds used, in whose place a projection's terms stand."""
+    """For the mean effect over the rounds used, which represents the projection's terms."""
     log, kept, kind = question.profile.log, question.kept, verdict.arguments["weights"]
     both, std = question.propensities, question.profile.pooled_std
     if both is None:
@@ -86,7 +86,7 @@ def projection_length(question: ProjectionQuestion, verdict: Verdict) -> float:
 def influence_rows(
     fit: Projection, kept: IntArray, n_rounds: int, unit: IntArray | None
 ) -> dict[str, FloatArray]:
-    """Influence of every round, 0 where left out, shape (T, p), and of units; kept, unit (n,)."""
+    """Influence of every round, 0 if omitted, shape (T, p), and of units; kept, unit (n,)."""
     rows = np.zeros((n_rounds, fit.influence.shape[1]))
     rows[kept] = fit.influence
     return {"influence": rows} if unit is None else {"influence": rows, **unit_rows(fit.influence, unit)}

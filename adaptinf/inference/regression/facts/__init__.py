@@ -1,1 +1,1 @@
-"""What the claims of regressions ask of a log and of a fit."""
+"""Facts about a log and a fit that the claims on regressions use."""

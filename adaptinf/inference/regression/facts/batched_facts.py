@@ -17,11 +17,11 @@ from adaptinf.inference.regression.facts.regression_facts import RegressionFacts
 from adaptinf.inference.regression.least_squares import least_squares
 
 _BATCHES = 10
-"""Numbers of batches that a sentence lists."""
+"""Number of batches that a sentence lists."""
 
 
 class BatchedFacts(RegressionFacts):
-    """Which batches serve.
+    """Which batches can be used.
 
     Which ones lack rank is settled before their own rewards, but not before earlier batches' ones: a sum over
     a number of terms that depends on the terms has another law. So adaptive logs with such are refused.
@@ -29,23 +29,23 @@ class BatchedFacts(RegressionFacts):
 
     @property
     def assumes_constant(self) -> bool:
-        """A drift between batches cancels."""
+        """Whether a drift between batches cancels."""
         return False
 
     @cached_property
     def regressions(self) -> BatchRegressions:
-        """For the batches in the rounds used; there are batches."""
+        """For the batches in the rounds used, if there are batches."""
         assert self.data.batch is not None
         return batch_regressions(self.data.batch, self.data.x, self.data.y)
 
     @property
     def usable(self) -> BatchRegressions:
-        """For the batches that tell all coefficients."""
+        """For the batches that determine all coefficients."""
         return self.regressions.only(self.regressions.usable)
 
     @cached_property
     def unusable(self) -> Said | None:
-        """Which batches tell nothing; None if there are none."""
+        """Which batches carry no information; None if there are none."""
         if self.data.batch is None:
             return None
         every = self.profile.log.arrays.batch
@@ -74,7 +74,7 @@ class BatchedFacts(RegressionFacts):
 
     @property
     def told_apart_in_each(self) -> bool:
-        """By default where the columns can be distinguished in every batch."""
+        """Whether it is the default: the columns can be distinguished in every batch."""
         return self.data.selector is None and not first(claims.BATCHED_NEEDS, self)
 
     @property
@@ -108,17 +108,17 @@ class BatchedFacts(RegressionFacts):
 
 
 _LARGEST_LEFT = 0.2
-"""Share of the error of least squares that it may leave out of its standard errors."""
+"""Share of the least-squares error that the standard errors may leave out."""
 # Causes worth naming: columns of sizes that differ tenfold, and one that is 0 in four rounds of five.
 _UNEVEN, _RARE = 10.0, 0.2
 
 
 class DecorrelationFacts(RegressionFacts):
-    """How much of the error of least squares it leaves, and which columns make it do so."""
+    """How much of the least-squares error remains, and which columns are responsible."""
 
     @property
     def ridge(self) -> float | None:
-        """The one that was given."""
+        """The penalty that was given."""
         given: float | None = self.options.settings.get("ridge")
         return given
 
@@ -129,20 +129,20 @@ class DecorrelationFacts(RegressionFacts):
 
     @property
     def too_much_left(self) -> dict[str, Any]:
-        """By the columns alone."""
+        """Determined by the columns alone."""
         left = self.solved.left if self.data.nobs > self.data.size else 0.0
         return {} if left <= _LARGEST_LEFT else {"left": left, "cause": first(claims.CAUSES, self)}
 
     @property
     def uneven(self) -> bool:
-        """Columns, where they are not 0, are of very different size."""
+        """Whether the nonzero values of columns differ greatly in size."""
         count = np.count_nonzero(self.data.x, axis=0)
         size = np.sqrt((self.data.x**2).sum(axis=0) / np.maximum(count, 1))
         return bool(size.max() > _UNEVEN * size.min())
 
     @property
     def rarely_seen(self) -> dict[str, Any]:
-        """The column that is 0 in most rounds is so in nearly all."""
+        """Whether the column that is 0 most often is so in nearly all rounds."""
         count, n = np.count_nonzero(self.data.x, axis=0), self.data.nobs
         place = int(np.argmin(count))
         if self.uneven or count[place] >= _RARE * n:
@@ -175,7 +175,7 @@ class DecorrelationFacts(RegressionFacts):
 
 
 class EllipsoidFacts(RegressionFacts):
-    """What is known of noise and coefficients."""
+    """What is known about noise and coefficients."""
 
     @property
     def sub_gaussian(self) -> dict[str, Any]:
@@ -204,7 +204,7 @@ class EllipsoidFacts(RegressionFacts):
 
 
 class AnytimeFacts(RegressionFacts):
-    """Which coefficients its mixture is made for."""
+    """Which coefficients its mixture is designed for."""
 
     @property
     def mixture(self) -> dict[str, float]:

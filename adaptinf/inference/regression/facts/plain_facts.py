@@ -1,4 +1,4 @@
-"""Facts that claims use about plain least squares, as it is or corrected."""
+"""Facts that claims use about ordinary least squares, uncorrected or corrected."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ _PATIENCE = 2.0
 
 
 class PlainFacts(RegressionFacts):
-    """Of least squares without an adjustment."""
+    """For least squares without an adjustment."""
 
     @cached_property
     def squares(self) -> LeastSquares:
-        """The fit that all covariances share."""
+        """The fit shared by all covariances."""
         return least_squares(self.data.x, self.data.y, self.data.names)
 
     @property
     def kind(self) -> str:
-        """For the covariance."""
+        """For one kind of covariance."""
         return self.options.covariance
 
     @cached_property
     def clusters(self) -> IntArray | None:
-        """Codes of units, where the covariance is by unit; shape (n,)."""
+        """Codes of units, if the covariance is clustered by unit; shape (n,)."""
         return unit_codes(self.profile.log, self.data.rounds) if self.kind in BY_CLUSTER else None
 
     @property
     def n_clusters(self) -> int | None:
-        """Number of units, where the covariance is by unit."""
+        """Number of units, if the covariance is clustered by unit."""
         return None if self.clusters is None else int(self.clusters.max()) + 1
 
     @property
@@ -59,7 +59,7 @@ class PlainFacts(RegressionFacts):
 
     @property
     def nothing_adapted(self) -> str:
-        """By default where nothing adapted; if propensities moved, weights by them spare a drift."""
+        """Whether it is the default if nothing adapted; if propensities moved, weights handle a drift."""
         preferred = not self.data.adaptive and not self.profile.varying_propensities
         return self.profile.why_not_adaptive if preferred else ""
 
@@ -69,7 +69,7 @@ class PlainFacts(RegressionFacts):
 
     @property
     def known_stable(self) -> Stability | None:
-        """What makes it normal over a long run, although the design adapts."""
+        """Why it is normal in the long run although the design adapts."""
         found = self.profile.stability
         return found if found is not None and found.stable and self.data.selector is None else None
 
@@ -186,11 +186,11 @@ class PlainFacts(RegressionFacts):
 
 
 class CorrectedFacts(PlainFacts):
-    """Of least squares corrected by the log's privacy guarantee."""
+    """For least squares corrected by the log's privacy guarantee."""
 
     @cached_property
     def correction(self) -> Correction | None:
-        """None if the log licenses none.
+        """The correction; None if the log permits none.
 
         An arm that the design recommended may depend on every reward, also on those that changed no action:
         all rounds count then.
@@ -210,7 +210,7 @@ class CorrectedFacts(PlainFacts):
 
     @property
     def affordable(self) -> dict[str, float]:
-        """Its intervals are not much longer than uncorrected ones, or nothing else is valid."""
+        """Whether its intervals are not much longer than uncorrected ones, or nothing else is valid."""
         data, correction = self.data, self.correction
         if correction is None or data.nobs <= data.size or correction.vacuous(_USUAL_ALPHA):
             return {}

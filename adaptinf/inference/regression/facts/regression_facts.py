@@ -24,7 +24,7 @@ _ROUNDING = 1e-12
 
 
 def residual_trends(data: RegressionData, profile: LogProfile) -> Trends:
-    """For each arm's rewards less what the columns tell of them, in the rounds used; of K arms.
+    """For K arms: each arm's rewards minus what the columns explain of them, in the rounds used.
 
     Rewards and times are both taken less their least squares on the columns within the arm's own rounds.
     """
@@ -44,7 +44,7 @@ def residual_trends(data: RegressionData, profile: LogProfile) -> Trends:
 
 
 def _terms(x: FloatArray, both: FloatArray) -> FloatArray | None:
-    """Products of residual times and rewards, None if the columns leave none; x (n, p), both (n, 2)."""
+    """Products of residuals and rewards, None if the columns leave no residuals; x (n, p), both (n, 2)."""
     used = x[:, x.any(axis=0)]
     if len(both) - used.shape[1] < LEAST_ROUNDS:
         return None
@@ -60,14 +60,14 @@ def _terms(x: FloatArray, both: FloatArray) -> FloatArray | None:
 
 
 _CONTEXTS, _ARMS = 5, 8
-"""Names that a sentence lists."""
+"""Number of names that a sentence lists."""
 
 
 class RegressionFacts:
-    """Facts that claims use about a log, and of a fit once there is one: anyone who fits sets `fit`."""
+    """Facts that claims use about a log, and about a fit once there is one: the caller sets `fit`."""
 
     fit: CoefficientFit
-    """The fit that notes and cautions are of, before coefficients that rest on rare outcomes are omitted."""
+    """The fit that notes and cautions describe, before coefficients with rare outcomes are omitted."""
 
     def __init__(self, data: RegressionData, profile: LogProfile, options: FitOptions | None = None) -> None:
         self.data, self.profile = data, profile
@@ -107,7 +107,7 @@ class RegressionFacts:
 
     @property
     def omitted(self) -> dict[str, str]:
-        """Contexts that may have moved the choice of arms and are not among the columns.
+        """Contexts that may have affected the choice of arms and are not among the columns.
 
         The arms' rounds are then different mixes of these contexts, and no adjustment for adaptive collection
         makes up for that: a context that also moves rewards shows as an effect of the arm.
@@ -131,7 +131,7 @@ class RegressionFacts:
 
     @property
     def never_random(self) -> str:
-        """That nothing was drawn, of a regression on several arms."""
+        """Whether nothing was drawn, for a regression on several arms."""
         several = len(self.arms_used) > 1
         return NEVER_RANDOM() if several and self.profile.never_random else ""
 
@@ -139,12 +139,12 @@ class RegressionFacts:
 
     @property
     def assumes_constant(self) -> bool:
-        """Whether coefficients that change spoil it."""
+        """Whether changing coefficients would invalidate it."""
         return True
 
     @cached_property
     def drift_found(self) -> Finding | None:
-        """A trend in what the columns leave of an arm's rewards; None if none is tested, or does harm."""
+        """A trend in an arm's residual rewards; None if it is not tested, or does no harm."""
         harmless = not (self.data.adaptive or self.profile.shares_move)
         if harmless or not self.assumes_constant or self.profile.incomplete:
             return None
@@ -163,12 +163,12 @@ class RegressionFacts:
 
     @property
     def perfect(self) -> bool:
-        """The rewards do not vary about the fit."""
+        """Whether the fit leaves no residual variation."""
         return not np.all(self.fit.std_error > 0.0)
 
     @cached_property
     def rare(self) -> RareCoefficients:
-        """Which coefficients rest on rare outcomes, and what is said of them."""
+        """Which coefficients rest on rare outcomes, and the statement about them."""
         return rare_coefficients(self.data, self.fit)
 
     @cached_property
@@ -185,7 +185,7 @@ class RegressionFacts:
 
     @property
     def no_sandwich(self) -> bool:
-        """No covariance allows for units and for adaptive collection at once."""
+        """Whether units call for a covariance that no method offers under adaptive collection."""
         return bool(self.units_ignored) and self.data.adaptive
 
     @property
@@ -197,5 +197,5 @@ class RegressionFacts:
 
 
 def some(names: list[str], most: int) -> str:
-    """The first of some names, and that there are more."""
+    """The first of some names, and whether there are more."""
     return ", ".join(names[:most]) + (", ..." if len(names) > most else "")

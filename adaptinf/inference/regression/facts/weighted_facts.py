@@ -19,11 +19,11 @@ from adaptinf.typing import FloatArray
 
 
 class WeightedFacts(RegressionFacts):
-    """What the arms of a fit rest on: rounds in which they could be chosen, rewards, propensities."""
+    """What the fit rests on for each arm: rounds in which it could be chosen, rewards, propensities."""
 
     @cached_property
     def gaps(self) -> str:
-        """Which arm of the fit was impossible in most rounds, and in how many; empty if none was."""
+        """Which arm in the fit was impossible in most rounds, and in how many; empty if none was."""
         codes = self.arms_used
         counts = self.profile.impossible[codes]
         if not counts.any():
@@ -34,7 +34,7 @@ class WeightedFacts(RegressionFacts):
 
     @cached_property
     def effective(self) -> FloatArray:
-        """Equally weighted rewards of each arm, by propensities and actions alone, shape (k,)."""
+        """Effective number of equally weighted rewards of each arm, shape (k,)."""
         data, profile, codes = self.data, self.profile, self.arms_used
         weight = np.ones(data.nobs)
         if profile.propensities is not None:
@@ -50,7 +50,7 @@ class WeightedFacts(RegressionFacts):
 
     @property
     def usual_weights(self) -> str:
-        """Combined where they even out variances, as in `Contrast`; else uniform.
+        """Combined if they even out variances, as in `Contrast`; otherwise uniform.
 
         They do not where contexts may move propensities from round to round, without batches that would fix a
         weight before a context is seen.
@@ -80,7 +80,7 @@ class WeightedFacts(RegressionFacts):
 
     @property
     def passed_over(self) -> str:
-        """Why a log's propensities do not make it the default; empty if they do, or there are none."""
+        """Why a log's propensities do not make it the default; empty if they do, or if there are none."""
         return "" if self.data.propensity is None else first(claims.PASSED_OVER, self)
 
     @property
@@ -105,7 +105,7 @@ class WeightedFacts(RegressionFacts):
 
     @property
     def _preferred(self) -> bool:
-        """By default where the propensities of the arms used are the design's own, and leave enough rewards.
+        """Whether it is the default: the arms' propensities are the design's own, and leave enough rewards.
 
         Without batches the chosen arm's own propensities do, too.
         """
@@ -157,7 +157,7 @@ class WeightedFacts(RegressionFacts):
 
     @property
     def _reference(self) -> int | None:
-        """Code of the arm that others are compared with, where differences of arms are projected."""
+        """Code of the reference arm, if differences between arms are projected."""
         arms = self.fit.found
         return None if arms is None or not arms.gaps else int(arms.reference)
 
@@ -234,7 +234,7 @@ class WeightedFacts(RegressionFacts):
 
     @property
     def gone(self) -> dict[str, str]:
-        """An arm's rewards may have been why it was taken away."""
+        """Whether an arm's rewards may have been the reason for its removal."""
         every, codes = self.profile.propensities, self.arms_used
         if every is None or not self.profile.adaptive or not self.is_shared:
             return {}

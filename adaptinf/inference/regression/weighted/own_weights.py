@@ -1,4 +1,4 @@
-"""Square roots of importance weights, each arm's own, which keep the variance of scores even without drift.
+"""Square roots of importance weights, separate for each arm, which keep the scores' variance stable.
 
 References
 ----------
@@ -84,7 +84,7 @@ def weighted_least_squares(
 
 
 def fit_own(facts: WeightedFacts) -> CoefficientFit:
-    """Least squares with each arm's own weights."""
+    """Least squares with separate weights for each arm."""
     data = facts.data
     if facts.gaps:
         raise InvalidForLog("weighted with sqrt weights", claims.OWN_IMPOSSIBLE(gaps=facts.gaps), ())
@@ -111,7 +111,7 @@ def fit_own(facts: WeightedFacts) -> CoefficientFit:
 
 
 def _target(data: RegressionData, log: AdaptiveLog, given: Any) -> FloatArray:
-    """Probabilities of all arms of the log under the stabilising policy; by default uniform."""
+    """Probabilities of all the log's arms under the stabilising policy; uniform by default."""
     codes: IntArray = np.unique(data.action)
     target = np.zeros(data.n_arms)
     if given is None:
@@ -171,4 +171,4 @@ WEIGHTED = Adjustment(
     covariances=("sandwich",),
     options=("weights", "target"),
 )
-"""By one weight per round for all arms, or square roots of importance weights, for logged propensities."""
+"""Results with shared weights per round or square roots of importance weights, for logged propensities."""

@@ -1,4 +1,4 @@
-"""One weight per round for all arms that are compared, fixed before the round's context is seen."""
+"""One weight per round for all arms compared, fixed before the round's context is seen."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def fixed_by(profile: LogProfile, codes: IntArray) -> Fixed:
-    """Whose propensities fix the arms' weight before a round's context, one that the log lacks included."""
+    """Whose propensities fix the arms' weight before a round's context, including contexts not in the log."""
     if profile.fixed_in_time or profile.propensities is None:
         return "round"
     batch = profile.log.arrays.batch
@@ -33,7 +33,7 @@ def fixed_by(profile: LogProfile, codes: IntArray) -> Fixed:
 
 
 def shared_weights(profile: LogProfile, codes: IntArray, *, jointly: bool = True) -> FloatArray:
-    """Roots of 1 / sum(1 / e) over some arms, by propensities that no context of the round has moved.
+    """Square roots of 1 / sum(1 / e) over some arms, by propensities unaffected by the round's context.
 
     Shapes: codes (k,); returns (T,). Rounds in which one of the arms could not be chosen have weight 0, or
     where that is not asked for jointly a sum over the others.

@@ -1,4 +1,4 @@
-"""Predictions of rewards by a regression on its own columns, refitted as rounds come in.
+"""Predictions of rewards by a regression on its own columns, refitted as rounds arrive.
 
 References
 ----------
@@ -25,7 +25,7 @@ _VARIES = 1e-12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunningRegression:
-    """Regressions on the rounds before the blocks that rounds fall into.
+    """Regressions on the rounds before each block of rounds.
 
     Shapes: origin (p,), slopes (B, p), level, low, high (B,), block (n,), -1 before any reward is known.
     """
@@ -43,14 +43,14 @@ class RunningRegression:
         return int(np.argmax(self.block >= 0)) if np.any(self.block >= 0) else len(self.block)
 
     def predict(self, rows: FloatArray) -> FloatArray:
-        """Predictions of all rounds from rows in place of their own; rows (n, p); returns (n,)."""
+        """Predictions for all rounds from replacement rows; rows (n, p); returns (n,)."""
         place = np.maximum(self.block, 0)
         found = self.level[place] + np.einsum("tj,tj->t", rows - self.origin, self.slopes[place])
         return np.where(self.block >= 0, np.clip(found, self.low[place], self.high[place]), 0.0)
 
 
 def running_regression(x: FloatArray, y: FloatArray, known: IntArray | None = None) -> RunningRegression:
-    """Ridge regressions of y on x by the rounds before each of O(log n) blocks.
+    """Ridge regressions of y on x, fitted to the rounds before each of O(log n) blocks.
 
     Shapes: x (n, p), y (n,), known (n,): the first round at which a reward counts, the next one if not given.
 
@@ -88,7 +88,7 @@ def running_regression(x: FloatArray, y: FloatArray, known: IntArray | None = No
 def _ridge(
     mean: FloatArray, gram: FloatArray, cross: FloatArray, total: float, count: int
 ) -> tuple[float, FloatArray]:
-    """Level at the origin and slopes; mean, cross (p,), gram (p, p)."""
+    """Intercept at the origin, and slopes; mean, cross (p,), gram (p, p)."""
     spread = gram - count * np.outer(mean, mean)
     size = np.sqrt(np.maximum(np.diag(spread), 0.0))
     varies = np.diag(spread) > _VARIES * np.diag(gram)
@@ -101,7 +101,7 @@ def _ridge(
 
 
 def _starts(n: int) -> IntArray:
-    """First rounds of the blocks, 0 and then a tenth further each; returns (B,)."""
+    """First rounds of the blocks: 0, then each a tenth further; returns (B,)."""
     found = [0]
     while (after := max(found[-1] + 1, int(found[-1] * _GROWTH))) < n:
         found.append(after)
@@ -109,11 +109,11 @@ def _starts(n: int) -> IntArray:
 
 
 Rows = Callable[[int], FloatArray]
-"""Model matrix of all rounds, had each of them chosen the arm of a code."""
+"""Model matrix of all rounds, had each of them chosen the arm with this code."""
 
 
 def predictions_of_arms(fitted: RunningRegression, rows: Rows, codes: IntArray, n_rounds: int) -> FloatArray:
-    """Predictions of each arm in every round; codes (k,); returns (n, k)."""
+    """Predictions for each arm in every round; codes (k,); returns (n, k)."""
     found = np.empty((n_rounds, len(codes)))
     for place, code in enumerate(codes):
         found[:, place] = fitted.predict(rows(int(code)))

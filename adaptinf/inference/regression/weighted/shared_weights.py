@@ -1,4 +1,4 @@
-"""One weight per round for all arms: from a log to the fit.
+"""One weight per round for all arms: from the log to the fit.
 
 A row x(a, c) of the model matrix depends on the arm a and on the contexts c. In a round, the differences
 x(a, c) - x(r, c) from a reference arm r hold what the formula says of arms, and the difference of the arms'
@@ -44,12 +44,12 @@ if TYPE_CHECKING:
 # Eigenvalues below it are those of directions that no round tells of.
 _NULL = 1e-10
 PairWeights = Callable[[int, int], FloatArray]
-"""Weights of the rounds for the difference of two arms, shape (n,)."""
+"""Weights of the rounds for the difference between two arms, shape (n,)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gap:
-    """How rows of one arm differ from those of the reference: where, and by what.
+    """How rows of one arm differ from those of the reference: where, and by how much.
 
     Shapes: columns (m,), rows (n, m).
     """
@@ -61,7 +61,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArmColumns:
-    """What a formula says of arms: the gap of every arm to the reference, and a basis of coefficients.
+    """What a formula implies about arms: each arm's gap to the reference, and a basis of coefficients.
 
     Shapes: of_arms (p, q) spans the combinations of coefficients that differences of arms can tell, others
     (p, p - q) what is left of the coefficients.
@@ -75,7 +75,7 @@ class ArmColumns:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedFit:
-    """Coefficients with what every round adds to their errors.
+    """Coefficients, with every round's contribution to their errors.
 
     Shapes: estimate, freedom, ess (p,), influence (n, p). `decided` rounds have leverage 1.
     """
@@ -89,7 +89,7 @@ class SharedFit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Effects:
-    """The part that differences of arms tell; estimate, freedom (q,), influence, pull (n, q)."""
+    """The part determined by differences between arms; estimate, freedom (q,), influence, pull (n, q)."""
 
     estimate: FloatArray
     influence: FloatArray
@@ -135,7 +135,7 @@ def _gaps(rows: Rows, codes: IntArray, base: FloatArray, reference: int) -> Iter
 
 
 def _bases(gram: FloatArray, moved: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """Bases of what differences of arms can tell, and of the rest; gram (p, p), moved (p,)."""
+    """Bases of what differences between arms determine, and of the rest; gram (p, p), moved (p,)."""
     size = len(moved)
     place = np.flatnonzero(moved)
     fixed = np.eye(size)[:, ~moved]
@@ -166,7 +166,7 @@ def shared_regression(
     start: int,
     codes: IntArray,
 ) -> SharedFit:
-    """Regress y on x with weights that arms share.
+    """Regress y on x with weights shared by the arms.
 
     Shapes: x (n, p), y, action (n,), own (n,), the chosen arm's propensity, common (n,), the weight h of the
     round, outcome (n, k) by arm from the past alone, codes (k,). Scores count from round `start` on.
@@ -216,7 +216,7 @@ def _effects(
     start: int,
     codes: IntArray,
 ) -> _Effects:
-    """Projections of the differences of scores, of each arm alone where it shares no coefficient."""
+    """Projections of the differences in scores, separately for each arm that shares no coefficient."""
     n, q = len(y), arms.of_arms.shape[1]
     origin = float(y[0])
     chosen = indicators(action, codes)
@@ -251,7 +251,7 @@ def _effects(
 
 
 def _groups(arms: ArmColumns) -> Iterator[tuple[Gap, ...]]:
-    """Arms one by one where no two share a coefficient, else all together."""
+    """Arms one by one if no two share a coefficient, otherwise all together."""
     terms = [_terms(arms, (gap,)) for gap in arms.gaps]
     if sum(map(len, terms)) == arms.of_arms.shape[1]:
         yield from ((gap,) for gap in arms.gaps)
@@ -268,7 +268,7 @@ def _terms(arms: ArmColumns, group: tuple[Gap, ...]) -> IntArray:
 
 
 _LARGEST = 2 * 10**8
-"""Numbers in the model matrices of all arms up to which differences of arms are projected."""
+"""Number of entries in the model matrices of all arms up to which differences are projected."""
 
 
 def fit_shared(facts: WeightedFacts, kind: str) -> CoefficientFit:
@@ -302,7 +302,7 @@ def fit_shared(facts: WeightedFacts, kind: str) -> CoefficientFit:
 
 
 def _columns_of_arms(data: RegressionData, codes: IntArray) -> ArmColumns | None:
-    """What the formula says of arms; None if it cannot be told, and where that would be too large."""
+    """What the formula implies about arms; None if that is unknown or would be too large."""
     if data.rows_of is None or len(codes) < 2 or data.nobs * data.size * len(codes) > _LARGEST:
         return None
     return arm_columns(data.rows_of, codes, data.x, data.action)
@@ -347,7 +347,7 @@ def _shared(
 def _outcome(
     data: RegressionData, arms: ArmColumns | None, codes: IntArray, known: IntArray | None
 ) -> tuple[FloatArray, int]:
-    """Predictions of each arm from the rounds before, and the first round that has them; returns (n, k).
+    """Predictions for each arm from earlier rounds, and the first round that has them; returns (n, k).
 
     Where the formula has no contexts they are those of `Contrast`, running means of the arms.
     """

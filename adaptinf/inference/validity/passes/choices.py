@@ -1,4 +1,4 @@
-"""Choices of arms against their propensities, summed by groups of rounds.
+"""Choices of arms compared with their propensities, summed by groups of rounds.
 
 Short logs are summed in NumPy, where loading Numba would take longer than all that it saves.
 """
@@ -14,11 +14,11 @@ from adaptinf.typing import FloatArray, IntArray
 PIECES, STRETCHES = 20, 8
 """Groups of rounds by size of the propensity, and by time."""
 _SMALL = 500_000
-"""Propensities up to which NumPy is quick enough that loading Numba does not pay."""
+"""Number of propensities up to which NumPy is fast enough that loading Numba does not pay off."""
 
 
 class Counts(NamedTuple):
-    """Choices of each arm, and their mean and variance by the propensities, by group; (G, K) each."""
+    """Choices of each arm, with mean and variance implied by the propensities, by group; (G, K) each."""
 
     observed: FloatArray
     expected: FloatArray
@@ -45,7 +45,7 @@ class Choices(NamedTuple):
 
 
 def choices_of(action: IntArray, every: FloatArray) -> Choices:
-    """Sums over some hundred rounds or more; action (T,), every (T, K)."""
+    """Sums over at least several hundred rounds; action (T,), every (T, K)."""
     if every.size > _SMALL:
         from adaptinf.inference.validity.passes.kernel import add_choices
 
@@ -96,14 +96,14 @@ def counts_by(action: IntArray, every: FloatArray, group: IntArray, groups: int)
 
 
 def _split(found: FloatArray) -> Counts:
-    """Counts that were filled together; found (G, K, 3)."""
+    """Counts filled together; found (G, K, 3)."""
     return Counts(found[..., 0], found[..., 1], found[..., 2])
 
 
 def _counts(
     shape: tuple[int, int], own: IntArray, cell: IntArray, every: FloatArray, spread: FloatArray
 ) -> Counts:
-    """Counts by cell; own (T,), cell (T K,), every, spread, of as many entries in all."""
+    """Counts by cell; own (T,), cell (T K,), every and spread with the same number of entries."""
     size = shape[0] * shape[1]
     parts = (
         np.bincount(own, minlength=size),

@@ -1,4 +1,4 @@
-"""The sums of `choices` in one pass each, compiled."""
+"""The sums in `choices`, each in one compiled pass."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def add_trends(
     scale: float,
     found: FloatArray,
 ) -> None:
-    """Fill rounds of the arms, their mean times and rewards, the slopes' sums and those of their squares.
+    """Fill each arm's rounds, mean times and rewards, and the sums for its slope and their squares.
 
     Shapes: action, reward (n,), time (n,), or (0,) of rounds that follow one another, found (5, K), of zeros.
     Rewards are taken less `middle` and over `scale`.

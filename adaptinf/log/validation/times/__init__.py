@@ -1,1 +1,1 @@
-"""Times of rows: the hour that comes twice, periods and zones, and the columns of a frame that hold times."""
+"""Times of rows: the repeated hour, periods and zones, and the columns of a frame that contain times."""

@@ -1,4 +1,4 @@
-"""The hour that comes twice where clocks go back: seen in times without a zone, put in order by a zone."""
+"""The hour repeated when clocks go back: detected in times without a zone, resolved by a zone."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from adaptinf.log.validation.frame_columns import Findings
 from adaptinf.log.validation.times.time_periods import UTC
 
 _LEAST = np.timedelta64(30, "m")
-"""Times that go back by less are out of order by themselves; clocks go back by an hour, or by half of one."""
+"""Smaller decreases are disorder; clocks go back by an hour or half an hour."""
 _MOST = 100
-"""Places at which clocks go back: two trials' rows, one after the other, have no more."""
+"""Maximum number of places at which clocks go back: two concatenated trials have no more."""
 _USUAL = (
     *("Europe/Berlin", "Europe/London", "America/New_York", "America/Chicago", "America/Los_Angeles"),
     *("America/Denver", "America/Toronto", "America/Halifax", "Europe/Athens", "Europe/Lisbon"),
@@ -27,7 +27,7 @@ _SHOWN = 3
 
 
 def clock_change(what: str, times: NDArray[Any]) -> str:
-    """What to say of times without a zone that go back where clocks did, and nowhere else; empty elsewhere.
+    """Message on times without a zone that decrease where clocks went back, and only there; else empty.
 
     Shape (n,), in the order of the rows.
     """
@@ -57,14 +57,14 @@ def _zones() -> Iterator[str]:
 
 
 def _twice(zone: str, time: datetime) -> bool:
-    """Whether the clock of a zone reads a time twice."""
+    """Whether a zone's clock shows a time twice."""
     offset = zoneinfo.ZoneInfo(zone).utcoffset
     first, second = offset(time.replace(fold=0)), offset(time.replace(fold=1))
     return first is not None and second is not None and first > second
 
 
 def in_utc(times: NDArray[Any], zone: str, what: str, role: str, found: Findings) -> NDArray[Any]:
-    """Times by the clock of a zone as instants in UTC, shapes (T,); NaT if there is none, a problem.
+    """Times on a zone's clock as instants in UTC, shapes (T,); NaT, with a problem, if there is none.
 
     Of an hour that comes twice the rows after the place at which it goes back are of the second time.
     """
@@ -97,7 +97,7 @@ def in_utc(times: NDArray[Any], zone: str, what: str, role: str, found: Findings
 def in_utc_from(
     times: NDArray[Any], starts: NDArray[Any], zone: str, what: str, role: str, found: Findings
 ) -> NDArray[Any]:
-    """The same of times in any order, none of which is before its row's start, shapes (T,)."""
+    """The same for times in any order, none earlier than its row's start, shapes (T,)."""
     first, second = _both(times, zone)
     skipped = np.isnat(first) & ~np.isnat(times)
     found.add_rows(f"bad-{role}", f"{what} has times that do not exist in {zone}", skipped)
@@ -105,7 +105,7 @@ def in_utc_from(
 
 
 def _both(times: NDArray[Any], zone: str) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Instants at which the clock of a zone reads times, the first and the second; shapes (T,)."""
+    """Instants at which a zone's clock shows times, the first and the second; shapes (T,)."""
     clock = pd.DatetimeIndex(times.astype("datetime64[us]"))
     first, second = (
         clock.tz_localize(zone, ambiguous=np.full(len(clock), early), nonexistent="NaT").tz_convert(UTC)

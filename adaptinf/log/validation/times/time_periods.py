@@ -1,4 +1,4 @@
-"""Times cut to periods by the clock of a zone, for rows of a log and for queries of `aggregate`."""
+"""Times truncated to periods on a zone's clock, for rows of a log and for queries by `aggregate`."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from numpy.typing import NDArray
 from adaptinf.typing import IntArray
 
 PERIODS = ("hour", "day", "week", "month")
-"""What times are cut to; weeks begin on Monday."""
+"""Periods to which times are truncated; weeks begin on Monday."""
 UTC = "UTC"
 
 
 def zone_problem(timezone: object) -> str:
-    """Why a value is no zone; empty if it is one."""
+    """Why a value is not a zone; empty if it is one."""
     if isinstance(timezone, str) and timezone in zoneinfo.available_timezones():
         return ""
     return f"'timezone' must be a name of the IANA database such as 'Europe/Berlin', got {timezone!r:.60}"
 
 
 def clock_of(instants: NDArray[Any], zone: str | None) -> NDArray[Any]:
-    """What a zone's clock reads at instants in UTC, in microseconds; shapes (T,)."""
+    """A zone's clock time at instants in UTC, in microseconds; shapes (T,)."""
     clock = instants.astype("datetime64[us]")
     if zone is None or zone == UTC:
         return clock
@@ -33,7 +33,7 @@ def clock_of(instants: NDArray[Any], zone: str | None) -> NDArray[Any]:
 
 
 def cut_to_periods(clock: NDArray[Any], every: str) -> tuple[NDArray[Any], IntArray]:
-    """Starts of the periods of a clock's times, and the pieces of these, shapes (T,).
+    """Starts of the periods of clock times, and their pieces, shapes (T,).
 
     Pieces are ten minutes of an hour, hours of a day, and days and hours of a week or a month.
     """

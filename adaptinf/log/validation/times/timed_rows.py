@@ -16,7 +16,7 @@ from adaptinf.typing import IntArray
 
 
 class TimedRows:
-    """The columns of a frame, those that are made of others included, in the order of the rows' times."""
+    """The columns of a frame, including those derived from others, in the order of the rows' times."""
 
     def __init__(self, frame: Any, roles: Roles, found: Findings) -> None:
         self.frame, self.roles, self.found = frame, roles, found
@@ -27,7 +27,7 @@ class TimedRows:
         self.instants: dict[Hashable, Column | None] = {}
 
     def put_in_order(self, sort: object, date_format: str | None) -> None:
-        """Take the rows in the order of their rounds, else batches, where the user says so."""
+        """Sort the rows by round, otherwise by batch, if the user requests it."""
         roles: tuple[str, ...] = ("round", "batch")
         names = {role: self.roles.single[role] for role in roles if role in self.roles.single}
         columns = {role: column for role, name in names.items() if (column := self.read(name)) is not None}
@@ -41,7 +41,7 @@ class TimedRows:
         self.found.order = row_order(sort, columns, names, self.formats, self.found)
 
     def check_periods(self, every: object, timezone: object) -> None:
-        """What times are cut to, and by which clock they are read."""
+        """The period to which times are truncated, and the clock by which they are read."""
         if every is not None and every not in PERIODS:
             self.found.add("bad-every", unlisted("'every'", PERIODS, every))
         elif every is not None and not {"round", "batch"} & set(self.roles.single):
@@ -57,7 +57,7 @@ class TimedRows:
             self.zone = None if timezone is None else str(timezone)
 
     def put_in_zone(self, role: str, name: Hashable) -> None:
-        """Read the times of a role by the clock of the zone, as instants."""
+        """Read the times of a role on the zone's clock, as instants."""
         column, what = self.read(name), f"{role} column {name!r}"
         if column is None or self.zone is None:
             return
@@ -68,7 +68,7 @@ class TimedRows:
             self.found.tell("dates", claims.IN_ZONE(column=what, zone=self.zone))
 
     def batches(self) -> IntArray | None:
-        """Batches of the rows, shape (T,): those of a column, or periods that its times are cut to."""
+        """Batches of the rows, shape (T,): from a column, or from periods of its times."""
         if self.every is None:
             read: IntArray | None = self.single("batch", checks.check_batches, self.formats.get("batch"))
             return read
@@ -102,7 +102,7 @@ class TimedRows:
         return codes
 
     def read(self, name: Hashable) -> Column | None:
-        """Column of that name; None if it is repeated or has no rows."""
+        """Column with this name; None if it is repeated or has no rows."""
         if name in self.made:
             return self.made[name]
         position = self.roles.positions.get(name)
@@ -113,7 +113,7 @@ class TimedRows:
         return column if column is None or order is None else column.at(order)
 
     def single(self, role: str, check: Callable[..., Any], *options: object) -> Any:
-        """Result of a check on the column of a role, or None if there is no such column."""
+        """Result of a check on a role's column, or None if there is no such column."""
         if role not in self.roles.single:
             return None
         name = self.roles.single[role]
