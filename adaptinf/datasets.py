@@ -1,4 +1,4 @@
-"""Real data: data sets that ship with a dependency of adaptinf, and your own files."""
+"""Real data: data sets shipped with a dependency of adaptinf, and your own files."""
 
 from __future__ import annotations
 

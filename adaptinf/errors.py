@@ -1,4 +1,4 @@
-"""Errors that say all that is found wrong, and what to do about it."""
+"""Errors that state every problem, and what to do about it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ROWS_SHOWN = 10
 
 
 class AdaptinfError(Exception):
-    """Base of every error that adaptinf raises on purpose; all of them can be pickled.
+    """Base of every error that adaptinf raises deliberately; all of them can be pickled.
 
     Examples
     --------
@@ -46,7 +46,7 @@ class AdaptinfError(Exception):
 
 
 def _restored(kind: type[AdaptinfError], args: tuple[Any, ...]) -> AdaptinfError:
-    """An error as it was raised, without its own constructor; attributes follow as its state."""
+    """An error as it was raised, without calling its constructor; attributes follow as its state."""
     error = kind.__new__(kind, *args)
     super(AdaptinfError, error).__init__(*args)
     return error
@@ -127,7 +127,7 @@ class MissingDependencyError(AdaptinfError, ImportError):
 
 
 class FileError(AdaptinfError, OSError):
-    """A file cannot be read or written; an older file of its name is left as it was.
+    """A file cannot be read or written; an older file with its name is left unchanged.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ class FileError(AdaptinfError, OSError):
 
 
 class JournalError(AdaptinfError, ValueError):
-    """The journal of a trial is not what was written: damaged, changed, or cut off.
+    """The journal of a trial is not as written: damaged, changed, or truncated.
 
     Parameters
     ----------

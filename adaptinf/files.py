@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and names that lead to one file."""
+"""Files that are written completely or not at all, and names that lead to one file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LEFTOVER_SECONDS = 86_400.0
 
 
 def as_path(subject: str, name: str, value: Any, more: str = "") -> Path:
-    """Path that a user gave."""
+    """Path given by a user."""
     try:
         path = Path(os.fsdecode(os.fspath(value)))
     except TypeError:
@@ -32,11 +32,11 @@ def as_path(subject: str, name: str, value: Any, more: str = "") -> Path:
 
 
 OWNER_ONLY = 0o600
-"""Mode of a file that no one but its owner may read or write."""
+"""Mode of a file that only its owner may read or write."""
 
 
 def atomic_write(path: Path, fill: Callable[[BinaryIO], Any], owner_only: bool = False) -> None:
-    """Write a file by `fill`: whatever interrupts, its name holds the old content whole, or the new one.
+    """Write a file by `fill`: whatever interrupts, the name has the complete old or new content.
 
     A link is followed; an existing file keeps its mode, and its owner where the system allows it. A new one
     has what the umask leaves. With `owner_only` both are 0600, from the first byte on. A device or a pipe is
@@ -55,14 +55,14 @@ def atomic_write(path: Path, fill: Callable[[BinaryIO], Any], owner_only: bool =
 
 
 def real(path: Path) -> Path:
-    """Where links lead; a circle of links is left, and the system refuses it."""
+    """Target of links; a circle of links is left unresolved, and the system refuses it."""
     return Path(os.path.realpath(path))
 
 
 def stage(
     place: Path, fill: Callable[[BinaryIO], Any], like: Path | None = None, owner_only: bool = False
 ) -> Path:
-    """A temporary file beside `place`, filled and on the disk; none where anything fails.
+    """A temporary file next to `place`, filled and on disk; removed if anything fails.
 
     It has the mode and owner of the file at `place`, or if there is none those of the file `like`; with
     `owner_only` it has mode 0600.
@@ -90,7 +90,7 @@ def stage(
 
 
 def publish(temporary: Path, place: Path) -> None:
-    """Give a staged file its name, in one step."""
+    """Rename a staged file, in one step."""
     try:
         os.replace(temporary, place)
     except BaseException:
@@ -100,7 +100,7 @@ def publish(temporary: Path, place: Path) -> None:
 
 
 def owners_alone(path: Path) -> bool | None:
-    """Whether no one but its owner may touch a file; None if there is none, or no such modes."""
+    """Whether only its owner may access a file; None if there is none, or no such modes."""
     if os.name != "posix":
         return None
     with contextlib.suppress(OSError):
@@ -109,7 +109,7 @@ def owners_alone(path: Path) -> bool | None:
 
 
 def same_file(first: Path, second: Path) -> bool:
-    """Whether two names lead to one file: equal, or linked in either way; they need not exist."""
+    """Whether two names lead to one file: equal, or linked in either direction; they need not exist."""
     try:
         return os.path.samefile(first, second)
     except OSError:
@@ -127,7 +127,7 @@ def file_digest(path: Path) -> str | None:
 
 @contextlib.contextmanager
 def told(path: Path, done: str) -> Iterator[None]:
-    """Turn what the system says against a file into one error that names it."""
+    """Turn the system's error about a file into one that names it."""
     try:
         yield
     except FileError:
@@ -137,7 +137,7 @@ def told(path: Path, done: str) -> Iterator[None]:
 
 
 def is_stream(path: Path) -> bool:
-    """Whether there is a device or a pipe of that name, in whose place no file may be put."""
+    """Whether there is a device or a pipe with that name, which no file may replace."""
     with contextlib.suppress(OSError):
         mode = path.stat().st_mode
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISSOCK(mode)):
@@ -166,7 +166,7 @@ def _keep_owner(temporary: Path, old: os.stat_result) -> None:
 
 
 def _sweep(place: Path) -> None:
-    """Remove temporary files of this name whose process was killed a day ago or earlier."""
+    """Remove temporary files with this name whose process was killed at least a day ago."""
     for leftover in place.parent.glob(f".{glob.escape(place.name[:50])}.{'?' * 32}.tmp"):
         with contextlib.suppress(OSError):
             if time.time() - leftover.stat().st_mtime > _LEFTOVER_SECONDS:
@@ -174,7 +174,7 @@ def _sweep(place: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make a new name last through a power cut, where folders can be opened."""
+    """Make a new name survive a power cut, if folders can be opened."""
     if os.name == "posix":
         handle = os.open(folder, os.O_RDONLY)
         try:

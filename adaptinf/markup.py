@@ -1,4 +1,4 @@
-"""HTML of texts that others wrote: escaped, and in tables that a screen reader can walk through."""
+"""HTML for external texts: escaped, with tables that screen readers can navigate."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _Record(Protocol):
 
 
 class Recorded:
-    """A design or a rule: notebooks show the table of its parameters."""
+    """Base of designs and rules: notebooks show the table of parameters."""
 
     def record(self) -> Any:
         """Name and parameters."""
@@ -35,7 +35,7 @@ class Recorded:
 
 
 def _parameter_rows(parameters: Mapping[str, Any], within: str = "") -> list[tuple[str, str]]:
-    """Parameters by name, those of a design within a design after a dot."""
+    """Parameters keyed by name; those of an inner design follow a dot."""
     rows: list[tuple[str, str]] = []
     for name, value in parameters.items():
         if isinstance(value, Mapping):
@@ -46,12 +46,12 @@ def _parameter_rows(parameters: Mapping[str, Any], within: str = "") -> list[tup
 
 
 def escaped(value: Any) -> str:
-    """Text in one visible line, every character of it literal in HTML."""
+    """Text on one visible line, every character literal in HTML."""
     return html.escape(literal(str(value)))
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> str:
-    """A table of plain texts whose first column names the rows; columns of numbers stand to the right."""
+    """A table of plain texts whose first column names the rows; numeric columns are right-aligned."""
     numeric = [
         place > 0 and any(row[place] for row in rows) and all(set(row[place]) <= _NUMBERS for row in rows)
         for place in range(len(headers))
@@ -70,7 +70,7 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -
 
 
 def framed(caption: str, inner: str, kind: str = "wide") -> str:
-    """A table in a frame of its own, which scrolls where the page is narrow, or fills it."""
+    """A table in its own frame, which scrolls if the page is narrow, or fills it."""
     name = escaped(caption)
     return (
         f'<div class="{kind}" role="region" aria-label="{name}" tabindex="0">\n'
@@ -79,7 +79,7 @@ def framed(caption: str, inner: str, kind: str = "wide") -> str:
 
 
 def described(text: str, arms: Sequence[Any], rounds: Iterable[float], most: int = 30) -> str:
-    """A text of lines ``name: value`` under a title as a table, and the rounds of each arm as another."""
+    """Lines ``name: value`` under a title as a table, and the rounds of each arm as another."""
     title, *lines = text.split("\n")
     facts = [(name.strip(), value) for name, _, value in (line.partition(": ") for line in lines)]
     counted = [(str(arm), f"{count:,.0f}") for arm, count in islice(zip(arms, rounds, strict=True), most)]
@@ -89,6 +89,6 @@ def described(text: str, arms: Sequence[Any], rounds: Iterable[float], most: int
 
 
 def numbered_notes(notes: Sequence[str]) -> str:
-    """Notes as a numbered list; nothing if there are none."""
+    """Notes as a numbered list; empty if there are none."""
     inner = "\n".join(f"<li>{escaped(note)}</li>" for note in notes)
     return f"<p>Notes:</p>\n<ol>\n{inner}\n</ol>" if inner else ""

@@ -1,4 +1,4 @@
-"""Constraints of arguments: declared beside a field or in a call, checked together, told in one error."""
+"""Constraints on arguments: declared by field or in a call, checked together, reported in one error."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def check(subject: str, /, also: Iterable[str] = (), **declared: tuple[Any, Cons
 
 
 def problems_of(**declared: tuple[Any, Constraint]) -> list[str]:
-    """Problems of arguments given as name=(value, constraint), in their order."""
+    """Problems with arguments given as name=(value, constraint), in order."""
     return [problem for name, (value, constraint) in declared.items() for problem in constraint(name, value)]
 
 
@@ -152,7 +152,7 @@ class OneOf:
 
 @dataclasses.dataclass(frozen=True)
 class Is:
-    """What a test accepts, or is of a type; `what` says it in words."""
+    """A value that passes a test, or is of a type; `what` describes it in words."""
 
     test: type | Callable[[Any], bool]
     what: str
@@ -178,7 +178,7 @@ class OrNone:
 
 
 class Each:
-    """What one constraint accepts and then the next: the first that does not tells what is wrong."""
+    """What two constraints accept in turn; the first that does not reports the problem."""
 
     def __init__(self, *constraints: Constraint) -> None:
         self.constraints = constraints

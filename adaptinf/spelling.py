@@ -1,4 +1,4 @@
-"""Labels that read the same although they are other texts: unseen characters, forms and letters of one look.
+"""Labels that look alike although their texts differ: invisible characters, forms and look-alike letters.
 
 References
 ----------
@@ -29,22 +29,22 @@ _LOOKS = {
     "h": "\u04bb", "d": "\u0501", "G": "\u050c", "q": "\u051b", "W": "\u051c", "w": "\u051d",
     "-": "\u2010\u2013\u2212", "'": "\u2019",
 }  # fmt: skip
-"""Letters of the Latin, Greek and Cyrillic scripts, and hyphens, by the sign that they look like.
+"""Letters of the Latin, Greek and Cyrillic scripts, and hyphens, by the sign that they resemble.
 
 Letters that are both in one alphabet are kept distinct, although that table has some of them.
 """
 _UNSEEN = {"\u115f", "\u1160", "\u3164", "\u2800"}
-"""Letters and marks of scripts that are blank by themselves, beside the characters of the category Cf."""
+"""Letters and marks that are blank by themselves, besides the characters in category Cf."""
 _TABLE = {ord(letter): look for look, letters in _LOOKS.items() for letter in letters}
 _JOINERS = "\u200c\u200d"
 _JOINING = {"Lo", "Mc", "So"}
-"""Categories of the letters and signs whose spelling joiners are a part of."""
+"""Categories of letters and signs whose spelling includes joiners."""
 _SHOWN = 6
-"""Characters of a label that are told by their code points."""
+"""Number of characters in a label reported with code points."""
 
 
 def reads_as(text: str) -> str:
-    r"""What a reader takes a text for: the same for all that read alike; case counts.
+    r"""What a reader takes a text for: equal for all that look alike; case matters.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def reads_as(text: str) -> str:
 
 
 def told_apart(labels: Sequence[Any]) -> str:
-    """Labels that read the same, quoted, with the code points of what is not in all of them.
+    """Labels that look alike, quoted, with the code points of what they do not share.
 
     Examples
     --------

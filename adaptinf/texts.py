@@ -1,4 +1,4 @@
-"""Texts of others, such as names in a file, made safe to show: in terminals, tables and spreadsheets."""
+"""External texts, such as names in a file, made safe to display: in terminals, tables and spreadsheets."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 
 _HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 _JOINERS = "\u200c\u200d"
-"""Invisible, but part of the spelling in Persian, in Indian scripts and of emoji."""
+"""Invisible, but part of the spelling in Persian, in Indian scripts and in emoji."""
 _LISTED = 30
 _FORMULA = re.compile(r"\s*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]")
 
 
 def visible(text: str, keep: str = "") -> str:
-    r"""Text whose control codes, marks of direction and other unseen characters stand as escapes.
+    r"""Text in which control codes, directional marks and other invisible characters are escaped.
 
     Examples
     --------
@@ -35,12 +35,12 @@ def visible(text: str, keep: str = "") -> str:
 
 
 def literal(text: str) -> str:
-    """Text in one visible line, white space as single blanks."""
+    """Text on one visible line, with white space as single blanks."""
     return visible(" ".join(text.split()))
 
 
 def shown(value: Any) -> str:
-    """A value in an error, cut short."""
+    """A value in an error, truncated."""
     return f"{value[:60] if isinstance(value, (str, bytes)) else value!r:.60}"
 
 
@@ -71,7 +71,7 @@ def several(names: Sequence[str], most: int, mark: str = ", ") -> str:
 
 
 def unlisted(name: str, choices: Collection[Any], value: Any, others: str = "") -> str:
-    """Say that an argument is none of its choices (nor what else it may be), and which was meant perhaps.
+    """State that an argument is none of its choices (nor anything else allowed), and suggest one.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def unlisted(name: str, choices: Collection[Any], value: Any, others: str = "") 
 
 
 def absent(what: str, value: Any, known: Collection[Any], holder: str = "there are:") -> str:
-    """Say that there is no such thing, which there are, and which was meant perhaps.
+    """State that there is no such thing, list those there are, and suggest one.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def absent(what: str, value: Any, known: Collection[Any], holder: str = "there a
 
 
 def did_you_mean(value: Any, known: Iterable[Any]) -> str:
-    """Suggest the known name that a misspelt one is nearest to, after a semicolon; empty if none is near.
+    """Suggest the known name nearest to a misspelt one, after a semicolon; empty if none is near.
 
     Numbers are compared with names only: 10 is not a misspelt 100, but may be meant by "10".
 
@@ -117,7 +117,7 @@ def did_you_mean(value: Any, known: Iterable[Any]) -> str:
 
 
 def spreadsheet_cell(text: str) -> str:
-    """Text that no spreadsheet takes for a formula: an apostrophe comes first where it would; numbers stay.
+    """Text that no spreadsheet treats as a formula: prefixed with an apostrophe if needed; numbers stay.
 
     Examples
     --------
@@ -135,12 +135,12 @@ def spreadsheet_cell(text: str) -> str:
 
 
 def visible_lines(parts: Iterable[str]) -> str:
-    """Texts below one another, each in one visible line."""
+    """Texts below one another, each on one visible line."""
     return "\n".join(map(visible, parts))
 
 
 def frame_text(frame: Any, **options: Any) -> str:
-    """A pandas frame as text, each cell in one visible line; options as of `to_string`."""
+    """A pandas frame as text, each cell on one visible line; options as for `to_string`."""
     return str(with_texts(frame, literal).to_string(index=False, **options))
 
 
@@ -151,7 +151,7 @@ def csv_text(frame: Any, float_format: str | None = None) -> str:
 
 
 def with_texts(frame: Any, change: Callable[[str], str]) -> Any:
-    """A pandas frame whose texts, names of columns among them, are changed."""
+    """A pandas frame with its texts, including column names, transformed."""
     changed = frame.copy()
     for place in range(frame.shape[1]):
         column = frame.iloc[:, place]

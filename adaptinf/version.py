@@ -1,3 +1,3 @@
-"""The version of the package, for parts that write it into files: they need not import the whole for it."""
+"""The version of the package, for parts that write it into files without importing everything."""
 
 __version__ = "0.1.0"

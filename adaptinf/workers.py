@@ -1,4 +1,4 @@
-"""Worker processes: jobs are spread over them, and they end with the process that asked."""
+"""Worker processes: jobs are spread over them, and they end with the process that started them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from joblib import Parallel, delayed, effective_n_jobs
 from joblib.externals.loky import get_reusable_executor
 
 Job = tuple[Callable[..., Any], tuple[Any, ...]]
-"""A function that can be pickled, and what it is called with."""
+"""A function that can be pickled, and its arguments."""
 TERMINATED = 128 + int(signal.SIGTERM)
-"""What a shell reports of a process that was asked to stop."""
+"""What a shell reports for a process that was asked to stop."""
 
 
 def n_workers(n_jobs: int) -> int:
@@ -45,7 +45,7 @@ def unordered(jobs: Iterable[Job], n_jobs: int) -> Iterator[Any]:
 
 @contextmanager
 def _ended_together() -> Iterator[None]:
-    """Workers are killed where this process is told to stop; on their own they would finish their jobs."""
+    """Workers are killed if this process is told to stop; otherwise they would finish their jobs."""
     in_main = threading.current_thread() is threading.main_thread()  # the only one that may set a handler
     caught = in_main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     if caught:

@@ -1,4 +1,4 @@
-"""Claims about values of policies and of their differences."""
+"""Claims about values of policies and about their differences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claims about propensities by every method that divides by them."""
+"""Claims about propensities for every method that divides by them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ UNIFORM_FOR_CONTEXTS = Claim(
     "note",
     short="uniform weights",
 )
-"""Of uniform weights."""
+"""About uniform weights."""
 
 NOT_FOLLOWED = Claim(
     "inference.validity.calibration.miscalibration",

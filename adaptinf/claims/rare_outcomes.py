@@ -1,4 +1,4 @@
-"""What is said where outcomes are rare, or rewards skewed."""
+"""Claims about rare outcomes and skewed rewards."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ FOOTER = (
     guarantees.AUXILIARY,
     guarantees.SIMULATION_NOISE,
 )
-"""In the order in which an explanation has them."""
+"""In their order in an explanation."""
 
 HEADINGS = {
     "caution": "Cautions",
@@ -93,9 +93,9 @@ HEADINGS = {
     "advice": "Advice",
     "privacy": "Privacy",
 }
-"""Of the parts of an explanation, by the kind of what stands there."""
+"""For the parts of an explanation, by the kind of their content."""
 CHECKS = {"": "cannot be checked from this log", "checked": "checked", "contradicted": "contradicted"}
-"""Statements about an assumption, by what a check found."""
+"""Statements about an assumption, by the finding of a check."""
 
 TOO_LONG = Claim(
     "inference.results.log_facts.meaningful",
@@ -241,7 +241,7 @@ ESTIMATORS = {
         short="Ridge regression with a confidence ellipsoid",
     ),
 }
-"""What an estimator is called in a sentence, and in the line on the method."""
+"""Name of an estimator in a sentence, and in the line on the method."""
 
 _FOUND = "inference.results.sentences.sentence_of"
 HIGHER = Claim(
@@ -299,11 +299,11 @@ DIFFERENCES = {
     "ratio-contrast": "ratio of {reward} to {denominator}",
     "policy-contrast": "value",
 }
-"""What is compared, by the kind of an estimand."""
+"""What is compared, by the kind of estimand."""
 LEVEL_KINDS = {
     "arm-mean": "mean {reward}",
     "bin-mean": "mean {reward}",
     "policy-value": "value",
     "ratio": "ratio of {reward} to {denominator}",
 }
-"""What is estimated of one arm, policy or bin."""
+"""What is estimated for one arm, policy or bin."""

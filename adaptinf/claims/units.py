@@ -93,7 +93,7 @@ DRAWN_ONCE = Claim(
     "note",
 )
 NOTES = (ERRORS, DRAWN_ONCE)
-"""Conditions for errors by unit."""
+"""Conditions for clustered errors."""
 NO_INTERVAL = Claim(
     "inference.validity.units.event_gaps",
     "No interval is available for {terms}, because fewer than {fewest} units have {uncommon} (number of "
@@ -148,4 +148,4 @@ TIED = Claim(
     "caution",
 )
 CAUTIONS = (*COUNT_CAUTIONS, FEW_WITH_ARM, FEW_WITH_EVENTS, SKEWED, SELDOM_DRAWN, TIED)
-"""Why errors by unit may be too small."""
+"""Why clustered errors may be too small."""

@@ -194,7 +194,7 @@ def report(arguments: argparse.Namespace) -> int:
 
 
 def _files(sources: Sequence[Path]) -> list[Path] | None:
-    """What was read, where it can be read again: no stream and no folder."""
+    """The files that were read, if they can be read again: neither a stream nor a folder."""
     return list(sources) if all(source.is_file() for source in sources) else None
 
 

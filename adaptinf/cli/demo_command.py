@@ -60,6 +60,6 @@ def demo(arguments: argparse.Namespace) -> int:
 
 
 def _watched() -> bool:
-    """Whether anyone sees a browser open: a terminal, and windows beside it, not a browser within it."""
+    """Whether a browser would be visible: a terminal with a graphical desktop, not inside a browser."""
     windows = sys.platform in ("win32", "darwin") or {"DISPLAY", "WAYLAND_DISPLAY"} & set(os.environ)
     return bool(windows) and sys.stdout is not None and sys.stdout.isatty()

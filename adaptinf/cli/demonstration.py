@@ -1,4 +1,4 @@
-"""Three simulated experiments, each analysed as a textbook does and by the library: ``adaptinf demo``."""
+"""Three simulated experiments, each analysed by a textbook method and by the library: ``adaptinf demo``."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ The first trial of the second experiment in Python, from its sums by week:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one analysis of one trial says, and what is true."""
+    """Result of one analysis of one trial, and the truth."""
 
     estimate: float
     low: float
@@ -50,7 +50,7 @@ class Answer:
 
     @classmethod
     def of(cls, result: Results, truth: float, term: Any = None) -> Answer:
-        """The answer in a row of a result, the first by default."""
+        """The answer in one row of a result, the first by default."""
         row = result.params.index[0] if term is None else term
         low, high = result.conf_int().loc[row]
         return cls(float(result.params[row]), float(low), float(high), truth)
@@ -63,7 +63,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Both answers of one trial."""
+    """Both answers for one trial."""
 
     textbook: Answer
     adaptinf: Answer
@@ -71,7 +71,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Trials, those whose interval misses the truth, and the median and the spread of the errors."""
+    """Trials, those whose interval misses the truth, and the median and spread of the errors."""
 
     trials: int
     missed: int
@@ -80,14 +80,14 @@ class Tally:
 
     @classmethod
     def of(cls, answers: Iterable[Answer]) -> Tally:
-        """The tally of some answers."""
+        """The tally for some answers."""
         found = list(answers)
         errors = np.array([answer.estimate - answer.truth for answer in found])
         missed = sum(answer.misses for answer in found)
         return cls(len(found), missed, float(np.median(errors)), float(errors.std()))
 
     def cells(self) -> tuple[str, str]:
-        """Share that missed and median error, in points, each with its standard error."""
+        """Share of misses and median error, in points, each with its standard error."""
         smoothed = (self.missed + 1) / (self.trials + 2)  # its error is not 0 where none or all miss
         error = math.sqrt(smoothed * (1 - smoothed) / self.trials)
         of_median = math.sqrt(math.pi / 2 / self.trials) * self.spread  # of a normal sample
@@ -99,7 +99,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """A heading, what happens and what is asked, how trials are simulated, and tallies of `RECORDED` ones."""
+    """A heading, the setting and the question, how trials are simulated, and tallies of `RECORDED` ones."""
 
     title: str
     story: str
@@ -117,7 +117,7 @@ def bandit_trials(rng: int, trials: int) -> Iterator[Pair]:
 
 
 def late_page(rng: np.random.Generator) -> Sums:
-    """Six weeks of two pages: the new one starts in the third, and both sell more from week to week."""
+    """Six weeks of two pages: the new one starts in the third, and sales of both rise every week."""
     rows = []
     for week, share in enumerate((0.0, 0.0, 0.3, 0.5, 0.6, 0.7)):
         chances = {"old": 1.0 - share, "new": share}
@@ -137,11 +137,11 @@ def late_trials(rng: int, trials: int) -> Iterator[Pair]:
 
 
 LINES = dict(zip("ABCDEFGHIJ", np.linspace(0.19, 0.21, 10), strict=True))
-"""Subject lines of a mail, and the shares of readers who open it."""
+"""Subject lines of an email, and the shares of readers who open it."""
 
 
 def mailing(rng: np.random.Generator) -> Sums:
-    """Two mornings of 10,000 mails: the five lines that were opened most get four fifths of the second."""
+    """Two mornings of 10,000 emails: the five lines opened most often get four fifths of the second."""
     rates, even = np.array(list(LINES.values())), np.full(10, 0.1)
     mails = rng.multinomial(10_000, even)
     opened = rng.binomial(mails, rates)
@@ -157,7 +157,7 @@ def mailing(rng: np.random.Generator) -> Sums:
 
 
 def winner_trials(rng: int, trials: int) -> Iterator[Pair]:
-    """The share of readers who open the line that looks best, whichever it is."""
+    """The share of readers who open the line that looks best."""
     for generator in _generators(rng, 2, trials):
         sums = mailing(generator)
         means, winner = ArmMeans(sums).fit(_NAIVE), Winner(sums).fit()
@@ -212,7 +212,7 @@ EXPERIMENTS = (
     ),
 )
 RECORDED = 500
-"""Trials of each that were run in advance, with the seed 3; a test runs them again."""
+"""Results for this many trials run in advance, with seed 3; a test runs them again."""
 
 
 def demonstration(rng: int, trials: int | None = None) -> str:
@@ -237,7 +237,7 @@ def demonstration(rng: int, trials: int | None = None) -> str:
 
 
 def write_report(place: Path, rng: int) -> str:
-    """Write a report of the late page's first trial, and show the calls and what they print."""
+    """Write a report on the late page's first trial, and show the calls and their output."""
     sums = late_page(next(_generators(rng, 1, 1)))
     result = Contrast(sums, treatment="new", control="old").fit()
     report(result, place, log=sums, title="A page that came late")

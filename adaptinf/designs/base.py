@@ -97,7 +97,7 @@ class Stepwise:
     domain: ClassVar[str] = "any"
     lost: ClassVar[float | None] = None
     lost_unsaid: ClassVar[float | None] = None
-    """As which reward one counts in trials whose file does not say; None if that never changed."""
+    """Reward as which a missing one counts in trials whose file does not say; None if never changed."""
     nodes: ClassVar[tuple[str, str] | None] = None
     inexact: ClassVar[str] = "it has no privacy guarantee, or draws its noise only inside its own kernels"
 
@@ -349,7 +349,7 @@ class Design(Recorded, Stepwise, ABC):
         rng: RandomSource | None = None,
         start: int = 0,
     ) -> Iterator[AdaptiveLog]:
-        """Logs of runs `start` to `replications`, one after another; run r has the numbers of replicate r.
+        """Logs of runs `start` to `replications`, one after another; run r is the same as replicate r.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Logs in other people's formats: bandit libraries, experiment platforms, clinical data sets."""
+"""Logs in other formats: bandit libraries, experiment platforms, clinical data sets."""
 
 from adaptinf.formats.adam import read_adam
 from adaptinf.formats.dsjson import read_dsjson

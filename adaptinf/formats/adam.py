@@ -31,7 +31,7 @@ _FLAGS = ("Y", "N", "")
 
 
 def name_problems(adsl: str, subjects: pd.DataFrame, analysis: str, outcomes: pd.DataFrame) -> list[str]:
-    """Names of subjects that are none, that differ by blanks alone, or that ADSL does not have."""
+    """Invalid subject names, names that differ only in blanks, or names missing from ADSL."""
     known, problems = _names(adsl, subjects)
     found, more = _names(analysis, outcomes)
     problems += more
@@ -54,7 +54,7 @@ def _names(what: str, frame: pd.DataFrame) -> tuple[list[Any], list[str]]:
 
 
 def flag_problems(adsl: str, subjects: pd.DataFrame, population: str) -> list[str]:
-    """Flags that are neither Y nor N nor missing: no one can say who is meant."""
+    """Flags that are neither Y nor N nor missing: their meaning is unknown."""
     odd = [flag for flag in subjects[population].tolist() if not _is_flag(flag)]
     listed = ", ".join(dict.fromkeys(f"{flag!r:.40}" for flag in odd[:_SHOWN]))
     return [f"{adsl}: the flag {population} must be Y, N or empty, but is {listed}"] if odd else []
@@ -66,7 +66,7 @@ def _is_flag(flag: Any) -> bool:
 
 
 def chosen_records(records: pd.DataFrame, wanted: Mapping[str, Any]) -> pd.DataFrame:
-    """Records whose columns have the very values that are wanted."""
+    """Records whose columns have exactly the requested values."""
     keep = np.ones(len(records), dtype=np.bool_)
     for column, value in wanted.items():
         keep &= np.array([_is(entry, value) for entry in records[column].tolist()], dtype=np.bool_)
@@ -83,7 +83,7 @@ def _is(entry: Any, value: Any) -> bool:
 
 
 def order_values(adsl: str, subjects: pd.DataFrame, keys: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
-    """Columns by which subjects are sorted, dates in text as times, and what has no order that is meant."""
+    """Columns by which subjects are sorted, dates in text as times, and columns without a clear order."""
     values, problems = {}, []
     for key in keys:
         column, bad = _ordered(column_of(subjects, key))
@@ -98,7 +98,7 @@ def order_values(adsl: str, subjects: pd.DataFrame, keys: Sequence[str]) -> tupl
 
 
 def _ordered(column: Column) -> tuple[Column, BoolArray]:
-    """A column as numbers or times, and the rows where it is neither."""
+    """A column as numbers or times, and the rows in which it is neither."""
     kind = column.values.dtype.kind
     if kind == "O":
         rows = list(zip(column.values, column.missing, strict=True))
@@ -119,7 +119,7 @@ def _ordered(column: Column) -> tuple[Column, BoolArray]:
 
 
 def _no_number(value: Any) -> bool:
-    """Whether a number has no place among floats: truth values, spans of time, what a float rounds."""
+    """Whether a value has no exact float: booleans, time spans, numbers that a float rounds."""
     odd = isinstance(value, bool | np.bool_ | np.timedelta64 | complex | np.complexfloating)
     size = float(value) if isinstance(value, np.floating) else value  # half floats have no 2**53
     return odd or abs(size) > 2**53 or float(value) != value
@@ -128,7 +128,7 @@ def _no_number(value: Any) -> bool:
 def check_subjects(
     source: str, subjects: pd.DataFrame, outcomes: pd.DataFrame, order: pd.DataFrame, treatment: str
 ) -> None:
-    """Raise one error with every subject that has no treatment, no outcome, or no place of its own."""
+    """Raise one error listing every subject without a treatment, an outcome, or a unique place."""
     findings = Findings()
     names, keys = subjects[SUBJECT], ", ".join(map(str, order))
     repeated = names.duplicated(keep=False).to_numpy()
@@ -156,7 +156,7 @@ def check_subjects(
 
 
 def tell_deviations(subjects: pd.DataFrame, planned: str, actual: str) -> None:
-    """Warn of subjects who got another treatment than planned."""
+    """Warn about subjects who received a treatment other than planned."""
     columns = [labels_of(subjects, name) for name in (planned, actual)]
     one, two = ([*map(label_key, labels.values), None] for labels in columns)
     pairs = zip(columns[0].codes, columns[1].codes, strict=True)
@@ -338,7 +338,7 @@ def read_adam(
 def _written(
     path: Path | None, subjects: pd.DataFrame, arms: list[str], covariates: list[str], batch: str | None
 ) -> tuple[pd.DataFrame, list[str], list[Reading]]:
-    """Subjects with labels as a CSV has them, problems with them, and what was kept so."""
+    """Subjects with labels as in a CSV, problems with them, and what was kept unchanged."""
     if path is None:
         return subjects, [], []
     problems = mixed_problems(path, subjects, covariates)
@@ -348,14 +348,14 @@ def _written(
 
 
 def _text_outcomes(path: Path | None, outcomes: pd.DataFrame, value: str, success: Any) -> pd.DataFrame:
-    """Records whose values are text where the success is."""
+    """Records whose values are text if the success is."""
     if path is None or not isinstance(success, str):
         return outcomes
     return as_written(path, outcomes, text=[value])[0]
 
 
 def _in_population(subjects: pd.DataFrame, population: str) -> tuple[pd.DataFrame, list[Reading]]:
-    """Subjects whose flag is Y, and how many others there are."""
+    """Subjects whose flag is Y, and the number of others."""
     chosen = chosen_records(subjects, {population: "Y"})
     left, everyone = len(subjects) - len(chosen), len(subjects)
     if not left:
@@ -367,7 +367,7 @@ def _in_population(subjects: pd.DataFrame, population: str) -> tuple[pd.DataFram
 def _in_order(
     subjects: pd.DataFrame, name: str, keys: list[str]
 ) -> tuple[pd.DataFrame, pd.DataFrame, list[Reading]]:
-    """Subjects in the order of their assignment, the columns that say so, and whether they were moved."""
+    """Subjects in the order of their assignment, the columns that define it, and whether they were sorted."""
     places, problems = order_values(name, subjects, keys)
     refuse("read_adam", problems)
     places = places.sort_values(keys, kind="stable")
@@ -409,7 +409,7 @@ def _kind_problems(treatment: Any, records: Any, propensity: Any) -> list[str]:
 def _frame(
     source: str | PathLike[str] | pd.DataFrame, name: str, what: str
 ) -> tuple[pd.DataFrame, Path | None, str]:
-    """A data set with rows counted from 0, its file where it has one, and what errors call it."""
+    """A data set with rows counted from 0, its file if it has one, and its name in errors."""
     if isinstance(source, pd.DataFrame):
         return source.reset_index(drop=True), None, what
     path = as_path("read_adam", name, source, " or a DataFrame")
@@ -417,7 +417,7 @@ def _frame(
 
 
 def _column_problems(what: str, frame: pd.DataFrame, columns: Sequence[str]) -> list[str]:
-    """Columns that are missing, or there twice."""
+    """Columns that are missing or duplicated."""
     absent = [column for column in dict.fromkeys(columns) if column not in frame]
     problems = [f"{what} has no column {', '.join(absent)}"] if absent else []
     twice = dict.fromkeys(frame.columns[frame.columns.duplicated()])
@@ -429,7 +429,7 @@ def _column_problems(what: str, frame: pd.DataFrame, columns: Sequence[str]) -> 
 def _propensities(
     subjects: pd.DataFrame, planned: str, propensity: str | Mapping[Any, float] | pd.DataFrame | None
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Columns with probabilities, and what `AdaptiveLog` has to be told of them."""
+    """Columns with probabilities, and the corresponding arguments of `AdaptiveLog`."""
     if propensity is None:
         return pd.DataFrame(index=subjects.index), {}
     if isinstance(propensity, str):
@@ -448,7 +448,7 @@ def _propensities(
 
 
 def _strata(subjects: pd.DataFrame, propensity: Any) -> list[str]:
-    """Columns of ADSL by which a table of propensities is looked up."""
+    """Columns of ADSL used to look up a table of propensities."""
     table = isinstance(propensity, pd.DataFrame)
     return [str(column) for column in propensity if column in subjects] if table else []
 

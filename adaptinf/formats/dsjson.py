@@ -1,4 +1,4 @@
-"""Contextual bandit logs of Vowpal Wabbit and of services built on it: one JSON object a line (dsjson)."""
+"""Contextual bandit logs of Vowpal Wabbit and related services: one JSON object per line (dsjson)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _MESSAGES = {
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """Decisions of a file; rows (n,) are their places among lines with text.
+    """Decisions in a file; rows (n,) are their positions among non-blank lines.
 
     skipped counts those dropped, and absent those without the slot.
     """
@@ -83,14 +83,14 @@ def read_events(path: Path, form: Form) -> Events:
 
 
 def nothing_left(form: Form, absent: int) -> str:
-    """Say that no event of a file is read."""
+    """Report that no event in a file can be read."""
     with_slot = f", and none of the others has slot {form.slot}" if absent else ""
     return f"contains only events with _skipLearn{with_slot}"
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What a line holds: an event, and the code of problems with it, with the place."""
+    """Contents of a line: an event, and the code of any problem, with the place."""
 
     event: Any
     code: str = ""
@@ -100,7 +100,7 @@ class Judged:
 
 
 def judge(number: int, line: str, form: Form) -> Judged:
-    """An event of a line with text in it, and problems with it."""
+    """The event on a non-blank line, and problems with it."""
     try:
         event = _parsed(line)
     except (ValueError, RecursionError) as error:
@@ -119,7 +119,7 @@ def judge(number: int, line: str, form: Form) -> Judged:
 
 
 class Faults:
-    """Rows by problems with them: how many, the first of them, and where the first is."""
+    """Rows grouped by problem: their number, the first of them, and its location."""
 
     def __init__(self, messages: Mapping[str, str] | None = None) -> None:
         self._messages = {**_MESSAGES, **(messages or {})}
@@ -128,7 +128,7 @@ class Faults:
         self._totals: Counter[str] = Counter()
 
     def add(self, row: int, code: str, told: str) -> None:
-        """Count a row with a fault; none if the code is empty."""
+        """Count a row with a fault; no fault if the code is empty."""
         if not code:
             return
         self._told.setdefault(code, told)
@@ -137,7 +137,7 @@ class Faults:
             self._rows.setdefault(code, []).append(row)
 
     def problems(self) -> list[Problem]:
-        """One per fault, in the order of their first rows."""
+        """One problem per fault, in the order of their first rows."""
         return [
             Problem(code, f"{self._messages[code]} ({told})", tuple(self._rows[code]), self._totals[code])
             for code, told in self._told.items()
@@ -145,7 +145,7 @@ class Faults:
 
 
 def changing_rates(dropped: set[float]) -> list[Problem]:
-    """Say that events were omitted at changing rates."""
+    """Report that events were omitted at changing rates."""
     if len(dropped) < 2:
         return []
     rates = ", ".join(map(str, sorted(dropped)))
@@ -153,7 +153,7 @@ def changing_rates(dropped: set[float]) -> list[Problem]:
 
 
 def _where(number: int, event: Any, trouble: _Trouble) -> str:
-    """The line, the field and its content."""
+    """The line, the field and its contents."""
     field = trouble.field
     if not field:
         return f"line {number}"
@@ -168,7 +168,7 @@ def _where(number: int, event: Any, trouble: _Trouble) -> str:
 
 
 def shared_features(features: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Plain features, those of a namespace as ``namespace.feature``; lists and underscored names left out."""
+    """Plain features, those in a namespace as ``namespace.feature``; lists and underscored names omitted."""
     for name, value in features.items():
         if name.startswith("_"):
             continue
@@ -179,7 +179,7 @@ def shared_features(features: Mapping[str, Any], prefix: str = "") -> Iterator[t
 
 
 def _parsed(line: str) -> Any:
-    """Value of a line of strict JSON."""
+    """Value on a line of strict JSON."""
     if line.count("[") + line.count("{") > _DEEPEST and _depth(line) > _DEEPEST:
         raise ValueError(f"it is nested more than {_DEEPEST} levels deep")
     value = json.loads(line, object_pairs_hook=_once, parse_constant=_no_constant, parse_int=_whole)
@@ -189,7 +189,7 @@ def _parsed(line: str) -> Any:
 
 
 def _depth(line: str) -> int:
-    """How deep brackets are nested, those in text left out."""
+    """Nesting depth of brackets, ignoring those in text."""
     marks = re.sub(r'"(?:[^"\\]|\\.)*"', "", line)
     steps = [1 if mark in "[{" else -1 for mark in re.findall(r"[\[\]{}]", marks)]
     return int(np.cumsum(steps).max(initial=0))
@@ -240,7 +240,7 @@ def _trouble(event: Any) -> _Trouble | None:
 
 
 def _choice_trouble(event: dict[str, Any], count: int) -> _Trouble | None:
-    """Problems with the ranking of so many actions and its probabilities."""
+    """Problems with the ranking of this many actions and with its probabilities."""
     ranking, chances = event.get("a"), event.get("p")
     if not isinstance(ranking, list) or not all(type(place) is int for place in ranking):
         return _Trouble("bad-ranking", "a")
@@ -464,7 +464,7 @@ def _feature_problems(
     action_id: str | None,
     context: Iterable[str] | None,
 ) -> list[str]:
-    """Features that were requested and that no event has."""
+    """Requested features that no event has."""
     problems = []
     if action_id is not None:
         actions = [action for event in events for action in event["c"]["_multi"] if isinstance(action, dict)]
@@ -487,7 +487,7 @@ def unknown_names(holder: str, names: Iterable[str], known: Collection[str]) -> 
 
 
 def _is_rounded(features: list[dict[str, Any]], name: str) -> bool:
-    """Whether a feature has fractions and whole numbers that float64 would round."""
+    """Whether a feature has both fractions and integers that float64 would round."""
     values = [found[name] for found in features if name in found]
     large = any(type(value) is int and abs(value) > 2**53 for value in values)
     return large and any(type(value) is float for value in values)
@@ -506,7 +506,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def action_labels(actions: list[Any], action_id: str | None) -> list[Any]:
-    """Labels of an event's actions, None if one has no name."""
+    """Labels of an event's actions; None if one has no name."""
     if action_id is None:
         return list(range(1, len(actions) + 1))
     features = [dict(shared_features(action)) if isinstance(action, dict) else {} for action in actions]
@@ -525,7 +525,7 @@ def _table(events: list[dict[str, Any]], names: list[Any], places: list[list[Any
 
 
 def _hides_features(events: list[dict[str, Any]], kept: set[str]) -> bool:
-    """Whether anything that the policy may have used, and the log lacks, varies between events."""
+    """Whether anything that the policy may have used, and that the log lacks, varies between events."""
     first = json.dumps(_hidden(events[0]["c"], kept), sort_keys=True)
     return any(json.dumps(_hidden(event["c"], kept), sort_keys=True) != first for event in events)
 

@@ -96,7 +96,7 @@ def _listed(values: Any) -> TypeGuard[list[Any]]:
 
 
 def _start(event: dict[str, Any]) -> int | None:
-    """Index from which the places of all actions are counted; None if they are not a list of them."""
+    """Index from which the positions of all actions are counted; None if the list is invalid."""
     places, count = event["a"], len(event["c"]["_multi"])
     if not all(type(place) is int for place in places):
         return None
@@ -104,7 +104,7 @@ def _start(event: dict[str, Any]) -> int | None:
 
 
 def _by_label(event: dict[str, Any]) -> Rewritten:
-    """The action of the label first, places counted from 1."""
+    """The labelled action first, with positions counted from 1."""
     start, index = _start(event), event.get("_labelIndex")
     if start is None:
         return Rewritten(event)
@@ -123,7 +123,7 @@ def _by_label(event: dict[str, Any]) -> Rewritten:
 
 
 def _explained(event: dict[str, Any]) -> Rewritten:
-    """Detect events whose form is the one that another argument reads."""
+    """Detect events whose form requires another argument."""
     start = _start(event)
     other = start == 1 and event["a"][0] != event.get("_label_Action", event["a"][0])
     if start == 0 or (other and not _by_label(event).code):
@@ -133,7 +133,7 @@ def _explained(event: dict[str, Any]) -> Rewritten:
 
 
 def _of_slot(event: dict[str, Any], slot: int | None) -> Rewritten:
-    """The choice of one slot; actions that it could not take have probability 0."""
+    """The choice for one slot; actions that were unavailable have probability 0."""
     actions, outcomes = event["c"].get("_multi"), event.get("_outcomes")
     if not isinstance(outcomes, list) or not all(isinstance(outcome, dict) for outcome in outcomes):
         return Rewritten(event, "bad-slot", _content(event, "_outcomes"))
@@ -167,12 +167,12 @@ def _of_slot(event: dict[str, Any], slot: int | None) -> Rewritten:
 
 
 def offered(event: dict[str, Any]) -> list[int]:
-    """Places in c._multi, counted from 1, that the event could choose."""
+    """Positions in c._multi, counted from 1, that were available to the event."""
     return [place for place, chance in zip(event["a"], event["p"], strict=True) if chance > 0.0]
 
 
 def finite(value: Any) -> TypeGuard[float]:
-    """Whether a value of JSON is a number that float64 has."""
+    """Whether a JSON value is a number that float64 can represent."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     try:

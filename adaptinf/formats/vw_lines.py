@@ -45,7 +45,7 @@ class Example:
 
 
 def examples_of(lines: list[tuple[int, str]], action_id: str | None, slot: int | None) -> list[Example]:
-    """Choices of numbered lines; one error that lists all problems."""
+    """Choices on numbered lines; one error that lists all problems."""
     wide = not _one_line_each(lines)
     faults, examples, broken, last = Faults(_MESSAGES), list[Example](), set[int](), -1
     for number, line in lines:
@@ -137,7 +137,7 @@ def _settle(example: Example, slot: int | None) -> str:
 
 
 def _name(body: str, action_id: str | None, place: int) -> Any:
-    """An action's label: its place, or the text of a namespace."""
+    """An action's label: its position, or the text in a namespace."""
     if action_id is None:
         return place
     parts = [part.split(maxsplit=1) for part in body.split("|") if part and not part[0].isspace()]
@@ -145,7 +145,7 @@ def _name(body: str, action_id: str | None, place: int) -> Any:
 
 
 def _features(body: str) -> dict[str, Any]:
-    """Values of features by namespace.feature, 1 if none is written; those of a name are added up."""
+    """Values of features by namespace.feature, 1 if none is written; repeated names are summed."""
     found: dict[str, Any] = {}
     for name, value in _pairs(body):
         found[name] = found[name] + value if isinstance(found.get(name), float) else value

@@ -1,4 +1,4 @@
-"""Contextual bandit logs in Vowpal Wabbit's own text: one action a line, or examples over several lines."""
+"""Contextual bandit logs in Vowpal Wabbit's own text: one action per line, or multi-line examples."""
 
 from __future__ import annotations
 

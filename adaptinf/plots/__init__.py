@@ -1,4 +1,4 @@
-"""Pictures: every function takes what it draws and ``ax=None``, and returns the axes.
+"""Plots: every function takes what it draws and ``ax=None``, and returns the axes.
 
 They need matplotlib (the extra ``plots``), which is imported when a picture is drawn. Without axes a function
 draws a figure of its own, as wide as a column of a page (3.4 inches), by pyplot, so a notebook shows it. At

@@ -1,4 +1,4 @@
-"""Whether numbers mean what they say: bias by arm, coverage, shares of rejections, and p-values."""
+"""Calibration: bias by arm, coverage, shares of rejections, and p-values."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _CELL = ("design", "environment", "horizon")
 
 
 def _bias(problems: list[str], runs: Any, *, bound: Any = None, alpha: float = 0.05) -> pd.DataFrame:
-    """Mean errors of sample means with Monte-Carlo intervals, as `plots.bias` draws them.
+    """Mean errors of sample means with Monte Carlo intervals, as drawn by `plots.bias`.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def bias(
     unit: str | None = None,
     legend: str = "above",
 ) -> Axes:
-    """Mean error of the sample mean of each arm, with Monte-Carlo intervals, beside its bound.
+    """Mean error of each arm's sample mean, with Monte Carlo intervals, next to its bound.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ def bias(
 def _coverage(
     problems: list[str], results: Study | Coverage, *, measure: str = "coverage", alpha: float = 0.05
 ) -> pd.DataFrame:
-    """Coverage or shares of rejections with binomial intervals, as `plots.coverage` draws them.
+    """Coverage or shares of rejections with binomial intervals, as drawn by `plots.coverage`.
 
     Parameters
     ----------
@@ -345,7 +345,7 @@ def _bounds(
 
 
 def _draw_bounds(ax: Axes, bounds: FloatArray, ends: tuple[float, float]) -> list[Any]:
-    """Bars behind the rows, and their entry of the legend."""
+    """Bars behind the rows, and their legend entry."""
     from matplotlib.patches import Patch
 
     rows = np.flatnonzero(bounds <= ends[1])
@@ -358,12 +358,12 @@ def _draw_bounds(ax: Axes, bounds: FloatArray, ends: tuple[float, float]) -> lis
 
 
 def _with_bound(row: str, bound: float, end: float) -> str:
-    """A row's label, with the bound where that leaves the axes."""
+    """A row's label, with the bound if that lies outside the axes."""
     return f"{row} (bound {bound:.3g})" if bound > end else row
 
 
 def wilson(share: FloatArray, runs: FloatArray, alpha: float) -> tuple[FloatArray, FloatArray]:
-    """Wilson's interval of a binomial share; NaN if there are no runs."""
+    """Wilson's interval for a binomial share; NaN if there are no runs."""
     square = float(normal_quantile(math.log(0.5 * alpha))) ** 2
     with np.errstate(divide="ignore", invalid="ignore"):
         size = np.where(runs > 0, runs, np.nan).astype(np.float64)
@@ -382,7 +382,7 @@ def _missing(row: Mapping[Any, Any], measure: str) -> str:
 
 
 def _cell_labels(frame: pd.DataFrame) -> list[str]:
-    """Analysis and term, and whatever of the cell differs between rows."""
+    """Analysis and term, and whatever else differs between rows."""
     columns = [name for name in _CELL if name in frame]
     columns = [name for name in columns if frame[name].nunique() > 1] + ["analysis", "term"]
     return [", ".join(str(value) for value in row if value != "") for row in frame[columns].to_numpy()]
@@ -392,7 +392,7 @@ _TALL = 3.0
 
 
 def _pvalues(problems: list[str], values: Any, *, bins: int = 20, alpha: float = 0.05) -> pd.DataFrame:
-    """Shares of p-values by bin, as `plots.pvalues` draws them.
+    """Shares of p-values by bin, as drawn by `plots.pvalues`.
 
     Parameters
     ----------
@@ -441,7 +441,7 @@ def _pvalues(problems: list[str], values: Any, *, bins: int = 20, alpha: float =
 def pvalues(
     values: Any, ax: Axes | None = None, *, bins: int = 20, alpha: float = 0.05, legend: str = "above"
 ) -> Axes:
-    """Shares of p-values in bins of one width, beside the uniform law.
+    """Shares of p-values in bins of equal width, compared with the uniform distribution.
 
     Parameters
     ----------
@@ -511,7 +511,7 @@ def pvalues(
 
 
 def _draw_shares(ax: Axes, name: str, part: pd.DataFrame, place: int, alpha: float, *, alone: bool) -> Any:
-    """The outline of one histogram, filled where it is alone; its entry of the legend."""
+    """The outline of one histogram, filled if it is the only one; and its legend entry."""
     from matplotlib.lines import Line2D
 
     shares, edges = part["share"].to_numpy(), np.append(part["start"], part["end"].iloc[-1])
@@ -527,7 +527,7 @@ def _draw_shares(ax: Axes, name: str, part: pd.DataFrame, place: int, alpha: flo
 
 
 def _set_top(ax: Axes, shares: list[FloatArray], names: Iterable[str]) -> None:
-    """Show all bars; but corrected p-values pile up at 1, and that bar is cut and its share written."""
+    """Show all bars, except that a bar of corrected p-values at 1 is cut and labelled with its share."""
     others = max(float(each[:-1].max()) for each in shares)
     last = max(float(each[-1]) for each in shares)
     if others == 0.0 or last <= _TALL * others:

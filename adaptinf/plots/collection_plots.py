@@ -60,7 +60,7 @@ def _shares(
     arms: Sequence[Any] | None = None,
     band: float = 0.9,
 ) -> pd.DataFrame:
-    """Share of each arm in each stretch of rounds, as `plots.allocation` draws it.
+    """Share of each arm in each stretch of rounds, as drawn by `plots.allocation`.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def allocation(
     band: float = 0.9,
     legend: str = "beside",
 ) -> Axes:
-    """Share of the rounds that each arm had, by day, by batch, or by so many rounds.
+    """Each arm's share of the rounds, by day, by batch, or by a number of rounds.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ def _draw_steps(ax: Axes, part: pd.DataFrame, label: str, place: int) -> Any:
 
 
 def _steps(given: list[Any], every: int | str | None) -> Stretches:
-    """The steps of a log; of several, whose dates and batches differ, by rounds."""
+    """The steps of a log; for several, whose dates and batches differ, by rounds."""
     log = given[0]
     if isinstance(log, Sums):
         return steps_of_sums(log)
@@ -226,7 +226,7 @@ def _steps(given: list[Any], every: int | str | None) -> Stretches:
 
 
 def _counted(given: list[Any], every: int | str | None) -> tuple[Stretches, FloatArray]:
-    """Steps, and the rounds of each arm in each of them, shape (logs, s, K)."""
+    """Steps, and each arm's rounds in each of them, shape (logs, s, K)."""
     steps = _steps(given, every)
     if isinstance(given[0], Sums):
         return steps, np.stack([log.cells.pulls for log in given])
@@ -240,7 +240,7 @@ def _counted(given: list[Any], every: int | str | None) -> tuple[Stretches, Floa
 
 
 def _every_problems(every: Any, given: list[Any]) -> list[str]:
-    """Say why the logs cannot be divided so."""
+    """Explain why the logs cannot be divided this way."""
     hidden = [log for log in given if isinstance(log, PublicLog) and log.rounds is None]
     if hidden:
         raise InvalidForLog(
@@ -262,7 +262,7 @@ def _propensities(
     arms: Sequence[Any] | None = None,
     log_scale: bool = True,
 ) -> pd.DataFrame:
-    """Propensities of each arm in stretches of rounds, as `plots.propensities` draws them.
+    """Propensities of each arm in stretches of rounds, as drawn by `plots.propensities`.
 
     Parameters
     ----------
@@ -408,7 +408,7 @@ def propensities(
 
 
 def _ranges(log: AdaptiveLog, arm: Any, log_scale: bool) -> tuple[FloatArray, float]:
-    """Propensities of an arm in stretches of rounds; returns (stretches, 4)."""
+    """Propensities of an arm in stretches of rounds; returns shape (stretches, 4)."""
     code = log.arms.index(arm)
     if log.arrays.propensities is not None:
         rounds, values = np.arange(1, log.n_rounds + 1), log.arrays.propensities[:, code]
@@ -445,7 +445,7 @@ def _draw_range(ax: Axes, part: pd.DataFrame, label: str, place: int) -> Any:
 
 
 def _line(ax: Axes, x: Any, y: Any, label: str, place: int, points: int = 1) -> Any:
-    """A line with markers at some of its steps, which have so many points; none lies on another line's."""
+    """A line with markers at some steps of a given number of points, avoiding those of other lines."""
     steps = max(1, len(x) // points)
     first, every = place % 5 * max(1, steps // 40), max(1, steps // 8)
     return marked_line(ax, x, y, label, place, (points // 2 + points * first, points * every))
@@ -481,7 +481,7 @@ def _log_problems(logs: list[Any]) -> list[str]:
 
 
 def chosen_arms(subject: str, arms: Any, log: AdaptiveLog) -> list[Any]:
-    """Arms that were requested."""
+    """The requested arms."""
     if arms is None:
         return list(log.arms)
     if isinstance(arms, str) or not isinstance(arms, Sequence) or not arms:

@@ -1,4 +1,4 @@
-"""The flow of a trial's participants or rounds, as the CONSORT statement draws it.
+"""The flow of a trial's participants or rounds, as in the CONSORT statement.
 
 References
 ----------
@@ -59,7 +59,7 @@ _LINE, _PAD, _GAP = 0.12, 0.14, 0.22
 
 
 def _flow(problems: list[str], log: Flowing, *, rounds: Any = None) -> pd.DataFrame:
-    """Numbers of rounds at each stage of a trial, as `plots.flow` draws them.
+    """Numbers of rounds at each stage of a trial, as drawn by `plots.flow`.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def _flow(problems: list[str], log: Flowing, *, rounds: Any = None) -> pd.DataFr
 
 
 def _reached(log: AdaptiveLog, used: BoolArray | None) -> dict[str, BoolArray]:
-    """Which rounds reached each stage that the log knows of, shape (T,) each."""
+    """Which rounds reached each stage known to the log, shape (T,) each."""
     every = np.ones(log.n_rounds, dtype=np.bool_)
     stages = {"assigned": every}
     if log.arrays.received is not None:
@@ -129,7 +129,7 @@ def _reached(log: AdaptiveLog, used: BoolArray | None) -> dict[str, BoolArray]:
 
 
 def _left_out(log: Flowing) -> int:
-    """Rounds that are in the log no more; a public part does not say."""
+    """Rounds no longer in the log; unknown for a public part."""
     if not isinstance(log, AdaptiveLog):
         return 0
     parameters = {} if log.design is None else log.design.parameters
@@ -137,7 +137,7 @@ def _left_out(log: Flowing) -> int:
 
 
 def _assigned(log: Sums | PublicLog) -> dict[Any, int]:
-    """Rounds of each arm where they are known; none if a guarantee does not cover them."""
+    """Rounds of each arm if known; none if a guarantee does not cover them."""
     if isinstance(log, Sums):
         return dict(zip(log.arms, log.cells.pulls.sum(axis=0).astype(int).tolist(), strict=True))
     return dict(log.facts.get("pulls", {}))
@@ -151,7 +151,7 @@ def _units(log: Flowing, own: BoolArray) -> Any:
 
 @draws(_flow)
 def flow(log: Flowing, ax: Axes | None = None, *, rounds: Any = None) -> Axes:
-    """How many rounds reached each stage of a trial, by arm: a CONSORT flow diagram of what a log knows.
+    """How many rounds reached each stage of a trial, by arm: a CONSORT flow diagram from a log.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ def flow(log: Flowing, ax: Axes | None = None, *, rounds: Any = None) -> Axes:
 
 
 def _texts(table: pd.DataFrame, arms: list[Any], stages: list[str]) -> list[list[str]]:
-    """The texts of the boxes, row by row: the log, then a row for each stage with a box for each arm."""
+    """The texts of the boxes, row by row: the log, then a row per stage with a box per arm."""
     whole = table[table["arm"].isna()].set_index("stage")
     texts = [[f"{_STAGES['in the log']}\n{_counted(whole.loc['in the log'])}"]]
     names = short_names([arm_label(arm) for arm in arms], 56)
@@ -237,7 +237,7 @@ def _texts(table: pd.DataFrame, arms: list[Any], stages: list[str]) -> list[list
 
 
 def _boxes(ax: Axes, texts: list[list[str]], heights: FloatArray, gap: float) -> None:
-    """Rows of boxes, each joined to the one above; heights and the gap are shares of that of the axes."""
+    """Rows of boxes, each joined to the one above; heights and the gap are shares of the axes' height."""
     lower = 1.0 - np.cumsum(heights + gap) + 0.5 * gap
     middle = lower + 0.5 * heights
     line: dict[str, Any] = {"color": grey(ax), "linewidth": 0.7, "zorder": 1.0}
@@ -259,7 +259,7 @@ def _boxes(ax: Axes, texts: list[list[str]], heights: FloatArray, gap: float) ->
 
 
 def _tell_left_out(ax: Axes, table: pd.DataFrame) -> None:
-    """Beside the first box, how many rounds are in the log no more."""
+    """Number of rounds no longer in the log, next to the first box."""
     for _, row in table[table["stage"] == "left out"].iterrows():
         style: dict[str, Any] = {"ha": "right", "va": "top", "fontsize": small(ax), "color": grey(ax)}
         ax.annotate(f"{_STAGES['left out']}:\n{_counted(row)}", (1.0, 1.0), **style)
@@ -287,7 +287,7 @@ def _table(ax: Axes, table: pd.DataFrame, arms: list[Any], stages: list[str]) ->
 
 
 def _counted(row: Any) -> str:
-    """Rounds, and participants where they are fewer."""
+    """Rounds, and participants if these are fewer."""
     count, units = int(row["rounds"]), row["units"]
     few = "" if pd.isna(units) or units == count else f" ({int(units):,} participants)"
     return f"n = {count:,}{few}"

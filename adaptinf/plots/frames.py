@@ -1,4 +1,4 @@
-"""A picture and its numbers: what is drawn is a tidy frame, which users can draw elsewhere."""
+"""A plot and its numbers: what is drawn is a tidy frame, which users can draw elsewhere."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ P = ParamSpec("P")
 Q = ParamSpec("Q")
 Drawn = TypeVar("Drawn", covariant=True)
 Numbers = Callable[Concatenate[list[str], Q], pd.DataFrame]
-"""What makes a frame; it takes what is wrong already, so one error lists everything."""
+"""Creates a frame; it accepts earlier problems, so that one error lists everything."""
 
 
 class Picture(Protocol[P, Q, Drawn]):
-    """A function that draws, with the numbers that it draws as its `frame`."""
+    """A plotting function, with the numbers that it draws as its `frame`."""
 
     __name__: str
     frame: Callable[Q, pd.DataFrame]
@@ -28,7 +28,7 @@ class Picture(Protocol[P, Q, Drawn]):
 
 
 def draws(numbers: Numbers[Q]) -> Callable[[Callable[P, Drawn]], Picture[P, Q, Drawn]]:
-    """Give a function that draws the function that makes its numbers, as its attribute `frame`."""
+    """Attach to a plotting function the function that computes its numbers, as `frame`."""
 
     def with_frame(picture: Callable[P, Drawn]) -> Picture[P, Q, Drawn]:
         @functools.wraps(numbers)

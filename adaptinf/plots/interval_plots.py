@@ -1,4 +1,4 @@
-"""Estimates with their intervals: forests, and the three of a winner."""
+"""Estimates with their intervals: forest plots, and the intervals of a winner."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _forest(
     truth: Any = None,
     terms: Sequence[str] | None = None,
 ) -> pd.DataFrame:
-    """Estimates and intervals, as `plots.forest` draws them.
+    """Estimates and intervals, as drawn by `plots.forest`.
 
     Parameters
     ----------
@@ -250,7 +250,7 @@ def _draw_truth(ax: Axes, rows: pd.DataFrame) -> Any:
 
 
 def _all_series(table: pd.DataFrame, rows: Any, alpha: float) -> list[Series]:
-    """A series for each result and kind of interval, in the order in which they are drawn."""
+    """A series for each result and kind of interval, in drawing order."""
     names = table["result"].unique().tolist()
     level = f"{100.0 * (1.0 - alpha):g}% interval"
     series = []
@@ -286,7 +286,7 @@ def _numbers(one: Results, rows: list[str], interval: pd.DataFrame, *, thin: boo
 
 
 def _remark(one: Results, at: int, estimate: float, low: float, high: float, thin: bool) -> str:
-    """Why there is no interval, or no estimate; a corrected interval says so where it alone is missing."""
+    """Why there is no interval, or no estimate; a corrected interval is mentioned if only it is missing."""
     if not (np.isnan(low) or np.isnan(high)):
         return "no estimate" if np.isnan(estimate) and not thin else ""
     if thin:
@@ -295,7 +295,7 @@ def _remark(one: Results, at: int, estimate: float, low: float, high: float, thi
 
 
 def _reason(one: Results, at: int) -> str:
-    """The note that names the term or an arm of it before a colon."""
+    """The note that names the term, or an arm in it, before a colon."""
     estimand = one.estimands[at]
     labels = (one.terms[at], estimand.arm, estimand.treatment, estimand.control)
     names = {str(label) for label in labels if label is not None}
@@ -320,7 +320,7 @@ def _winner(
     alpha: float = 0.05,
     truth: Any = None,
 ) -> pd.DataFrame:
-    """Intervals of the winner, as `plots.winner` draws them.
+    """Intervals for the winner, as drawn by `plots.winner`.
 
     Parameters
     ----------
@@ -374,7 +374,7 @@ def winner(
     unit: str | None = None,
     legend: str = "above",
 ) -> Axes:
-    """Intervals of the winner, one row each: naive, conditional, projection and hybrid.
+    """Intervals for the winner, one row each: naive, conditional, projection and hybrid.
 
     Parameters
     ----------
@@ -450,14 +450,14 @@ def winner(
 
 
 def _alone(one: WinnerResults) -> str:
-    """Why a result has one interval alone."""
+    """Why a result has only one interval."""
     if isinstance(one.reference, ProjectedLaw):
         return "is based on counts too small for normal approximations, so only the projection exists"
     return "is based on held-out rounds, whose usual interval needs no correction"
 
 
 def _winner_numbers(one: WinnerResults, alpha: float) -> pd.DataFrame:
-    """The intervals of one result in the order of the rows."""
+    """The intervals of one result, in the order of the rows."""
     law = one.reference
     assert isinstance(law, WinnerLaw)
     estimate, limits = np.full(len(_ROWS), np.nan), np.full((len(_ROWS), 2), np.nan)
@@ -479,12 +479,12 @@ def _winner_numbers(one: WinnerResults, alpha: float) -> pd.DataFrame:
 
 
 def _compared(one: WinnerResults) -> dict[str, Any]:
-    """The arm that won, and the one that it is compared with."""
+    """The arm that won, and the one with which it is compared."""
     return {"winner": one.winner, "against": one.against}
 
 
 def _ends(series: list[Series], others: list[float], limits: Any) -> tuple[float, float]:
-    """Ends that show all intervals, but a conditional one only where they are not far apart for its sake."""
+    """Axis limits that show all intervals, except overlong conditional ones."""
     firm = np.array([row != "conditional" for row in _ROWS])
     near, every = (
         room([others, *(part[rows] for one in series for part in (one.estimate, one.low, one.high))], limits)
@@ -495,7 +495,7 @@ def _ends(series: list[Series], others: list[float], limits: Any) -> tuple[float
 
 
 def _asked(table: pd.DataFrame) -> str:
-    """What the axis shows: of a single result with the arm that won."""
+    """Axis label: for a single result, with the arm that won."""
     kinds = table["quantity"].unique()
     label = str(kinds[0]) if len(kinds) == 1 else "estimate"
     if table["result"].nunique() > 1:
@@ -508,7 +508,7 @@ def _asked(table: pd.DataFrame) -> str:
 
 
 def _true_values(truth: Any, names: list[str], problems: list[str]) -> dict[str, float]:
-    """True values by the name of their result."""
+    """True values keyed by the name of their result."""
     if truth is None or not names:
         return {}
     given = truth if isinstance(truth, Mapping) else dict.fromkeys(names, truth)

@@ -1,4 +1,4 @@
-"""What is drawn by name and term, and rows of estimates with intervals, several series a row."""
+"""Items drawn by name and term: rows of estimates with intervals, several series per row."""
 
 from __future__ import annotations
 
@@ -75,14 +75,14 @@ def uncovered(results: Any) -> list[Any]:
 
 
 def term_label(one: Results, term: str) -> str:
-    """What a term is called: means of arms by their arm, others as they are."""
+    """Label of a term: for arm means the arm, otherwise unchanged."""
     estimand = one.estimands[one.terms.index(term)]
     own = estimand.kind in ("arm-mean", "ratio") and term == str(estimand.arm)
     return arm_label(estimand.arm) if own else term
 
 
 def row_labels(named: Mapping[str, Results], rows: Sequence[str]) -> tuple[Any, list[str]]:
-    """The control that all terms are compared with, None if there is no such, and what rows are called."""
+    """The common control of all terms, None if there is none, and the name of the rows."""
     owners = [next(one for one in named.values() if row in one.terms) for row in rows]
     shown = [one.estimands[one.terms.index(row)] for one, row in zip(owners, rows, strict=True)]
     labels = [term_label(one, row) for one, row in zip(owners, rows, strict=True)]
@@ -145,7 +145,7 @@ class Series:
 
 
 def series_of(part: pd.DataFrame, label: str, rows: Any, place: int, *, thin: bool = False) -> Series:
-    """A series from rows of a frame that say in which `row` they are; rows (n,)."""
+    """A series from frame rows that state their `row`; rows has shape (n,)."""
     own = part.set_index("row").reindex(rows)
     present = np.isin(rows, part["row"].to_numpy())
     estimate, low, high = (own[name].to_numpy(dtype=np.float64) for name in ("estimate", "low", "high"))
@@ -154,7 +154,7 @@ def series_of(part: pd.DataFrame, label: str, rows: Any, place: int, *, thin: bo
 
 
 def draw_control(ax: Axes, name: str) -> None:
-    """Name the line at 0 after the arm that others are compared with, above the axes."""
+    """Label the line at 0 with the arm of comparison, above the axes."""
     ax.axvline(0.0, color=grey(ax), linewidth=0.9, zorder=0.5)
     [short] = short_names([name], 30)
     ax.annotate(
@@ -172,7 +172,7 @@ def draw_control(ax: Axes, name: str) -> None:
 
 
 def limits_problem(limits: Any) -> list[str]:
-    """List problems with the ends of an axis that a user gave."""
+    """List problems with axis limits given by the user."""
     if limits is None:
         return []
     ends = number_array(limits)
@@ -182,7 +182,7 @@ def limits_problem(limits: Any) -> list[str]:
 
 
 def room(values: Iterable[Any], limits: Any = None, margin: float = 0.06) -> tuple[float, float]:
-    """Ends of an axis that shows all finite values, or those that were requested."""
+    """Axis limits that show all finite values, or the requested ones."""
     if limits is not None:
         return float(limits[0]), float(limits[1])
     known = np.concatenate([np.ravel(np.asarray(value, dtype=np.float64)) for value in values])
@@ -195,7 +195,7 @@ def room(values: Iterable[Any], limits: Any = None, margin: float = 0.06) -> tup
 
 
 def row_axes(ax: Axes | None, labels: Sequence[str], series: int) -> Axes:
-    """Axes with a labelled row for each of the labels, from top to bottom, in a figure high enough."""
+    """Axes with one labelled row per label, from top to bottom, in a figure of sufficient height."""
     wrapped = [_wrapped(label) for label in labels]
     tall = max(0.24, 0.13 * series + 0.04, 0.125 * max(label.count("\n") + 1 for label in wrapped) + 0.06)
     own = prepared(ax, height=0.55 + tall * len(labels), grid="x")
@@ -206,7 +206,7 @@ def row_axes(ax: Axes | None, labels: Sequence[str], series: int) -> Axes:
 
 
 def draw_rows(ax: Axes, series: Sequence[Series], ends: tuple[float, float]) -> list[Any]:
-    """Draw the series below one another in each row; what lies beyond the ends gets an arrow."""
+    """Draw the series below one another in each row; values beyond the limits get an arrow."""
     ax.set_xlim(*ends)
     step = min(0.8 / len(series), 0.3)
     handles = []
@@ -219,7 +219,7 @@ def draw_rows(ax: Axes, series: Sequence[Series], ends: tuple[float, float]) -> 
 
 
 def series_handle(one: Series, below: str, colour: str | None = None) -> Any:
-    """How a series is shown in a legend on a ground of some colour."""
+    """Appearance of a series in a legend on a coloured background."""
     from matplotlib.lines import Line2D
 
     shown = look(one.place)
@@ -238,7 +238,7 @@ def series_handle(one: Series, below: str, colour: str | None = None) -> Any:
 
 
 def draw_series(ax: Axes, one: Series, y: FloatArray, ends: tuple[float, float]) -> None:
-    """Draw a series at heights y (n,); what lies beyond the ends gets an arrow."""
+    """Draw a series at heights y (n,); values beyond the limits get an arrow."""
     shown = look(one.place)
     begin, end = ends
     inside = one.present & ~np.isnan(one.low) & ~np.isnan(one.high)
@@ -288,7 +288,7 @@ def draw_series(ax: Axes, one: Series, y: FloatArray, ends: tuple[float, float])
 
 
 def _remark(ax: Axes, text: str, one: Series, row: int, y: float, ends: tuple[float, float]) -> None:
-    """Write into a row, on the side where the estimate is not."""
+    """Write text into a row, on the side away from the estimate."""
     begin, end = ends
     left = not (math.isfinite(one.estimate[row]) and one.estimate[row] < 0.5 * (begin + end))
     ax.text(

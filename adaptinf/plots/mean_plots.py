@@ -1,4 +1,4 @@
-"""Means of the arms by day, by batch, or by so many rounds."""
+"""Means of the arms by day, by batch, or by a number of rounds."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _means(
     arms: Sequence[Any] | None = None,
     alpha: float = 0.05,
 ) -> pd.DataFrame:
-    """Means of each arm in each stretch of rounds, as `plots.means` draws them.
+    """Means of each arm in each stretch of rounds, as drawn by `plots.means`.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def _means(
 
 
 def _counted(log: AdaptiveLog, keep: BoolArray, arms: list[Any]) -> pd.DataFrame:
-    """The rounds that each arm had among some, and no means yet; keep (T,)."""
+    """Each arm's rounds among those kept, without means yet; keep has shape (T,)."""
     action = log.arrays.action[keep]
     pulls = [int((action == log.arms.index(arm)).sum()) for arm in arms]
     frame = pd.DataFrame({"arm": pd.Series(arms, dtype=object), "pulls": pulls})
@@ -114,7 +114,7 @@ def _counted(log: AdaptiveLog, keep: BoolArray, arms: list[Any]) -> pd.DataFrame
 
 
 def _estimated(log: AdaptiveLog, keep: BoolArray, frame: pd.DataFrame, alpha: float) -> pd.DataFrame:
-    """Means of the arms that had some of the rounds, by the method that is the default for these."""
+    """Means of the arms present in the rounds, by the default method for these."""
     seen = (frame["pulls"] > 0).to_numpy()
     if not seen.any():
         return frame
@@ -138,7 +138,7 @@ def means(
     unit: str | None = None,
     legend: str = "beside",
 ) -> Axes:
-    """Mean reward of each arm by day, by batch, or by so many rounds, with intervals.
+    """Mean reward of each arm by day, by batch, or by a number of rounds, with intervals.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ def means(
 
 
 def _draw(ax: Axes, part: pd.DataFrame, label: str, place: int, arms: int) -> Any:
-    """Means at the middles of their steps, with bars side by side for a few arms."""
+    """Means at the middles of their steps, with bars side by side if there are few arms."""
     start, end = part["start"].to_numpy(), part["end"].to_numpy()
     share = 0.5 + 0.2 * (place - 0.5 * (arms - 1))
     x = start + (end - start) * share if start.dtype.kind != "M" else start + _part(end - start, share)
@@ -248,12 +248,12 @@ def _draw(ax: Axes, part: pd.DataFrame, label: str, place: int, arms: int) -> An
 
 
 def _part(length: Any, share: float) -> Any:
-    """A share of lengths of time."""
+    """A quantile of interval lengths, as a share."""
     return (length.astype("timedelta64[us]").astype(np.int64) * share).astype("timedelta64[us]")
 
 
 def _ends(table: pd.DataFrame, limits: Any) -> tuple[float, float]:
-    """Ends of the axis: all means, and all intervals but those much longer than most."""
+    """Axis limits: all means, and all intervals except those much longer than most."""
     width = (table["high"] - table["low"]).to_numpy(dtype=np.float64)
     usual = np.nanmedian(width) if np.isfinite(width).any() else 0.0
     near = np.isfinite(width) & (width <= 3.0 * usual)

@@ -1,4 +1,4 @@
-"""Consecutive rounds that a picture over time takes together: days, batches, or so many rounds."""
+"""Consecutive rounds grouped in a plot over time: days, batches, or a number of rounds."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST, _FEWEST = 60, 4
 
 @dataclass(frozen=True, slots=True)
 class Stretches:
-    """Stretches of a log's rounds; `place` says to which each round belongs, shape (T,).
+    """Stretches of a log's rounds; `place` gives each round's stretch, shape (T,).
 
     `start` and `end`, shape (s,), are where a stretch begins and ends on the axis: dates, halves between the
     numbers of batches, or the rounds at its ends.
@@ -51,7 +51,7 @@ class Stretches:
 
 
 def every_problem(every: Any, log: Any) -> list[str]:
-    """Say why rounds cannot be taken together so."""
+    """Explain why rounds cannot be grouped this way."""
     if every is None:
         return []
     if isinstance(every, str):
@@ -68,7 +68,7 @@ def every_problem(every: Any, log: Any) -> list[str]:
 
 
 def stretches(log: AdaptiveLog, every: int | str | None = None, most: int = _MOST) -> Stretches:
-    """The stretches that were requested, or the finest of which there are not too many."""
+    """The requested stretches, or the finest division with few enough of them."""
     dates, batch = log.dates, log.arrays.batch
     if every is None and dates is not None:
         found = _readable(dates, most)
@@ -86,7 +86,7 @@ def stretches(log: AdaptiveLog, every: int | str | None = None, most: int = _MOS
 def even_stretches(
     n_rounds: int, every: int | None = None, dates: NDArray[Any] | None = None, most: int = _MOST
 ) -> Stretches:
-    """Stretches of so many rounds, or of a round number of them so that there are at most half of `most`."""
+    """Stretches of a given number of rounds, or of a round number for at most half of `most`."""
     size = _width(n_rounds, most // 2) if every is None else int(every)
     place = np.arange(n_rounds, dtype=np.int64) // size
     name = "round" if size == 1 else f"{size:,} rounds"
@@ -97,7 +97,7 @@ def even_stretches(
 
 
 def steps_of_sums(sums: Sums) -> Stretches:
-    """The batches of sums; their rounds are not known one by one."""
+    """The batches in sums; their single rounds are not known."""
     batches, none = np.asarray(sums.batches), np.zeros(0, dtype=np.int64)
     if batches.dtype.kind == "M":
         return _between(np.arange(batches.size), batches, "batch")
@@ -106,7 +106,7 @@ def steps_of_sums(sums: Sums) -> Stretches:
 
 
 def _readable(dates: NDArray[Any], most: int) -> Stretches | None:
-    """Periods in the finest unit that gives few enough of them; None if a whole log is in few."""
+    """Periods in the finest unit that gives few enough of them; None if the log fits in few."""
     for every in PERIODS:
         found = _of_dates(dates, every)
         span = (found.end[-1] - found.start[0]) / (found.end[0] - found.start[0])
@@ -134,7 +134,7 @@ def _of_batches(batch: IntArray, dates: NDArray[Any] | None) -> Stretches:
 
 
 def _between(place: IntArray, dates: NDArray[Any], name: str) -> Stretches:
-    """Stretches from the first date of each to that of the next; the last is no shorter than usual."""
+    """Stretches from each first date to the next; the last is no shorter than usual."""
     begun = dates.astype("datetime64[us]")[np.flatnonzero(np.diff(place, prepend=-1))]
     usual = np.median(np.diff(begun).astype(np.int64)) if begun.size > 1 else 0
     last = dates[-1].astype("datetime64[us]")
@@ -144,14 +144,14 @@ def _between(place: IntArray, dates: NDArray[Any], name: str) -> Stretches:
 
 
 def _width(n_rounds: int, steps: int) -> int:
-    """Rounds of a step, a round number, so there are at most so many steps."""
+    """Rounds per step, a round number, so that there are not too many steps."""
     least = max(1.0, n_rounds / steps)
     power = 10 ** int(np.floor(np.log10(least)))
     return int(next(step * power for step in (1, 2, 5, 10) if step * power >= least))
 
 
 def step_path(table: pd.DataFrame, columns: tuple[str, ...]) -> tuple[NDArray[Any], list[FloatArray]]:
-    """A line of steps through a frame with start and end: three points a step, and a gap where one is due.
+    """A step line through a frame with start and end: three points per step, with gaps where needed.
 
     Returns where the points are on the axis, and each column at them; the middle point of a step is for
     markers.

@@ -1,4 +1,4 @@
-"""Pictures and tables as files whose bytes are the same whenever they are written."""
+"""Plots and tables as files whose bytes are reproducible."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _UNTOLD: dict[str, dict[str, None]] = {"png": {"Software": None}, "svg": {"Date"
 
 
 def save(picture: Any, path: str | Path, *, dpi: float = 300.0) -> tuple[Path, Path]:
-    """Write a picture as PNG and as SVG.
+    """Write a plot as PNG and as SVG.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def save(picture: Any, path: str | Path, *, dpi: float = 300.0) -> tuple[Path, P
 
 
 def drawn(owner: Figure, form: str, dpi: float = 300.0) -> bytes:
-    """A figure as PNG or SVG, without the time and random names."""
+    """A figure as PNG or SVG, without timestamps and random names."""
     written = io.BytesIO()
     with pyplot("plots.save").rc_context({"svg.hashsalt": "adaptinf", "svg.fonttype": "path"}):
         owner.savefig(written, format=form, dpi=dpi, metadata=_UNTOLD[form])
@@ -156,7 +156,7 @@ def _figure_of(picture: Any) -> tuple[Figure | None, list[str]]:
 
 
 def _stem(path: Any, endings: tuple[str, str]) -> tuple[Path, list[str]]:
-    """Path without one of the endings."""
+    """Path without one of the given extensions."""
     if not isinstance(path, (str, Path)) or not Path(path).name or "\0" in str(path):
         return Path(), [f"path must name a file, got {path!r:.60}"]
     given = Path(path)
@@ -179,7 +179,7 @@ def _frame_of(table: Any) -> tuple[pd.DataFrame | None, list[str]]:
 
 
 def _markdown(frame: pd.DataFrame, digits: int) -> str:
-    """A frame in Markdown: numbers to the right, what is not known empty."""
+    """A frame in Markdown: numbers right-aligned, unknown values empty."""
     numeric = [pd.api.types.is_numeric_dtype(frame.iloc[:, i]) for i in range(frame.shape[1])]
     lines = [[escape_markdown(str(name)) for name in frame.columns]]
     lines.append(["---:" if number else "---" for number in numeric])

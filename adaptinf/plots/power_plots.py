@@ -34,7 +34,7 @@ _OVER = ("rounds", "effect")
 
 
 def _power(problems: list[str], plan: Power | SampleSize, *, over: str | None = None) -> pd.DataFrame:
-    """Shares of rejections of a plan, as `plots.power` draws them.
+    """Shares of rejections under a plan, as drawn by `plots.power`.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def _of_size(plan: SampleSize) -> pd.DataFrame:
 def power(
     plan: Power | SampleSize, ax: Axes | None = None, *, over: str | None = None, legend: str = "beside"
 ) -> Axes:
-    """Power and type I error of a plan over its numbers of rounds, or over the true effects.
+    """Power and type I error of a plan, over numbers of rounds or true effects.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def _draw(ax: Axes, part: pd.DataFrame, name: str, place: int) -> Any:
 
 
 def _mark(ax: Axes, height: float, ends: tuple[float, float], text: str) -> None:
-    """A grey line with its meaning at the left."""
+    """A grey line labelled at its left end."""
     ax.axhline(height, color=grey(ax), linewidth=0.8, linestyle=(0, (4, 2)), zorder=0.6)
     ax.annotate(
         label_text(text),

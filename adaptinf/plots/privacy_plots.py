@@ -1,4 +1,4 @@
-"""What privacy is, measured against what was promised; and the bins of a locally private bandit."""
+"""Measured privacy compared with the guarantee; and the bins of a locally private bandit."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _READABLE = 0.07
 
 @dataclass(frozen=True, slots=True)
 class Bins:
-    """The bins that were active at the end; low, high (bins, d)."""
+    """The bins that were active at the end; low and high have shape (bins, d)."""
 
     low: FloatArray
     high: FloatArray
@@ -51,7 +51,7 @@ class Bins:
 
 
 def _partition(problems: list[str], trial: AdaptiveLog | Results, *, at: float = 0.5) -> pd.DataFrame:
-    """Bins and the arms that are left in each, as `plots.partition` draws them.
+    """Bins and the remaining arms in each, as drawn by `plots.partition`.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def partition(
     at: float = 0.5,
     legend: str = "above",
 ) -> Axes:
-    """The bins of the first two coordinates that a locally private bandit ended with, and their arms.
+    """The final bins of a locally private bandit in the first two coordinates, and their arms.
 
     Parameters
     ----------
@@ -163,14 +163,14 @@ def partition(
 
 
 def _arms_of(trial: AdaptiveLog | Results) -> tuple[Any, ...]:
-    """All arms, in the order of their looks."""
+    """All arms, in the order of their styles."""
     if isinstance(trial, AdaptiveLog):
         return tuple(trial.arms)
     return tuple(dict.fromkeys(estimand.arm for estimand in trial.estimands))
 
 
 def final_bins(trial: AdaptiveLog | Results) -> Bins:
-    """Bins that hold no other one, and the arms that were reported on until their end."""
+    """Bins that contain no other one, and their arms at the time of the last reports."""
     if isinstance(trial, AdaptiveLog):
         table = bin_sums(trial)
         names = tuple(name.removeprefix("low_") for name in table.columns if name.startswith("low_"))
@@ -205,7 +205,7 @@ def _holds_another(low: FloatArray, high: FloatArray, place: int) -> bool:
 
 
 def _slice(bins: Bins, at: float) -> Bins:
-    """Bins that hold a point of the coordinates from the third on, seen in the first two."""
+    """Bins that contain a point with the coordinates from the third on, projected on the first two."""
     rest_low, rest_high = bins.low[:, 2:], bins.high[:, 2:]
     # 1 belongs to the last bin
     holds = (rest_low <= at) & ((at < rest_high) | ((rest_high == 1.0) & (at == 1.0)))
@@ -216,7 +216,7 @@ def _slice(bins: Bins, at: float) -> Bins:
 
 
 def _draw(ax: Axes, table: pd.DataFrame, names: list[str], arms: tuple[Any, ...]) -> list[Any]:
-    """Rectangles of the bins; one entry of the legend for each way in which one is filled."""
+    """Rectangles for the bins; one legend entry for each style of filling."""
     from matplotlib.patches import Patch, Rectangle
 
     low = table[[f"low_{name}" for name in names]].to_numpy()
@@ -247,7 +247,7 @@ def _fill(ax: Axes, key: tuple[int, int], n_arms: int) -> dict[str, Any]:
 
 
 def _privacy(problems: list[str], bounds: Any) -> pd.DataFrame:
-    """Measured lower bounds of epsilon, as `plots.privacy` draws them.
+    """Measured lower bounds on epsilon, as drawn by `plots.privacy`.
 
     Parameters
     ----------
@@ -291,7 +291,7 @@ def _privacy(problems: list[str], bounds: Any) -> pd.DataFrame:
 
 @draws(_privacy)
 def privacy(bounds: Any, ax: Axes | None = None, *, log_scale: bool = False, legend: str = "above") -> Axes:
-    """Measured lower bounds of epsilon against what was promised.
+    """Measured lower bounds on epsilon compared with the guarantees.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ _Z = 1.959963984540054
 
 
 class Curve(NamedTuple):
-    """Regret over rounds with a band; each of shape (points,), the rounds ascending."""
+    """Regret over rounds with a band; each has shape (points,), with the rounds ascending."""
 
     rounds: FloatArray
     mean: FloatArray
@@ -53,7 +53,7 @@ class Curve(NamedTuple):
 def _regret(
     problems: list[str], curves: Any, *, band: str = "runs", bounds: Mapping[str, Any] | None = None
 ) -> pd.DataFrame:
-    """Mean regret over the rounds, as `plots.regret` draws it.
+    """Mean regret over the rounds, as drawn by `plots.regret`.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def regret(
     unit: str | None = None,
     legend: str = "beside",
 ) -> Axes:
-    """Mean regret over the rounds, with bands, of one design or several.
+    """Mean regret over the rounds, with bands, for one design or several.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def _not_positive(part: pd.DataFrame) -> bool:
 
 
 def _frontier(problems: list[str], points: Any) -> pd.DataFrame:
-    """Errors and regrets with Monte-Carlo intervals, as `plots.frontier` draws them.
+    """Errors and regrets with Monte Carlo intervals, as drawn by `plots.frontier`.
 
     Parameters
     ----------
@@ -310,7 +310,7 @@ def frontier(
 
 
 def label_of(name: str) -> str:
-    """What a curve is called in a message."""
+    """The name of a curve in a message."""
     return f"the curve {name!r}" if name else "the curve"
 
 
@@ -327,7 +327,7 @@ def _curves(curves: Any, band: str, problems: list[str]) -> dict[str, Curve]:
 
 
 def _is_named(curves: Mapping[Any, Any]) -> bool:
-    """Whether the keys are names, and not horizons."""
+    """Whether the keys are names rather than horizons."""
     return all(isinstance(key, str) for key in curves)
 
 

@@ -1,4 +1,4 @@
-"""Confidence sequences: intervals over the rounds, or over the dates that the log has."""
+"""Confidence sequences: intervals over the rounds, or over the dates in the log."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _sequence(
     truth: Any = None,
     log: bool | None = None,
 ) -> pd.DataFrame:
-    """Estimates and intervals over the rounds, as `plots.confidence_sequence` draws them.
+    """Estimates and intervals over the rounds, as drawn by `plots.confidence_sequence`.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def confidence_sequence(
     unit: str | None = None,
     legend: str = "above",
 ) -> Axes:
-    """Estimates and their intervals as they were known after each round.
+    """Estimates and their intervals as known after each round.
 
     Parameters
     ----------
@@ -231,7 +231,7 @@ def confidence_sequence(
 
 
 def _asked(table: pd.DataFrame, unit: str | None) -> str:
-    """What the vertical axis shows, and of differences from which arm they are."""
+    """Label of the vertical axis; for differences, with the arm of comparison."""
     names, control = table["quantity"].unique(), table["control"].iloc[0]
     label = quantity(names[0] if len(names) == 1 else "estimate", unit)
     if control is None:
@@ -243,7 +243,7 @@ def _asked(table: pd.DataFrame, unit: str | None) -> str:
 def _draw_panel(
     ax: Axes, parts: list[pd.DataFrame], places: Sequence[int], ends: tuple[float, float], dated: bool
 ) -> list[Any]:
-    """Bands, true values, and the line of the control; the entries of the legend."""
+    """Bands, true values, and the line of the control; returns the legend entries."""
     handles = [_draw(ax, part, int(place), ends, dated) for part, place in zip(parts, places, strict=True)]
     control = parts[0]["control"].iloc[0]
     if control is not None and ends[0] <= 0.0 <= ends[1]:
@@ -255,7 +255,7 @@ def _draw_panel(
 
 
 def _even_rounds(sequence: SequenceResults, dates: Any) -> list[int] | None:
-    """Rounds that are even on the axis; None, those of the table, where they are the ends of batches."""
+    """Rounds evenly spaced on the axis; None for those in the table, if they are the ends of batches."""
     if sequence.reference.ends is not None:
         return None
     last = sequence.reference.n_rounds
@@ -267,7 +267,7 @@ def _even_rounds(sequence: SequenceResults, dates: Any) -> list[int] | None:
 
 
 def _panels(ax: Axes | None, terms: int) -> list[Axes]:
-    """The axes given, or those of a new figure with a panel for every three terms."""
+    """The given axes, or those of a new figure with one panel for every three terms."""
     count = -(-terms // _BANDS)
     if ax is not None or count == 1:
         return [prepared(ax)]
@@ -282,7 +282,7 @@ def _in_sight(part: pd.DataFrame) -> Any:
 
 
 def _start(parts: list[pd.DataFrame]) -> float:
-    """The first round at which an interval is in sight."""
+    """The first round at which an interval is visible."""
     seen = [part["round"].to_numpy()[_in_sight(part)] for part in parts]
     first, last = parts[0]["round"].iloc[[0, -1]]
     found = min((rounds[0] for rounds in seen if rounds.size), default=first)
@@ -290,7 +290,7 @@ def _start(parts: list[pd.DataFrame]) -> float:
 
 
 def _ends(parts: list[pd.DataFrame], true: Any, limits: Any) -> tuple[float, float]:
-    """Ends of the axis that show the intervals in sight, or those that were requested."""
+    """Axis limits that show the visible intervals, or the requested ones."""
     near = [part.loc[_in_sight(part), ["estimate", "low", "high"]].to_numpy() for part in parts]
     return room([*near, true], limits)
 
@@ -309,14 +309,14 @@ def _draw(ax: Axes, part: pd.DataFrame, place: int, ends: tuple[float, float], d
 
 
 def _label(part: pd.DataFrame) -> str:
-    """What a term is called, and from when on nothing is left of it."""
+    """The name of a term, and from when on its interval is empty."""
     label = str(part["label"].iloc[0])
     gone = part.loc[part[["low", "high"]].isna().any(axis=1), "round"]
     return f"{label} (all excluded from round {gone.iloc[0]:,})" if len(gone) else label
 
 
 def _draw_truth(ax: Axes, true: Sequence[float], places: Sequence[int]) -> Any:
-    """A line at each true value of a panel, in the colour of its term; the entry of the legend."""
+    """A line at each true value in a panel, in the colour of its term; returns the legend entry."""
     from matplotlib.lines import Line2D
 
     style: dict[str, Any] = {"linewidth": 1.1, "linestyle": (0, (1, 1))}

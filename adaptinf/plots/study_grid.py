@@ -1,4 +1,4 @@
-"""Studies at the width of a page: a panel per design, a colour per analysis."""
+"""Studies across the width of a page: one panel per design, one colour per analysis."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _LINE, _TEXT_LINE, _GAP = 0.115, 0.125, 0.07
 
 @dataclass(frozen=True)
 class _Layout:
-    """Where everything goes: names of panels, colours and rows; centre and half height of rows in inches."""
+    """Layout: names of panels, colours and rows; centre and half-height of rows in inches."""
 
     panels: list[Any]
     colours: list[Any]
@@ -68,7 +68,7 @@ class _Layout:
 
     @property
     def height(self) -> float:
-        """Of a panel, in inches."""
+        """Size of a panel, in inches."""
         return float(self.centre[-1] + self.half[-1])
 
 
@@ -80,7 +80,7 @@ def _study(
     where: Mapping[str, Any] | None = None,
     alpha: float = 0.05,
 ) -> pd.DataFrame:
-    """A measure of the cells of a study with its intervals, as `plots.study` draws it.
+    """A measure for the cells of a study with its intervals, as drawn by `plots.study`.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def study(
     limits: tuple[float, float] | None = None,
     width: float | None = None,
 ) -> Figure:
-    """A measure of all cells of a study, with intervals for what simulation leaves open.
+    """A measure for all cells of a study, with intervals for simulation error.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ def study(
 
 
 def _in_its_rows(frame: pd.DataFrame) -> pd.DataFrame:
-    """An analysis without any result has no term of its own: it is in the rows of all terms."""
+    """An analysis without any results has no terms of its own: it appears in the rows of all terms."""
     known = [term for term in frame["term"].unique() if term != ""]
     terms = pd.Series([[term] if term != "" or not known else known for term in frame["term"]], frame.index)
     spread: pd.DataFrame = frame.assign(term=terms).explode("term", ignore_index=True)
@@ -233,7 +233,7 @@ def _in_its_rows(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _drawn(frame: pd.DataFrame, measure: str, alpha: float) -> pd.DataFrame:
-    """Rows that have the measure, or have no trial; with columns value, low, high and partial."""
+    """Rows with the measure, or without trials; with columns value, low, high and partial."""
     value = frame[measure].to_numpy(dtype=np.float64)
     factor = abs(float(normal_quantile(math.log(0.5 * alpha))))
     if measure in ("coverage", "rejected"):
@@ -271,7 +271,7 @@ def _layout(frame: pd.DataFrame, panels: str, colour: str, width: float | None) 
 
 
 def _panels(layout: _Layout, ends: tuple[float, float]) -> tuple[Figure, list[Axes]]:
-    """Panels with bands behind every other row, in a figure that is high enough."""
+    """Panels with bands behind every other row, in a figure of sufficient height."""
     from matplotlib.ticker import MaxNLocator
 
     lines = -(-len(layout.panels) // layout.columns)
@@ -309,7 +309,7 @@ def _draw(
     colour: str,
     ends: tuple[float, float],
 ) -> list[Any]:
-    """Draw every panel; what the legend says."""
+    """Draw every panel; returns the contents of the legend."""
     others = [name for name in _FACTORS if name not in (panels, colour) and frame[name].nunique() > 1]
     codes = {row: place for place, row in enumerate(layout.rows)}
     handles = []
@@ -331,12 +331,12 @@ def _draw(
 
 
 def _order(names: Sequence[Any], name: Any) -> float:
-    """Place of a colour below the middle of its row."""
+    """Offset of a colour below the middle of its row."""
     return names.index(name) - 0.5 * (len(names) - 1)
 
 
 def _series(part: pd.DataFrame, label: str, place: int) -> tuple[Series, Series]:
-    """Rows of all trials, and those of some trials only."""
+    """Rows based on all trials, and those based on only some."""
     value, low, high = (part[column].to_numpy(dtype=np.float64) for column in ("value", "low", "high"))
     partial = part["partial"].to_numpy(dtype=bool)
     remarks = tuple("no trial" if np.isnan(number) else "" for number in value)
@@ -347,7 +347,7 @@ def _series(part: pd.DataFrame, label: str, place: int) -> tuple[Series, Series]
 
 
 def _legend(page: Figure, handles: Sequence[Any]) -> None:
-    """Above all panels, in as many columns as fit."""
+    """Draw the legend above all panels, in as many columns as fit."""
     if not handles:
         return
     size = 7.0

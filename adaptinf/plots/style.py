@@ -1,4 +1,4 @@
-"""What all pictures share: colours, markers, lines, sizes, and the axes that they are drawn on.
+"""What all plots share: colours, markers, lines, sizes, and the axes on which they are drawn.
 
 References
 ----------
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 COLUMN, PAGE = 3.4, 7.0
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#5D3FD3", "#B2182B")
-"""Six of Okabe and Ito, and two as far from these as they are from each other, in three kinds of sight."""
+"""Six colours from Okabe and Ito, and two that are distinct from them in three kinds of colour vision."""
 GREY = "#6e6e6e"
-"""Of series without a colour of their own, and of what others are compared with on a light ground."""
+"""Colours for series without their own, and for reference values on a light background."""
 INK = -1
-"""The place of what is no series: it has the colour of text."""
+"""The index for what is not a series: it has the colour of text."""
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _LINES: tuple[Any, ...] = (
     "-",
@@ -48,9 +48,9 @@ _LINES: tuple[Any, ...] = (
 )
 _HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "||||", "----", "++++")
 LEGENDS: tuple[Any, ...] = ("above", "best", "upper left", "upper right", "lower left", "lower right", "none")
-"""Where a legend goes."""
+"""Position of a legend."""
 BESIDE: tuple[Any, ...] = ("beside", *LEGENDS)
-"""Where the names of lines go: beside their ends, or in a legend."""
+"""Position of the names of lines: next to their ends, or in a legend."""
 _STYLE: dict[str, Any] = {
     "font.size": 8.0,
     "axes.labelsize": 8.0,
@@ -86,7 +86,7 @@ _width: ContextVar[float] = ContextVar("width", default=COLUMN)
 
 @contextmanager
 def theme(name: str | None = None, *, width: float | None = None) -> Iterator[None]:
-    """Draw the pictures of a block on a light or a dark ground, or in another width.
+    """Draw the plots in a block on a light or dark background, or with another width.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def theme(name: str | None = None, *, width: float | None = None) -> Iterator[No
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How one series is drawn: eight have a colour of their own, and the others are grey."""
+    """Style of one series: eight have their own colour, and the others are grey."""
 
     colour: str
     marker: str
@@ -138,7 +138,7 @@ class Look:
 
 
 def look(place: int) -> Look:
-    """How the series in some place is drawn."""
+    """Style of the series with an index."""
     return Look(
         COLOURS[place] if place < len(COLOURS) else GREY,
         _MARKERS[place % len(_MARKERS)],
@@ -148,7 +148,7 @@ def look(place: int) -> Look:
 
 
 def pyplot(purpose: str) -> ModuleType:
-    """Matplotlib's pyplot, imported now."""
+    """Matplotlib's pyplot, imported only now."""
     try:
         from matplotlib import pyplot as module
     except ImportError as error:
@@ -159,7 +159,7 @@ def pyplot(purpose: str) -> ModuleType:
 def figure(
     rows: int = 1, columns: int = 1, *, width: float | None = None, height: float | None = None
 ) -> tuple[Figure, Any]:
-    """A figure in the style of the pictures, with panels to draw them in.
+    """A figure in the style of the plots, with panels.
 
     Parameters
     ----------
@@ -208,12 +208,12 @@ def figure(
 
 
 def column() -> float:
-    """The width of a figure that a picture makes, in inches."""
+    """The width of a plot's figure, in inches."""
     return _width.get()
 
 
 def axes_problem(subject: str, ax: Any, legend: str = "none", places: Sequence[Any] = LEGENDS) -> list[str]:
-    """List problems with the axes to draw on, or the place of the legend."""
+    """List problems with the given axes, or with the legend's position."""
     pyplot(subject)
     from matplotlib.axes import Axes
 
@@ -224,7 +224,7 @@ def axes_problem(subject: str, ax: Any, legend: str = "none", places: Sequence[A
 
 
 def prepared(ax: Axes | None, height: float = 2.2, grid: str = "y") -> Axes:
-    """The axes given, or those of a new figure of column width with a grid behind what is drawn."""
+    """The given axes, or those of a new figure of column width with a grid in the background."""
     if ax is not None:
         return ax
     own: Axes = figure(height=height)[1]
@@ -239,7 +239,7 @@ def lined(ax: Axes, grid: str = "y") -> None:
 
 
 def panel_grid(count: int, columns: int, height: float) -> list[Axes]:
-    """Panels of one new figure with common axes, labelled at the left and at the bottom alone."""
+    """Panels of one new figure with shared axes, labelled only at the left and at the bottom."""
     across = min(columns, count)
     rows = -(-count // across)
     page, made = figure(rows, across, width=None if across == 1 else PAGE, height=0.45 + height * rows)
@@ -259,7 +259,7 @@ def panel_grid(count: int, columns: int, height: float) -> list[Axes]:
 
 
 def outer(panels: Sequence[Axes]) -> None:
-    """Say once, at the left, what the vertical axes of panels are, and the horizontal ones at the bottom."""
+    """Label the vertical axes of panels once, at the left, and the horizontal ones at the bottom."""
     if len(panels) == 1:
         return
     page: Any = panels[0].get_figure(root=True)
@@ -279,14 +279,14 @@ def outer(panels: Sequence[Axes]) -> None:
 
 
 def ink(ax: Axes) -> str:
-    """The colour of the text of axes, in which whatever is no series is drawn."""
+    """The colour of axis text, used for whatever is not a series."""
     from matplotlib.colors import to_hex
 
     return to_hex(ax.xaxis.label.get_color())
 
 
 def ground(ax: Axes) -> str:
-    """The colour that axes are drawn on."""
+    """The background colour of axes."""
     from matplotlib.colors import to_hex, to_rgba
 
     own = to_rgba(ax.get_facecolor())
@@ -295,7 +295,7 @@ def ground(ax: Axes) -> str:
 
 
 def shade(ax: Axes, depth: float, colour: str | None = None) -> str:
-    """A colour between the ground, at 0, or another colour, and that of the text of axes, at 1."""
+    """A colour between the background, at 0, or another colour, and that of axis text, at 1."""
     from matplotlib.colors import to_hex, to_rgb
 
     below, above = np.array(to_rgb(colour or ground(ax))), np.array(to_rgb(ink(ax)))
@@ -304,17 +304,17 @@ def shade(ax: Axes, depth: float, colour: str | None = None) -> str:
 
 
 def grey(ax: Axes) -> str:
-    """The grey of remarks and of lines to compare with."""
+    """The grey for remarks and reference lines."""
     return shade(ax, 0.6)
 
 
 def small(ax: Axes) -> float:
-    """Size in points of legends and remarks: a little less than that of the axes' labels."""
+    """Font size of legends and remarks, in points: slightly smaller than axis labels."""
     return 0.85 * float(ax.xaxis.label.get_fontsize())
 
 
 def label_text(value: Any, most: int = 60) -> str:
-    r"""A label whose every character is drawn as it is."""
+    r"""A label whose every character is drawn literally."""
     text = literal(str(value))
     text = text if len(text) <= most else f"{text[: most - 1]}…"
     # matplotlib leaves labels that begin with an underscore out of legends
@@ -322,7 +322,7 @@ def label_text(value: Any, most: int = 60) -> str:
 
 
 def short_names(names: Sequence[Any], most: int = 24) -> list[str]:
-    """Names that fit beside lines: long ones lose their middle, and none becomes another."""
+    """Names that fit next to lines: long ones are shortened in the middle, and stay distinct."""
     texts = [str(name) for name in names]
     tail = most // 3
     cut = [
@@ -348,7 +348,7 @@ def quantity(name: str, unit: str | None) -> str:
 
 
 def round_axis(ax: Axes, last: float, log: bool = False) -> None:
-    """Label the horizontal axis as that of rounds."""
+    """Label the horizontal axis for rounds."""
     from matplotlib.ticker import EngFormatter, StrMethodFormatter
 
     ax.set_xlabel("round")
@@ -360,7 +360,7 @@ def round_axis(ax: Axes, last: float, log: bool = False) -> None:
 
 
 def date_axis(ax: Axes) -> None:
-    """Label the horizontal axis as that of dates, with what all ticks share said once."""
+    """Label the horizontal axis for dates, with the part common to all ticks stated once."""
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
     locator = AutoDateLocator(minticks=3, maxticks=6)  # type: ignore[no-untyped-call]
@@ -370,7 +370,7 @@ def date_axis(ax: Axes) -> None:
 
 
 def log_axis(ax: Axes, name: str) -> None:
-    """Make an axis logarithmic, with ticks that are plain numbers where it spans less than two decades."""
+    """Make an axis logarithmic, with ticks as plain numbers if it spans less than two decades."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     (ax.set_xscale if name == "x" else ax.set_yscale)("log")
@@ -385,7 +385,7 @@ def log_axis(ax: Axes, name: str) -> None:
 
 
 def marked_line(ax: Axes, x: Any, y: Any, label: str, place: int, every: Any) -> Any:
-    """Draw a line, as the series in some place is drawn: with a colour, a marker at every so many points."""
+    """Draw a line in the style of the series with an index: its colour, and a marker at regular points."""
     shown = look(place)
     if place >= len(COLOURS):
         [line] = ax.plot(x, y, color=shown.colour, linewidth=0.7, zorder=1.5, label=label_text(label))
@@ -405,7 +405,7 @@ def marked_line(ax: Axes, x: Any, y: Any, label: str, place: int, every: Any) ->
 
 
 def say_uncovered(ax: Axes, guarantees: Iterable[Any], *, own: bool) -> None:
-    """Write below a picture of private trials that it shows what their guarantees do not cover."""
+    """Write below a plot of private trials that it shows what their guarantees do not cover."""
     if not any(one is not None and math.isfinite(one.epsilon) for one in guarantees):
         return
     if own:
@@ -416,7 +416,7 @@ def say_uncovered(ax: Axes, guarantees: Iterable[Any], *, own: bool) -> None:
 
 
 def name_lines(ax: Axes, names: Sequence[str], ends: Sequence[float], places: Sequence[int]) -> None:
-    """Write names beside the right ends of lines, at heights of their last values, in their colours.
+    """Write names next to the right ends of lines, at the heights of their last values, in their colours.
 
     Names that would lie on one another move apart, and keep their order; a thin line leads to each. The axes
     must have their vertical limits already.
@@ -459,7 +459,7 @@ def name_lines(ax: Axes, names: Sequence[str], ends: Sequence[float], places: Se
 def name_series(
     ax: Axes, lines: Sequence[Any], names: Sequence[str], places: Sequence[int], where: Any, *, grow: bool
 ) -> None:
-    """Name lines beside their ends, or in a legend, where those without a colour have one entry together."""
+    """Name lines next to their ends, or in a legend, where those without a colour share an entry."""
     if where == "beside":
         ax.margins(x=0.0)
         ends = [_last_known(line.get_ydata()) for line in lines]
@@ -481,7 +481,7 @@ def _last_known(values: Any) -> float:
 
 
 def apart(heights: FloatArray, gap: float) -> FloatArray:
-    """Ascending heights in [0, 1], at least a gap from each other, moved as little as may be; (n,)."""
+    """Ascending heights in [0, 1], at least a gap apart, moved as little as possible; (n,)."""
     steps = gap * np.arange(heights.size)
     free = isotonic_regression(heights - steps).x
     room = max(0.0, 1.0 - (steps[-1] if heights.size else 0.0))
@@ -500,12 +500,12 @@ def most_coloured(weights: Sequence[float]) -> list[int]:
 
 
 def height_of_names(count: int) -> float:
-    """Height of a figure with so many names beside its lines, in inches."""
+    """Height of a figure with this many names next to its lines, in inches."""
     return max(2.2, 0.6 + 0.135 * count)
 
 
 def one_for_each(given: Any, count: int) -> FloatArray | None:
-    """Numbers of rows or rounds from one number for all, or one for each; None if it is neither."""
+    """Numbers of rows or rounds from one number for all, or one for each; None if invalid."""
     values = number_array(given)
     if values is not None and values.ndim == 0:
         values = np.full(count, float(values))
@@ -513,14 +513,14 @@ def one_for_each(given: Any, count: int) -> FloatArray | None:
 
 
 def arm_label(arm: Any) -> str:
-    """What an arm is called in a legend: numbers alone would say nothing."""
+    """Name of an arm in a legend: numbers alone would be unclear."""
     return str(arm) if isinstance(arm, str) else f"arm {arm}"
 
 
 def legend_of(
     ax: Axes, handles: Sequence[Any], where: Any, *, grow: bool = False, lift: bool = False
 ) -> None:
-    """Say what is drawn: above the axes, and above a name there, in as many columns as fit."""
+    """Draw the legend above the axes, and above any name there, in as many columns as fit."""
     if where == "none" or not handles:
         return
     size = small(ax)

@@ -1,4 +1,4 @@
-"""Noise, counters and mechanisms of differential privacy.
+"""Noise, counters and mechanisms for differential privacy.
 
 Arguments out of range raise one `ParameterError` that lists them all.
 

@@ -1,4 +1,4 @@
-"""A running sum that is private at every count: the user's face of the continual-sum mechanisms."""
+"""A running sum that is private at every count: the public interface to the continual-sum mechanisms."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from adaptinf.typing import FloatArray, RandomSource
 
 
 def range_problems(low: float, high: float, sensitivity: float | None) -> list[str]:
-    """Problems of the range of an item, and of a stated sensitivity."""
+    """Problems with the range of an item, and with a stated sensitivity."""
     problems = FINITE("low", low) + FINITE("high", high)
     if not problems and not low < high:
         problems.append(f"low must be below high, got {low} and {high}")
@@ -48,7 +48,7 @@ def range_problems(low: float, high: float, sensitivity: float | None) -> list[s
 
 
 def noise_problems(noise: str, delta: float, mechanism: str) -> list[str]:
-    """Problems of a law of noise, its delta and the mechanism that it goes with."""
+    """Problems with a noise distribution, its delta and its mechanism."""
     problems = OneOf("laplace", "gaussian")("noise", noise)
     if not problems and noise == "gaussian":
         problems += OPEN_SHARE("delta", delta)
@@ -60,7 +60,7 @@ def noise_problems(noise: str, delta: float, mechanism: str) -> list[str]:
 
 
 _Totals: TypeAlias = NDArray[Any]
-"""Sums of a vector: floats in a simulation, Python's whole numbers in a release."""
+"""Sums of a vector: floats in a simulation, Python integers in a release."""
 
 
 class Counter:
@@ -181,17 +181,17 @@ class Counter:
 
     @property
     def backend(self) -> str:
-        """Where the noise comes from: ``"simulation"`` or ``"release"``."""
+        """Source of the noise: ``"simulation"`` or ``"release"``."""
         return "release" if self._generator is None else "simulation"
 
     @property
     def sensitivity(self) -> float:
-        """Largest change of an item, on the grid in a release."""
+        """Largest change in an item, on the grid in a release."""
         return float(self._moved * self._unit)
 
     @property
     def scales(self) -> tuple[float, float]:
-        """Scale of each noise on powers of two (0 for the binary mechanism), and that of a node.
+        """Scale of each noise at powers of two (0 for the binary mechanism), and that of a node.
 
         In the hybrid mechanism a node between 2^k and 2^(k + 1) has k times the second one. For normal noise
         the second one is a standard deviation.
@@ -282,7 +282,7 @@ class Counter:
         return self.sensitivity * noise_quantile(self.mechanism, self.epsilon, self.horizon or 1, at, p)
 
     def norm_bound(self, count: int | None = None, probability: float = 0.95) -> float:
-        """What the L2 norm of the noise vector at a count stays below, with at least a given probability.
+        """Bound on the L2 norm of the noise vector at a count, with at least the given probability.
 
         Parameters
         ----------
@@ -307,7 +307,7 @@ class Counter:
     def guarantee(
         self, unit: str = "reward", model: str = "central", notion: str = "standard"
     ) -> PrivacyGuarantee:
-        """What all noisy sums together promise, for streams that differ in one item.
+        """Guarantee of all noisy sums together, for streams that differ in one item.
 
         Parameters
         ----------
@@ -318,11 +318,11 @@ class Counter:
 
     @property
     def _unit(self) -> Fraction:
-        """What one unit of the sums is worth."""
+        """The value of one unit of the sums."""
         return Fraction(1) if self._generator is not None else Fraction(self._width) / GRID_UNITS
 
     def _item_moves(self, sensitivity: float | None) -> Fraction:
-        """Largest change of an item in units, in L1 or L2."""
+        """Largest change in an item in units, in L1 or L2."""
         coordinates = self.dimension if self.noise == "laplace" else math.sqrt(self.dimension)
         if self._generator is not None:
             largest = coordinates * self._width
@@ -341,7 +341,7 @@ class Counter:
         return analytic_scale(self.epsilon, self.delta, math.sqrt(self._levels))
 
     def _abreast(self, runs: int, rng: np.random.Generator | None) -> Counter:
-        """An empty counter whose vectors hold so many runs of this one, each with noise of its own."""
+        """An empty counter whose vectors contain this many runs of this one, with independent noise."""
         wide = copy.copy(self)
         wide.dimension, wide.count, wide._generator = runs * self.dimension, 0, rng
         wide._sum, wide._trunk, wide._latest, wide._nodes = wide._zeros(), wide._zeros(), wide._zeros(), []
@@ -383,7 +383,7 @@ class Counter:
         return self._shown(self._latest)
 
     def _next_noise(self) -> _Totals:
-        """Noise of the sum at the current count, called once for each count at which there is a release."""
+        """Noise in the sum at the current count, called once for each count with a release."""
         noise, self._trunk = next_total(
             self.mechanism, self._levels, self.count, self._trunk, self._nodes, self._draw
         )

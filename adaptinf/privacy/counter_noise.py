@@ -1,4 +1,4 @@
-"""The law of a counter's noise: tails and quantiles of sums of Laplace variables, and norms of vectors.
+"""Distribution of a counter's noise: tails and quantiles of Laplace sums, and norms of vectors.
 
 A coordinate of a counter's noise is a sum of independent Laplace variables, or a normal variable; the
 coordinates are independent and of one law. Every bound of a norm is an upper one: the norm exceeds it with at
@@ -25,7 +25,7 @@ _AT_ONCE = 16
 
 
 def laplace_sum_log_tail(x: FloatArray, scales: FloatArray, terms: FloatArray) -> FloatArray:
-    """Log P(S > x) for S a sum of independent centred Laplace variables.
+    """Log P(S > x) for a sum S of independent centred Laplace variables.
 
     Shapes: x (n,), scales, terms (n, groups); returns (n,).
     """
@@ -135,7 +135,7 @@ def octave_grid(slots: int, points_an_octave: int = 4) -> FloatArray:
 
 @functools.lru_cache(maxsize=32)
 def counter_quantiles(counter: str, horizon: int, points_an_octave: int = 4) -> tuple[FloatArray, FloatArray]:
-    """Table of the 1 - 1/t quantiles of a counter's noise at epsilon = 1, for every law it can have.
+    """Table of the 1 - 1/t quantiles of a counter's noise at epsilon = 1, for every possible distribution.
 
     Returns shape grid (g,), quantiles (g, rows).
     """
@@ -159,7 +159,7 @@ def counter_quantiles(counter: str, horizon: int, points_an_octave: int = 4) -> 
 
 
 def laplace_sum_tail_bound(log_failure: FloatArray, scales: FloatArray, terms: FloatArray) -> FloatArray:
-    """An x with P(S > x) at most a failure probability, S a sum of independent centred Laplace variables.
+    """An x with P(S > x) at most a failure probability, for a sum S of independent centred Laplace variables.
 
     Shapes: log_failure (n,), scales, terms (n, groups); returns (n,).
     """
@@ -177,7 +177,7 @@ def laplace_sum_tail_bound(log_failure: FloatArray, scales: FloatArray, terms: F
 
 @functools.lru_cache(maxsize=32)
 def counter_tail_bounds(counter: str, horizon: int) -> tuple[FloatArray, FloatArray]:
-    """Table of bounds on a counter's noise at epsilon = 1 that fail with probability 1/t, law by law.
+    """Table of bounds on a counter's noise at epsilon = 1 that fail with probability 1/t, by distribution.
 
     Returns shape grid (g,), bounds (g, rows).
     """
@@ -330,7 +330,7 @@ def _tangents(highest: float, scales: FloatArray, terms: FloatArray) -> tuple[Fl
 
 
 def _log_tail_above(x: FloatArray, knots: FloatArray, value: FloatArray, slope: FloatArray) -> FloatArray:
-    """Upper bound of the log of P(|Z| > x): the lower one of the tangents at the knots on both sides."""
+    """Upper bound on the log of P(|Z| > x): the lower of the tangents at the knots on both sides."""
     right = np.clip(np.searchsorted(knots, x), 1, knots.size - 1)
     tangents = [value[k] + slope[k] * (x - knots[k]) for k in (right - 1, right)]
     return np.minimum(np.minimum(*tangents), 0.0)
@@ -339,7 +339,7 @@ def _log_tail_above(x: FloatArray, knots: FloatArray, value: FloatArray, slope: 
 def _convolution_bound(
     start: float, scales: FloatArray, terms: FloatArray, dimension: int, log_failure: float
 ) -> float:
-    """Upper quantile of the norm from the convolved law of squares, on ranges that shrink around it."""
+    """Upper quantile of the norm from the convolved distribution of squares, on shrinking ranges."""
     failure = math.exp(log_failure) * (1.0 - _MARGIN)
     tangents = _tangents(start, scales, terms)
     bound = start
@@ -356,7 +356,7 @@ def _convolution_bound(
 
 
 def _power(mass: FloatArray, beyond: float, times: int) -> tuple[FloatArray, float]:
-    """Law of a sum of `times` copies: masses on the grid, and an upper bound of the mass beyond it."""
+    """Distribution of a sum of `times` copies: masses on the grid, and an upper bound on the mass beyond."""
     if times == 1:
         return mass, beyond
     half = _power(mass, beyond, times // 2)

@@ -1,4 +1,4 @@
-"""Noise as a mechanism drew it, and the exact laws that it is compared with.
+"""Noise as drawn by a mechanism, and the exact distributions with which it is compared.
 
 Every law here is one of whole numbers. A draw stands for an interval of its distribution function, from P(K <
 k) to P(K <= k), in which a uniform number can be thought of: these are independent where the draws are. A
@@ -24,12 +24,12 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 LAPLACE, GAUSSIAN = "laplace", "gaussian"
 _TABLED, _WIDTHS = 512.0, 40
-"""Up to this scale sums give the normal law; above, its error of 1 / (24 scale^2) is far below any test's."""
+"""Up to this scale the normal distribution is summed; above, the error 1 / (24 scale^2) is negligible."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draws:
-    """Whole-number noise in the order in which it was drawn.
+    """Integer noise in the order in which it was drawn.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class Draws:
 
 
 class Intervals(NamedTuple):
-    """What draws stand for, each of shape (n,).
+    """Properties of draws, each with shape (n,).
 
     `low`, `high`: ends of the interval of the distribution function; `beyond`, `reached`: -log of the chance
     of a larger size, and of one at least as large; `middle`, `size`: middles of the intervals of the number
@@ -101,7 +101,7 @@ class Intervals(NamedTuple):
 
 
 def intervals(draws: Draws) -> Intervals:
-    """The intervals of draws by their stated scales."""
+    """The intervals for draws, by their stated scales."""
     sizes = np.abs(draws.units)
     if draws.law == LAPLACE:
         inverse = 1.0 / draws.scales
@@ -121,7 +121,7 @@ def intervals(draws: Draws) -> Intervals:
 
 
 def _normal_sizes(sizes: IntArray, scales: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """-log of the chances of a size at least as large, and of a larger one, shape (n,) each."""
+    """-log of the probabilities of a size at least as large, and of a larger one, shape (n,) each."""
     reached, beyond = np.zeros(sizes.size), np.zeros(sizes.size)
     for scale in np.unique(scales).tolist():
         mine = scales == scale
@@ -143,7 +143,7 @@ def _normal_sizes(sizes: IntArray, scales: FloatArray) -> tuple[FloatArray, Floa
 
 
 def probability(draws: Draws, values: FloatArray) -> FloatArray:
-    """Probability of a value, shape (n,), by the scale of each draw."""
+    """Probability of a value, shape (n,), given the scale of each draw."""
     inverse = 1.0 / draws.scales
     if draws.law == LAPLACE:
         return np.asarray(np.tanh(0.5 * inverse) * np.exp(-np.abs(values) * inverse))
@@ -158,7 +158,7 @@ def multiple_probability(draws: Draws, step: int) -> FloatArray:
 
 
 def _normalisers(scales: FloatArray) -> FloatArray:
-    """Sum of exp(-k^2 / (2 scale^2)) over all whole k, by its own series or by Poisson's."""
+    """Sum of exp(-k^2 / (2 scale^2)) over all integers k, by its own series or by Poisson's."""
     terms = np.arange(1.0, 8.0)[:, None]
     own = 1.0 + 2.0 * np.exp(-0.5 * (terms / np.minimum(scales, 1.0)) ** 2).sum(axis=0)
     wide = np.maximum(scales, 1.0)
@@ -167,20 +167,20 @@ def _normalisers(scales: FloatArray) -> FloatArray:
 
 
 FALSE_ALARM = 1e-6
-"""Probability of any finding, by all tests of a call together, if there is nothing to be found."""
+"""Probability of any finding, over all tests of a call together, if there is nothing to find."""
 ODDS = np.log([2.0, 4.0, 8.0, 16.0, 64.0, 256.0, 1e3, 1e4, 1e5, 1e6, 1e7])
-"""Factors by which an event may be likelier than it should be, in logarithms."""
+"""Factors by which an event may be likelier than it should be, in logs."""
 
 
 class Look(NamedTuple):
-    """One kind of test, its single tests' bounds, and what each of them finds, in words."""
+    """One kind of test, the bounds of its single tests, and a description of each finding."""
 
     kind: str
     log_bounds: FloatArray
     words: Callable[[int], str]
 
     def finding(self, limit: float) -> str:
-        """The most significant one in words, and how many more there are; empty if there is none."""
+        """The most significant finding in words, and how many more there are; empty if there is none."""
         number = int((self.log_bounds < limit).sum())
         if not number:
             return ""
@@ -189,12 +189,12 @@ class Look(NamedTuple):
 
 
 def limits(looks: Sequence[Look], alarm: float) -> list[float]:
-    """Below which logarithm each look finds something, where all together may raise a false alarm."""
+    """Log threshold for a finding at each look, given the joint probability of a false alarm."""
     return [math.log(alarm / len(looks) / max(look.log_bounds.size, 1)) for look in looks]
 
 
 def too_often(hits: BoolArray, chances: FloatArray) -> float:
-    """Log of a bound of the chance of so many hits, where each has at most a chance given those before.
+    """Log of a bound on the probability of this many hits, each with a bounded conditional probability.
 
     Shapes: hits, chances (n,). The product of (1 + c (hit)) / (1 + c chance) over draws has mean 1 at most
     for every c, and so has the mean of several: it exceeds 1 / p with probability p at most (Ville).
@@ -217,5 +217,5 @@ def log_mean(logs: FloatArray) -> float:
 
 
 def counted(number: int, what: str) -> str:
-    """A number of things."""
+    """A number with its noun."""
     return f"{number:,} {what}{'s' if number != 1 else ''}"

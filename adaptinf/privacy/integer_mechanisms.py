@@ -1,4 +1,4 @@
-"""Mechanisms for counts: two-sided geometric noise, as it is or truncated at zero."""
+"""Mechanisms for counts: two-sided geometric noise, unrestricted or truncated at zero."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class DiscreteLaplace(Mechanism):
         return 0.5 / math.sinh(0.5 / self.scale) ** 2
 
     def probability(self, k: ArrayLike) -> FloatArray:
-        """Probability that the noise of a count is k; 0 where k is not whole.
+        """Probability that the noise of a count is k; 0 if k is not an integer.
 
         Examples
         --------
@@ -95,7 +95,7 @@ class DiscreteLaplace(Mechanism):
         return np.where(k >= 0.0, side, 1.0 - side)
 
     def quantile(self, p: ArrayLike) -> FloatArray:
-        """The smallest whole number that the noise stays at or below with probability at least p.
+        """The smallest integer that the noise does not exceed with probability at least p.
 
         Examples
         --------
@@ -153,7 +153,7 @@ class DiscreteLaplace(Mechanism):
 
 @kernel
 def truncated_laplace(center: float, rate: float, source: Any) -> float:
-    """Draw floor(center) plus a two-sided geometric of ratio exp(-rate), given that the sum is at least 0."""
+    """Draw floor(centre) plus a two-sided geometric with ratio exp(-rate), given a nonnegative sum."""
     base = math.floor(center)
     total = -1.0
     while total < 0.0:
@@ -172,7 +172,7 @@ def _truncated_draws(centers: FloatArray, rate: float, rng: np.random.Generator,
 
 @dataclass(frozen=True, kw_only=True)
 class TruncatedLaplace(Mechanism):
-    """Lap+: a whole number of at least 0, two-sided geometric around a centre and truncated at zero.
+    """Lap+: a nonnegative integer, two-sided geometric around a centre and truncated at zero.
 
     Parameters
     ----------
@@ -231,7 +231,7 @@ class TruncatedLaplace(Mechanism):
 
     @property
     def scale(self) -> float:
-        """Scale of the two-sided geometric law."""
+        """Scale of the two-sided geometric distribution."""
         return 1.0 / self.rate
 
     def _unit_loss(self, rate: float) -> float:
@@ -293,7 +293,7 @@ class TruncatedLaplace(Mechanism):
         return np.where(k >= whole, right, np.where(k < 0.0, 1.0, left))
 
     def quantile(self, p: ArrayLike, center: float) -> FloatArray:
-        """The smallest whole number that the released one stays at or below with probability at least p.
+        """The smallest integer that the released number does not exceed with probability at least p.
 
         Examples
         --------
@@ -333,7 +333,7 @@ class TruncatedLaplace(Mechanism):
     def release(
         self, centers: ArrayLike, rng: RandomSource | None = None, backend: str = "simulation"
     ) -> IntArray:
-        """Whole numbers around the centres, one private release of the whole array.
+        """Integers around the centres, one private release of the whole array.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What the mechanisms share: checks of parameters and of what is released, and the two backends."""
+"""Common parts of mechanisms: checks of parameters and of released values, and the two backends."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def draws_from(subject: str, rng: RandomSource | None, backend: str) -> np.rando
 
 
 def whole_units(subject: str, values: FloatArray, sensitivity: float, on_grid: bool) -> list[int]:
-    """Statistics in grid units; with `on_grid`, an error where one is not a whole number of units."""
+    """Statistics in grid units; with `on_grid`, an error if one is not a whole number of units."""
     if on_grid:
         measured = values / sensitivity * GRID_UNITS
         if np.any(np.abs(measured - np.rint(measured)) > 1e-15 * np.abs(measured)):
@@ -45,7 +45,7 @@ def whole_units(subject: str, values: FloatArray, sensitivity: float, on_grid: b
 
 @dataclass(frozen=True, kw_only=True)
 class Mechanism(ABC):
-    """What all mechanisms have: parameters that are checked, and a guarantee made from them."""
+    """Base of all mechanisms: parameters that are checked, and a guarantee computed from them."""
 
     epsilon: Positive
 
@@ -59,7 +59,7 @@ class Mechanism(ABC):
     def guarantee(
         self, unit: str = "reward", model: str = "central", notion: str = "standard"
     ) -> PrivacyGuarantee:
-        """What one release promises, for neighbours whose statistics differ by at most the sensitivity.
+        """Guarantee of one release, for neighbours whose statistics differ by at most the sensitivity.
 
         Parameters
         ----------
@@ -70,12 +70,12 @@ class Mechanism(ABC):
         return PrivacyGuarantee(epsilon, delta, unit, model, notion, reasons)
 
     def _loss(self) -> tuple[float, float, tuple[str, ...]]:
-        """Epsilon, delta and reasons of one release."""
+        """Epsilon, delta and reasons for one release."""
         return float(self.epsilon), 0.0, ()
 
 
 def reals(subject: str, values: ArrayLike, name: str = "values") -> FloatArray:
-    """Values as an array of floats, or an error where they are not numbers."""
+    """Values as an array of floats, or an error if they are not numbers."""
     array = number_array(values)
     if array is None:
         raise ParameterError(subject, [f"{name} must be numbers in rows of equal length, got {values!r:.60}"])
@@ -101,7 +101,7 @@ def number(subject: str, value: ArrayLike) -> float:
 
 
 def whole_numbers(subject: str, values: ArrayLike) -> IntArray:
-    """Values as an array of whole numbers, or an error."""
+    """Values as an array of integers, or an error."""
     array = finite(subject, values)
     if not ((array == np.rint(array)) & (np.abs(array) < 2.0**53)).all():
         raise ParameterError(subject, ["values must be whole numbers below 2^53"])

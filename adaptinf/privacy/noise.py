@@ -1,4 +1,4 @@
-"""Where a kernel's random numbers come from.
+"""Sources of a kernel's random numbers.
 
 A kernel never knows whether its noise is drawn on the spot or was drawn before: it calls ``laplace(source,
 scale)``, ``gaussian(source, scale)`` and ``uniform(source)``, and the type of ``source`` decides.
@@ -24,11 +24,11 @@ from numba.extending import overload
 from adaptinf.typing import FloatArray, IntArray
 
 LAPLACE, GAUSSIAN = range(2)
-"""Laws of noise, as a `Recorder` notes them."""
+"""Distributions of noise, as recorded by a `Recorder`."""
 
 
 class Buffer(NamedTuple):
-    """Values drawn in advance, handed out in order; uniforms (n,), noises (m,), positions (2,)."""
+    """Values drawn in advance, returned in order; uniforms (n,), noises (m,), positions (2,)."""
 
     uniforms: FloatArray
     noises: FloatArray
@@ -36,7 +36,7 @@ class Buffer(NamedTuple):
 
 
 class Recorder(NamedTuple):
-    """Notes the laws and scales of the noise that a kernel asks for; scales (m,), laws (m,), asked (1,)."""
+    """Records the distributions and scales of requested noise; scales (m,), laws (m,), asked (1,)."""
 
     scales: FloatArray
     laws: IntArray
@@ -44,7 +44,7 @@ class Recorder(NamedTuple):
 
 
 class Nodes(NamedTuple):
-    """Noise of named nodes, as far as it is known, beside the coins of a run.
+    """Noise of named nodes, as far as it is known, along with the coins of a run.
 
     Shapes: values, scales (room,), names (room, 2), asked (1,), which counts what was requested.
     """
@@ -57,7 +57,7 @@ class Nodes(NamedTuple):
 
 
 class Told(NamedTuple):
-    """Sums with their noise, made elsewhere in whole numbers; values, scales (n,), place (1,)."""
+    """Sums with their noise, computed elsewhere in whole numbers; values, scales (n,), place (1,)."""
 
     values: FloatArray
     scales: FloatArray
@@ -65,13 +65,13 @@ class Told(NamedTuple):
 
 
 class Fixed(NamedTuple):
-    """The one value of all coins; a choice that asks for noise gets what cannot be mistaken for a release."""
+    """A constant value for all coins; a choice that requests noise gets a value that is never released."""
 
     coin: float
 
 
 def laplace(source: Any, scale: float) -> float:
-    """One Laplace draw of the given scale from a source."""
+    """One Laplace draw with the given scale from a source."""
     if isinstance(source, Buffer):
         return float(_buffer_noise(source, scale))
     if isinstance(source, Recorder):
@@ -82,14 +82,14 @@ def laplace(source: Any, scale: float) -> float:
 
 
 def named_laplace(source: Any, scale: float, stream: int, place: int) -> float:
-    """One Laplace draw from a source, for the node at a place of a stream: it is requested once."""
+    """One Laplace draw from a source, for the node at a position in a stream: it is requested once."""
     if isinstance(source, Nodes):
         return float(_node_laplace(source, scale, stream, place))
     return laplace(source, scale)
 
 
 def gaussian(source: Any, scale: float) -> float:
-    """One centred normal draw of the given standard deviation from a source."""
+    """One centred normal draw with the given standard deviation from a source."""
     if isinstance(source, Buffer):
         return float(_buffer_noise(source, scale))
     if isinstance(source, Recorder):
@@ -141,7 +141,7 @@ def _recorder_gaussian(source: Any, scale: Any) -> Any:
 
 
 def _nodes_gaussian(source: Any, scale: Any) -> Any:
-    """No node is normal: a kernel that asks for one gets what cannot be mistaken for a release."""
+    """No node is normal: a kernel that requests one gets a value that is never released."""
     return math.nan
 
 
@@ -183,7 +183,7 @@ def _no_noise(source: Any, scale: Any) -> Any:
 
 
 def is_source(source: Any, kind: type) -> bool:
-    """Whether the type of a source, as Numba has it, is of a kind."""
+    """Whether the Numba type of a source is of some kind."""
     return getattr(source, "instance_class", None) is kind
 
 

@@ -1,4 +1,4 @@
-"""Tests of drawn noise against its law: its shape, repeats and lattices, and what they find."""
+"""Tests of drawn noise against its distribution: shape, repeats and lattices, and their findings."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TINY = 1e-300
 
 
 def shape_looks(draws: Draws, found: Intervals) -> Iterator[Look]:
-    """All draws together; law and scale by each stated scale as well."""
+    """All draws together; by distribution and scale, each stated scale separately as well."""
     scales = np.unique(draws.scales)
     groups = [np.ones(len(draws), dtype=np.bool_)]
     groups += [draws.scales == scale for scale in scales] if scales.size > 1 else []
@@ -53,7 +53,7 @@ def shape_looks(draws: Draws, found: Intervals) -> Iterator[Look]:
 
 
 def law_bound(low: FloatArray, high: FloatArray) -> float:
-    """Log of 2 exp(-2 n D^2), D at most the distance of uniform numbers in these intervals from their law."""
+    """Log of 2 exp(-2 n D^2), with D at most the distance of uniforms in these intervals from uniformity."""
     # Massart, P. (1990). The tight constant in the Dvoretzky-Kiefer-Wolfowitz inequality. Annals of
     # Probability 18.
     n = low.size
@@ -66,7 +66,7 @@ def law_bound(low: FloatArray, high: FloatArray) -> float:
 
 
 def scale_bounds(reached: FloatArray, beyond: FloatArray) -> tuple[float, float]:
-    """Logs of the chances of a sum of -log of the chances of sizes so small, and so large: a gamma law."""
+    """Logs of the probabilities of as small, and as large, a sum of -log size probabilities: gamma."""
     n = reached.size
     if n == 0:
         return 0.0, 0.0
@@ -75,7 +75,7 @@ def scale_bounds(reached: FloatArray, beyond: FloatArray) -> tuple[float, float]
 
 
 def _log_gamma_tail(n: int, total: float, upper: bool) -> float:
-    """Log of the chance that a gamma variable of shape n lies beyond; Chernoff's bound in the far tail."""
+    """Log probability that a gamma variable of shape n lies beyond; Chernoff's bound in the far tail."""
     exact = float((special.gammaincc if upper else special.gammainc)(n, total))
     if exact > _TINY:
         return math.log(exact)
@@ -105,7 +105,7 @@ def _tails(draws: Draws, found: Intervals) -> Iterator[Look]:
 
 
 def _holes(found: Intervals) -> Look:
-    """The longest stretch without a draw, of the distribution function and of that of sizes."""
+    """The longest gap without a draw, for the distribution function and for that of sizes."""
     # Each of the n + 1 spacings of n uniform numbers exceeds g with probability (1 - g)^n.
     n = found.low.size
     ends = [(found.low, found.high), (-np.expm1(-found.reached), -np.expm1(-found.beyond))]
@@ -124,13 +124,13 @@ def _holes(found: Intervals) -> Look:
 
 
 PAIR_RATE, COIN_RATE = 24.0, 8.0
-"""Of exp(-rate s^2 / n), the bound of the chance that a sum of n products exceeds s, one-sided."""
+"""Constant in exp(-rate s^2 / n), which bounds the probability that a sum of n products exceeds s."""
 _STEPS, _RUNS = 16, 8
-"""Distances within a run, and between runs at one place."""
+"""Distances within a run, and between runs at the same position."""
 
 
 class Pairs(NamedTuple):
-    """Draws and earlier ones that they are compared with; later, earlier (pairs,)."""
+    """Draws and the earlier ones with which they are compared; later, earlier (pairs,)."""
 
     words: str
     later: IntArray
@@ -158,7 +158,7 @@ def _before(what: str, step: int) -> str:
 
 
 def lag_looks(draws: Draws, found: Intervals, pairs: list[Pairs]) -> Iterator[Look]:
-    """Draws and sizes against earlier ones, what was settled, outcomes of coins, and those that they hide."""
+    """Draws and sizes against earlier ones, settled values, outcomes of coins, and those they conceal."""
     entries = {"the draws": found.middle, "the sizes of the draws": found.size}
     if pairs:
         bounds = [_bound(one[p.later] * one[p.earlier], PAIR_RATE) for one in entries.values() for p in pairs]
@@ -182,7 +182,7 @@ def lag_looks(draws: Draws, found: Intervals, pairs: list[Pairs]) -> Iterator[Lo
 
 
 def _coins(entries: dict[str, FloatArray], coins: FloatArray, before: int) -> Look:
-    """Outcomes of the round itself and of others about it."""
+    """Outcomes of the round itself and of neighbouring ones."""
     rates = np.where(np.arange(coins.shape[1]) < before, PAIR_RATE, COIN_RATE)
     columns = [(what, one, place) for what, one in entries.items() for place in range(coins.shape[1])]
     bounds = []
@@ -204,7 +204,7 @@ def _coins(entries: dict[str, FloatArray], coins: FloatArray, before: int) -> Lo
 
 
 def _facts(entries: dict[str, FloatArray], facts: FloatArray, names: Sequence[str]) -> Look:
-    """What was settled before: it need not be centred, as the draws are."""
+    """Values determined before: they need not be centred, unlike the draws."""
     columns = [(what, one, place) for what, one in entries.items() for place in range(facts.shape[1])]
     bounds = []
     for _, one, place in columns:
@@ -254,7 +254,7 @@ def repeat_looks(draws: Draws, found: Intervals, pairs: list[Pairs]) -> Iterator
 
 
 def _all_earlier(draws: Draws, sign: int, by_run: int) -> tuple[IntArray, FloatArray]:
-    """An earlier draw of this value, -1 if there is none, and the chance of one; shape (n,) each."""
+    """An earlier draw with this value, -1 if there is none, and its probability; shape (n,) each."""
     # A chance is given all earlier draws: it is the sum of the probabilities of their values, each once.
     runs = draws.runs * by_run
     order, starts = _keys(runs, draws.units)
@@ -270,7 +270,7 @@ def _all_earlier(draws: Draws, sign: int, by_run: int) -> tuple[IntArray, FloatA
 
 
 def _run_before(draws: Draws, sign: int, by_run: int) -> tuple[IntArray, FloatArray]:
-    """The same with the draws of the run before alone."""
+    """The same with the draws in the previous run alone."""
     order, starts = _keys(draws.runs, draws.units)
     fresh = starts == np.arange(len(draws))
     earlier = _found(order, draws.runs - 1, draws.units, sign)
@@ -282,7 +282,7 @@ def _run_before(draws: Draws, sign: int, by_run: int) -> tuple[IntArray, FloatAr
 
 
 def _keys(runs: IntArray, units: IntArray) -> tuple[dict[str, IntArray], IntArray]:
-    """Pairs of run and value in their order, and where each draw's own pair comes first, shape (n,)."""
+    """Pairs of run and value in order, and the first occurrence of each draw's own pair, shape (n,)."""
     order = np.lexsort((np.arange(units.size), units, runs))
     run, unit = runs[order], units[order]
     new = np.r_[True, (run[1:] != run[:-1]) | (unit[1:] != unit[:-1])]
@@ -293,7 +293,7 @@ def _keys(runs: IntArray, units: IntArray) -> tuple[dict[str, IntArray], IntArra
 
 
 def _found(keys: dict[str, IntArray], runs: IntArray, units: IntArray, sign: int) -> IntArray:
-    """Where pairs of run and value, or its negative, were drawn first, -1 where never; 0 has no negative."""
+    """First occurrence of pairs of run and value, or its negative, -1 if none; 0 has no negative."""
     _, values = np.unique(np.concatenate([keys["unit"], sign * units]), return_inverse=True)
     known, asked = values[: keys["unit"].size], values[keys["unit"].size :]
     width = int(values.max()) + 1
@@ -309,13 +309,13 @@ def _by_scale(draws: Draws) -> Iterator[tuple[float, BoolArray]]:
 
 
 def _probabilities(draws: Draws, scale: float) -> FloatArray:
-    """The probability of each value at one scale, shape (n,)."""
+    """The probability of each value given its scale, shape (n,)."""
     alike = Draws(draws.units, np.full(len(draws), scale), draws.runs, draws.places, (), draws.law)
     return probability(alike, draws.units.astype(np.float64))
 
 
 def _matched(draws: Draws, found: Intervals, pairs: list[Pairs]) -> Look:
-    """Draws that lie as close to a certain earlier one, by their laws, as equal ones of these scales do."""
+    """Draws as close to a certain earlier one, by their distributions, as equal ones at these scales are."""
     cases = [(pair, sign) for pair in pairs for sign in _SIGNS]
     bounds = np.array([too_often(*_close(found, pair, sign)) for pair, sign in cases])
 
@@ -332,7 +332,7 @@ def _matched(draws: Draws, found: Intervals, pairs: list[Pairs]) -> Look:
 
 
 def _close(found: Intervals, pair: Pairs, sign: int) -> tuple[BoolArray, FloatArray]:
-    """Whether, and with which chance, a later draw is close to the earlier one."""
+    """Whether, and with what probability, a later draw is close to the earlier one."""
     reach = found.most[pair.later] + found.most[pair.earlier]
     apart = np.abs(found.middle[pair.later] - sign * found.middle[pair.earlier])
     return apart <= reach, np.minimum(3.0 * reach, 1.0)
@@ -340,13 +340,13 @@ def _close(found: Intervals, pair: Pairs, sign: int) -> tuple[BoolArray, FloatAr
 
 _PRIMES = (3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61)
 _GRIDS = (20, 40)
-"""Of 2^-20 and 2^-40, which the units of rewards and of products are."""
+"""Exponents in 2^-20 and 2^-40, the units of rewards and of products."""
 _LEAST = 2.5
-"""The smallest step of a lattice that is not whole."""
+"""The smallest non-integer step of a lattice."""
 
 
 def lattice_looks(draws: Draws, found: Intervals) -> Iterator[Look]:
-    """Whole steps with any remainder, decimals and shares of the scale, and a divisor of all draws."""
+    """Integer steps with any remainder, decimals and shares of the scale, and a common divisor of draws."""
     largest = 4.0 * float(draws.scales.max(initial=1.0))
     steps = [2**power for power in range(1, 54)] + [*_PRIMES] + [10**power for power in range(1, 16)]
     whole = [step for step in steps if step <= largest]
@@ -372,14 +372,14 @@ def lattice_looks(draws: Draws, found: Intervals) -> Iterator[Look]:
 
 
 def _near_chances(found: Intervals, steps: FloatArray) -> FloatArray:
-    """At most the chance of a whole number less than 1/2 from a multiple of a step, shape (n,)."""
+    """Upper bound on the probability of an integer less than 1/2 from a multiple of a step, shape (n,)."""
     # Such numbers lie at least `steps` - 1 apart: the sum of a law that falls on both sides of 0 over them,
     # but for 0 and the first on each side, is at most the whole over that distance.
     return np.asarray(np.minimum(3.0 * found.most + 1.0 / (steps - 1.0), 1.0))
 
 
 def _remainder_bound(draws: Draws, step: int) -> float:
-    """Log of a bound of the chance that remainders are as unequal; half of it is for remainder 0."""
+    """Log of a bound on the probability of as unequal remainders; half of it is for remainder 0."""
     chances = multiple_probability(draws, step)
     remainders, counts = np.unique(draws.units % step, return_counts=True)
     at_zero = np.array([float(counts[remainders == 0].sum())])
@@ -394,7 +394,7 @@ def _remainder_bound(draws: Draws, step: int) -> float:
 
 
 def _multiple_bound(draws: Draws, found: Intervals, steps: FloatArray) -> float:
-    """Log of a bound of the chance of so many draws near multiples of steps."""
+    """Log of a bound on the probability of this many draws near multiples of steps."""
     apart = np.abs(draws.units - steps * np.rint(draws.units / steps))
     return too_often(apart < 0.5, _near_chances(found, steps))
 
@@ -413,7 +413,7 @@ def _divisor(draws: Draws) -> Look:
 
 
 class NoiseTest(NamedTuple):
-    """One kind of test of some draws: how many single tests, the log of their smallest bound, and a finding.
+    """One kind of test for some draws: number of single tests, log of their smallest bound, and a finding.
 
     The bound is that of all single tests of the kind together, at most 0.
     """
@@ -435,7 +435,7 @@ def draw_looks(draws: Draws) -> Iterator[Look]:
 
 
 def noise_tests(draws: Draws, alarm: float = FALSE_ALARM) -> list[NoiseTest]:
-    """Every kind of test, which all together raise a false alarm with probability `alarm` at most."""
+    """Every kind of test, with a joint false-alarm probability of at most `alarm`."""
     looks = list(draw_looks(draws))
     return [
         NoiseTest(look.kind, look.log_bounds.size, _joint(look), look.finding(limit))
@@ -444,12 +444,12 @@ def noise_tests(draws: Draws, alarm: float = FALSE_ALARM) -> list[NoiseTest]:
 
 
 def _joint(look: Look) -> float:
-    """Log of the bound of any of the single tests."""
+    """Log of the bound for any of the single tests."""
     return min(0.0, float(look.log_bounds.min(initial=0.0)) + float(np.log(max(look.log_bounds.size, 1))))
 
 
 def draw_findings(parts: Sequence[tuple[str, Draws]], alarm: float = FALSE_ALARM) -> list[str]:
-    """Problems with draws of several kinds, in words, at `alarm` for all together."""
+    """Problems with draws of several kinds, in words, at a joint level of `alarm`."""
     findings: dict[str, str] = {}
     for words, draws in parts:
         for test in noise_tests(draws, alarm / len(parts)):

@@ -36,9 +36,9 @@ CLASSICAL_LIMIT = (
 # dp-accounting's scale is too small in 50 of 90 cases (epsilon .001 to 50, delta 1e-15 to .3), by a relative
 # 1.5e-12 (3.5e-8 at 1e-6, 1e-100), and needs five more packages; OpenDP's, by zCDP, is 4 to 26% too large
 _MARGIN = 1e-13
-"""Relative; the solver below is good to about 1e-14."""
+"""Relative tolerance; the solver below is accurate to about 1e-14."""
 _FAR = 1e7
-"""From here on M(x) is 1 / x up to a relative 1e-14, and the difference of two has cancelled."""
+"""From here on M(x) equals 1 / x to a relative 1e-14, and the difference of two cancels."""
 _SMOOTHING = 3.0
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(32)
 
@@ -119,7 +119,7 @@ def analytic_scale(epsilon: float, delta: float, sensitivity: float = 1.0) -> fl
 
 @functools.lru_cache(maxsize=1024)
 def _unit_scale(epsilon: float, delta: float) -> float:
-    """`analytic_scale` at a sensitivity of 1."""
+    """`analytic_scale` for a sensitivity of 1."""
     from scipy import optimize  # a quarter of a second, which anyone who needs no scale is spared
 
     def excess(log_ratio: float) -> float:
@@ -171,7 +171,7 @@ def classical_scale(epsilon: float, delta: float, sensitivity: float = 1.0) -> f
 
 
 def discrete_scale(scale: float) -> float:
-    """Scale, in grid units, of discrete Gaussian noise that protects like normal noise of a given scale."""
+    """Scale, in grid units, of discrete Gaussian noise that protects as well as normal noise does."""
     # Normal noise of standard deviation s, followed by rounding y to the integer k with probability
     # proportional to exp(-(k - y)^2 / (2 tau^2)), has the law of discrete Gaussian noise of scale
     # sqrt(s^2 + tau^2) up to a factor between (1 - eta) / (1 + eta) and 1 + eta a coordinate, with eta below
@@ -190,7 +190,7 @@ def _budget_problems(epsilon: float, delta: float, sensitivity: float) -> list[s
 
 
 def _log_delta(epsilon: float, ratio: float) -> float:
-    """Log of delta at ratio = sensitivity / scale."""
+    """Log of delta for ratio = sensitivity / scale."""
     # With a = epsilon / ratio - ratio / 2, b = a + ratio and Mills' M = (1 - Phi) / phi: delta is
     # phi(a) (M(a) - M(b)), because e^epsilon phi(b) = phi(a).
     a = epsilon / ratio - 0.5 * ratio
@@ -216,7 +216,7 @@ def _mills(x: float) -> float:
 
 
 def _minus_mills_slope(x: FloatArray) -> FloatArray:
-    """1 - x M(x), by its asymptotic series far out."""
+    """1 - x M(x), by its asymptotic series in the far tail."""
     direct = 1.0 - x * math.sqrt(0.5 * math.pi) * special.erfcx(x / math.sqrt(2.0))
     square = np.maximum(x, 1.0) ** -2.0
     series = square * (1.0 - 3.0 * square * (1.0 - 5.0 * square * (1.0 - 7.0 * square)))
@@ -225,7 +225,7 @@ def _minus_mills_slope(x: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, kw_only=True)
 class Laplace(Mechanism):
-    """The Laplace mechanism: noise of density exp(-abs(x) / scale) / (2 scale) on every coordinate.
+    """The Laplace mechanism: noise with density exp(-abs(x) / scale) / (2 scale) on every coordinate.
 
     Parameters
     ----------
@@ -278,7 +278,7 @@ class Laplace(Mechanism):
         return np.asarray(np.where(x >= 0.0, half, 1.0 - half))
 
     def quantile(self, p: ArrayLike) -> FloatArray:
-        """The x that the noise of a coordinate stays at or below with probability p.
+        """The x that a coordinate's noise does not exceed with probability p.
 
         Examples
         --------
@@ -410,7 +410,7 @@ class Gaussian(Mechanism):
         return np.asarray(special.ndtr(-reals("Gaussian.tail", x, "x") / self.scale))
 
     def quantile(self, p: ArrayLike) -> FloatArray:
-        """The x that the noise of a coordinate stays at or below with probability p."""
+        """The x that a coordinate's noise does not exceed with probability p."""
         return np.asarray(self.scale * special.ndtri(probabilities("Gaussian.quantile", p)))
 
     def _loss(self) -> tuple[float, float, tuple[str, ...]]:

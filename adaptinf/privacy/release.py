@@ -23,7 +23,7 @@ from adaptinf.parameters import POSITIVE, Count, Number, check, number_array
 from adaptinf.typing import IntArray
 
 GRID_UNITS = 1 << 20
-"""Units of the grid in the width of an item's range, or in the sensitivity of a statistic."""
+"""Number of grid units in the width of an item's range, or in the sensitivity of a statistic."""
 
 # beyond it a draw could leave 64 bits: exp(-2^63 / 2^55) = 1e-111
 _SCALE = Number(0.0, 2.0**55, open_low=True)
@@ -32,7 +32,7 @@ _KEPT = 256
 
 
 def to_grid(values: ArrayLike, width: float = 1.0) -> IntArray:
-    """Round items to a grid of 2^20 units per `width`.
+    """Round items to a grid with 2^20 units per `width`.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def to_grid(values: ArrayLike, width: float = 1.0) -> IntArray:
 
 
 def to_units(values: ArrayLike, sensitivity: float) -> list[int]:
-    """Round statistics to the nearest of 2^20 units per `sensitivity`, half-way cases up, without error."""
+    """Round statistics to the nearest of 2^20 units per `sensitivity`, ties upwards, without error."""
     # In exact arithmetic rounding commutes with shifts by whole units. Two values that are at most m units
     # apart, m whole, therefore stay so: a scalar statistic keeps a sensitivity of exactly 2^20 units.
     unit = Fraction(float(sensitivity)) / GRID_UNITS
@@ -89,7 +89,7 @@ def to_units(values: ArrayLike, sensitivity: float) -> list[int]:
 
 
 def from_units(units: Iterable[int], sensitivity: float, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    """Floats of the given shape from whole units: post-processing, so rounding is free."""
+    """Floats with the given shape from whole units: post-processing, so rounding is free."""
     return np.array([u / GRID_UNITS * sensitivity for u in units], dtype=np.float64).reshape(shape)
 
 
@@ -183,7 +183,7 @@ def _gaussian(library: Any, scale: float) -> Any:
 
 
 class _Samplers(threading.local):
-    """Samplers by scale, of each thread its own: they have no state, and take longer to make than a draw."""
+    """Samplers by scale, separate for each thread: they have no state, and are slow to create."""
 
     def __init__(self) -> None:
         self.laplace, self.gaussian = (lru_cache(maxsize=_KEPT)(make) for make in (_laplace, _gaussian))

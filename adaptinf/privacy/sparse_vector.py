@@ -1,4 +1,4 @@
-"""The sparse vector technique: many questions "is it above?", one payment, at the first yes."""
+"""The sparse vector technique: many questions "is it above?", with one payment, at the first yes."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from adaptinf.typing import BoolArray, FloatArray, RandomSource
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
 _FEW_NODES, _FEW_WEIGHTS = np.polynomial.legendre.leggauss(4)
 _NARROW = 1.0 / 16.0
-"""Pieces that are narrower, in scales of the noise, need few nodes: there are as many as statistics."""
+"""Narrower pieces, in scales of the noise, need few nodes: there are as many as statistics."""
 
 
 @compiled
 def _integrate(point: FloatArray, weight: FloatArray, margins: FloatArray, law: FloatArray) -> None:
-    """Add to `law` the probabilities of the first yes; points and margins are in scales of the noise A."""
+    """Add the probabilities of the first yes to `law`; points and margins are in scales of the noise A."""
     for node in range(point.shape[0]):
         so_far = weight[node]
         for place in range(margins.shape[0]):
@@ -41,7 +41,7 @@ def _integrate(point: FloatArray, weight: FloatArray, margins: FloatArray, law: 
 
 @dataclass(frozen=True, kw_only=True)
 class SparseVector(Mechanism):
-    """AboveThreshold: is a statistic above a noisy threshold? asked of one after another, until one is.
+    """AboveThreshold: asks of one statistic after another whether it is above a noisy threshold.
 
     Parameters
     ----------
@@ -97,11 +97,11 @@ class SparseVector(Mechanism):
 
     @property
     def variance(self) -> float:
-        """Variance of the difference of both noises, which decides an answer."""
+        """Variance of the difference between the two noises, which determines an answer."""
         return 2.0 * (self.threshold_scale**2 + self.query_scale**2)
 
     def tail(self, x: ArrayLike) -> FloatArray:
-        """Probability that a statistic that lies x below its threshold is called above, on its own.
+        """Probability that a statistic x below its threshold is reported as above, on its own.
 
         Examples
         --------
@@ -123,7 +123,7 @@ class SparseVector(Mechanism):
         return np.asarray(np.where(x >= 0.0, upper, 1.0 - upper))
 
     def quantile(self, p: ArrayLike) -> FloatArray:
-        """The x that the difference of both noises stays at or below with probability p.
+        """The x that the difference between the two noises does not exceed with probability p.
 
         Examples
         --------
@@ -171,7 +171,7 @@ class SparseVector(Mechanism):
         *,
         threshold: ArrayLike = 0.0,
     ) -> BoolArray:
-        """Answers for a sequence of statistics, up to and with the first yes.
+        """Answers for a sequence of statistics, up to and including the first yes.
 
         Parameters
         ----------
@@ -302,7 +302,7 @@ class Questions:
 
     @property
     def stopped(self) -> bool:
-        """Whether one was answered with yes."""
+        """Whether a question was answered with yes."""
         return self._state[1]
 
     def __repr__(self) -> str:
@@ -336,7 +336,7 @@ class Questions:
         return answer
 
     def _margin(self, value: float, threshold: float) -> float:
-        """Noisy distance to the threshold: in units, whole, for a release."""
+        """Noisy distance to the threshold: in whole units for a release."""
         mechanism = self.mechanism
         if self._generator is not None:
             return value - threshold + self._generator.laplace(scale=mechanism.query_scale)
@@ -344,7 +344,7 @@ class Questions:
         return at - limit + int(discrete_laplace(self._unit_scales()[1], 1)[0])
 
     def _unit_scales(self) -> tuple[float, float]:
-        """Scales of both noises in units; the shares add up to epsilon without rounding."""
+        """Scales of both noises in units; the shares sum to epsilon without rounding."""
         budget = Fraction(float(self.mechanism.epsilon))
         first = budget * Fraction(float(self.mechanism.threshold_share))
         return scale_above(GRID_UNITS, first), scale_above(2 * GRID_UNITS, budget - first)

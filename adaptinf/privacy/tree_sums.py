@@ -1,4 +1,4 @@
-"""Continual sums in trees: scales, and noise of a running sum from the noises of its nodes.
+"""Continual sums in trees: scales, and the noise in a running sum from that of its nodes.
 
 Bits of counts are single machine instructions, for compiled code only.
 """
@@ -54,21 +54,21 @@ top_bit: Callable[[Any], int] = _intrinsic(_top_bit)
 
 
 COUNTERS = ("binary", "hybrid")
-"""Names of the counters that release at every count; a kernel knows them by position."""
+"""Names of the counters that release at every count; kernels identify them by position."""
 
 CONTINUAL_SUMS = (*COUNTERS, "logarithmic")
 """Names of all counters; the logarithmic one releases at powers of two only."""
 
 
 def counter_slots(horizon: int) -> int:
-    """Levels of a tree over `horizon` items: floor(log2(horizon)) + 1."""
+    """Levels in a tree over `horizon` items: floor(log2(horizon)) + 1."""
     return int(horizon).bit_length()
 
 
 def counter_scales(
     counter: str, epsilon: float, horizon: int, sensitivity: float = 1.0
 ) -> tuple[float, float]:
-    """Laplace scales of a counter that is epsilon-differentially private for items of the given sensitivity.
+    """Laplace scales for an epsilon-differentially private counter of items with the given sensitivity.
 
     Binary: an item lies in at most L = floor(log2 T) + 1 nodes, each gets sensitivity * L / epsilon.
     Hybrid: half of epsilon for the trunk (an item lies in one power-of-two segment), half for the binary
@@ -97,7 +97,7 @@ def next_noise(
     count: int,
     source: Any,
 ) -> float:
-    """Noise of the running sum at `count`, called once for each count in turn."""
+    """Noise in the running sum at `count`, called once for each count in order."""
     # `state` holds in `trunk_row` the noise total of the logarithmic mechanism and in the rows below it one
     # slot a level; `column` is the stream (an arm).
     inside = count - (1 << top_bit(count)) if hybrid else count
@@ -114,7 +114,7 @@ def next_noise(
 
 @kernel
 def fresh_scale(hybrid: bool, trunk: float, node: float, count: int) -> float:
-    """Scale of the one Laplace variable that is new in the running sum at `count`."""
+    """Scale of the only Laplace variable that is new in the running sum at `count`."""
     if hybrid:
         level = top_bit(count)
         return trunk if count == 1 << level else node * level
@@ -123,7 +123,7 @@ def fresh_scale(hybrid: bool, trunk: float, node: float, count: int) -> float:
 
 @kernel
 def noise_row(hybrid: bool, slots: int, count: int) -> int:
-    """Row of a table with one row for each law that the noise can have: the nodes at `count`."""
+    """Row in a table with one row per possible noise distribution: the nodes at `count`."""
     if hybrid:
         level = top_bit(count)
         return level * slots + bit_count(count - (1 << level))
@@ -131,7 +131,7 @@ def noise_row(hybrid: bool, slots: int, count: int) -> int:
 
 
 def noise_nodes(counter: str, count: int) -> tuple[int, int, int]:
-    """Which noises make up the total at a count."""
+    """Which noises enter the total at a count."""
     if counter == "binary":
         return 0, int(count).bit_count(), 1
     level = int(count).bit_length() - 1
@@ -151,7 +151,7 @@ def noise_variance(counter: str, epsilon: float, horizon: int, counts: IntArray)
 
 
 Noise = TypeVar("Noise")
-"""Floats, whole numbers, or arrays of them."""
+"""Floats, integers, or arrays of them."""
 
 
 def next_total(
@@ -162,7 +162,7 @@ def next_total(
     nodes: list[Noise],
     draw: Callable[[int], Noise],
 ) -> tuple[Noise, Noise]:
-    """Noise of the sum at a count, and of the trunk, called once for each count that has a release."""
+    """Noise in the sum at a count, and in the trunk, called once for each count with a release."""
     # `nodes` holds the noise of the blocks that are open, by level, and is brought up to date. `draw` is told
     # how many times the sensitivity over epsilon the Laplace scale of a node is.
     level = count.bit_length() - 1

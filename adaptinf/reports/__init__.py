@@ -1,4 +1,4 @@
-"""Reports: one HTML file that says what was collected, whether it is sound, what is valid and what came out.
+"""Reports: one HTML file on what was collected, whether it is sound, what is valid and the results.
 
 The command line shows a log's arms by a file of this room, so the rest is imported when it is first used.
 """

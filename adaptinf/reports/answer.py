@@ -1,4 +1,4 @@
-"""The first screen of a report: what was found in a sentence, its picture with the numbers, and cautions."""
+"""The first screen of a report: the finding in a sentence, its plot with the numbers, and cautions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 _LONG = 140
-"""Characters of a sentence from which its letters are smaller."""
+"""Length of a sentence, in characters, above which its font is smaller."""
 
 
 def lead(sentence: str, cautions: Sequence[str]) -> str:
@@ -33,7 +33,7 @@ def lead(sentence: str, cautions: Sequence[str]) -> str:
 
 
 def picture(shown: Shown, all_rows: str = "results") -> str:
-    """The forest; of many rows those that matter, with a link to the rest."""
+    """The forest plot; if there are many rows, the important ones, with a link to the rest."""
     control = "" if shown.control is None else f", compared with {arm_label(shown.control)}"
     target = f"{shown.target[:1].upper()}{shown.target[1:]}"
     caption = f"{target}{control}: {shown.named}."
@@ -48,14 +48,14 @@ def picture(shown: Shown, all_rows: str = "results") -> str:
 
 
 def warnings(cautions: Sequence[str]) -> str:
-    """Every caution, whole."""
+    """Every caution, in full."""
     told = [f"{one.rstrip('.')}." for one in cautions]
     inner = "\n".join(f'<p class="caution"><strong>Caution:</strong> {escaped(one)}</p>' for one in told)
     return f'<div role="note" id="cautions">\n{inner}\n</div>' if inner else ""
 
 
 def origin(facts: LogFacts, data: Sequence[Source], date: str, version: str) -> str:
-    """What was analysed, when, and by what."""
+    """What was analysed, when, and with what."""
     rounds: str = claims.ROUNDS(rounds=facts.n_rounds, design=facts.design or "an unnamed design")
     if facts.stopping is not None and facts.stopping.said is not None:
         rounds += f", stopping {facts.stopping.told}"

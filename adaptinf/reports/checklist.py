@@ -1,4 +1,4 @@
-"""What a regulator and a guideline ask of an adaptive trial, answered from a log.
+"""What a regulator and a guideline require for an adaptive trial, answered from a log.
 
 References
 ----------
@@ -44,7 +44,7 @@ _INTRODUCTION = (
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What a report knows, for the items that it can answer."""
+    """What a report knows about the items that it can answer."""
 
     log: AdaptiveLog | Sums | None
     shown: Shown | None
@@ -174,7 +174,7 @@ def _planned(known: Known) -> str:
 
 
 def nothing(known: Known) -> str:
-    """What neither a log nor a result can say."""
+    """What neither a log nor a result can answer."""
     return ""
 
 
@@ -237,7 +237,7 @@ ITEMS: tuple[tuple[str, str, str, Answer], ...] = (
 
 
 def checklist(known: Known) -> str:
-    """The table of items, filled where the log answers them."""
+    """The table of items, filled in where the log answers them."""
     rows = []
     for old, new, topic, answer in ITEMS:
         told = answer(known)
@@ -260,7 +260,7 @@ _DRIFTS = ("common drift", "drift over time", "drift by batch", "drift that coul
 
 
 def _rows(known: Known, measure: str) -> list[dict[Any, Any]]:
-    """Rows of the plan with a measure that has a value."""
+    """Rows of the plan with a value for a measure."""
     if known.plan is None:
         return []
     frame = known.plan.frame
@@ -268,7 +268,7 @@ def _rows(known: Known, measure: str) -> list[dict[Any, Any]]:
 
 
 def _extreme(known: Known, measure: str, largest: bool) -> str:
-    """The largest, or smallest, share of a measure with its Monte-Carlo limits."""
+    """The largest, or smallest, share for a measure, with its Monte Carlo limits."""
     rows = _rows(known, measure)
     if not rows:
         return ""
@@ -363,7 +363,7 @@ TOPICS: tuple[tuple[str, Answer], ...] = (
 
 
 def regulatory(known: Known) -> str:
-    """The table of topics, filled where they are known."""
+    """The table of topics, filled in where they are known."""
     rows = []
     for topic, answer in TOPICS:
         told = answer(known)

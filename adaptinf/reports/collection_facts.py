@@ -1,4 +1,4 @@
-"""What was collected and how: facts of a log, its arms, its guarantee, and the evidence against it."""
+"""What was collected and how: facts about a log, its arms, its guarantee, and evidence against it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _CONTEXTS = {
 
 
 def arms_seen(log: AdaptiveLog) -> pd.DataFrame:
-    """One row per arm of a log: rounds, mean reward, and the smallest propensity when it was chosen."""
+    """One row per arm in a log: rounds, mean reward, and the smallest propensity when it was chosen."""
     arrays = log.arrays
     columns = {"reward": arrays.recorded}
     if arrays.propensity is not None:
@@ -84,7 +84,7 @@ def _cell(value: Any) -> str:
 
 
 def design_told(log: AdaptiveLog | Sums) -> str:
-    """Name and parameters of the design; what is not known of it."""
+    """Name and parameters of the design; and what is not known about it."""
     record = log.design
     if record is None:
         return claims.UNNAMED_DESIGN()
@@ -102,7 +102,7 @@ def traits_told(log: AdaptiveLog | Sums) -> str:
 
 
 def _stated(log: AdaptiveLog | Sums) -> str:
-    """What a log without a design states of rewards and contexts."""
+    """What a log without a design states about rewards and contexts."""
     free = log.context_free
     if log.adaptive is None and free is None:
         return claims.UNSTATED()
@@ -112,14 +112,14 @@ def _stated(log: AdaptiveLog | Sums) -> str:
 
 
 def _contexts_told(use: str) -> str:
-    """What a design states of its use of contexts."""
+    """What a design states about its use of contexts."""
     if use == "no":
         return claims.INDEPENDENT()
     return claims.DEPENDS(contexts=_CONTEXTS[use]) if use in _CONTEXTS else claims.POSSIBLY()
 
 
 def log_facts(log: AdaptiveLog | Sums) -> list[tuple[str, str]]:
-    """What the log says of the design, its traits, and how it was read."""
+    """What the log states about the design, its traits, and how it was read."""
     facts = [("Allocation rule", design_told(log)), ("What it depends on", traits_told(log))]
     facts.append(("Number of rounds", f"{log.n_rounds:,}, stopping {Stopping.of(log).told}"))
     if isinstance(log, Sums):
@@ -133,7 +133,7 @@ def log_facts(log: AdaptiveLog | Sums) -> list[tuple[str, str]]:
 
 
 def uncovered_promise(log: AdaptiveLog | Sums | None, facts: LogFacts, *, released: bool) -> str:
-    """What is promised of a private log whose raw numbers a report shows; empty if it shows none."""
+    """The guarantee of a private log whose raw numbers a report shows; empty if it shows none."""
     promised = facts.guarantee
     private = bool(facts.unpromised) if promised is None else promised.epsilon > 0.0
     if not private or (released and log is None):
@@ -146,7 +146,7 @@ def uncovered_promise(log: AdaptiveLog | Sums | None, facts: LogFacts, *, releas
 def guarantee_facts(
     log: AdaptiveLog | Sums | None, facts: LogFacts, *, released: bool
 ) -> list[tuple[str, str]]:
-    """What is promised about privacy, by whom, with which noise, and whether it covers the report."""
+    """The privacy guarantee, who states it, the noise behind it, and whether it covers the report."""
     promised = facts.guarantee
     if promised is None:
         why = "; ".join(facts.unpromised) or claims.NO_PRIVACY()
@@ -171,12 +171,12 @@ class StatementFacts:
 
     @property
     def states_context_free(self) -> bool:
-        """Whether it says that contexts had no part."""
+        """Whether it says that contexts did not affect the choice."""
         return self.profile.log.context_free is True
 
     @property
     def contexts_found(self) -> Finding | None:
-        """Whether one of them visibly had."""
+        """Whether one of them visibly did."""
         return self.profile.context_followed(log_claims.FOLLOWED)
 
 

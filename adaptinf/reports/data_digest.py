@@ -1,4 +1,4 @@
-"""Which data a report is of: their name, and a digest by which anyone who has them can tell."""
+"""The data behind a report: their name, and a digest by which their owners can recognise them."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
 _SHOWN = 12
-"""Characters of a digest beside the answer."""
+"""Number of characters of a digest shown next to the answer."""
 
 
 class _Digest:
-    """SHA-256 of text that is written to it."""
+    """SHA-256 of the text written to it."""
 
     def __init__(self) -> None:
         self.whole = hashlib.sha256()
 
     def write(self, text: str) -> None:
-        """Take more of it."""
+        """Add more text."""
         self.whole.update(text.encode())
 
 
@@ -58,17 +58,17 @@ class Source:
 
     @property
     def told(self) -> str:
-        """With the whole digest."""
+        """With the complete digest."""
         return self.claim(name=self.name, digest=self.digest)
 
     @property
     def short(self) -> str:
-        """With its beginning."""
+        """With its first characters."""
         return self.claim(name=self.name, digest=f"{self.digest[:_SHOWN]}...")
 
 
 def sources_of(log: AdaptiveLog | Sums | None, files: Sequence[Path]) -> list[Source]:
-    """Each file that the data were read from, or the data as they are."""
+    """Each file from which the data were read, or the data themselves."""
     if files:
         return [Source(claims.NAMED, path.name, _of_file(path)) for path in files]
     if log is None:

@@ -1,4 +1,4 @@
-"""The picture of a report: a row for each estimate with its interval drawn and its numbers beside it.
+"""The plot of a report: a row for each estimate, with its interval and its numbers next to it.
 
 It is a table, so names of any length wrap, numbers can be copied, and print, dark screens and screen readers
 need no picture of their own.
@@ -18,22 +18,22 @@ from adaptinf.plots.style import arm_label
 from adaptinf.reports.shown_numbers import Shown
 
 _LONG, _WIDEST = 9, 36
-"""Characters from which names are above their rows on a phone, and from which they wrap everywhere."""
+"""Label lengths, in characters, above which names go above their rows on a phone, or wrap everywhere."""
 _TICKS = 2.5
 _FAR = 8.0
-"""Lengths of the middle interval that the axis shows at most on either side of the estimates."""
+"""Largest number of median interval lengths that the axis shows on either side of the estimates."""
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """Ends of the picture's axis."""
+    """Limits of the plot's axis."""
 
     begin: float
     end: float
 
     @classmethod
     def of(cls, shown: Shown, places: Sequence[int]) -> Axis:
-        """One that shows the intervals, and the value that differences are tested against."""
+        """Limits that show the intervals, and the value against which differences are tested."""
         estimate = shown.results.estimate[list(places)]
         low, high = shown.limits.to_numpy(dtype=np.float64)[list(places)].T
         nulls = [] if shown.is_of_means else [float(shown.results.null)]
@@ -47,7 +47,7 @@ class Axis:
         return cls(*room([estimate, low, high, nulls]))
 
     def share(self, value: float) -> float:
-        """How far along the axis a value lies, in percent."""
+        """Position of a value along the axis, in percent."""
         return 100.0 * (value - self.begin) / (self.end - self.begin)
 
     @property
@@ -61,7 +61,7 @@ class Axis:
 
 
 def forest(shown: Shown, caption: str) -> str:
-    """The table of the picture, with the control as its axis."""
+    """The table that makes up the plot, with the control as its axis."""
     places = shown.chosen
     axis = Axis.of(shown, places)
     names = [shown.row_name(place) for place in places]
@@ -89,7 +89,7 @@ def forest(shown: Shown, caption: str) -> str:
 
 
 def _head(shown: Shown, axis: Axis) -> str:
-    """What the axis is; above the line of a control its name."""
+    """Label of the axis; above the line of a control, its name."""
     if shown.control is None:
         return escaped(shown.target)
     name = arm_label(shown.control)
@@ -107,7 +107,7 @@ def _told(shown: Shown, place: int) -> tuple[str, str]:
 
 
 def _side(at: float, near: float) -> str:
-    """How a text is at its place along the axis, so it does not leave the picture."""
+    """Alignment of a text at its position along the axis, so that it stays inside the plot."""
     return "start" if at < near else "end" if at > 100.0 - near else "middle"
 
 

@@ -1,4 +1,4 @@
-"""Sections of a report on the log behind a result: checks, assumptions, collection, and its pictures."""
+"""Sections of a report on the log behind a result: checks, assumptions, collection, and plots."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def diagnosis_of(log: AdaptiveLog | Sums | None, alpha: float) -> tuple[Diagnosi
 
 
 def diagnosed(found: Diagnosis | None, why: str) -> str:
-    """Checks that failed, with what to do about them; all others are folded."""
+    """Failed checks, with advice; all others are folded."""
     if found is None:
         return paragraph(why)
     failed = found.concerns
@@ -74,7 +74,7 @@ def diagnosed(found: Diagnosis | None, why: str) -> str:
 
 
 def assumptions(shown: Shown) -> str:
-    """What is assumed, and whether the log was asked about it; of what the estimates are averages."""
+    """What is assumed, and whether it was checked on the log; and what the estimates average."""
     rows = [[one.text, _CHECKED[one.check]()] for one in shown.reasons.of("assumes")]
     told = [paragraph(f"{one.text[:1].upper()}{one.text[1:]}.") for one in shown.reasons.of("target")]
     if not rows:
@@ -83,7 +83,7 @@ def assumptions(shown: Shown) -> str:
 
 
 def collected(log: AdaptiveLog | Sums | None) -> str:
-    """What the log says of itself, and its arms."""
+    """What the log states about itself, and its arms."""
     if log is None:
         return paragraph(claims.NEEDS_LOG())
     headers, rows = arm_rows(log, means=False)
@@ -91,7 +91,7 @@ def collected(log: AdaptiveLog | Sums | None) -> str:
 
 
 def numbers(shown: Shown | None, why: str, notes: Sequence[str]) -> str:
-    """The table of a result with the intervals of the picture, how valid it is, and how it was made."""
+    """The table of a result with the intervals of the plot, its validity, and how it was computed."""
     if shown is None:
         return paragraph(why)
     results = shown.results
@@ -104,7 +104,7 @@ def numbers(shown: Shown | None, why: str, notes: Sequence[str]) -> str:
 
 
 def valid_methods(found: Recommendation | None, why: str) -> str:
-    """Which other methods there are; folded."""
+    """The other methods available; folded."""
     if found is None:
         return paragraph(why or claims.NEEDS_LOG())
     count = claims.METHODS_RANKED(count=len(found.methods))
@@ -112,11 +112,11 @@ def valid_methods(found: Recommendation | None, why: str) -> str:
 
 
 _MOST = 8
-"""Arms of a picture over the rounds: more are not legible."""
+"""Number of arms in a plot over rounds: more are not legible."""
 
 
 def allocation_pictures(log: AdaptiveLog | Sums | None) -> str:
-    """Shares and propensities over the rounds; why there are none."""
+    """Shares and propensities over the rounds, or why there are none."""
     if not isinstance(log, AdaptiveLog):
         return paragraph(claims.NEEDS_LOG() if log is None else claims.NO_ROUNDS())
     try:
@@ -141,7 +141,7 @@ def _pictures(log: AdaptiveLog) -> list[str]:
 
 
 def _shown(axes: Any, alt: str, caption: str) -> str:
-    """A picture in the page; its figure is closed."""
+    """A plot within the page; its figure is closed."""
     figure = axes.get_figure(root=True)
     try:
         return picture(drawn(figure, "svg"), alt, caption)

@@ -1,4 +1,4 @@
-"""How a report looks: on a wide screen and a phone, in the dark, and in print, where it is always light."""
+"""Style of a report: on wide screens and phones, in dark mode, and in print, where it is always light."""
 
 STYLE = """
 :root { color-scheme: light; --ink: #1a1a1a; --ground: #fff; --soft: #f3f3f3; --quiet: #595959;

@@ -1,4 +1,4 @@
-"""What a report says of the public part of a private log: statement, releases, and what they answer."""
+"""What a report shows of the public part of a private log: statement, releases, and their answers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SHOWN = 100
 
 
 def answer_of(public: PublicLog) -> tuple[Results | None, str]:
-    """The table that the releases answer without a further choice; None, and why, if there is none."""
+    """The table that the releases determine without further choices; or None, with the reason."""
     ways = answered_by(public)
     if not ways:
         return None, claims.UNREAD()

@@ -1,4 +1,4 @@
-"""What a report of a log or a result holds, in its order, on one page or as a whole."""
+"""Contents of a report on a log or a result, in order, on one page or as a whole."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ if TYPE_CHECKING:
 
 CHECKLISTS = {"consort": "Reporting checklist", "ich-e20": "Topics of the ICH E20 draft"}
 _CROWDED = 3_200
-"""Characters of a single page from which its letters are smaller."""
+"""Length of a single page, in characters, above which its font is smaller."""
 
 
 @dataclass(frozen=True)
 class Stamp:
-    """What is on a page whatever its data are."""
+    """What a page contains whatever its data."""
 
     title: str
     call: str | None
@@ -66,11 +66,11 @@ class Stamp:
 
     @property
     def version(self) -> str:
-        """The package without what it rests on."""
+        """The package, without its dependencies."""
         return versions().partition(" (")[0]
 
     def closing(self, data: Sequence[Source] = ()) -> Section:
-        """How to make the page again, from which data."""
+        """How to reproduce the page, and from which data."""
         exact = [code(self.call)] if self.call else []
         known = [f'<div class="digest">{paragraph(f"Data: {one.told}.")}</div>' for one in data]
         return "call", "Call, data and versions", "\n".join([*exact, *known, paragraph(versions())])
@@ -78,7 +78,7 @@ class Stamp:
 
 @dataclass(frozen=True)
 class Content:
-    """A report of a log, of a result, or of both."""
+    """A report on a log, on a result, or on both."""
 
     stamp: Stamp
     log: AdaptiveLog | Sums | None
@@ -96,7 +96,7 @@ class Content:
 
     @cached_property
     def facts(self) -> LogFacts:
-        """What is known of the log."""
+        """What is known about the log."""
         if self.results is not None:
             return self.results.facts
         assert self.log is not None  # there is a result or a log
@@ -104,17 +104,17 @@ class Content:
 
     @property
     def released(self) -> bool:
-        """Whether the numbers are of releases alone, so the guarantee covers them."""
+        """Whether the numbers come from releases alone, so that the guarantee covers them."""
         return self.results is not None and self.results.private
 
     @property
     def own_log(self) -> AdaptiveLog | Sums | None:
-        """The log, for what is said beside numbers; nothing of it beside covered ones."""
+        """The log, for statements next to numbers; omitted next to covered ones."""
         return None if self.released else self.log
 
     @cached_property
     def cautions(self) -> list[str]:
-        """What is evidence against the log and the numbers, each once."""
+        """Evidence against the log and the numbers, each item once."""
         of_log = [] if self.own_log is None else log_cautions(self.own_log)
         return list(dict.fromkeys([*of_log, *([] if self.shown is None else cautions_of(self.shown))]))
 
@@ -130,7 +130,7 @@ class Content:
 
     @property
     def promise(self) -> str:
-        """What is promised of a private log whose raw numbers are shown; empty if none are."""
+        """The guarantee of a private log whose raw numbers are shown; empty if none are."""
         return uncovered_promise(self.log, self.facts, released=self.released)
 
     def text(self) -> str:
@@ -214,7 +214,7 @@ class Content:
         return [*sections, *self._promised(self.log), *self._asked(), *self._last()]
 
     def _promised(self, log: AdaptiveLog | Sums | None) -> list[Section]:
-        """What is promised of privacy, where anything is or was."""
+        """The privacy guarantee, if there is or was one."""
         if self.facts.guarantee is None and not self.facts.unpromised:
             return []
         pairs = guarantee_facts(log, self.facts, released=self.released)
@@ -234,7 +234,7 @@ class Content:
         return [self.stamp.closing([] if self.released else self.data)]
 
     def _public_told(self, *, brief: bool) -> str:
-        """What of a private log may be published, from its public part alone."""
+        """What may be published about a private log, from its public part alone."""
         public, why = self._public()
         if public is None:
             return paragraph(why)
@@ -255,7 +255,7 @@ def _framed(promise: str, inner: str, public: str) -> str:
 
 
 def published_page(public: PublicLog, shown: Shown | None, why: str, stamp: Stamp) -> str:
-    """The page of a public part."""
+    """The page for a public part."""
     facts = LogFacts.released(public)
     covers = page.PUBLISHED(
         rounds=public.n_rounds, design=facts.design or "an unnamed design", version=stamp.version
@@ -281,7 +281,7 @@ def published_page(public: PublicLog, shown: Shown | None, why: str, stamp: Stam
 
 
 def planned_page(plan: OperatingCharacteristics, alpha: float, stamp: Stamp) -> str:
-    """The page of a plan alone."""
+    """The page for a plan alone."""
     covers = page.PLAN(design=plan.design, trials=plan.replications)
     known = Known(None, None, "", None, plan)
     sections = [

@@ -1,4 +1,4 @@
-"""The parts of a page: escaped text, lists, tables with scopes, pictures, and the page around them."""
+"""Parts of a page: escaped text, lists, tables with scopes, plots, and the page around them."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ def paragraph(text: str) -> str:
 
 
 def listed(items: Iterable[str], kind: str = "ul") -> str:
-    """A list of plain texts; nothing if there are none."""
+    """A list of plain texts; empty if there are none."""
     inner = "\n".join(f"<li>{escaped(item)}</li>" for item in items)
     return f'<{kind} class="notes">\n{inner}\n</{kind}>' if inner else ""
 
 
 def defined(pairs: Iterable[tuple[str, Any]]) -> str:
-    """Names with what they stand for."""
+    """Names with their values."""
     inner = "\n".join(f"<dt>{escaped(name)}</dt><dd>{escaped(value)}</dd>" for name, value in pairs)
     return f"<dl>\n{inner}\n</dl>" if inner else ""
 
 
 def stacked(pairs: Iterable[tuple[str, str]]) -> str:
-    """Names, and what is said of each below it."""
+    """Names, with text below each."""
     inner = "\n".join(f"<dt>{escaped(name)}</dt><dd>{escaped(told)}</dd>" for name, told in pairs)
     return f'<dl class="stacked">\n{inner}\n</dl>' if inner else ""
 
 
 def code(text: str) -> str:
-    """A call as it is typed."""
+    """A call, as typed."""
     return f"<pre><code>{escaped(text)}</code></pre>"
 
 
@@ -50,12 +50,12 @@ def linked(anchor: str, text: str) -> str:
 
 
 def folded(title: str, content: str) -> str:
-    """What a reader opens who wants it; in print it is open. Nothing if there is nothing."""
+    """Folded content, open in print; empty if there is none."""
     return f"<details>\n<summary>{escaped(title)}</summary>\n{content}\n</details>" if content else ""
 
 
 def summary_facts(summary: ResultSummary) -> str:
-    """What is in the tables of a summary that have no headers, as names with what they stand for."""
+    """Header-less tables in a summary, as names with their values."""
     pairs = []
     for one in summary.tables:
         rows = [[str(cell) for cell in row] for row in one.data]
@@ -82,7 +82,7 @@ def _is_header(cells: Iterable[Any]) -> bool:
 
 
 def picture(svg: bytes, alt: str, caption: str) -> str:
-    """A picture that the page carries itself."""
+    """A plot embedded in the page."""
     data = base64.b64encode(svg).decode("ascii")
     return (
         f'<figure>\n<img src="data:image/svg+xml;base64,{data}" alt="{escaped(alt)}">\n'
@@ -105,12 +105,12 @@ def divided(sections: Sequence[Section]) -> str:
 
 
 def boxed(warning: str, content: str) -> str:
-    """What may not be handed on, in a frame that says so."""
+    """What must not be passed on, in a frame that says so."""
     return f'<div class="box">\n<p role="note" class="warning">{escaped(warning)}</p>\n{content}\n</div>'
 
 
 def page(title: str, parts: Iterable[str], kind: str = "") -> str:
-    """A whole page: title, and what is below it."""
+    """A complete page: title and contents."""
     named = f' class="{kind}"' if kind else ""
     body = "\n".join(part for part in parts if part)
     return (

@@ -1,4 +1,4 @@
-"""The paragraph on methods of a report, ready to paste, with its references."""
+"""The methods paragraph of a report, ready to paste, with its references."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def cited(results: Results) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str
 
 
 def _law(law: Reference) -> tuple[str, ...]:
-    """What a law cites; one that is made of others, what these do."""
+    """References for a distribution; for a combined one, those of its parts."""
     if isinstance(law, SequenceReference):
         names = {one.title: name for name, one in SEQUENCES.items()}
         return _SEQUENCES[names[law.name]]
@@ -162,17 +162,17 @@ _SHOWN = 8
 
 
 def versions() -> str:
-    """The package, Python, and what the numbers rest on."""
+    """The package, Python, and the dependencies behind the numbers."""
     parts = [f"Python {platform.python_version()}", *(f"{name} {version(name)}" for name in _PACKAGES)]
     return f"adaptinf {__version__} ({', '.join(parts)})"
 
 
 _TOLD_APART = (CHOSEN, AT_ONCE, HOLM, BH)
-"""What a paragraph says in its own place, or is no part of a method."""
+"""Claims that the paragraph states elsewhere, or that are not part of a method."""
 
 
 def made_by(shown: Shown) -> list[str]:
-    """How the numbers of a result were made, but for their law and adjustment."""
+    """How the numbers in a result were computed, apart from their distribution and adjustment."""
     law = shown.results._law_said(shown.alpha)
     notes = [one.text for one in shown.reasons.of("note") if one.text not in law]
     told = {shown.results.efficiency_note}
@@ -180,21 +180,21 @@ def made_by(shown: Shown) -> list[str]:
 
 
 def cautions_of(shown: Shown) -> list[str]:
-    """What is evidence against the numbers, and why some are missing."""
+    """Evidence against the numbers, and why some are missing."""
     return [one.text for kind in ("caution", "missing") for one in shown.reasons.of(kind)]
 
 
 def methods_told(
     shown: Shown, log: AdaptiveLog | Sums | None, cautions: Sequence[str]
 ) -> tuple[str, list[str]]:
-    """A paragraph on collection, estimation and software, and the references that it cites."""
+    """A paragraph on collection, estimation and software, and its references."""
     facts = _Facts(shown, log, cautions)
     keys = {key for part in facts.cited for key in part}
     return " ".join(said(claims.PARAGRAPH, facts)), [REFERENCES[key] for key in sorted(keys)]
 
 
 class _Facts:
-    """What the paragraph's claims ask of a result, and of its log where it is there."""
+    """Facts that the paragraph's claims use about a result, and about its log if available."""
 
     def __init__(self, shown: Shown, log: AdaptiveLog | Sums | None, cautions: Sequence[str]) -> None:
         self.shown, self.results, self.log = shown, shown.results, log
@@ -222,7 +222,7 @@ class _Facts:
 
     @property
     def contradicted_propensities(self) -> bool:
-        """Whether arms were not chosen by the logged propensities."""
+        """Whether the choices of arms contradict the logged propensities."""
         if self.log is None or not self._logged_propensities:
             return False
         profile = profile_of(self.log)

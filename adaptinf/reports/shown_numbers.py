@@ -1,4 +1,4 @@
-"""The numbers of a report: one interval and one p-value for each term, wherever they stand."""
+"""The numbers in a report: one interval and one p-value per term, wherever they appear."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from adaptinf.typing import FloatArray
 
 _MOST = 10
-"""Rows of the first picture."""
+"""Number of rows in the first plot."""
 
 
 def own_adjustment(results: Results) -> str | None:
-    """How the table of a result is adjusted where no one asks."""
+    """Default adjustment of a result's table."""
     found: str | None = inspect.signature(results.summary).parameters["adjust"].default
     return found
 
@@ -42,13 +42,13 @@ class Shown:
 
     @cached_property
     def adjustment(self) -> str | None:
-        """As the table has it: where a correction is due, Holm's method takes the place of max-t."""
+        """As in the table: if a correction is due, Holm's method replaces max-t."""
         due = self.results.correction is not None
         return "holm" if due and self.adjust == AT_ONCE else self.adjust
 
     @cached_property
     def corrected(self) -> bool:
-        """Whether the numbers are those corrected for adaptive assignment, where these say anything."""
+        """Whether the numbers are those corrected for adaptive assignment, if these are informative."""
         correction = self.results.correction
         return correction is not None and not correction.vacuous(self.alpha)
 
@@ -84,7 +84,7 @@ class Shown:
 
     @property
     def named(self) -> str:
-        """Which intervals these are."""
+        """Which intervals these are, in words."""
         results, several = self.results, len(self.results.terms) > 1
         if self.corrected:
             return claims.CORRECTED(level=self.level)
@@ -98,7 +98,7 @@ class Shown:
 
     @property
     def multiplicity(self) -> str:
-        """The one statement on several terms; empty of one."""
+        """The statement on several terms; empty for one."""
         if len(self.results.terms) < 2:
             return ""
         law = simultaneous_law(self.results.covariance is not None)
@@ -106,24 +106,24 @@ class Shown:
 
     @property
     def target(self) -> str:
-        """What the estimates are."""
+        """What the estimates are, in words."""
         kinds = {ESTIMANDS.get(one.kind, "estimate") for one in self.results.estimands}
         return kinds.pop() if len(kinds) == 1 else "estimate"
 
     @property
     def is_of_means(self) -> bool:
-        """Whether no value is one to test against."""
+        """Whether there is no value to test against."""
         return {one.kind for one in self.results.estimands} <= MEANS | {"ratio"}
 
     @property
     def control(self) -> Any:
-        """The arm that every term is compared with; None if there is no such arm."""
+        """The arm with which every term is compared; None if there is none."""
         found = {str(one.control): one.control for one in self.results.estimands}
         return next(iter(found.values())) if len(found) == 1 and not self.is_of_means else None
 
     @property
     def chosen(self) -> tuple[int, ...]:
-        """Places of the terms in the first picture, from top to bottom."""
+        """Positions of the terms in the first plot, from top to bottom."""
         count = len(self.results.terms)
         if count <= _MOST:
             return tuple(range(count))
@@ -133,27 +133,27 @@ class Shown:
 
     @property
     def which(self) -> str:
-        """Which terms these are; empty if they are all."""
+        """Which terms these are; empty if all."""
         count = len(self.results.terms)
         if count <= _MOST:
             return ""
         return (claims.HIGHEST if self.is_of_means else claims.CLEAREST)(shown=_MOST, count=count)
 
     def row_name(self, place: int) -> str:
-        """What a row is called: beside a common control, its arm alone."""
+        """The name of a row: with a common control, only its arm."""
         one = self.results.estimands[place]
         alone = self.control is not None and one.treatment is not None and one.group is None
         return arm_label(one.treatment) if alone else term_label(self.results, self.results.terms[place])
 
     def cells(self, place: int) -> tuple[str, str, str, str]:
-        """Estimate, both ends and the p-value of a term, as its table prints them."""
+        """Estimate, both ends and the p-value of a term, as printed in its table."""
         low, high = self.limits.iloc[place]
         p = format_pvalue(float(self.log_pvalues[place]))
         return format_number(self.results.estimate[place]), format_number(low), format_number(high), p
 
     @property
     def columns(self) -> tuple[list[str], list[list[str]]]:
-        """Headers and rows of the table: of all terms one interval and one p-value each."""
+        """Headers and rows of the table: one interval and one p-value for every term."""
         results, law = self.results, self.results.reference
         test = "P exact" if law.exact else f"P>|{law.statistic}|"
         if self.corrected:
@@ -171,15 +171,15 @@ class Shown:
 
     @property
     def sentence(self) -> str:
-        """What was found, with the numbers that are shown."""
+        """What was found, with the numbers shown."""
         return self.results.sentence(alpha=self.alpha, adjust=self.adjustment)
 
     @cached_property
     def reasons(self) -> Explanation:
-        """Everything that the numbers rest on."""
+        """Everything on which the numbers rest."""
         return self.results.explain(self.alpha, self.adjustment)
 
     def said(self, place: int) -> str:
-        """Estimate and interval in a line."""
+        """Estimate and interval on one line."""
         at, low, high, _ = self.cells(place)
         return f"{at} ({self.level} interval {low} to {high})"

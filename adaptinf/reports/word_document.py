@@ -1,4 +1,4 @@
-"""A report as a Word document, to be edited: the sentence, cautions, table, assumptions and methods."""
+"""A report as a Word document for editing: the sentence, cautions, table, assumptions and methods."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def word_document(content: Content) -> bytes:
 
 
 def _answer(document: Document, content: Content, shown: Shown) -> None:
-    """What was found, and what it rests on."""
+    """What was found, and its basis."""
     _paragraph(document, shown.sentence, bold=True)
     for caution in content.cautions:
         _paragraph(document, f"Caution: {caution}")
@@ -70,7 +70,7 @@ def _paragraph(document: Document, text: str, *, bold: bool = False) -> None:
 
 
 def _table(document: Document, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table whose first row is repeated on each page; Word wraps what is long."""
+    """A table whose first row is repeated on each page; Word wraps long text."""
     table: Any = document.add_table(rows=1, cols=len(headers), style="Light List")
     for cell, name in zip(table.rows[0].cells, headers, strict=True):
         cell.text = literal(name)

@@ -1,4 +1,4 @@
-"""The report of a log or a result, as one HTML file."""
+"""The report on a log or a result, as one HTML file."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def report(
     call: str | None = None,
     on: date | None = None,
 ) -> None:
-    r"""Write a report as one HTML file: what was found, its picture, whether to believe it, and the methods.
+    r"""Write a report as one HTML file: the finding, its plot, whether to believe it, and the methods.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ _PLAN_TITLE = "Operating characteristics of a plan"
 
 
 def _today() -> date:
-    """Today in UTC, or the day that reproducible builds ask for."""
+    """Today in UTC, or the day requested for reproducible builds."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
     now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdigit() else datetime.now(UTC)
     return now.date()
@@ -183,7 +183,7 @@ def _content(
     stamp: Stamp,
     files: Sequence[Path],
 ) -> Content:
-    """What the report contains; of a log alone the first method of its recommendation."""
+    """The report's contents; for a log alone, the first recommended method."""
     found, why = methods, ""
     if log is not None and found is None:
         found, why = _recommended(log, results)
@@ -199,7 +199,7 @@ def _content(
 
 
 def _checked(data: Any, path: Any, given: dict[str, Any]) -> tuple[Path, list[Path], Path | None]:
-    """Path of the file, files of the data, and of the Word document, after every argument was examined."""
+    """Path of the file, files of the data, and of the Word document, after checking all arguments."""
     place = as_path(_SUBJECT, "path", path)
     problems = alpha_problems(given["alpha"])
     for name in ("title", "call"):
@@ -237,7 +237,7 @@ def _checklist_problems(given: Any) -> list[str]:
 
 
 def _data_problems(data: Any, log: Any, methods: Any, plan: Any) -> list[str]:
-    """What does not fit what the report is of."""
+    """Arguments that do not apply to the subject of the report."""
     problems = []
     if plan is not None and isinstance(data, OperatingCharacteristics):
         problems.append("plan= belongs to a result or a log: data is a plan already, leave it out")
@@ -261,7 +261,7 @@ def _data_problems(data: Any, log: Any, methods: Any, plan: Any) -> list[str]:
 
 
 def _recommended(log: AdaptiveLog | Sums, results: Results | None) -> tuple[Recommendation | None, str]:
-    """Valid estimators of the target of a result; arm means if there are none."""
+    """Valid estimators for a result's target; arm means if there are none."""
     first = None if results is None else results.estimands[0]
     if first is None or first.kind == "arm-mean":
         return recommend(log), ""

@@ -1,4 +1,4 @@
-"""Designs one step at a time: participants who arrive, decisions, outcomes that are told, and the log."""
+"""Designs one step at a time: arriving participants, decisions, recorded outcomes, and the log."""
 
 from adaptinf.sessions.session import Session
 from adaptinf.sessions.session_rounds import Decision, Outcome

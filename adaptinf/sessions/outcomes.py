@@ -1,4 +1,4 @@
-"""Outcomes of a session: recorded when they come, lost, or corrected."""
+"""Outcomes in a session: recorded when they arrive, lost, or corrected."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from adaptinf.sessions.session_rounds import Outcome, Rounds, identity, reward_p
 
 
 class Telling:
-    """The part of a session that is told outcomes."""
+    """The part of a session that records outcomes."""
 
     _name: str
     _participants: Participants
@@ -22,14 +22,14 @@ class Telling:
     _window: int | None
     _lost: float | None
     _closed: int
-    """Outcomes that have entered since no participant can come any more."""
+    """Outcomes that have entered since no more participants can arrive."""
 
     def _learn(self, step: int, reward: float) -> None:
-        """Let the design have the outcome of a round, or what it takes for one that is not there (NaN)."""
+        """Pass the outcome of a round to the design, or what it uses for a missing one (NaN)."""
         raise NotImplementedError
 
     def record(self, decision_id: int, reward: float | None, key: Any = None) -> Outcome:
-        """Tell the outcome of a decision.
+        """Record the outcome of a decision.
 
         Parameters
         ----------
@@ -67,7 +67,7 @@ class Telling:
         return Outcome(step + 1, value, self._in_time(step))
 
     def _told(self, subject: str, decision_id: Any, reward: Any, key: Any) -> tuple[int, float | None, Any]:
-        """Step, reward and key of a request that tells an outcome."""
+        """Step, reward and key in a request to record an outcome."""
         key = plain(key)
         problems = Count()("decision_id", decision_id) or self._unknown(decision_id)
         problems += reward_problems(reward, self._participants.reward_range) + identity("key", key)
@@ -75,11 +75,11 @@ class Telling:
         return int(decision_id) - 1, None if reward is None else float(reward), key
 
     def _has(self, step: int, value: float | None) -> bool:
-        """Whether the outcome of a round that has one is this."""
+        """Whether a round's recorded outcome equals this one."""
         return same_reward(float(self._rounds.record.reward[step]), value)
 
     def amend(self, decision_id: int, reward: float | None, key: Any = None) -> Outcome:
-        """Correct an outcome that was recorded wrongly.
+        """Correct an outcome that was recorded incorrectly.
 
         The log has the new value. The design keeps what it learnt: choices that were made stand, and those
         to come are made as if nothing had been corrected.
@@ -118,7 +118,7 @@ class Telling:
         return Outcome(step + 1, value, False)
 
     def _refuse_amendment(self, step: int, value: float | None) -> None:
-        """Say why there is nothing to correct."""
+        """Explain why there is nothing to correct."""
         rounds = self._rounds
         if not rounds.known[step]:
             raise ParameterError("amend", [f"decision {step + 1} has no outcome yet: record it"])
@@ -139,7 +139,7 @@ class Telling:
         raise ParameterError("record", [problem])
 
     def _enter(self, step: int, value: float | None) -> None:
-        """Keep a new outcome; the design has it now, or when its window ends."""
+        """Store a new outcome; the design receives it now, or when its window ends."""
         if value is None and self._pending == "last" and self._lost is None:
             problem = (
                 f"decision {step + 1} requires an outcome: {self._name} has no rule for an outcome that "
@@ -152,7 +152,7 @@ class Telling:
         self._rounds.tell(step, number)
 
     def _in_time(self, step: int) -> bool:
-        """Whether the outcome of a round was there when the design had to have it."""
+        """Whether the outcome of a round was available when the design needed it."""
         rounds = self._rounds
         punctual = self._window is None or bool(rounds.known[step] <= step + 1 + self._window)
         return punctual and not np.isnan(rounds.record.reward[step])

@@ -1,4 +1,4 @@
-"""Participants from outside: what is declared of them in advance, and what one brings along."""
+"""External participants: what is declared about them in advance, and what each one brings."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _NORMS = {"ball": 1.0, "cube": math.inf, "any": math.inf}
 
 
 def plain(value: Any) -> Any:
-    """A NumPy scalar as the Python value that it is."""
+    """A NumPy scalar as the corresponding Python value."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 class Participants(Environment):
-    """An environment that draws nothing: contexts and rewards are recorded, one participant after another.
+    """An environment that draws nothing: contexts and rewards are recorded, one participant at a time.
 
     Raises ParameterError, listing the problems that are given and those that are found.
     """
@@ -89,7 +89,7 @@ class Participants(Environment):
         return self._blank
 
     def read(self, context: Any) -> FloatArray:
-        """A context as kernels have it, of shape (1,) or (arms * dimension,)."""
+        """A context in the form used by kernels, with shape (1,) or (arms * dimension,)."""
         if self.features:
             return np.array([float(self._code(context))])
         if self.dimension:
@@ -100,13 +100,13 @@ class Participants(Environment):
         return np.zeros(1)
 
     def blank(self) -> FloatArray:
-        """What stands for a context that is not known any more."""
+        """Placeholder for a context that is no longer known."""
         if self.features:
             return np.array([-1.0])
         return np.full(self.n_arms * self.dimension, np.nan) if self.dimension else np.zeros(1)
 
     def arm_code(self, subject: str, arm: Any) -> int:
-        """Position of an arm, or a ParameterError that lists those there are."""
+        """Position of an arm, or a ParameterError that lists the existing ones."""
         label = plain(arm)
         known = {label_key(label): code for code, label in enumerate(self.arms)}
         try:
@@ -151,7 +151,7 @@ class Participants(Environment):
 
 
 def _labels(name: str, given: Any) -> tuple[tuple[Any, ...], list[str]]:
-    """Labels of arms or contexts, from a list of them or their number; and problems with them."""
+    """Labels of arms or contexts, from a list or their number; and problems with them."""
     if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
         problems = COUNT(name, given)
         return tuple(range(0 if problems else int(given))), problems

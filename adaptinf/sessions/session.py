@@ -51,7 +51,7 @@ def run_of(
 
 
 def _units(rounds: Rounds) -> NDArray[Any] | None:
-    """Who each round is of, with a name that no one has for those who were erased; None without units."""
+    """Unit of each round, with an unused name for erased ones; None without units."""
     if not rounds.by_unit and not rounds.erased:
         return None
     known = rounds.by_unit
@@ -66,7 +66,7 @@ def _units(rounds: Rounds) -> NDArray[Any] | None:
 
 
 def _known_rounds(rounds: Rounds, window: int | None) -> IntArray | None:
-    """Rounds that had begun when the design first could have each outcome; None if all at once."""
+    """Number of rounds begun when the design could first use each outcome; None if always immediate."""
     done = rounds.decided
     steps, known = np.arange(done), rounds.known[:done]
     first, absent = known, np.isnan(rounds.record.reward[:done])
@@ -81,7 +81,7 @@ _INSTEAD = "pause or finish, and begin again without the arm"
 
 
 def without(probabilities: FloatArray, removed: Sequence[int]) -> FloatArray:
-    """Probabilities of the arms given that it is none of those removed; both shapes (arms,)."""
+    """Probabilities of the arms given that it is not a removed one; both shapes (arms,)."""
     # An arm that is left gets p_a / (1 - p_removed). If all of them have 0, they share equally: somebody is
     # there to be assigned, and the design has no opinion on these arms.
     left = probabilities.copy()
@@ -95,7 +95,7 @@ def without(probabilities: FloatArray, removed: Sequence[int]) -> FloatArray:
 
 
 def drawn(probabilities: FloatArray, draw: float) -> int:
-    """The arm that a number in [0, 1) stands for; never one of probability 0."""
+    """The arm selected by a number in [0, 1); never one with probability 0."""
     possible = np.flatnonzero(probabilities > 0.0)
     place = int(np.searchsorted(np.cumsum(probabilities[possible]), draw, side="right"))
     # Cumulative sums may end below 1 by rounding.
@@ -103,7 +103,7 @@ def drawn(probabilities: FloatArray, draw: float) -> int:
 
 
 def unfit(name: str, pending: str, own_coins: bool, known: bool) -> list[str]:
-    """Why a design cannot go on without an arm; `known` says whether its probabilities are."""
+    """Why a design cannot continue without an arm; `known` says whether its probabilities are known."""
     if pending != "any":
         reason = "waits for outcomes before it chooses, and plans with all of its arms"
     elif not own_coins:
@@ -179,7 +179,7 @@ class Session(Telling):
 
     @property
     def pending(self) -> tuple[int, ...]:
-        """Ids of the decisions whose outcome is not in yet."""
+        """Ids of the decisions whose outcome has not been recorded."""
         return tuple((np.flatnonzero(self._rounds.known[: self.rounds] == 0) + 1).tolist())
 
     def assign(self, unit: Any = None, context: Any = None, key: Any = None) -> Decision:
@@ -277,7 +277,7 @@ class Session(Telling):
             raise ParameterError("assign", [problem])
 
     def _refuse_assignment(self, unit: Any) -> None:
-        """Say why no participant can be assigned now."""
+        """Explain why no participant can be assigned now."""
         problems, rounds, last = [], self._rounds, self.rounds
         known = next(iter(rounds.by_unit), None)
         named = known is not None or bool(rounds.erased)
@@ -298,11 +298,11 @@ class Session(Telling):
 
     @property
     def _waits(self) -> bool:
-        """Whether a choice needs the outcome of the round before."""
+        """Whether a choice needs the outcome of the previous round."""
         return self._pending == "last" or (self._pending == "window" and self._window is None)
 
     def _choose(self, context: FloatArray) -> int:
-        """Make the next decision and keep its round."""
+        """Make the next decision and store its round."""
         step, record, n_arms = self.rounds, self._rounds.record, self._participants.n_arms
         if step:
             self._stepper.begun(int(record.status[step - 1]), step)
@@ -331,7 +331,7 @@ class Session(Telling):
 
         The design continues unchanged. Its probability for each remaining arm is divided by the sum over the
         remaining arms, and the arm is drawn again with these probabilities, which are the propensities. If
-        the design gives 0 to all of them, they share equally; a single remaining arm is assigned with certainty.
+        the design gives 0 to all of them, they share equally; a single remaining arm is certain.
 
         Parameters
         ----------
@@ -372,7 +372,7 @@ class Session(Telling):
         return tuple(label for code, label in enumerate(arms) if code not in gone)
 
     def _irremovable(self, code: int) -> list[str]:
-        """Say why an arm cannot be removed."""
+        """Explain why an arm cannot be removed."""
         rounds, arms = self._rounds, self._participants.arms
         if not self.rounds:
             return ["no one has been assigned yet: begin without the arm"]
@@ -385,7 +385,7 @@ class Session(Telling):
         return unfit(self._name, self._pending, self._own_coins, known)
 
     def finish(self) -> None:
-        """Let the outcomes enter whose window no further participant can end, when the horizon is used up.
+        """Let outcomes enter whose windows no further participant can end, once the horizon is used up.
 
         For sessions that were opened with `window`. They enter in the order of decisions; one that is not in
         is missing. No outcome can be recorded afterwards. The guarantee covers what is released now where no
@@ -407,7 +407,7 @@ class Session(Telling):
         self.end_windows()
 
     def end_windows(self) -> None:
-        """What `finish` does; nothing if there is no window, or participants can still come."""
+        """Implements `finish`; does nothing without a window, or if participants can still arrive."""
         if self._window is None or self.rounds < self._horizon:
             return
         self._stepper.begun(int(self._rounds.record.status[self.rounds - 1]), self.rounds)
@@ -424,11 +424,11 @@ class Session(Telling):
             )
 
     def undue(self, step: int) -> bool:
-        """Whether the outcome of a round has still to enter, when its window ends."""
+        """Whether the outcome of a round is still to enter when its window ends."""
         return self._window is not None and step >= self.rounds - 1 - self._window and not self._closed
 
     def _learn(self, step: int, reward: float) -> None:
-        """Let the design have the outcome of a round, or what it takes for one that is not there (NaN)."""
+        """Pass the outcome of a round to the design, or what it uses for a missing one (NaN)."""
         arm, status = int(self._rounds.record.action[step]), int(self._rounds.record.status[step])
         self.blind |= self.by_context and step in self._rounds.erased
         if self.blind:
@@ -439,7 +439,7 @@ class Session(Telling):
         self._stepper.update(self._rounds.context(step), arm, reward, status, self.rounds)
 
     def log(self, missing: str | None = None, *, amended: bool = True) -> AdaptiveLog:
-        """The log of the rounds so far, as `Design.run` makes it.
+        """The log of the rounds so far, like `Design.run`.
 
         Parameters
         ----------

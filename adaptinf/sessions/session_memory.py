@@ -1,4 +1,4 @@
-"""What a session keeps to be opened again where it stood, and what is forgotten of participants.
+"""What a session stores so that it can be reopened in the same state, and how participants are erased.
 
 A design that uses contexts cannot recompute a decision whose context is gone, nor those that rest on its
 outcome. Its session is `blind` from there on: it takes decisions as they were written, until it is told what
@@ -28,12 +28,12 @@ _IN_TIME = "in time"
 
 
 def marks_of(session: Session) -> Marks:
-    """How much a session has kept."""
+    """How much a session has stored."""
     return session._rounds.marks()
 
 
 def has_key(session: Session, key: Any) -> bool:
-    """Whether a key stands for a request that was answered."""
+    """Whether a key belongs to a request that was answered."""
     return any(key in steps for steps in session._rounds.answers.steps.values())
 
 
@@ -44,7 +44,7 @@ def decision_of(session: Session, unit: Any) -> Decision | None:
 
 
 def unit_alike(session: Session, unit: Any) -> Any:
-    """A unit of an earlier round that reads the same as a new one, whatever the case; None without any."""
+    """A unit of an earlier round that looks like a new one, ignoring case; None if there is none."""
     return session._rounds.alike(unit)
 
 
@@ -54,7 +54,7 @@ def part_of(session: Session, since: Marks) -> dict[str, Any]:
 
 
 def memory_of(session: Session, fresh: Session) -> dict[str, Any] | None:
-    """What the design remembers, beside a session opened alike; None of a user's own functions."""
+    """What the design remembers, compared with a fresh session; None for user-defined functions."""
     # What these hold is pickled, and a file from elsewhere must not be unpickled.
     stepper, begun = session._stepper, fresh._stepper
     if not isinstance(stepper, KernelStepper) or not isinstance(begun, KernelStepper):
@@ -64,7 +64,7 @@ def memory_of(session: Session, fresh: Session) -> dict[str, Any] | None:
 
 
 def restore(session: Session, parts: Iterable[dict[str, Any]], memory: dict[str, Any]) -> None:
-    """Let a session that was just opened go on where parts and memory were taken."""
+    """Let a newly opened session continue from stored parts and memory."""
     for part in parts:
         session._rounds.extend(part)
     stepper = session._stepper
@@ -74,7 +74,7 @@ def restore(session: Session, parts: Iterable[dict[str, Any]], memory: dict[str,
 
 
 class Kept(NamedTuple):
-    """A session as it stood: what it had kept, what its design remembered, and whether it was blind."""
+    """The state of a session: what it had stored, what its design remembered, and whether it was blind."""
 
     marks: Marks
     memory: dict[str, Any]
@@ -82,7 +82,7 @@ class Kept(NamedTuple):
 
 
 def kept_of(session: Session) -> Kept | None:
-    """How a session stands, for `go_back`; None if its design cannot be brought back."""
+    """The state of a session, for `go_back`; None if its design cannot be restored."""
     memory = session._stepper.kept()
     return None if memory is None else Kept(marks_of(session), memory, session.blind)
 
@@ -95,19 +95,19 @@ def go_back(session: Session, kept: Kept) -> None:
 
 
 def answered(session: Session, kind: str, key: Any) -> int:
-    """What answered a request of a kind under its key."""
+    """The answer to a request of some kind under its key."""
     found = session._rounds.answers.known(kind, key)
     assert found is not None
     return found
 
 
 def keep_key(session: Session, kind: str, key: Any, step: int) -> None:
-    """Note what answered a request under its key."""
+    """Store the answer to a request under its key."""
     session._rounds.answers.keep(kind, key, step)
 
 
 def remove_again(session: Session, arm: Any, rounds: int) -> None:
-    """Take an arm out that was removed after so many rounds."""
+    """Remove an arm that was removed after this many rounds."""
     session._rounds.removed.append((session._participants.arm_code("remove_arm", arm), rounds))
 
 
@@ -128,7 +128,7 @@ def keys_of(session: Session, step: int) -> list[Any]:
 
 
 def forget(session: Session, step: int) -> None:
-    """Keep of a round's participant the decision and its outcome; one that is not in counts as lost."""
+    """Keep only the decision and outcome of a round's participant; a pending outcome counts as lost."""
     rounds = session._rounds
     if not rounds.known[step]:
         session._enter(step, None)
@@ -156,7 +156,7 @@ def assign_as_written(
     status: int,
     propensities: Sequence[float] | None,
 ) -> int:
-    """Take a decision as it was written: of a unit, context and key, or of one that was erased; the step."""
+    """Adopt a decision as written, with unit, context and key, or of an erased participant; the step."""
     session.blind = True
     rounds, participants = session._rounds, session._participants
     unit, context, key = known or (None, None, None)
@@ -173,23 +173,23 @@ def assign_as_written(
 
 
 def status_of(session: Session, step: int) -> int:
-    """What kind of round a decision was."""
+    """The kind of round of a decision."""
     return int(session._rounds.record.status[step])
 
 
 def record_blank(session: Telling, step: int, reward: float | None) -> None:
-    """Take an outcome of a participant who was erased later."""
+    """Adopt an outcome of a participant who was erased later."""
     if not session._rounds.known[step]:
         session._enter(step, reward)
 
 
 def amend_blank(session: Telling, step: int, reward: float | None) -> None:
-    """Take a correction of such an outcome."""
+    """Adopt a correction of such an outcome."""
     session._rounds.amendments.append((step, np.nan if reward is None else reward))
 
 
 def recall(session: Session, fresh: Session, memory: dict[str, Any]) -> None:
-    """Let a session see again: from here on its design goes on with what it remembered."""
+    """End blindness: from here on, the design continues with its restored memory."""
     stepper = fresh._stepper
     assert isinstance(stepper, KernelStepper)
     stepper.remember(memory)
@@ -198,7 +198,7 @@ def recall(session: Session, fresh: Session, memory: dict[str, Any]) -> None:
 
 
 def logged(session: Session, missing: str | None, amended: bool, erased: str | None) -> AdaptiveLog:
-    """The log of a session; `erased` says what becomes of rounds whose contexts are gone."""
+    """The log of a session; `erased` determines what happens to rounds without contexts."""
     check("log", erased=(erased, _MEANINGS))
     steps, log = session._rounds.erased, session.log(missing, amended=amended)
     if erased == "drop":  # no promise even where no one was erased: that no one was is no output either
@@ -226,7 +226,7 @@ def _without_contexts(log: AdaptiveLog, by_context: bool) -> AdaptiveLog:
 
 
 def _without_rounds(log: AdaptiveLog, steps: Iterable[int]) -> AdaptiveLog:
-    """The same log without some rounds; rounds that are counted are those that are left."""
+    """The same log without some rounds; counts of rounds refer to the remaining ones."""
     keep = np.ones(log.n_rounds, dtype=bool)
     keep[list(steps)] = False
     if not keep.any():

@@ -1,4 +1,4 @@
-"""What is kept of the requests to a session: its rounds, outcomes, and the answers that keys stand for."""
+"""Stored requests to a session: its rounds, outcomes, and the answers under each key."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ KINDS = ("assign", "record", "amend", "remove_arm", "erase")
 
 
 class Answers:
-    """Answers by the keys of the requests: rounds; of amendments and removals their place in the lists."""
+    """Answers keyed by request: rounds; for amendments and removals, their positions in the lists."""
 
     def __init__(self) -> None:
         self.steps: dict[str, dict[Any, int]] = {kind: {} for kind in KINDS}
 
     def known(self, subject: str, key: Any) -> int | None:
-        """What answered a request of this kind, if one was made before under the key."""
+        """The answer to an earlier request of this kind under the same key, if any."""
         for kind, steps in self.steps.items():
             if key is not None and key in steps:
                 if kind != subject:
@@ -41,12 +41,12 @@ class Answers:
         return None
 
     def refuse(self, subject: str, key: Any, kind: str) -> NoReturn:
-        """Say that a key stands for another request."""
+        """Report that a key belongs to another request."""
         problem = f"key {key!r:.60} already identifies another request, one of {kind}: give each its own key"
         raise ParameterError(subject, [problem])
 
     def keep(self, subject: str, key: Any, step: int) -> None:
-        """Note what answered a request under its key, if it has one."""
+        """Store the answer to a request under its key, if it has one."""
         if key is not None:
             self.steps[subject][key] = step
 
@@ -56,7 +56,7 @@ class Answers:
 
 
 def identity(name: str, value: Any) -> list[str]:
-    """Problems with a name of a unit or a request."""
+    """Problems with the name of a unit or a request."""
     whole = isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _LARGEST
     text = isinstance(value, str) and len(value) <= _LONGEST and bool(value.strip())
     if value is None or whole or text:
@@ -66,7 +66,7 @@ def identity(name: str, value: Any) -> list[str]:
 
 
 def reward_problems(reward: Any, span: tuple[float, float]) -> list[str]:
-    """Problems with a reward; None stands for one that will never come."""
+    """Problems with a reward; None stands for one that will never arrive."""
     low, high = span
     if reward is None:
         return []
@@ -80,13 +80,13 @@ def reward_problems(reward: Any, span: tuple[float, float]) -> list[str]:
 
 
 def same_reward(told: float, value: float | None) -> bool:
-    """Whether an outcome as it is kept, NaN for one that never comes, is this."""
+    """Whether a stored outcome, NaN for one that never arrives, equals this one."""
     return math.isnan(told) if value is None else told == value
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """An arm for a participant.
+    """Answer to an assignment: an arm for a participant.
 
     Attributes
     ----------
@@ -136,7 +136,7 @@ class Outcome:
 
 
 class Marks(NamedTuple):
-    """How much there is: rounds, outcomes, amendments, and keys by kind of request."""
+    """Amounts stored: rounds, outcomes, amendments, and keys by kind of request."""
 
     decided: int = 0
     told: int = 0
@@ -145,7 +145,7 @@ class Marks(NamedTuple):
 
 
 class Rounds:
-    """Rounds, in arrays of the length of the horizon; `codes` of labels is (horizon, 1), else (1, 1).
+    """Rounds in arrays with the length of the horizon; `codes` of labels is (horizon, 1), else (1, 1).
 
     `known` is the number of rounds that had begun when an outcome was recorded, 0 before; `told` lists the
     steps of outcomes in the order in which they came. `amendments` lists steps and rewards; the record keeps
@@ -172,13 +172,13 @@ class Rounds:
         self.answers = Answers()
 
     def context(self, step: int) -> FloatArray:
-        """The context of a round, as kernels have it."""
+        """The context of a round, in the form used by kernels."""
         contexts = self.record.vectors if self._participants.dimension else self.codes
         row: FloatArray = contexts[step if len(contexts) > 1 else 0]
         return row
 
     def begin(self, context: FloatArray, arm: int, status: int) -> int:
-        """Keep a decision; the step of its round."""
+        """Store a decision; returns the step of its round."""
         step, record = self.decided, self.record
         record.action[step], record.status[step], record.feature[step] = arm, status, 0
         record.reward[step] = np.nan
@@ -191,7 +191,7 @@ class Rounds:
         return step
 
     def blank(self, step: int) -> None:
-        """Take the context of a round away."""
+        """Remove the context of a round."""
         blank = self._participants.blank()
         if self._participants.dimension:
             self.record.vectors[step] = blank
@@ -199,13 +199,13 @@ class Rounds:
             self.record.feature[step], self.codes[step] = int(blank[0]), blank
 
     def belongs(self, step: int, unit: Any) -> None:
-        """Keep whose round the last one is."""
+        """Store the unit of the last round."""
         self.units.append(unit)
         if unit is not None:
             self.by_unit[unit] = step
 
     def alike(self, unit: Any) -> Any:
-        """A unit that was assigned and reads the same as a new one, whatever the case; None without any."""
+        """An assigned unit that looks like a new one, ignoring case; None if there is none."""
         if not isinstance(unit, str) or unit in self.by_unit:
             return None
         for step in range(self._looked, self.decided):
@@ -216,29 +216,29 @@ class Rounds:
         return None if step < 0 else self.units[step]
 
     def forget_unit(self, step: int) -> None:
-        """Keep no longer who a round's participant is."""
+        """Erase the identity of a round's participant."""
         unit = self.units[step]
         self.by_unit.pop(unit, None)
         self._looks = {look: place for look, place in self._looks.items() if place != step}
         self.units[step] = None
 
     def tell(self, step: int, reward: float) -> None:
-        """Keep an outcome, NaN for one that will never come."""
+        """Store an outcome, NaN for one that will never arrive."""
         self.record.reward[step] = reward
         self.known[step] = self.decided
         self.told[self.n_told] = step
         self.n_told += 1
 
     def amended(self) -> dict[int, float]:
-        """The outcomes that hold in place of those that were told, by their steps."""
+        """Valid outcomes that replace recorded ones, keyed by step."""
         return dict(self.amendments)
 
     def marks(self) -> Marks:
-        """How much there is."""
+        """Amounts stored."""
         return Marks(self.decided, self.n_told, len(self.amendments), self.answers.counts())
 
     def cut(self, since: Marks) -> None:
-        """Go back to where there was so much, by assignments, outcomes and amendments alone."""
+        """Return to earlier amounts, changed since only by assignments, outcomes and amendments."""
         later = self.told[since.told : self.n_told]
         self.record.reward[later], self.known[later] = np.nan, 0
         for unit in self.units[since.decided :]:
@@ -253,7 +253,7 @@ class Rounds:
         self.decided, self.n_told = since.decided, since.told
 
     def part(self, since: Marks) -> dict[str, Any]:
-        """What came since then, in arrays and lists; `extend` takes it."""
+        """What was added since then, in arrays and lists; `extend` accepts it."""
         record, told = self.record, self.told[since.told : self.n_told]
         new = slice(since.decided, self.decided)
         part: dict[str, Any] = {
@@ -273,7 +273,7 @@ class Rounds:
         return part
 
     def extend(self, part: dict[str, Any]) -> None:
-        """Add what `part` gave."""
+        """Add the output of `part`."""
         record, units = self.record, part["units"]
         first, last = self.decided, self.decided + len(units)
         new, rows = slice(first, last), np.arange(first, last)

@@ -1,4 +1,4 @@
-"""What opens a session: everything is checked before the first participant comes."""
+"""Opening a session: everything is checked before the first participant arrives."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def open_session(
     in_time: float | None = None,
     lost: float | None = None,
 ) -> Session:
-    """Open a session of a design; `declared` is what `Participants` are told.
+    """Open a session of a design; `declared` contains the arguments of `Participants`.
 
     It draws from `coins` where they are given, and from a stream that `rng` starts otherwise; the nodes of
     exact noise come from `draw`, by default from OpenDP. In-time outcomes are counted at privacy `in_time`.
@@ -103,7 +103,7 @@ def _opened(
     in_time: float | None,
     lost: float | None,
 ) -> Session:
-    """The session, of what was found right."""
+    """The session, after all checks."""
     name = type(design).__name__
     promised = (
         with_in_time(placed.guarantee(horizon, participants.n_arms), in_time),

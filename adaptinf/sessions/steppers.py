@@ -1,4 +1,4 @@
-"""A design at work, one call at a time: compiled kernels, with simulated or exact noise, or functions.
+"""A design at work, one call at a time: compiled kernels with simulated or exact noise, or functions.
 
 With exact noise each node is drawn once, first, and the state changes after. Rewards and noise are whole
 numbers of units of 2^-20. Below 2^53 units floats hold these exactly and add them without rounding, so the
@@ -28,30 +28,30 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 
 class Stepper(Protocol):
-    """What a session needs; contexts as kernels have them, of shape (1,) or (arms * dimension,)."""
+    """Interface needed by a session; contexts have the kernels' form, shape (1,) or (arms * dimension,)."""
 
     status: int
-    """Kind of the round that was chosen last."""
+    """Kind of the round chosen last."""
     noise: str
-    """Where privacy noise comes from."""
+    """Source of privacy noise."""
 
     def begun(self, status: int, now: int) -> None:
-        """Note that the last of `now` rounds has begun, with this status, whose outcome may not be in."""
+        """Record that the last of `now` rounds has begun, with this status; its outcome may be pending."""
 
     def choose(self, context: FloatArray, now: int) -> tuple[int, FloatArray | None]:
         """The arm after `now` rounds, and propensities (arms,); None if the arm is named without any."""
 
     def update(self, context: FloatArray, arm: int, reward: float, status: int, now: int) -> None:
-        """Learn an outcome of a round with this status, `now` rounds having begun."""
+        """Process the outcome of a round with this status, after `now` rounds have begun."""
 
     def outcome(self) -> FloatArray:
-        """What a run reports at its end, as things stand."""
+        """What a run would report at its end, in the current state."""
 
     def kept(self) -> dict[str, Any] | None:
-        """What steps may change, for `remember` to go back to; None if that is not to be had."""
+        """What steps may change, for `remember` to restore; None if unavailable."""
 
     def remember(self, memory: dict[str, Any]) -> None:
-        """Go on where the memory was taken."""
+        """Continue from a saved state."""
 
     def released(self) -> FloatArray:
         """The releases so far, shape (releases, 5)."""
@@ -60,7 +60,7 @@ class Stepper(Protocol):
 def stepper_of(
     program: Program, horizon: int, n_arms: int, shared: bool, clocked: bool, rng: np.random.Generator
 ) -> Stepper | None:
-    """What takes the steps of a program; None if it has no steps."""
+    """The stepper for a program; None if it has no steps."""
     if program.step is None:
         return None
     if isinstance(program.step, Functions):
@@ -69,7 +69,7 @@ def stepper_of(
 
 
 class KernelStepper:
-    """The compiled kernels of a run, with the state between their calls.
+    """The compiled kernels of a run, with the state between calls.
 
     Where outcomes may be pending it is `clocked`: the state's count of rounds is that of the rounds that have
     begun, not of the outcomes that are in. A step beyond the horizon is refused: the tables of a kernel end
@@ -93,12 +93,12 @@ class KernelStepper:
         return int(self.program.step(self.program.tables, step, self.rng, self.state))
 
     def _within(self, rounds: int) -> None:
-        """Refuse more rounds than there are."""
+        """Refuse more rounds than were planned."""
         if rounds > self.horizon:
             raise ParameterError("session", [f"the horizon of {self.horizon:,} rounds has been reached"])
 
     def begun(self, status: int, now: int) -> None:
-        """Let the clock are at `now`."""
+        """Set the clock to `now`."""
         self._within(now)
         if self.clocked and self.state[SCALARS, ROUND] < now:
             self.program.tables.status[0] = status
@@ -114,7 +114,7 @@ class KernelStepper:
         return arm, tables.propensity if tables.propensity.shape[0] else certain(arm, self._n_arms)
 
     def update(self, context: FloatArray, arm: int, reward: float, status: int, now: int) -> None:
-        """Learn an outcome; the kernel counts the round, so the clock is at `now` afterwards."""
+        """Process an outcome; the kernel counts the round, so that the clock is at `now` afterwards."""
         self._within(now)
         if self.clocked:
             self.state[SCALARS, ROUND] = now - 1.0
@@ -122,7 +122,7 @@ class KernelStepper:
         self._call(UPDATE, context, arm, reward)
 
     def memory(self, fresh: KernelStepper) -> dict[str, Any]:
-        """The state, and the tables that are not as those of a fresh stepper; `remember` takes it."""
+        """The state, and the tables that differ from those of a fresh stepper; `remember` accepts it."""
         mine, begun = self.program.tables._asdict(), fresh.program.tables._asdict()
         mine["released"], begun["released"] = self.released(), fresh.released()
         written = {
@@ -133,7 +133,7 @@ class KernelStepper:
         return {"state": self.state.copy(), "tables": written}
 
     def kept(self) -> dict[str, Any] | None:
-        """The state, and all tables that can be written; releases lie behind each other, counted in it."""
+        """The state, and all writable tables; releases follow each other, counted in it."""
         written = {
             name: array.copy()
             for name, array in self.program.tables._asdict().items()
@@ -142,13 +142,13 @@ class KernelStepper:
         return {"state": self.state.copy(), "tables": written}
 
     def remember(self, memory: dict[str, Any]) -> None:
-        """Go on, as a fresh stepper or as this one later, where the memory was taken."""
+        """Continue, as a fresh stepper or as this one later, from a saved state."""
         self.state[:] = memory["state"]
         for name, array in memory["tables"].items():
             getattr(self.program.tables, name)[: len(array)] = array
 
     def outcome(self) -> FloatArray:
-        """What the design reports, as things stand."""
+        """What the design reports in the current state."""
         self._call(FINISH, self._nothing)
         return self._report.copy()
 
@@ -159,7 +159,7 @@ class KernelStepper:
 
 
 class FunctionStepper:
-    """A user's functions; after an error of theirs, coins and state are what they were before the call."""
+    """User-defined functions; if they raise, coins and state are restored to before the call."""
 
     noise = "simulation"
 
@@ -168,7 +168,7 @@ class FunctionStepper:
         self.decider = Decider(functions, rng, checked=True)
 
     def begun(self, status: int, now: int) -> None:
-        """Nothing: functions count the outcomes that they learn."""
+        """Nothing: functions count the outcomes that they process."""
 
     def choose(self, context: FloatArray, now: int) -> tuple[int, FloatArray | None]:
         """The arm after `now` rounds, and the probabilities that `choose` returned."""
@@ -183,7 +183,7 @@ class FunctionStepper:
         return arm, None if propensities is None else np.array(propensities)
 
     def update(self, context: FloatArray, arm: int, reward: float, status: int, now: int) -> None:
-        """Learn an outcome."""
+        """Process an outcome."""
         try:
             self.decider.learn(self._seen(context), arm, reward, now - 1)
         except Exception:
@@ -191,18 +191,18 @@ class FunctionStepper:
             raise
 
     def kept(self) -> dict[str, Any] | None:
-        """Nothing: what a user's functions hold on to is not known."""
+        """Nothing: what user-defined functions remember is unknown."""
         return None
 
     def remember(self, memory: dict[str, Any]) -> None:
-        """Nothing was kept."""
+        """Nothing was stored."""
         raise NotImplementedError
 
     def _restore(self) -> None:
         self.decider.state = pickle.loads(self.decider.kept)
 
     def _seen(self, context: FloatArray) -> Any:
-        """A context as `choose` and `update` see it."""
+        """A context in the form passed to `choose` and `update`."""
         functions = self.functions
         if functions.dimension:
             return seen_vectors(context, (functions.n_arms, functions.dimension), self.shared)[0]
@@ -218,14 +218,14 @@ class FunctionStepper:
 
 
 def certain(arm: int, n_arms: int) -> FloatArray:
-    """Propensities (arms,) of an arm that is named without any."""
+    """Propensities (arms,) for an arm named without any."""
     row = np.zeros(n_arms)
     row[arm] = 1.0
     return row
 
 
 Draw = Callable[[str, float], float]
-"""The noise of a named node whose scale is given, both in units."""
+"""The noise of a named node with the given scale, both in units."""
 
 LARGEST_SCALE, _LONGEST = 2.0**16, 2**32
 """A sum of so many rewards, and of the at most 128 nodes that it gets, stays below 2^53 units: a draw exceeds
@@ -235,21 +235,21 @@ _ROOM = 16
 
 
 class ExactSums(Protocol):
-    """Sums with their noise that a design makes in whole numbers, outside of its kernels."""
+    """Sums with noise that a design computes in whole numbers, outside its kernels."""
 
     def context(self, context: FloatArray) -> FloatArray:
-        """A context as the kernels see it."""
+        """A context in the form passed to the kernels."""
 
     def learn(
         self, context: FloatArray, arm: int, reward: float, draw: Draw
     ) -> tuple[FloatArray, FloatArray]:
-        """Add a round, and give what is released and the scales of its noise; all is drawn first."""
+        """Add a round, and return what is released and the scales of its noise; all is drawn first."""
 
     def memory(self) -> dict[str, Any]:
-        """Everything, in lists."""
+        """The complete state, in lists."""
 
     def remember(self, memory: dict[str, Any]) -> None:
-        """Go on where the memory was taken."""
+        """Continue from a saved state."""
 
 
 def exact_problems(design: object, horizon: int, n_arms: int) -> list[str]:
@@ -265,12 +265,12 @@ def exact_problems(design: object, horizon: int, n_arms: int) -> list[str]:
 
 
 def draw_node(name: str, scale: float) -> int:
-    """A fresh draw of OpenDP."""
+    """A fresh draw from OpenDP."""
     return int(discrete_laplace(scale, 1)[0])
 
 
 def unit_scale(scale: float) -> float:
-    """A kernel's scale in units, rounded up by more than a few roundings of the kernel can have taken off."""
+    """A kernel's scale in units, rounded up to exceed the kernel's rounding errors."""
     units = scale * GRID_UNITS
     for _ in range(_ROUNDINGS):
         units = math.nextafter(units, math.inf)
@@ -288,12 +288,12 @@ _TYPE = numba.typeof(_room(np.random.default_rng(0), _ROOM))  # type: ignore[no-
 
 @typeof_impl.register(Nodes)
 def _type_of_nodes(source: Nodes, context: Any) -> Any:
-    """The type of all that `_room` makes: Numba would put it together in Python at each call of a kernel."""
+    """The type of everything from `_room`: Numba would otherwise build it in Python at each call."""
     return _TYPE
 
 
 class ReleaseStepper(KernelStepper):
-    """The kernels of a run, with noise by named nodes; choices are not shown what is not released."""
+    """The kernels of a run, with noise by named nodes; choices do not see anything unreleased."""
 
     noise = "release"
 
@@ -330,7 +330,7 @@ class ReleaseStepper(KernelStepper):
         return int(self.program.step(self.program.tables, step, self._nodes, state))
 
     def _learn(self, step: Step) -> None:
-        """Draw the nodes that the kernel asks for, one by one, and let it take them all at once."""
+        """Draw the nodes requested by the kernel, one by one, and pass them all at once."""
         # It runs on a copy of the state until all are known: what it asks for may depend on the ones before.
         status, known = int(self.program.tables.status[0]), 0
         while True:
@@ -353,7 +353,7 @@ class ReleaseStepper(KernelStepper):
 
 
 class SumsStepper(ReleaseStepper):
-    """The same for a design whose sums floats cannot hold: its kernels see them as they are released."""
+    """The same for a design whose sums exceed floats: its kernels see them as released."""
 
     def __init__(
         self,
@@ -377,32 +377,32 @@ class SumsStepper(ReleaseStepper):
         return int(self.program.step(self.program.tables, step, self._told, state))
 
     def _learn(self, step: Step) -> None:
-        """The reward goes into the sums; the kernel has what is released of them, and no reward."""
+        """The reward enters the sums; the kernel receives their releases, and no reward."""
         released = self._sums.learn(step.context, step.arm, step.reward, self._draw)
         self._told = Told(*released, np.zeros(1, np.int64))
         self._run(step._replace(reward=0.0), self.state)
 
     def memory(self, fresh: KernelStepper) -> dict[str, Any]:
-        """As of the kernels alone, and the sums."""
+        """As for the kernels alone, plus the sums."""
         return {**super().memory(fresh), "sums": self._sums.memory()}
 
     def kept(self) -> dict[str, Any] | None:
-        """As of the kernels alone, and the sums."""
+        """As for the kernels alone, plus the sums."""
         kernels = super().kept()
         return None if kernels is None else {**kernels, "sums": self._sums.memory()}
 
     def remember(self, memory: dict[str, Any]) -> None:
-        """Go on, as a fresh stepper or as this one later, where the memory was taken."""
+        """Continue, as a fresh stepper or as this one later, from a saved state."""
         super().remember(memory)
         self._sums.remember(memory["sums"])
 
 
 SENSITIVITY = 2.0
-"""A record that is replaced takes at most 1 from one cell and gives at most 1 to another."""
+"""Replacing a record takes at most 1 from one cell and adds at most 1 to another."""
 
 
 def in_time_problems(design: Any, epsilon: Any, window: int | None) -> list[str]:
-    """Why in-time outcomes cannot be counted; nothing if no one asks for that."""
+    """Why in-time outcomes cannot be counted; empty if it is not requested."""
     if epsilon is None:
         return []
     name, problems = type(design).__name__, POSITIVE("in_time", epsilon)
@@ -417,7 +417,7 @@ def in_time_problems(design: Any, epsilon: Any, window: int | None) -> list[str]
 
 
 def with_in_time(guarantee: PrivacyGuarantee | None, epsilon: float | None) -> PrivacyGuarantee | None:
-    """What is promised with the histogram beside all else that is released."""
+    """The guarantee of the histogram together with everything else that is released."""
     if guarantee is None or epsilon is None:
         return guarantee
     own = PrivacyGuarantee(epsilon, unit=guarantee.unit, model=guarantee.model, notion=guarantee.notion)
@@ -425,7 +425,7 @@ def with_in_time(guarantee: PrivacyGuarantee | None, epsilon: float | None) -> P
 
 
 def in_time_units(action: IntArray, reward: FloatArray, in_time: BoolArray, n_arms: int) -> IntArray:
-    """Sums of r and of 1 - r over the rounds of each arm whose outcome was in time, in units of the grid.
+    """Sums of r and of 1 - r over each arm's rounds with an outcome in time, in units of the grid.
 
     Shapes: action, reward, in_time (T,); returns (n_arms, 2).
     """
@@ -439,7 +439,7 @@ def in_time_units(action: IntArray, reward: FloatArray, in_time: BoolArray, n_ar
 def in_time_releaser(
     epsilon: float | None, draw: Draw | None, coins: np.random.Generator
 ) -> Callable[[IntArray], FloatArray] | None:
-    """What releases the sums, with the noise of `draw` or simulated from coins; None if no one asks."""
+    """What releases the sums, with noise from `draw` or simulated from coins; None if not requested."""
     if epsilon is None:
         return None
     scale = unit_scale(SENSITIVITY / epsilon)

@@ -1,4 +1,4 @@
-"""What every environment is, and the checks that building one needs."""
+"""The common interface of environments, and checks for constructing one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from adaptinf.typing import FloatArray, IntArray
 
 
 class Renewed(NamedTuple):
-    """One more run of an environment; units (rounds,) where rounds belong to units.
+    """One more run of an environment; units has shape (rounds,) if rounds belong to units.
 
     Further outcomes by their names, (rounds, arms) each, as every arm would give them.
     """
@@ -27,7 +27,7 @@ class Renewed(NamedTuple):
 
 
 class Environment:
-    """What a design acts on: contexts that arrive, and a reward law for each context and arm.
+    """The world in which a design acts: arriving contexts, and reward distributions by context and arm.
 
     Attributes
     ----------
@@ -90,15 +90,15 @@ class Environment:
 
     @property
     def n_features(self) -> int:
-        """Number of contexts that can arrive, 1 if there are none."""
+        """Number of possible contexts, 1 if there are none."""
         return max(1, len(self.features))
 
     def horizon_problems(self, horizon: int) -> list[str]:
-        """Problems with a horizon here: data that are given come to an end."""
+        """Problems with a horizon here: given data are finite."""
         return []
 
     def range_problems(self, promised: PrivacyGuarantee | None) -> list[str]:
-        """Why a log with this guarantee cannot be had here: its range of rewards would be taken from them."""
+        """Why a log with this guarantee is impossible here: its reward range would come from the rewards."""
         private = promised is not None and 0.0 < promised.epsilon < np.inf
         if not private or not self.range_learnt:
             return []
@@ -108,35 +108,35 @@ class Environment:
         ]
 
     def tables(self, horizon: int) -> EnvironmentTables:
-        """Arrays that the run loop reads, after a check that `horizon` rounds can be had."""
+        """Arrays that the run loop reads, after checking that `horizon` rounds are available."""
         refuse(type(self).__name__, self.horizon_problems(horizon))
         return self._tables
 
     @property
     def law(self) -> int:
-        """Code of the law of rewards."""
+        """Code of the reward distribution."""
         return int(self._tables.kind)
 
     def layout(self, horizon: int) -> EnvironmentTables:
-        """Tables as a program is told of them before a run: of an environment that is renewed, no rounds."""
+        """Tables shown to a program before a run; for a renewed environment, without rounds."""
         return self.tables(horizon)
 
     def renew(self, horizon: int, rng: np.random.Generator) -> Renewed:
-        """Tables of one more run; the same for all where the environment is not renewed."""
+        """Tables for one more run; the same for all if the environment is not renewed."""
         return Renewed(self.tables(horizon))
 
     def arm_means(self) -> FloatArray:
-        """Mean reward of each arm over the contexts at their average arrival probabilities, shape (arms,)."""
+        """Mean reward of each arm over contexts, weighted by their average frequencies, shape (arms,)."""
         weights = self.probabilities.mean(axis=0)
         return np.asarray(weights @ self.means, dtype=np.float64)
 
     def ratios(self, denominator: str) -> FloatArray:
-        """A ratio metric of each arm: its mean reward over its mean of a further outcome, shape (arms,)."""
+        """A ratio metric for each arm: its mean reward over its mean of another outcome, shape (arms,)."""
         weights = self.probabilities.mean(axis=0)
         return np.asarray((weights @ self.means) / (weights @ self.outcome_means[denominator]))
 
     def effects(self, treatment: int = 1, control: int = 0) -> FloatArray:
-        """Difference of two arms' means (by position) in each context, shape (features,)."""
+        """Difference between two arms' means (given by position) in each context, shape (features,)."""
         return np.asarray(self.means[:, treatment] - self.means[:, control], dtype=np.float64)
 
     def regret(self, pulls: FloatArray, sums: FloatArray) -> FloatArray:
@@ -176,7 +176,7 @@ def environment_tables(
     mean_law: int = LINEAR,
     delay: IntArray | None = None,
 ) -> EnvironmentTables:
-    """Tables of an environment; whatever its kind does not use stays empty."""
+    """Tables of an environment; unused ones are empty."""
     n_features = location.shape[0]
     probabilities = np.ones((1, 1)) if arrivals is None else arrivals
     cumulative = np.cumsum(probabilities, axis=1)
@@ -205,7 +205,7 @@ def environment_tables(
 
 
 def numbers(name: str, values: ArrayLike, problems: list[str]) -> FloatArray:
-    """Values as an array of floats; what is not a number joins the problems."""
+    """Values as an array of floats; non-numeric ones are added to the problems."""
     array = number_array(values)
     if array is None:
         problems.append(f"{name} must be numbers in rows of equal length, got {values!r:.60}")
@@ -214,7 +214,7 @@ def numbers(name: str, values: ArrayLike, problems: list[str]) -> FloatArray:
 
 
 def vector(name: str, values: ArrayLike, problems: list[str]) -> FloatArray:
-    """One finite number an arm; anything else joins the problems."""
+    """One finite number per arm; anything else is added to the problems."""
     known = len(problems)
     array = np.atleast_1d(numbers(name, values, problems))
     if len(problems) > known:
@@ -227,7 +227,7 @@ def vector(name: str, values: ArrayLike, problems: list[str]) -> FloatArray:
 
 
 def reward_range_problems(reward_range: Any) -> list[str]:
-    """Why a range of rewards is not a pair of numbers, the smaller first."""
+    """Why a range of rewards is not a pair of numbers, the smaller one first."""
     array = number_array(reward_range)
     if array is not None and array.shape == (2,) and array[0] < array[1]:
         return []
@@ -235,7 +235,7 @@ def reward_range_problems(reward_range: Any) -> list[str]:
 
 
 def rows_problems(horizon: int, rows: int | None, what: str) -> list[str]:
-    """Say that rows that are used once come to an end; None for as many as are needed."""
+    """Report that rows used once are exhausted; None for unlimited rows."""
     if rows is None or horizon <= rows:
         return []
     more = 'order="resampled" draws as many as required'

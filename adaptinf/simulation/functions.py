@@ -1,4 +1,4 @@
-"""The run loop for decisions in plain Python: every answer is checked, every run starts afresh."""
+"""The run loop for decisions in plain Python: every answer is checked, and every run starts afresh."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def draw_potential(environment: EnvironmentTables, rng: np.random.Generator, pot
 
 
 _SUM = 1e-8
-"""How far probabilities may be from adding up to 1: rounding, as NumPy's `Generator.choice` allows it."""
+"""Tolerance for the sum of probabilities: rounding, as in NumPy's `Generator.choice`."""
 
 
 class FunctionTables(NamedTuple):
@@ -86,23 +86,23 @@ class FunctionTables(NamedTuple):
 
 @dataclass(frozen=True)
 class Functions:
-    """A user's own decisions, and what they were said to do."""
+    """A user's decision functions, and their stated properties."""
 
     choose: Callable[[Any, Any, np.random.Generator], Any]
     update: Callable[[Any, Any, int, float], Any] | None
     start: Any
     n_arms: int
     labels: tuple[Any, ...] = ()
-    """Contexts that can arrive; empty if there are none, or where `choose` is not to see them."""
+    """Possible contexts; empty if there are none, or if `choose` must not see them."""
     dimension: int = 0
-    """Entries of a context vector; 0 as above."""
+    """Number of entries in a context vector; 0 as above."""
     own_coins: bool = True
     floor: tuple[float, float] = (0.0, 0.0)
-    """Scale and decay of the smallest probability that was stated."""
+    """Scale and decay of the stated smallest probability."""
     _begun: list[bytes] = field(default_factory=list, compare=False)
 
     def begin(self) -> Any:
-        """The first state of a run, a copy of its own."""
+        """The initial state of a run, as its own copy."""
         if not self._begun:
             self._begun.append(_pickled(self._first(), "start"))
         return pickle.loads(self._begun[0])
@@ -124,7 +124,7 @@ def run_functions(
     state: FloatArray,
     results: Results,
 ) -> None:
-    """Run own decisions once for each row of the results, as `simulate_block` runs compiled ones.
+    """Run user-defined decisions once per row of the results, as `simulate_block` runs compiled ones.
 
     Shapes: state (1, 2), of which nothing is used.
     """
@@ -138,7 +138,7 @@ def run_functions(
 
 
 class Decider:
-    """A user's functions at work in one run: the state between their calls, and checks of every answer."""
+    """A user's functions at work in one run: the state between calls, and checks on every answer."""
 
     def __init__(self, functions: Functions, rng: np.random.Generator, *, checked: bool) -> None:
         self.functions, self.rng, self.checked = functions, rng, checked
@@ -147,7 +147,7 @@ class Decider:
         self.names_arms: bool | None = None
 
     def choose(self, context: Any, step: int) -> tuple[int, list[float] | None]:
-        """The arm of a round, and the propensities; None where `choose` names arms without a chance."""
+        """The arm for a round, and the propensities; None if `choose` names arms without probabilities."""
         try:
             answer = self.functions.choose(self.state, context, self.rng)
         except Exception as error:
@@ -157,7 +157,7 @@ class Decider:
         return self._read(answer, step)
 
     def learn(self, context: Any, arm: int, reward: float, step: int) -> None:
-        """Update the state by an outcome, after a round."""
+        """Update the state with an outcome, after a round."""
         update, state = self.functions.update, self.state
         if update is None:
             return
@@ -177,7 +177,7 @@ class Decider:
         self.state = after
 
     def _read(self, answer: Any, step: int) -> tuple[int, list[float] | None]:
-        """The arm that an answer names, or that is drawn by its probabilities; and these."""
+        """The arm named by an answer, or drawn with its probabilities; and these."""
         n_arms = self.functions.n_arms
         named = isinstance(answer, (int, np.integer)) and not isinstance(answer, bool)
         if named and not 0 <= answer < n_arms:
@@ -225,7 +225,7 @@ class _Path:
         self.propensities: list[list[float]] = []
 
     def walk(self) -> None:
-        """Choose, pay and learn, round by round."""
+        """Choose, pay and update, round by round."""
         decider, learns = self.decider, self.functions.update is not None
         rewards, contexts = self.potential.reward, self._contexts()
         share, forced, rng = self.world.share.tolist(), self.world.forced.tolist(), self.rng
@@ -287,7 +287,7 @@ class _Path:
                 kept[run] = row
 
     def _write_propensities(self, record: Record, action: IntArray, n_arms: int) -> None:
-        """Every arm's propensity; NaN where `choose` names arms without a chance and nothing overrides it."""
+        """Every arm's propensity; NaN if `choose` names arms without them and nothing overrides it."""
         own = np.full((len(action), n_arms), np.nan)
         mixing = self.world.share.shape[0] > 0
         if self.propensities:
@@ -302,7 +302,7 @@ class _Path:
 
 
 def seen_vectors(rows: FloatArray, shape: tuple[int, int], shared: bool) -> FloatArray:
-    """Context vectors as `choose` sees them, which cannot be written to.
+    """Context vectors as seen by `choose`, read-only.
 
     Shapes: rows (rounds, arms * dimension), shape (arms, dimension); returns (rounds, dimension) where the
     arms share them, or (rounds, arms, dimension).
@@ -343,7 +343,7 @@ def _array(answer: Any) -> np.ndarray[Any, Any] | None:
 
 
 def _drawn(values: list[float], draw: float) -> int:
-    """The arm that a uniform number picks."""
+    """The arm selected by a uniform number."""
     last = 0
     for arm, probability in enumerate(values):
         draw -= probability
@@ -389,6 +389,6 @@ def _failed(call: str, error: Exception, step: int | None = None) -> ParameterEr
 
 
 def _wrong(problem: str, step: int | None) -> ParameterError:
-    """One error that names the round, counted from 1 as a log counts them."""
+    """One error that names the round, counted from 1 as in a log."""
     where = "" if step is None else f"in round {step + 1}, "
     return ParameterError("FunctionDesign", [where + problem])

@@ -1,4 +1,4 @@
-"""Replication: blocks of 64 runs, one stream of random numbers a block, in one process or several."""
+"""Replication: blocks of 64 runs, one stream of random numbers per block, in one or several processes."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from adaptinf.typing import FloatArray, IntArray, RandomSource
 from adaptinf.workers import n_workers, spread
 
 BLOCK = 64
-"""Replicates that share a stream: replicate r depends on (rng, r) alone."""
+"""Number of replicates that share a stream: replicate r depends only on (rng, r)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What the run loop needs of a design for one environment and horizon; share (0,) or (rounds,).
+    """What the run loop needs from a design for one environment and horizon; share (0,) or (rounds,).
 
     What takes single steps is the compiled entry point for them, `Functions` in Python, or None. Choices read
     the first `n_public` rows of the state, all of them where it is None; none of these holds a number that is
@@ -54,7 +54,7 @@ def enter(
     state: FloatArray,
     results: Results,
 ) -> None:
-    """Run a program once for each row of the results, each with tables of its own where they are renewed.
+    """Run a program once per row of the results, with separate tables if they are renewed.
 
     Shapes: state as the program has it.
     """
@@ -67,7 +67,7 @@ def enter(
 
 
 def written_arrays(n_arms: int, releases: int = 0) -> dict[str, Any]:
-    """Arrays that kernels write, of shapes (1,), (n_arms,) and (releases, 5)."""
+    """Arrays that kernels write, with shapes (1,), (n_arms,) and (releases, 5)."""
     return {
         "status": np.zeros(1, dtype=np.int64),
         "propensity": np.zeros(n_arms),
@@ -81,7 +81,7 @@ class Collector(Protocol):
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
     ) -> Program:
-        """Entry point and tables; `recording` asks for propensities and releases, else a shortcut will do."""
+        """Entry point and tables; `recording` asks for propensities and releases, without a shortcut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Raw results of one recorded run: its rounds, its releases, what it reported at the end.
+    """Raw results of one recorded run: its rounds, its releases, and its final report.
 
     Units (rounds,) where rounds belong to units, known (rounds,) where outcomes come late, as in `LogArrays`;
     missing where outcomes are, what that means; amended outcomes whose original values the design used; arms
@@ -125,7 +125,7 @@ class Run:
 
 
 def seed_sequence(rng: RandomSource | None) -> np.random.SeedSequence:
-    """The seed sequence that stands for `rng`: a Generator is drawn from once, None asks the system."""
+    """The seed sequence for `rng`: a Generator is drawn from once, None asks the system."""
     if isinstance(rng, np.random.SeedSequence):
         return rng
     if isinstance(rng, np.random.Generator):
@@ -144,7 +144,7 @@ def replicate_blocks(
     start: int = 0,
     by_rounds: bool = True,
 ) -> Block:
-    """Run a design many times and keep the tallies."""
+    """Run a design many times and store the tallies."""
     root = seed_sequence(rng)
     starts = range(start, replications, BLOCK)
     if n_jobs == 1 or len(starts) == 1:
@@ -204,13 +204,13 @@ def iterate_runs(
 
 
 def _seen(outcomes: Mapping[str, FloatArray], action: IntArray) -> dict[str, FloatArray]:
-    """Further outcomes of the arms that were chosen; outcomes (rounds, arms) each, action (rounds,)."""
+    """Additional outcomes for the chosen arms; outcomes (rounds, arms) each, action (rounds,)."""
     steps = np.arange(len(action))
     return {name: values[steps, action] for name, values in outcomes.items()}
 
 
 def _known(delay: IntArray, action: IntArray) -> IntArray | None:
-    """Rounds that had begun when each outcome became known.
+    """Number of rounds that had begun when each outcome became known.
 
     Shapes: delay (rounds, arms) or (0, 0), action (rounds,).
     """
@@ -251,5 +251,5 @@ def _tallies(program: Program, environment: Environment, runs: int) -> FloatArra
 
 
 def block_stream(root: np.random.SeedSequence, run: int) -> np.random.Generator:
-    """The stream of random numbers of the block that holds a run."""
+    """The stream of random numbers for the block that contains a run."""
     return generator(np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, run // BLOCK)))

@@ -1,4 +1,4 @@
-"""The run loop: one loop for every design and every environment; single steps, and many rounds at once.
+"""The run loop: one loop for every design and environment; single steps, and many rounds at once.
 
 A design hands in four kernels and its tables; the loop is inlined into the design's own compiled entry point,
 so Numba caches it and LLVM sees one flat function. So are single steps, which are called from outside. If
@@ -29,7 +29,7 @@ rewards that are given for their row."""
 
 @kernel
 def _draw_row(environment: Any, step: int, rng: np.random.Generator) -> int:
-    """Position of the round's row among those that are given."""
+    """Position of the round's row among the given ones."""
     if environment.vector_law == IN_ORDER:
         return step
     rows: int = environment.vectors.shape[0]
@@ -84,7 +84,7 @@ def draw_vectors(environment: Any, step: int, rng: np.random.Generator, context:
 
 @kernel
 def expected_rewards(environment: Any, row: int, context: FloatArray, expected: FloatArray) -> float:
-    """Write the expected reward of every arm in this context, of a row, and return the largest."""
+    """Write every arm's expected reward in this context, from a row, and return the largest."""
     n_arms, dimension = environment.theta.shape
     best = -np.inf
     for arm in range(n_arms):
@@ -103,16 +103,16 @@ def expected_rewards(environment: Any, row: int, context: FloatArray, expected: 
 
 
 BERNOULLI, NORMAL, UNIFORM, POOL, TABLEAU, LINEAR_NORMAL, LINEAR_BERNOULLI, LINEAR_UNIFORM = range(8)
-"""Reward laws that the loop can draw from."""
+"""Reward distributions from which the loop can draw."""
 
 SCALARS = 0
-"""Row of a design's state that holds its scalars."""
+"""Row of a design's state that contains its scalars."""
 ROUND, RELEASED = 0, 1
-"""Scalars that every design keeps: rounds completed, and releases made so far."""
+"""Scalars stored by every design: rounds completed, and releases made so far."""
 
 
 class EnvironmentTables(NamedTuple):
-    """What the loop needs to know of an environment; one layout for all, so nothing compiles twice.
+    """What the loop needs to know about an environment; one layout for all, so that nothing compiles twice.
 
     Shapes: arrivals (periods, features), location, scale (features, arms), start, size (features, arms),
     tableau (rounds, arms), tableau_features (rounds,), theta (arms, dimension), vectors (rows, arms *
@@ -174,7 +174,7 @@ class Record(NamedTuple):
 
 
 class Results(NamedTuple):
-    """Where the loop leaves what consecutive runs came to.
+    """Where the loop writes the results of consecutive runs.
 
     Shapes: tallies (runs, statuses, features, arms, 3), outcomes (runs, outcomes), regret (runs,).
     """
@@ -212,12 +212,12 @@ def empty_record(horizon: int, n_arms: int, with_propensities: bool, dimension: 
 
 @kernel
 def no_outcome(tables: Any, state: FloatArray, outcome: FloatArray) -> None:
-    """The end of a run of a design that reports nothing."""
+    """The end of a run for a design that reports nothing."""
 
 
 @kernel
 def release(tables: Any, state: FloatArray, name: int, group: int, value: float, scale: float) -> None:
-    """Note a private release in ``tables.released``, where there is room for any."""
+    """Record a private release in ``tables.released``, if there is space."""
     if tables.released.shape[0] > 0:
         row = int(state[SCALARS, RELEASED])
         tables.released[row, 0] = state[SCALARS, ROUND]
@@ -243,7 +243,7 @@ def arrival(environment: EnvironmentTables, step: int, rng: np.random.Generator)
 
 @kernel
 def certain_arm(tables: Any, arm: int) -> None:
-    """Write propensities of 1 for an arm and 0 for the others, where there is room for any."""
+    """Write propensities of 1 for an arm and 0 for the others, if there is space."""
     if tables.propensity.shape[0] > 0:
         tables.propensity[:] = 0.0
         tables.propensity[arm] = 1.0
@@ -253,7 +253,7 @@ def certain_arm(tables: Any, arm: int) -> None:
 def draw_reward(
     environment: EnvironmentTables, step: int, feature: int, arm: int, mean: float, rng: np.random.Generator
 ) -> float:
-    """One reward; `mean` is the expected reward where it follows from context vectors."""
+    """One reward; `mean` is the expected reward if it depends on context vectors."""
     if environment.kind == BERNOULLI:
         return 1.0 if rng.random() < environment.location[feature, arm] else 0.0
     if environment.kind == NORMAL:
@@ -280,7 +280,7 @@ def draw_reward(
 def _write_round(
     record: Record, step: int, arm: int, status: int, feature: int, reward: float, context: FloatArray
 ) -> None:
-    """What a log keeps of every round; context (entries,)."""
+    """What a log stores about every round; context has shape (entries,)."""
     record.action[step] = arm
     record.status[step] = status
     record.feature[step] = feature
@@ -305,7 +305,7 @@ def _write_propensities(
 
 @kernel
 def _keep(tables: Any, state: FloatArray, record: Record, run: int) -> None:
-    """Copy what an onlooker sees of the run that just ended, and the rewards where there is room for them."""
+    """Copy what an observer sees of the run that just ended, and the rewards if there is space."""
     for step in range(record.actions.shape[1]):
         record.actions[run, step] = record.action[step]
         record.statuses[run, step] = record.status[step]
@@ -327,7 +327,7 @@ def simulate_block(
     state: FloatArray,
     results: Results,
 ) -> None:
-    """Run a design once for each row of the results, in a row on one stream of random numbers.
+    """Run a design once per row of the results, consecutively on one stream of random numbers.
 
     Where a round is overridden, ``status`` holds ``world.overridden`` when `update` is called, with the arm
     that was pulled. Shapes: state (rows, columns).
@@ -403,7 +403,7 @@ class Step(NamedTuple):
 
 @kernel
 def pass_round(tables: Any, state: FloatArray) -> None:
-    """A round whose outcome is not in yet: the clock moves on, and nothing is learnt."""
+    """A round whose outcome is pending: the clock advances, and nothing is learned."""
     state[SCALARS, ROUND] += 1.0
 
 
@@ -418,7 +418,7 @@ def single_step(
     rng: np.random.Generator,
     state: FloatArray,
 ) -> int:
-    """Call one kernel of a design; the arm where it chooses, else -1. Shapes: state (rows, columns)."""
+    """Call one kernel of a design; returns the arm if it chooses, else -1. Shapes: state (rows, columns)."""
     arm = -1
     if step.kernel == CHOOSE:
         arm = choose(tables, state, step.context, rng)
@@ -435,7 +435,7 @@ def single_step(
 def draw_arrivals(
     environment: EnvironmentTables, begin: int, end: int, rng: np.random.Generator, arrivals: FloatArray
 ) -> None:
-    """Write the numbers of arrivals of each context in rounds begin to end (exclusive, from 0)."""
+    """Write each context's number of arrivals in rounds begin to end (exclusive, from 0)."""
     n_features = environment.n_features
     for feature in range(n_features):
         arrivals[feature] = 0.0

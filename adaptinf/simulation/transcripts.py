@@ -1,4 +1,4 @@
-"""What an onlooker sees of runs, their actions and releases, and decisions made again from that.
+"""What an observer sees of runs, their actions and releases, and decisions recomputed from it.
 
 A private design has two sides. `learn` sees rewards and noise, and leaves what it releases in the outbox, a
 row of the public state. Everything else reads public rows alone: `choose`; `advance`, which counts a round
@@ -22,7 +22,7 @@ from adaptinf.simulation.run import Results, empty_record, release
 from adaptinf.typing import FloatArray, IntArray
 
 _ROUNDS = 1 << 22
-"""Rounds that are held at once."""
+"""Number of rounds in memory at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def sample_transcripts(
     size: int | None = None,
     with_rewards: bool = False,
 ) -> Iterator[Transcripts]:
-    """Outputs of runs `start` to `stop`, some thousand runs at a time."""
+    """Outputs of runs `start` to `stop`, several thousand runs at a time."""
     program = collector.program(environment, horizon, recording=True)
     tables, world = program.tables, program.world(environment, horizon)
     blank = empty_record(horizon, environment.n_arms, program.share.shape[0] > 0, environment.dimension)
@@ -81,7 +81,7 @@ def sample_transcripts(
 
 
 def join_transcripts(pieces: Iterable[Transcripts]) -> Transcripts:
-    """Transcripts of several pieces as one."""
+    """Transcripts from several pieces merged into one."""
     parts = list(pieces)
     names = ("actions", "releases", "outcomes", "statuses", "rewards")
     return Transcripts(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
@@ -91,14 +91,14 @@ _END, _NAME, _GROUP, _VALUE = range(4)
 
 
 class Outbox(NamedTuple):
-    """Where a release has its place: in this row of the state, in column ``group * names + name``."""
+    """Location of a release: in this row of the state, in column ``group * names + name``."""
 
     row: int
     names: int
 
 
 class Outputs(NamedTuple):
-    """What consecutive runs showed, and the contexts of their rounds, which are those of every run.
+    """What consecutive runs showed, and the contexts of their rounds, which all runs share.
 
     Shapes: actions, statuses (runs, rounds), releases (runs, releases, 5), contexts (rounds, entries).
     """
@@ -110,7 +110,7 @@ class Outputs(NamedTuple):
 
 
 class Again(NamedTuple):
-    """What follows from outputs: the next action and status, when numbers are released, what is reported.
+    """Consequences of outputs: the next action and status, when numbers are released, and the final report.
 
     Shapes: actions, statuses (runs, rounds), ends (runs, releases), outcomes (runs, outcomes).
     """
@@ -131,14 +131,14 @@ def send(
     value: float,
     scale: float,
 ) -> None:
-    """Release a number: where its name and group have their place in the outbox, and in `released`."""
+    """Release a number: to the position of its name and group in the outbox, and in `released`."""
     state[outbox.row, group * outbox.names + name] = value
     release(tables, state, name, group, value, scale)
 
 
 @kernel
 def _deliver(outbox: Outbox, public: FloatArray, releases: FloatArray, row: int, now: int) -> int:
-    """Put what was released after a round into the outbox; the row of the first later release."""
+    """Put what was released after a round into the outbox; returns the row of the first later release."""
     while row < releases.shape[0] and releases[row, _END] == now:
         column = int(releases[row, _GROUP]) * outbox.names + int(releases[row, _NAME])
         if 0 <= column < public.shape[1]:
@@ -160,7 +160,7 @@ def replay_block(
     public: FloatArray,
     again: Again,
 ) -> None:
-    """Make the decisions of every run again, each from the outputs before it.
+    """Recompute the decisions of every run, each from the outputs before it.
 
     Shapes: public (public rows, columns). Rounds have the arms and statuses that were seen, whatever follows.
     """
@@ -185,7 +185,7 @@ def replay_block(
 
 
 def replay(program: Program, seen: Outputs, coin: float) -> Again:
-    """What follows from outputs where all coins fall alike, at a number in [0, 1)."""
+    """Consequences of outputs if all coins have the same value, a number in [0, 1)."""
     runs, rounds = seen.actions.shape
     again = Again(
         np.zeros((runs, rounds), dtype=np.int64),

@@ -1,4 +1,4 @@
-"""What theory says, as functions of a trial's parameters, to be drawn beside what was measured.
+"""Theoretical results as functions of a trial's parameters, to be plotted next to measurements.
 
 Every function takes numbers or arrays that broadcast. ``form="published"`` is a paper's expression, to the
 letter; where a paper gives an order only, its constant is taken to be 1. ``form="explicit"`` (or ``"exact"``)

@@ -1,4 +1,4 @@
-"""How hard a best-arm problem is, and how often DP-BAI can miss the best arm."""
+"""How hard a best-arm problem is, and bounds on how often DP-BAI misses the best arm."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class Hardness:
 
     @property
     def total(self) -> float:
-        """H, their sum."""
+        """H, the sum of both."""
         return self.bai + self.privacy
 
 
 def hardness(features: ArrayLike, theta: ArrayLike, epsilon: float) -> Hardness:
-    """Hardness of finding the best of arms with linear means, under differential privacy.
+    """Hardness of finding the best of several arms with linear means, under differential privacy.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def hardness(features: ArrayLike, theta: ArrayLike, epsilon: float) -> Hardness:
 def dp_bai_error(
     features: ArrayLike, theta: ArrayLike, horizon: int, epsilon: float, *, form: str = "explicit"
 ) -> float:
-    """Bound on the probability that `DPBAI` does not name the best arm.
+    """Bound on the probability that `DPBAI` does not recommend the best arm.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def dp_bai_error(
 
 
 def dp_bai_gauss_error(features: ArrayLike, theta: ArrayLike, horizon: int, scale: float) -> float:
-    """Bound on the probability that `DPBAIGauss` does not name the best arm.
+    """Bound on the probability that `DPBAIGauss` does not recommend the best arm.
 
     Parameters
     ----------
@@ -256,7 +256,7 @@ def _published(
 def _instance(
     subject: str, features: ArrayLike, theta: ArrayLike, horizon: int, problems: list[str]
 ) -> tuple[FloatArray, int, int]:
-    """Rising gaps, the dimension, and T'."""
+    """Increasing gaps, the dimension, and T'."""
     gaps, dimension = _gaps(features, theta, problems)
     problems += COUNT("horizon", horizon)
     budget = 0

@@ -1,4 +1,4 @@
-"""Arguments of the formulas: checked together, numbers or arrays alike."""
+"""Arguments of the formulas, checked together; numbers and arrays alike."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Numbers:
     infinite: bool = False
 
     def read(self, name: str, values: ArrayLike, problems: list[str]) -> FloatArray:
-        """Values as floats; whatever is not a number in the range joins the problems."""
+        """Values as floats; anything that is not a number in the range is added to the problems."""
         low, high = self.low, self.high
         span = f"{'above' if self.open_low else 'at least'} {low:g}" if low > -math.inf else "finite"
         if high < math.inf:
@@ -59,7 +59,7 @@ class Counts:
     low: int = 1
 
     def read(self, name: str, values: ArrayLike, problems: list[str]) -> IntArray:
-        """Values as whole numbers; anything else joins the problems."""
+        """Values as integers; anything else is added to the problems."""
         array = _plain(values)
         if array is None:
             problems.append(f"{name} must be a whole number, or an array of them, got {values!r:.60}")
@@ -79,14 +79,14 @@ FORM = OneOf("explicit", "published")
 def read_arrays(
     problems: list[str], /, **declared: tuple[ArrayLike, Numbers | Counts]
 ) -> dict[str, FloatArray | IntArray]:
-    """Arrays of arguments given as name=(values, constraint); what is wrong joins the problems."""
+    """Arrays from arguments given as name=(values, constraint); invalid ones are added to the problems."""
     arrays = {name: each.read(name, values, problems) for name, (values, each) in declared.items()}
     together(problems, **arrays)
     return arrays
 
 
 def together(problems: list[str], /, **arrays: FloatArray | IntArray) -> None:
-    """Add a problem where the shapes do not broadcast."""
+    """Add a problem if the shapes do not broadcast."""
     try:
         np.broadcast_shapes(*(array.shape for array in arrays.values()))
     except ValueError:
@@ -97,7 +97,7 @@ def together(problems: list[str], /, **arrays: FloatArray | IntArray) -> None:
 def check_arrays(
     subject: str, problems: list[str] | None = None, /, **declared: tuple[ArrayLike, Numbers | Counts]
 ) -> tuple[FloatArray | IntArray, ...]:
-    """Arrays of arguments, or one error with the problems given and all of theirs."""
+    """Arrays from arguments, or one error with the given problems and all of theirs."""
     listed = list(problems or [])
     arrays = read_arrays(listed, **declared)
     refuse(subject, listed)
@@ -105,7 +105,7 @@ def check_arrays(
 
 
 def _means_within(arrays: dict[str, FloatArray | IntArray], problems: list[str]) -> None:
-    """Add a problem where a mean is beyond the bound, or an error so small that squares of it vanish."""
+    """Add a problem if a mean exceeds the bound, or an error is so small that its square vanishes."""
     if problems:
         return
     size = np.abs(arrays["mean"]) / arrays["bound"]
@@ -117,7 +117,7 @@ def _means_within(arrays: dict[str, FloatArray | IntArray], problems: list[str])
 
 
 def each(function: Callable[..., float], *arrays: FloatArray | IntArray) -> FloatArray:
-    """Value of a function of numbers at every entry of arrays that broadcast; a number for numbers."""
+    """A scalar function applied to arrays that broadcast; a number for numbers."""
     spread = np.broadcast_arrays(*arrays)
     rows = zip(*(array.ravel().tolist() for array in spread), strict=True)
     values = np.array([function(*row) for row in rows], dtype=np.float64)
@@ -126,7 +126,7 @@ def each(function: Callable[..., float], *arrays: FloatArray | IntArray) -> Floa
 
 
 def _plain(values: Any) -> FloatArray | None:
-    """Values as floats, or None if they are not numbers (truth values are none)."""
+    """Values as floats, or None if they are not numbers (booleans are not)."""
     try:
         array = np.asarray(values)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Error of running sums of the hybrid mechanism, and the regret of LinPriv, which releases them."""
+"""Error of running sums under the hybrid mechanism, and regret of LinPriv, which releases them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _AT_ONCE = 4096
 
 
 def hybrid_error(count: ArrayLike, epsilon: ArrayLike, delta: ArrayLike, form: str = "exact") -> FloatArray:
-    """Error of the hybrid mechanism's mean of `count` items that is exceeded with probability delta.
+    """Error of the hybrid mechanism's mean over `count` items that is exceeded with probability delta.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def hybrid_error(count: ArrayLike, epsilon: ArrayLike, delta: ArrayLike, form: s
 
 
 def iterated_log(values: ArrayLike) -> FloatArray:
-    """How often the binary logarithm has to be taken until the result is at most 1.
+    """Number of times the binary logarithm must be applied until the result is at most 1.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def _published(count: int, epsilon: float, delta: float) -> float:
 
 
 def _quantiles(counts: np.ndarray, failures: FloatArray) -> FloatArray:
-    """Quantiles of the absolute noise at epsilon = 1; every law and probability is computed once."""
+    """Quantiles of the absolute noise at epsilon = 1; each distribution and probability is computed once."""
     trunk, node = counter_scales("hybrid", 1.0, 1)
     laws = np.array([noise_nodes("hybrid", int(count)) for count in counts], dtype=np.float64).reshape(-1, 3)
     cases, where = np.unique(np.column_stack([laws, failures]), axis=0, return_inverse=True)
@@ -170,7 +170,7 @@ def linpriv_regret(
     noise_width: str = "projected",
     noise_norm: ArrayLike | None = None,
 ) -> FloatArray:
-    """Regret of LinPriv, reward-private linear UCB with one model an arm.
+    """Regret of LinPriv, reward-private linear UCB with one model per arm.
 
     Parameters
     ----------
@@ -279,7 +279,7 @@ def _explicit_regret(
     counter: str,
     width: str,
 ) -> float:
-    """The bound with all of its constants, at one place."""
+    """The bound with all its constants, for one set of arguments."""
     share = n_arms / failure if math.isinf(epsilon) else 2.0 * n_arms / failure
     if noise is None:
         noise = _norm_bound(horizon, n_arms, dimension, epsilon, 0.5 * failure, counter)
@@ -303,7 +303,7 @@ def _published_regret(
     ridge: float,
     noise: float | None = None,
 ) -> float:
-    """The expression of the paper, at one place."""
+    """The expression in the paper, for one set of arguments."""
     if horizon < n_arms:
         return math.nan
     free = dimension * math.sqrt(horizon * n_arms) + math.sqrt(horizon * n_arms * dimension * ridge)
@@ -363,7 +363,7 @@ def counter_norm_bound(
     failure: ArrayLike,
     counter: str = "hybrid",
 ) -> FloatArray:
-    """Bound on the Euclidean length of the noise of vector counters, at all counts of all arms at once.
+    """Bound on the Euclidean length of vector counters' noise, at all counts for all arms at once.
 
     Parameters
     ----------
@@ -432,7 +432,7 @@ def _norm_bound(
 
 
 def _longest_counts(horizon: int) -> list[int]:
-    """Counts up to the horizon of which one has the longest noise."""
+    """Counts up to the horizon, one of which has the longest noise."""
     top = 1 << (horizon.bit_length() - 1)
     rest = horizon - top
     # below `rest` no number has more ones than the largest 2^k - 1

@@ -1,4 +1,4 @@
-"""Regret of private bandits, with finitely many arms and locally private: from the papers, and explicit."""
+"""Regret of private bandits, with finitely many arms and locally private: from papers, and explicit."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def private_ucb_regret(
 def private_ucb_worst_case(
     horizon: ArrayLike, n_arms: ArrayLike, epsilon: ArrayLike, form: str = "explicit"
 ) -> FloatArray:
-    """Largest value of `private_ucb_regret` over all arms' means.
+    """Largest value of `private_ucb_regret` over all possible arm means.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def private_ucb_worst_case(
 def private_elimination_pulls(
     means: ArrayLike, horizon: ArrayLike, epsilon: ArrayLike, beta: ArrayLike | None = None
 ) -> FloatArray:
-    """Largest number of pulls of each arm under private successive elimination, but for probability beta.
+    """Largest number of pulls of each arm under private successive elimination, except with probability beta.
 
     Parameters
     ----------
@@ -284,7 +284,7 @@ def private_elimination_regret(
 
 
 def private_elimination_worst_case(horizon: ArrayLike, n_arms: ArrayLike, epsilon: ArrayLike) -> FloatArray:
-    """Order of the regret of private successive elimination whatever the means (Theorem 4.4).
+    """Order of the regret of private successive elimination for any means (Theorem 4.4).
 
     Parameters
     ----------
@@ -330,18 +330,18 @@ def _means(means: ArrayLike, problems: list[str]) -> FloatArray:
 
 
 def _private_term(horizon: int, epsilon: float) -> float:
-    """B (ln B + 7), with its limit 0 where epsilon is infinite."""
+    """B (ln B + 7), with limit 0 if epsilon is infinite."""
     scale = math.sqrt(8.0) / (2.0 * epsilon) * (math.log(4.0) + 4.0 * math.log(horizon))
     return scale * (math.log(scale) + 7.0) if scale > 0.0 else 0.0
 
 
 def _ucb_arm_regret(gaps: FloatArray, horizon: int, epsilon: float) -> FloatArray:
-    """What Theorem 3 allows each suboptimal arm to add, whatever its pulls."""
+    """Contribution of each suboptimal arm allowed by Theorem 3, whatever its pulls."""
     return np.maximum(_private_term(horizon, epsilon), 32.0 / gaps * math.log(horizon)) + gaps * _LAST_TERM
 
 
 def _worst_division(gaps: FloatArray, most: FloatArray, horizon: int) -> float:
-    """Largest sum of gaps * n over n between 0 and `most` that add up to at most the horizon."""
+    """Largest sum of gaps * n over n between 0 and `most` that sum to at most the horizon."""
     # A linear sum under one budget (the fractional knapsack): filling the largest gaps first is best.
     order = np.argsort(-gaps)
     before = np.concatenate([[0.0], np.cumsum(most[order])[:-1]]) if gaps.size else np.zeros(0)
@@ -579,7 +579,7 @@ def _rate(
 
 
 def _smooth(dimension: ArrayLike, margin: ArrayLike, problems: list[str]) -> tuple[FloatArray, FloatArray]:
-    """Dimension and margin exponent, which no continuous rewards have above the dimension."""
+    """Dimension and margin exponent; no continuous rewards have an exponent above the dimension."""
     axes = EACH_COUNT.read("dimension", dimension, problems).astype(np.float64)
     share = EACH_POSITIVE.read("margin", margin, problems)
     together(problems, dimension=axes, margin=share)

@@ -24,7 +24,7 @@ def stopping_time_bound(
     form: str = "explicit",
     steps: str = "exponential",
 ) -> FloatArray:
-    """Rounds after which DP-NAS (or NAS) has stopped with probability at least 1 - beta.
+    """Rounds within which DP-NAS (or NAS) has stopped with probability at least 1 - beta.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def stopping_time_lower_bound(
 def stopping_time_order(
     mean: ArrayLike, alpha: ArrayLike, beta: ArrayLike, epsilon: ArrayLike, bound: ArrayLike = 1.0
 ) -> FloatArray:
-    """Order of the samples that any private rule needs, sampling error and privacy together (Corollary 3.6).
+    """Order of the samples that any private rule needs, for sampling error and privacy (Corollary 3.6).
 
     Parameters
     ----------
@@ -233,7 +233,7 @@ def _published(mean: float, alpha: float, beta: float, epsilon: float, bound: fl
 
 
 def _first(stops: Callable[[int], bool], every: bool) -> int:
-    """Smallest number at which the rule stops: not 1, where h exceeds R, and it does at every later one."""
+    """Smallest number from which the rule always stops: not 1, where h exceeds R."""
     high = 2
     while not stops(high):
         high *= 2
@@ -359,7 +359,7 @@ def private_stopping_limit(
 
 
 def stopping_limit(mean: ArrayLike, alpha: ArrayLike, beta: ArrayLike, bound: ArrayLike = 1.0) -> FloatArray:
-    """Samples that every stopping rule, private or not, takes on average.
+    """Samples that every stopping rule, private or not, needs on average.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Where a design is on the frontier between estimation and regret: error times regret over M."""
+"""A design's position relative to the frontier between estimation and regret: error times regret over M."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from adaptinf.typing import FloatArray, IntArray
 
 
 class Simulations(Protocol):
-    """What `frontier` reads of many runs; what ``replicate`` of ConSE and DPConSE returns has it."""
+    """What `frontier` reads from many runs; the output of ``replicate`` for ConSE and DPConSE has it."""
 
     @property
     def regret(self) -> FloatArray:

@@ -1,4 +1,4 @@
-"""The journal of a trial: rows that follow from each other, in one SQLite file, on the disk before an answer.
+"""The journal of a trial: chained rows in one SQLite file, written to disk before any answer.
 
 A row is an entry, as JSON, and the digest of the row before it followed by the entry. Each entry has a salt,
 so no one who is told digests alone can guess what is between them.
@@ -41,7 +41,7 @@ _REASONS = {
     "SQLITE_READONLY": "it is write-protected",
 }
 FAILURES = (sa.exc.DBAPIError, sqlite3.Error, UnicodeDecodeError)
-"""The last is of messages in which SQLite quotes a damaged name."""
+"""The last one is for messages in which SQLite quotes a damaged name."""
 _ROWS = sa.Table(
     "journal",
     sa.MetaData(),
@@ -53,16 +53,16 @@ _ADDED = sa.insert(_ROWS)
 _NEWS = sa.select(_ROWS).where(_ROWS.c.number > sa.bindparam("known")).order_by(_ROWS.c.number)
 _KIND = sa.func.json_extract(_ROWS.c.entry, "$.kind")
 _ONCE = "CREATE UNIQUE INDEX nodes ON journal (json_extract(entry, '$.node'))"
-"""No node of noise has two rows; the rows of all else have none and do not count."""
+"""No two rows have the same noise node; all other rows have none and do not count."""
 
 _COPIED, _MARK_PLACE = 1, slice(60, 64)
-"""What SQLite's user version says in a copy, and where a file has it: big-endian."""
+"""SQLite's user version in a copy, and its position in the file: big-endian."""
 
 _Answer = TypeVar("_Answer")
 
 
 class Journal:
-    """The rows of a file, as far as they have been read: `rows` of them, the last with the digest `head`.
+    """The rows of a file as far as they have been read: `rows` of them, the last with digest `head`.
 
     One transaction at a time: `begin`, then `news` and `append`, then `commit` or `rollback`. What is added
     waits for the commit, which writes all rows of a table at once.
@@ -101,7 +101,7 @@ class Journal:
         self.place = place_of(path)
 
     def start(self, entry: Entry, also: Callable[[], None]) -> None:
-        """Make the table, with its first row, and what else is wanted; refused where there is anything."""
+        """Create the table, with its first row and anything else requested; refused if anything exists."""
         self.begin()
         try:
             self.ask("written", lambda: self._make(entry, also))
@@ -126,7 +126,7 @@ class Journal:
         self.append(entry)
 
     def ask(self, done: str, act: Callable[[], _Answer]) -> _Answer:
-        """What the database answers, or one error with the code of what failed."""
+        """The database's answer, or one error with the code of what failed."""
         # It is raised where the database's own error is handled no more: that one quotes statements and rows,
         # and would be shown beside it.
         try:
@@ -136,13 +136,13 @@ class Journal:
         raise told
 
     def begin(self, write: bool = True) -> None:
-        """Begin a transaction; one that writes keeps all others from writing until it ends."""
+        """Begin a transaction; one that writes prevents all others from writing until it ends."""
         self.connection.info["begin"] = "BEGIN IMMEDIATE" if write else "BEGIN"
         self._drop()
         self.ask("written" if write else "read", self.connection.begin)
 
     def news(self) -> Iterator[tuple[int, Entry, str]]:
-        """Numbers, entries and digests of the rows that have not been read yet, each checked."""
+        """Numbers, entries and digests of rows not yet read, each verified."""
         # A row counts as read when the next one is requested.
         known = {"known": self.rows}
         lots = self.ask(
@@ -155,7 +155,7 @@ class Journal:
                 self.rows, self.head = number, head
 
     def _entry(self, number: int, text: str) -> Entry:
-        """The entry of a row; what is in one that cannot be read is not told."""
+        """The entry in a row; the content of an unreadable one is not shown."""
         try:
             entry: Entry = decode(json.loads(text))
             entry.pop(SALT, None)  # rows of the format before have none
@@ -165,7 +165,7 @@ class Journal:
         raise problem
 
     def _checked(self, number: Any, text: Any, digest: Any) -> str:
-        """The digest of a row, if it is the next one."""
+        """The digest of a row, if it follows the previous one."""
         if number != self.rows + 1:
             raise JournalError(str(self.path), f"row {self.rows + 1} is missing")
         if not isinstance(text, str) or _digest(self.head, text) != digest:
@@ -174,7 +174,7 @@ class Journal:
 
     @property
     def next(self) -> int:
-        """Number of the row that is added next."""
+        """Number of the next row."""
         return (self.rows if self._appended is None else self._appended[0]) + 1
 
     def append(self, entry: Entry) -> None:
@@ -186,11 +186,11 @@ class Journal:
         self._appended = number, digest
 
     def add(self, statement: sa.Insert, row: dict[str, Any]) -> None:
-        """Let a row of any table be written in this transaction."""
+        """Allow a row in any table to be written in this transaction."""
         self._waiting.setdefault(statement, []).append(row)
 
     def write(self) -> None:
-        """Write what was added, in the transaction."""
+        """Write what was added, within the transaction."""
         waiting, self._waiting = self._waiting, {}
         for statement, rows in waiting.items():
             self.ask("written", partial(self.connection.execute, statement, rows))
@@ -199,7 +199,7 @@ class Journal:
         self._appended, self._waiting = None, {}
 
     def commit(self) -> None:
-        """End the transaction: what was added is on the disk when this returns."""
+        """End the transaction: what was added is on disk when this returns."""
         self.write()
         self.ask("written", self.connection.commit)
         if self._appended is not None:
@@ -215,7 +215,7 @@ class Journal:
             self.connection.invalidate()
 
     def purge(self) -> None:
-        """Bring all that was committed into the file itself, and cut off its write-ahead log."""
+        """Move everything committed into the file itself, and truncate its write-ahead log."""
         # Nothing that was overwritten is left in either then.
         driver: Any = self.connection.connection.driver_connection
         busy = self.ask("written", lambda: driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
@@ -227,7 +227,7 @@ class Journal:
             raise FileError(str(self.path), "purged", problem)
 
     def holds_trial(self) -> bool:
-        """Whether the table is there."""
+        """Whether the table exists."""
         self.begin(write=False)
         try:
             return self.ask("read", lambda: sa.inspect(self.connection).has_table(_ROWS.name))
@@ -235,15 +235,15 @@ class Journal:
             self.rollback()
 
     def rewind(self) -> None:
-        """Forget what was read, so `news` begins with the first row."""
+        """Forget what was read, so that `news` begins with the first row."""
         self.rows, self.head = 0, _START
 
     def skip(self, number: int, head: str) -> None:
-        """Go on behind a row as if all up to it had been read."""
+        """Continue after a row as if all rows up to it had been read."""
         self.rows, self.head = number, head
 
     def digest(self, number: int) -> Any:
-        """What a row says its digest is; None if there is no such row."""
+        """The digest stored in a row; None if there is no such row."""
         query = sa.select(_ROWS.c.digest).where(_ROWS.c.number == number)
         return self.ask("read", lambda: self.connection.execute(query).scalar())
 
@@ -255,21 +255,21 @@ class Journal:
         return [(number, decode(json.loads(text)), digest) for number, text, digest in rows]
 
     def check_pages(self) -> None:
-        """Let SQLite look over every page of the file."""
+        """Let SQLite check every page of the file."""
         checked = "PRAGMA integrity_check"
         found = self.ask("read", lambda: self.connection.exec_driver_sql(checked).scalars().all())
         if found != ["ok"]:
             raise JournalError(str(self.path), f"SQLite finds {found[0]!s:.200}")
 
     def content(self) -> bytes:
-        """The whole file as of now, what is still in its write-ahead log included, marked as a copy."""
+        """The whole current file, including its write-ahead log, marked as a copy."""
         driver: Any = self.connection.connection.driver_connection
         whole = bytearray(self.ask("read", driver.serialize))
         whole[_MARK_PLACE] = _COPIED.to_bytes(4, "big")
         return bytes(whole)
 
     def behind(self, digest: str) -> list[str] | None:
-        """Kinds of the rows after the one with a digest; None if there is no such row."""
+        """Kinds of the rows after the one with this digest; None if there is no such row."""
         query = sa.select(_ROWS.c.number).where(_ROWS.c.digest == digest)
         number = self.ask("read", lambda: self.connection.execute(query).scalar())
         if number is None:
@@ -278,21 +278,21 @@ class Journal:
         return self.ask("read", lambda: list(self.connection.execute(later).scalars()))
 
     def marked(self) -> bool:
-        """Whether the file is a copy that `content` made."""
+        """Whether the file is a copy made by `content`."""
         marked = "PRAGMA user_version"
         return bool(self.ask("read", lambda: self.connection.exec_driver_sql(marked).scalar()))
 
     def take_up(self) -> None:
-        """Take the mark of such a copy away, in the transaction."""
+        """Remove the mark of such a copy, within the transaction."""
         self.ask("written", lambda: self.connection.exec_driver_sql("PRAGMA user_version = 0"))
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self.connection.close()
         self._engine.dispose()
 
     def _told(self, error: Exception, done: str) -> AdaptinfError:
-        """What SQLite says, as one error that names the file and the code, and quotes nothing."""
+        """SQLite's message as one error that names the file and the code, and quotes nothing."""
         origin = getattr(error, "orig", None) or error
         name = str(getattr(origin, "sqlite_errorname", "SQLITE_ERROR"))
         if name.startswith(_DAMAGES):

@@ -1,4 +1,4 @@
-"""How a trial stands."""
+"""The state of a trial, and the trial itself."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from adaptinf.trial.trial_setup import declared_entry
 
 @dataclass(frozen=True, slots=True)
 class TrialStatus:
-    """How a trial stands; it tells no outcomes and no propensities.
+    """The state of a trial; it reveals no outcomes and no propensities.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ _PREFIX = "sqlite:///"
 
 
 class Trial(Operations):
-    """A design at work on people, for as long as it takes: kept in a file, safe from crashes and retries.
+    """A design at work on people, for as long as needed: stored in a file, safe from crashes and retries.
 
     Made by `Trial.create` and opened by `Trial.open`. Several processes may have it open at once, each by
     `open`, and threads may share one. Every answer is on the disk before it is given. Each request has a
@@ -132,7 +132,7 @@ class Trial(Operations):
         outcome_window: int | None = None,
         in_time: float | None = None,
     ) -> Trial:
-        """Make a trial in a new file.
+        """Create a trial in a new file.
 
         Parameters
         ----------
@@ -185,7 +185,7 @@ class Trial(Operations):
 
     @classmethod
     def _begun(cls, place: Path, first: Entry, design: Design, draw: Draw | None = None) -> Trial:
-        """A trial in a new file, of this first entry; an audit gives the noise, which OpenDP draws else."""
+        """A trial in a new file, from this first entry; noise is given in audits, else drawn by OpenDP."""
         # The database is loaded when a trial is used: this page of the manual needs none.
         from adaptinf.trial.journal import Journal
         from adaptinf.trial.requests import now
@@ -203,7 +203,7 @@ class Trial(Operations):
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], design: Design | None = None) -> Trial:
-        """Open a trial: from its snapshot, and the decisions behind it are made again and compared.
+        """Open a trial from its snapshot; later decisions are recomputed and compared.
 
         Parameters
         ----------
@@ -317,7 +317,7 @@ class Trial(Operations):
     def log(
         self, missing: str | None = None, *, amended: bool = True, erased: str | None = None
     ) -> AdaptiveLog:
-        """The log so far, with exact propensities, as `Session.log` makes it.
+        """The log so far, with exact propensities, like `Session.log`.
 
         Parameters
         ----------
@@ -347,7 +347,7 @@ class Trial(Operations):
         return self._requests.read(made)
 
     def status(self) -> TrialStatus:
-        """How the trial stands."""
+        """The state of the trial."""
         return self._requests.read(self._stands)
 
     def _stands(self, replay: Replay) -> TrialStatus:
@@ -370,7 +370,7 @@ class Trial(Operations):
         )
 
     def verify(self, head: str | None = None) -> TrialStatus:
-        """Check the file from its first row on: pages, digests, every decision made again, and the snapshot.
+        """Verify the file from its first row: pages, digests, every decision recomputed, and the snapshot.
 
         Parameters
         ----------
@@ -401,7 +401,7 @@ class Trial(Operations):
         return self._requests.read_again(checked, heads)
 
     def backup(self, path: str | os.PathLike[str]) -> None:
-        """Write a copy of the trial as it stands to a new file, whole or not at all; the trial goes on.
+        """Write a copy of the trial as it is now to a new file, atomically; the trial continues.
 
         The copy can be read, and takes no requests until `restore` lets it take the trial's place. It is for
         its owner alone (mode 0600).
@@ -418,7 +418,7 @@ class Trial(Operations):
         atomic_write(place, lambda file: file.write(content), owner_only=True)
 
     def close(self) -> None:
-        """Let go of the file. The trial itself goes on: `open` opens it again."""
+        """Close the file. The trial itself continues: `open` opens it again."""
         self._requests.close()
 
     def __enter__(self) -> Trial:
@@ -437,7 +437,7 @@ class Trial(Operations):
 
 
 def _warn_of_readers(place: Path) -> None:
-    """Say that a file is more open than one that `create` makes."""
+    """Warn that a file has wider permissions than `create` gives."""
     wide = [file for file in files_of(place) if owners_alone(file) is False]
     if wide:
         names = " ".join(shlex.quote(str(file)) for file in wide)

@@ -1,4 +1,4 @@
-"""What an operator does to a trial beside its requests; each act is a row of the journal."""
+"""Operator actions on a trial, besides its requests; each is a row of the journal."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _trials(name: str, value: Any) -> list[str]:
 
 
 class Operations:
-    """A trial as its operator has it."""
+    """A trial as seen by its operator."""
 
     def __init__(self, requests: Requests) -> None:
         self._requests = requests
@@ -39,7 +39,7 @@ class Operations:
         *,
         keys: Sequence[str | int],
     ) -> list[Decision]:
-        """Choose arms for several participants, in their order, with one wait for the disk.
+        """Choose arms for several participants, in order, with one wait for the disk.
 
         Parameters
         ----------
@@ -68,7 +68,7 @@ class Operations:
     def record_many(
         self, decision_ids: Sequence[int], rewards: Sequence[float | None], *, keys: Sequence[str | int]
     ) -> list[Outcome]:
-        """Record several outcomes, in their order, with one wait for the disk.
+        """Record several outcomes, in order, with one wait for the disk.
 
         Parameters
         ----------
@@ -134,7 +134,7 @@ class Operations:
     def amend(
         self, decision_id: int, reward: float | None, *, key: str | int, reason: str, by: str
     ) -> Outcome:
-        """Correct an outcome that was recorded wrongly; the first one stays in the journal.
+        """Correct an outcome that was recorded incorrectly; the first one stays in the journal.
 
         The log has the new value. The design keeps what it learnt: decisions that were made stand, and those
         to come are made as if nothing had been corrected.
@@ -166,7 +166,7 @@ class Operations:
         return self._requests.change(lambda replay: replay.amend(decision_id, reward, key, reason, by))
 
     def unblind(self, unit: str | int, *, reason: str, by: str) -> Decision:
-        """Tell the arm of one participant in an emergency; the journal keeps that it was told.
+        """Reveal the arm of one participant in an emergency; the journal records that it was revealed.
 
         Parameters
         ----------
@@ -191,7 +191,7 @@ class Operations:
         return self._requests.change(lambda replay: replay.unblind(unit, reason, by))
 
     def pause(self, reason: str, by: str | None = None) -> None:
-        """Assign no one until `resume`; outcomes are still taken.
+        """Assign no participants until `resume`; outcomes are still accepted.
 
         Parameters
         ----------
@@ -213,7 +213,7 @@ class Operations:
         self._requests.change(lambda replay: (None, replay.turn("resume", reason, by)))
 
     def finish(self, reason: str, by: str | None = None) -> None:
-        """End the trial for good: no one is assigned, no outcome recorded or amended any more.
+        """End the trial permanently: no assignments, and no outcomes recorded or amended.
 
         Parameters
         ----------
@@ -224,7 +224,7 @@ class Operations:
         self._requests.change(lambda replay: (None, replay.turn("finish", reason, by)), purge=True)
 
     def restore(self, *, reason: str, by: str, head: str | None = None, runs: int | None = None) -> None:
-        """Let a copy take the place of its trial, which is lost.
+        """Let a copy replace its trial, whose file is lost.
 
         Until then a copy, made by `backup` or in any other way, can be read and its participants erased, and
         takes no other request: the trial may have gone on after it. Answers that were given since are not in
@@ -269,7 +269,7 @@ class Operations:
         self._requests.change(lambda replay: (None, replay.restore(reason, by, head, runs, behind)))
 
     def moved(self, *, reason: str, by: str) -> None:
-        """Say that the trial's file was moved to another disk or machine, and no other file goes on.
+        """Declare that the trial's file was moved to another disk or machine, and no other one continues.
 
         The journal names the file: one that is renamed on its disk stays the same, and any other that holds
         the same rows opens as a copy. A copy that `backup` made is restored instead.
@@ -344,7 +344,7 @@ class Operations:
         return self._requests.change(lambda replay: replay.remove_arm(arm, key, reason, by))
 
     def erase(self, unit: str | int, *, key: str | int, reason: str, by: str) -> int:
-        """Make unreadable what the file contains of a participant: name, context, keys and reasons.
+        """Make unreadable what the file contains about a participant: name, context, keys and reasons.
 
         The arm, the propensities and the outcome stay, with the times of the rows. An outcome that is not in
         counts as lost. Backups that were made before hold all of it.
@@ -385,11 +385,11 @@ class Operations:
         return self._requests.change(lambda replay: replay.erase(unit, key, reason, by), purge=True)
 
     def history(self) -> tuple[Act, ...]:
-        """What was done to the trial beside its requests, in order: by whom, when and why."""
+        """Actions on the trial besides its requests, in order: by whom, when and why."""
         return self._requests.read(lambda replay: tuple(map(act_of, replay.acts)))
 
     def audit_noise(self, others: Sequence[Operations] = ()) -> NoiseAudit:
-        """Hold the noise that the trial drew against its law: scale, tails, zeros, lattices and repeats.
+        """Compare the noise drawn by the trial with its distribution: scale, tails, zeros, lattices, repeats.
 
         **Not covered** by the trial's guarantee: the tests read the noise itself. Who has the result, and a
         release, knows more than the promise allows: keep it beside the file.

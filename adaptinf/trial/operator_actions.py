@@ -1,4 +1,4 @@
-"""What an operator does to a trial beside its requests, each act with the entry that says so."""
+"""Operator actions on a trial, besides its requests, each with the entry that records it."""
 
 from __future__ import annotations
 
@@ -91,12 +91,12 @@ class Act:
 
 
 def act_of(entry: Mapping[str, Any]) -> Act:
-    """An act from its row."""
+    """An action from its row."""
     return Act(**{name: entry[name] for name in Act.__dataclass_fields__ if name in entry})
 
 
 def act_problems(reason: Any, by: Any) -> list[str]:
-    """Problems with why something is done, and who does it."""
+    """Problems with the reason for an action, and with who performs it."""
     return [
         f"{name} must be a string of at most {_LONGEST:,} characters, got {shown(value)}"
         for name, value in (("reason", reason), ("by", by))
@@ -107,16 +107,16 @@ def act_problems(reason: Any, by: Any) -> list[str]:
 OPEN, PAUSED, FINISHED = "open", "paused", "finished"
 _STATES = {"pause": PAUSED, "resume": OPEN, "finish": FINISHED}
 Mark = Callable[[str, Any], str | None]
-"""What stands for the name of a unit or a key that was erased, as `Sealing.mark` tells it."""
+"""Substitute for the name of an erased unit or key, from `Sealing.mark`."""
 
 
 class Acts:
-    """A session, whether it takes requests, and what was done to it."""
+    """A session, whether it accepts requests, and the actions on it."""
 
     copied = ""
-    """Why the file is a copy that nothing may change, `MARKED` or `ELSEWHERE`; empty if it is none."""
+    """Why the file is a copy that must not be changed, `MARKED` or `ELSEWHERE`; empty if it is not one."""
     here: Place | None = None
-    """Where the file is. Both are set by anyone who asks for a change."""
+    """Location of the file. Both are set by any caller that requests a change."""
 
     def __init__(self, path: str, first: Entry, design: Design, mark: Mark, draw: Draw | None = None) -> None:
         self.path, self.declared, self.design, self._mark = path, first, design, mark
@@ -129,12 +129,12 @@ class Acts:
 
     @property
     def removed(self) -> tuple[Any, ...]:
-        """Arms that are not assigned any more."""
+        """Arms that are no longer assigned."""
         return tuple(act["arm"] for act in self.acts if act["kind"] == "remove_arm")
 
     @property
     def ended(self) -> str:
-        """Why no guarantee covers the number of rounds: it was ended by hand before the horizon; or empty."""
+        """Why no guarantee covers the number of rounds: the trial was ended by hand early; or empty."""
         came, most = self.session.rounds, self.declared["horizon"]
         if self.state == OPEN or came == most:
             return ""
@@ -150,7 +150,7 @@ class Acts:
 
     @property
     def unrepeatable(self) -> int:
-        """Decisions from an erased context's up to its erasure, if the design uses contexts."""
+        """Decisions from that with an erased context up to its erasure, if the design uses contexts."""
         found: set[int] = set()
         for act in self.acts:
             if act["kind"] == "erase" and act["memory"] is not None:
@@ -159,11 +159,11 @@ class Acts:
 
     @property
     def restores(self) -> int:
-        """How often a copy took the trial's place, as `restore` lets it."""
+        """How often a copy replaced the trial, as `restore` allows."""
         return sum(act["kind"] == "restore" for act in self.acts)
 
     def copy_of(self, here: Place, marked: bool) -> str:
-        """Why a file that is here, which backup may have marked, is a copy; empty if it is none."""
+        """Why the file here, which backup may have marked, is a copy; empty if it is not one."""
         if marked:
             return MARKED
         return "" if self.place is None or same_place(self.place, here) else ELSEWHERE
@@ -171,7 +171,7 @@ class Acts:
     def amend(
         self, decision_id: Any, reward: Any, key: Any, reason: Any, by: Any
     ) -> tuple[Outcome, Entry | None]:
-        """Correct an outcome; with the entry to write where the key is new."""
+        """Correct an outcome; return, if the key is new, the entry to write."""
         refuse("amend", act_problems(reason, by))
         fresh = self._fresh("amend", key, refused=(FINISHED,))
         self._refuse_erased("amend", decision_id, key=key)
@@ -182,13 +182,13 @@ class Acts:
         return outcome, {**told, "reason": reason, "by": by}
 
     def unblind(self, unit: Any, reason: Any, by: Any) -> tuple[Decision, Entry]:
-        """The decision of a unit, with the entry that says who asked for it."""
+        """The decision about a unit, with the entry that records who requested it."""
         refuse("unblind", [*named("unit", unit), *act_problems(reason, by), *self._if_copied()])
         decision = self._assigned("unblind", unit)
         return decision, {"kind": "unblind", "decision": decision.id, "reason": reason, "by": by}
 
     def turn(self, kind: str, reason: Any, by: Any = None) -> Entry | None:
-        """Pause, resume or finish; None if that is how things stand."""
+        """Pause, resume or finish; None if that is already the state."""
         refuse(kind, [*act_problems(reason, "nobody" if by is None else by), *self._if_copied()])
         if self.state == FINISHED and kind != "finish":
             raise ParameterError(kind, [f"the trial is finished: {self.reason:.200}"])
@@ -202,7 +202,7 @@ class Acts:
     def restore(
         self, reason: Any, by: Any, head: Any, runs: Any, behind: Callable[[str], Sequence[str] | None]
     ) -> Entry | None:
-        """Let a copy take the trial's place; None if it has done so already."""
+        """Let a copy replace the trial; None if it has already done so."""
         refuse("restore", act_problems(reason, by))
         if self.state == FINISHED:
             raise ParameterError("restore", [f"the trial is finished: {self.reason:.200}"])
@@ -213,7 +213,7 @@ class Acts:
         return self._taken(said)
 
     def moved(self, reason: Any, by: Any) -> Entry | None:
-        """Say that a file which is elsewhere is the trial itself; None if that was said already."""
+        """Declare that a file in another place is the trial itself; None if that was already declared."""
         refuse("moved", act_problems(reason, by))
         said = {"kind": "moved", "reason": reason, "by": by}
         if self._taken_before(said, "the file is where its journal says: there is nothing to declare"):
@@ -222,7 +222,7 @@ class Acts:
         return self._taken(said)
 
     def _taken_before(self, said: Entry, problem: str) -> bool:
-        """Whether a file that is no copy took the trial's place by this act; refused where by no such one."""
+        """Whether this action let a file that is not a copy replace the trial; refused if none did."""
         if self.copied:
             return False
         last = next((act for act in reversed(self.acts) if act["kind"] in TAKEN), {})
@@ -230,14 +230,14 @@ class Acts:
         return True
 
     def _taken(self, said: Entry) -> Entry:
-        """The entry by which the file takes the trial's place: where it is, and bytes for all later coins."""
+        """The entry by which the file replaces the trial: its location, and bytes for all later coins."""
         # So neither does it repeat the arms of the file whose copy it is, nor do two copies draw the same.
         entry = {**said, "coins": fresh_seed().hex(), PLACE: self.here}
         self._take(entry)
         return entry
 
     def _take(self, entry: Entry) -> None:
-        """Take the trial's place as a row says it; rows of the format before have neither place nor coins."""
+        """Replace the trial as a row records it; rows in the previous format lack location and coins."""
         self.copied, self.place = "", entry.get(PLACE, self.place)
         if "coins" in entry:
             self._coins.stir(bytes.fromhex(entry["coins"]))
@@ -268,7 +268,7 @@ class Acts:
         return step + 1, {**told, "marks": marks, "memory": self.memory(), "reason": reason, "by": by}
 
     def _erased_before(self, unit: Any, key: Any) -> int:
-        """The decision that was erased under a key, if that was of this unit."""
+        """The decision that was erased under a key, if it was about this unit."""
         step, mark = answered(self.session, "erase", plain(key)), self._mark("unit", plain(unit))
         if mark is not None and self._marks.get(mark) != step + 1:
             problem = (
@@ -279,7 +279,7 @@ class Acts:
         return step + 1
 
     def _forget(self, step: int, key: Any) -> None:
-        """Forget a participant in memory."""
+        """Erase a participant from memory."""
         self._coins.set("record", step + 1)
         forget(self.session, step)
         keep_key(self.session, "erase", plain(key), step)
@@ -304,7 +304,7 @@ class Acts:
         return None if memory is None else base64.b64encode(pack(memory)).decode()
 
     def _opened(self) -> Session:
-        """The session as it was at the start, with coins of its own."""
+        """The session as it was at the start, with its own coins."""
         return session_of(self.declared, self.design, self.nodes)[0]
 
     def _assigned(self, subject: str, unit: Any) -> Decision:
@@ -318,7 +318,7 @@ class Acts:
         return [self.copied] if self.copied else []
 
     def _refuse_erased(self, subject: str, decision_id: Any = None, **names: Any) -> None:
-        """Say that a unit, a key or a decision is of a participant who was erased."""
+        """State that a unit, a key or a decision belongs to an erased participant."""
         erased = erased_steps(self.session)
         if not erased:
             return
@@ -336,7 +336,7 @@ class Acts:
                 raise ParameterError(subject, [f"{problem}, who was erased"])
 
     def noted(self, number: int, entry: Entry) -> None:
-        """Remember a row that records an action on the trial."""
+        """Store a row that records an action on the trial."""
         if entry["kind"] in ACTS:
             self.acts.append({"row": number, **entry})
             self._noted_erasure(entry)
@@ -351,7 +351,7 @@ class Acts:
                 act.pop("key", None)
 
     def stand(self, standing: dict[str, Any]) -> None:
-        """Take over how things stood when a snapshot was made."""
+        """Restore the state at the time of a snapshot."""
         self.state, self.reason, self.acts = standing["state"], standing["reason"], standing["acts"]
         for act in self.acts:
             if act["kind"] == "remove_arm":
@@ -364,7 +364,7 @@ class Acts:
         self.place = standing[PLACE]
 
     def _fresh(self, subject: str, key: Any, refused: tuple[str, ...]) -> bool:
-        """Whether a key is new; refused where the trial takes no new requests of this kind."""
+        """Whether a key is new; refused if the trial accepts no new requests of this kind."""
         check(subject, key=(key, named))
         fresh = not has_key(self.session, plain(key))
         if fresh and subject != "erase":
@@ -375,5 +375,5 @@ class Acts:
 
 
 def named(name: str, value: Any) -> list[str]:
-    """Problems with a unit or a key, which is needed."""
+    """Problems with a required unit or key."""
     return identity(name, plain(value)) if value is not None else [f"{name} is required"]

@@ -1,4 +1,4 @@
-"""A trial in memory, as its journal tells it: every decision is a function of the rows before it."""
+"""A trial in memory, reconstructed from its journal: every decision is a function of earlier rows."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ from adaptinf.trial.trial_places import PLACE, TAKEN, Place
 
 
 class Begun(NamedTuple):
-    """How a trial stood before a group of requests."""
+    """State of a trial before a group of requests."""
 
     kept: Kept | None
     place: Place | None
 
 
 class Replay(Acts):
-    """The session of a trial, its keys, and whether it takes requests."""
+    """The session of a trial, its keys, and whether it accepts requests."""
 
     unread: frozenset[int] = frozenset()
-    """Decisions whose fields cannot be read, and of which no row has said so far that they were erased."""
+    """Decisions with unreadable fields that no row has so far declared erased."""
 
     def assign(self, unit: Any, context: Any, key: Any) -> tuple[Decision, Entry | None]:
-        """Assign an arm; with the entry to write where the key is new."""
+        """Assign an arm; return, if the key is new, the entry to write."""
         fresh = self._fresh("assign", key, refused=(PAUSED, FINISHED))
         check("assign", unit=(unit, named))
         self._refuse_erased("assign", key=key, unit=unit)
@@ -65,7 +65,7 @@ class Replay(Acts):
         return decision, {"kind": "assign", **whose, **self._decided(decision.round)}
 
     def assign_new(self, unit: Any, context: Any, key: Any) -> tuple[Decision, Entry | None]:
-        """The same for a request that comes now: its unit must not read the same as another's."""
+        """The same for a new request: its unit must not look like another's."""
         # Rows of journals are followed without this: those of earlier versions may have such units.
         self._fresh("assign", key, refused=(PAUSED, FINISHED))
         check("assign", unit=(unit, named))
@@ -77,7 +77,7 @@ class Replay(Acts):
         return self.assign(unit, context, key)
 
     def _decided(self, number: int) -> Entry:
-        """What a row says of a decision beside its participant."""
+        """A row's content about a decision, except the participant."""
         return {
             "round": number,
             "arm": self.session.arm_of(number),
@@ -86,7 +86,7 @@ class Replay(Acts):
         }
 
     def record(self, decision_id: Any, reward: Any, key: Any) -> tuple[Outcome, Entry | None]:
-        """Record an outcome; with the entry to write where the key is new."""
+        """Record an outcome; return, if the key is new, the entry to write."""
         fresh = self._fresh("record", key, refused=(FINISHED,))
         self._refuse_erased("record", decision_id, key=key)
         self._coins.set("record", decision_id if isinstance(decision_id, int) else 0)
@@ -101,11 +101,11 @@ class Replay(Acts):
         }
 
     def begun(self) -> Begun:
-        """How things are before a group of assignments or outcomes."""
+        """State before a group of assignments or outcomes."""
         return Begun(kept_of(self.session), self.place)
 
     def back_to(self, begun: Begun) -> bool:
-        """Undo a group of which one was refused; whether that could be done."""
+        """Undo a group in which one request was refused; returns whether that was possible."""
         if begun.kept is None:
             return False
         go_back(self.session, begun.kept)
@@ -114,7 +114,7 @@ class Replay(Acts):
         return True
 
     def image(self, since: Marks) -> tuple[dict[str, Any], dict[str, Any]] | None:
-        """What came since then, and how things stand; None of a user-defined design."""
+        """What has been added since then, and the current state; None for a user-defined design."""
         # The code of such a design may have changed since a snapshot, which only a replay can tell.
         if self.declared["own"]:
             return None
@@ -129,14 +129,14 @@ class Replay(Acts):
         self.stand(snapshot.state["standing"])
 
     def is_as(self, snapshot: Snapshot) -> bool:
-        """Whether a snapshot of the row that was followed last comes to the same."""
+        """Whether a snapshot agrees with the last row processed."""
         other = Replay(self.path, self.declared, self.design, self._mark)
         other.resume(snapshot)
         mine, theirs = self.image(Marks()), other.image(Marks())
         return mine is not None and theirs is not None and all(map(_same, mine, theirs))
 
     def follow(self, path: str, number: int, entry: Entry) -> None:
-        """Do what a row says was done; the row of a node waits for that of its request."""
+        """Perform the action in a row; the row of a node waits for that of its request."""
         if entry["kind"] == NODE:
             self.nodes.expect(entry)
             return
@@ -163,7 +163,7 @@ class Replay(Acts):
         self.noted(number, {name: value for name, value in entry.items() if name != GONE})
 
     def _again(self, said: Entry) -> Entry | None:
-        """The entry of a row as it comes out now."""
+        """The entry of a row, recomputed."""
         requests: dict[str, Callable[[], tuple[Any, Entry | None]]] = {
             "assign": lambda: self.assign(said["unit"], said["context"], said["key"]),
             "record": lambda: self.record(said["decision"], said["reward"], said["key"]),
@@ -185,14 +185,14 @@ class Replay(Acts):
         return self.turn(said["kind"], said["reason"], said.get("by"))
 
     def _looked_up(self, said: Entry) -> Entry:
-        """The entry of an unblinding, which names its decision and no unit."""
+        """The entry for an unblinding, which names its decision and no unit."""
         names = "decision", "reason", "by"
         refuse("unblind", act_problems(said["reason"], said["by"]))
         self.session.propensities(said["decision"])  # refused if there is no such decision
         return {"kind": "unblind", **{name: said[name] for name in names}}
 
     def _taken_again(self, said: Entry) -> Entry:
-        """The entry of a file that took the trial's place, where that may be."""
+        """The entry for a file that replaced the trial, if that is allowed."""
         refuse(said["kind"], act_problems(said["reason"], said["by"]))
         if self.state == FINISHED and said["kind"] == "restore":
             raise ParameterError("restore", ["the trial is finished"])
@@ -200,7 +200,7 @@ class Replay(Acts):
         return said
 
     def _erased_again(self, said: Entry) -> Entry:
-        """The entry of an erasure; what the design remembered then is taken from it where that is needed."""
+        """The entry for an erasure; the design's memory at the time is taken from it if needed."""
         refuse("erase", act_problems(said["reason"], said["by"]))
         self._fresh("erase", said["key"], refused=())
         self._forget(said["decision"] - 1, said["key"])
@@ -214,13 +214,13 @@ class Replay(Acts):
         return {**said, "rounds": self.session.rounds, "memory": memory}
 
     def _as_written(self, said: Entry, known: tuple[Any, Any, Any] | None) -> Entry:
-        """The entry of a decision that rests on a context which is gone: no one can make it again."""
+        """The entry for a decision that used an erased context: it cannot be recomputed."""
         step = assign_as_written(self.session, known, said["arm"], said["status"], said["propensities"])
         whose = {} if known is None else dict(zip(("unit", "context", "key"), known, strict=True))
         return {"kind": "assign", **whose, **self._decided(step + 1)}
 
     def _again_blank(self, said: Entry) -> Entry:
-        """The entry of a row about a participant who was erased later, without what cannot be read."""
+        """The entry of a row about a participant erased later, without its unreadable parts."""
         kind, decision = said["kind"], said["round" if said["kind"] == "assign" else "decision"]
         self.unread |= {decision}
         session, step = self.session, decision - 1
@@ -245,7 +245,7 @@ def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
 
 
 def _kept(context: Any) -> Any:
-    """A context as a journal keeps it: a label, or numbers in lists."""
+    """A context as stored in a journal: a label, or numbers in lists."""
     value = plain(context)
     if value is None or isinstance(value, (str, int, float)):
         return value

@@ -1,4 +1,4 @@
-"""Requests to a trial, one transaction each: read what others wrote, decide, write, and only then answer."""
+"""Requests to a trial, one transaction each: read others' rows, decide, write, and only then answer."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from adaptinf.trial.trial_places import PLACE
 from adaptinf.trial.trial_setup import design_of
 
 EVERY = 2_000
-"""Rows after which a snapshot is written: so many decisions are made again at most when a trial is opened."""
+"""Number of rows after which a snapshot is written: it limits the decisions recomputed on opening."""
 _Answer = TypeVar("_Answer")
 
 
 class Requests:
-    """A journal and what it tells, in one process; threads wait for each other."""
+    """A journal and its content, in one process; threads wait for each other."""
 
     def __init__(self, journal: Journal, design: Design | None, draw: Draw | None = None) -> None:
         self.journal, self._design, self._draw = journal, design, draw
@@ -39,7 +39,7 @@ class Requests:
         self._lock, self._process, self._closed = threading.RLock(), os.getpid(), False
 
     def read(self, look: Callable[[Replay], _Answer], heads: set[str] | None = None) -> _Answer:
-        """What can be seen in the rows that are there now."""
+        """What the current rows show."""
         with self._lock:
             self._refuse_strangers()
             self.journal.begin(write=False)
@@ -54,14 +54,14 @@ class Requests:
                 self._end()
 
     def change(self, act: Callable[[Replay], tuple[_Answer, Entry | None]], purge: bool = False) -> _Answer:
-        """One transaction: read what others wrote, answer, write the row, and only then give the answer."""
+        """One transaction: read others' rows, answer, write the row, and only then return the answer."""
         # With `purge` nothing that was overwritten is left in the files when the answer is given.
         # What was refused has changed nothing. After any other failure it is open what the disk has, so the
         # memory is given up, and the next request reads the journal from its first row.
         return self._change(lambda replay: [act(replay)], purge)[0]
 
     def change_all(self, acts: Callable[[Replay], Iterable[tuple[_Answer, Entry | None]]]) -> list[_Answer]:
-        """The same for assignments or outcomes one after the other: all are on the disk then, or none is."""
+        """The same for several assignments or outcomes: all are then on disk, or none is."""
         return self._change(acts, several=True)
 
     def _change(
@@ -98,21 +98,21 @@ class Requests:
             return answers
 
     def _end(self) -> None:
-        """End a transaction: what was not committed is gone."""
+        """End a transaction: what was not committed is lost."""
         self._sealing.let_go()
         self.journal.rollback()
 
     def _still_copied(self, replay: Replay) -> str:
-        """Why the file is a copy; empty if it is none, which never becomes one, and is asked once."""
+        """Why the file is a copy; empty if it is not, which cannot change and is checked once."""
         self._copied = self._copied and self.copied(replay)
         return self._copied
 
     def copied(self, replay: Replay) -> str:
-        """Why the file is a copy; empty if it is none."""
+        """Why the file is a copy; empty if it is not one."""
         return replay.copy_of(self.journal.place, self.journal.marked())
 
     def _write(self, replay: Replay, entry: Entry | None) -> bool:
-        """Add the row of an act, behind those of what was drawn for it; False if there is none."""
+        """Add the row of an action, after those of its noise draws; False if there is none."""
         if entry is None:
             return False
         whole = {"kind": entry["kind"], "time": now(), **entry}
@@ -127,7 +127,7 @@ class Requests:
         return True
 
     def _destroy(self, entry: Entry) -> None:
-        """Make unreadable what a row says is to be: a snapshot contains fields of all participants."""
+        """Make a row's content unreadable: a snapshot contains fields of all participants."""
         if entry["kind"] == "restore":
             self.journal.take_up()
         elif entry["kind"] == "erase":
@@ -139,7 +139,7 @@ class Requests:
             self._sealing.destroy(MARKS)
 
     def keep(self) -> None:
-        """Write a snapshot, where there are many rows since the last one or it could not be used."""
+        """Write a snapshot if there are many rows since the last one or it could not be used."""
         # The trial does not depend on it: where it cannot be written, it is left.
         replay, rows = self._replay, self.journal.rows
         if replay is None or replay.declared["own"] or (rows - self._kept < EVERY and not self._stale):
@@ -156,7 +156,7 @@ class Requests:
             self._end()
 
     def _written(self, replay: Replay) -> int:
-        """The row of the snapshot, after one was written where it is due."""
+        """The row of the snapshot, after writing one if it is due."""
         try:
             number, marks = (0, Marks()) if self._stale else self._snapshots.last()
         except JournalError:
@@ -169,7 +169,7 @@ class Requests:
         return number
 
     def _caught_up(self, heads: set[str] | None = None) -> Replay:
-        """The trial after all rows that are there; from the first row on where heads are wanted."""
+        """The trial after all current rows; from the first row on if heads are required."""
         path, snapshot = str(self.journal.path), None
         if heads is not None:
             snapshot = self._snapshots.read()
@@ -201,14 +201,14 @@ class Requests:
         return Replay(path, first, design_of(path, first, self._design), self._sealing.mark, self._draw)
 
     def _check_secrets(self, path: str, replay: Replay) -> None:
-        """Each participant has a secret, but for those who were erased."""
+        """Each participant has a secret, unless erased."""
         erased = {step + 1 for step in erased_steps(replay.session)}
         gone = {*erased, MARKS} if replay.state == FINISHED else erased
         if problems := self._sealing.problems(replay.session.rounds, gone):
             raise JournalError(path, problems[0])
 
     def _resume(self, path: str) -> None:
-        """Go on from the snapshot if there is one; a damaged one is told, and left to be made again."""
+        """Continue from the snapshot if there is one; a damaged one is reported, and will be remade."""
         _, entry, _ = next(self.journal.news(), (0, None, ""))
         if entry is None or entry["own"]:
             return
@@ -229,7 +229,7 @@ class Requests:
             )
 
     def read_again(self, look: Callable[[Replay], _Answer], heads: set[str]) -> _Answer:
-        """What can be seen when all rows are read from the first one on; their digests are added to heads."""
+        """What all rows show when read from the first one; their digests are added to heads."""
         with self._lock:
             self._forget()
             return self.read(look, heads)
@@ -247,7 +247,7 @@ class Requests:
             )
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         with self._lock:
             if not self._closed and self._process == os.getpid():
                 self._closed = True

@@ -1,4 +1,4 @@
-"""What is encrypted in the file of a trial: fields of participants, and snapshots.
+"""Encrypted parts of a trial's file: fields of participants, and snapshots.
 
 A row's sealed fields are JSON, padded, under AES-256-GCM with a fresh nonce, bound to the number of the row.
 The digests of the rows cover the ciphertexts, and the secrets lie in a table beside them: where one is
@@ -47,14 +47,14 @@ SEALED = {
     "amend": ("key", "reason"),
     "unblind": ("reason",),
 }
-"""Fields that only who has the secret of a row's decision can read, by the kind of the row."""
+"""Fields readable only with the secret of a row's decision, by the kind of the row."""
 MARKS, SNAPSHOTS = 0, -1
 """Numbers of two secrets: under the first, names and keys that were erased are known again; the other seals
 snapshots. All further ones are decisions."""
 _BYTES, _NONCE, _PADDED, _MARK, _LONGEST = 32, 12, 32, 32, 2**30
 _DESTROYED = bytes(_BYTES)
 _LAYOUT = b"sealed\0\1"
-"""What a sealed snapshot begins with."""
+"""Prefix of a sealed snapshot."""
 _TABLE = sa.Table(
     "secrets",
     sa.MetaData(),
@@ -67,7 +67,7 @@ _ADDED = sa.insert(_TABLE)
 
 
 class Sealing:
-    """The secrets of a journal, in its transactions. Rows of the table are only added or overwritten."""
+    """The secrets of a journal, within its transactions. Rows of the table are only added or overwritten."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -75,12 +75,12 @@ class Sealing:
         self._last: int | None = None
 
     def start(self) -> None:
-        """Make the table, with the secret of marks."""
+        """Create the table, with the secret for marks."""
         _TABLE.create(self._journal.connection)
         self._add(MARKS)
 
     def sealed(self, number: int, entry: Entry) -> Entry:
-        """An entry as row `number` keeps it; the first one of a decision has a new secret made."""
+        """An entry as stored in row `number`; the first entry of a decision creates a new secret."""
         names = SEALED.get(entry["kind"], ())
         if not names:
             return entry
@@ -93,7 +93,7 @@ class Sealing:
         return {**kept, "sealed": base64.b64encode(content).decode()}
 
     def opened(self, number: int, entry: Entry) -> Entry:
-        """The entry of a row with its sealed fields; with `GONE` where their secret was destroyed."""
+        """The entry of a row with its sealed fields, or `GONE` if their secret was destroyed."""
         if entry.get("kind") not in SEALED:
             return entry
         kept = {name: value for name, value in entry.items() if name != "sealed"}
@@ -109,14 +109,14 @@ class Sealing:
         raise JournalError(str(self._journal.path), problem)
 
     def sealed_snapshot(self, content: bytes, place: str) -> bytes:
-        """What a snapshot keeps under a name of its own, as the file has it."""
+        """What a snapshot stores under its own name, as in the file."""
         if len(content) >= _LONGEST:
             raise FileError(str(self._journal.path), "written", "the snapshot is too long")
         secret = self.secret(SNAPSHOTS) or self._add(SNAPSHOTS)
         return _LAYOUT + _closed(secret, content, place.encode())
 
     def opened_snapshot(self, content: bytes, place: str) -> bytes | None:
-        """What `sealed_snapshot` was given; None of a layout before, which was not sealed."""
+        """The inverse of `sealed_snapshot`; None for an earlier layout, which was not sealed."""
         if not content.startswith(_LAYOUT):
             return None
         secret = self.secret(SNAPSHOTS)
@@ -125,33 +125,33 @@ class Sealing:
         raise JournalError(str(self._journal.path), "its snapshot does not match its secret")
 
     def renew_snapshots(self) -> None:
-        """Make unreadable what was left of snapshots: the next ones have another secret."""
+        """Make remains of snapshots unreadable: later ones use another secret."""
         if self.secret(SNAPSHOTS) is not None:
             self._overwrite(SNAPSHOTS, secrets.token_bytes(_BYTES))
 
     def secret(self, number: int) -> bytes | None:
-        """A secret; None if there is none, or it was destroyed."""
+        """A secret; None if it does not exist or was destroyed."""
         found: Any = self._many.get(number)
         if found is None and number <= self._newest():
             found = next((row[0] for row in self._read(_WANTED, {"wanted": number})), None)
         return None if found is None or found == _DESTROYED else bytes(found)
 
     def _newest(self) -> int:
-        """The largest number of a secret in the file, which is requested once until `let_go`."""
+        """The largest number of a secret in the file, read once until `let_go`."""
         if self._last is None:
             self._last = self._read(_LARGEST)[0][0]
         return MARKS if self._last is None else int(self._last)
 
     def load(self) -> None:
-        """Have all secrets at hand until `let_go`, for many rows."""
+        """Load all secrets until `let_go`, for many rows."""
         self._many = dict(map(tuple, self._read(sa.select(_TABLE.c.number, _TABLE.c.secret))))
 
     def let_go(self) -> None:
-        """Keep no secret in memory."""
+        """Keep no secrets in memory."""
         self._many, self._last = {}, None
 
     def problems(self, decisions: int, erased: Iterable[int]) -> list[str]:
-        """Problems with the secrets of so many decisions, of which some were erased."""
+        """Problems with the secrets of this many decisions, some of them erased."""
         gone, known = set(erased), dict(map(tuple, self._read(sa.select(_TABLE.c.number, _TABLE.c.secret))))
         # It is made with the first snapshot, and is no decision's.
         known.pop(SNAPSHOTS, None)
@@ -166,7 +166,7 @@ class Sealing:
         )
 
     def destroy(self, number: int) -> None:
-        """Overwrite a secret where it lies: a deleted row could leave a copy in its page."""
+        """Overwrite a secret in place: a deleted row could leave a copy in its page."""
         self._overwrite(number, _DESTROYED)
 
     def _overwrite(self, number: int, secret: bytes) -> None:
@@ -176,7 +176,7 @@ class Sealing:
         self._journal.ask("written", lambda: self._journal.connection.execute(change))
 
     def mark(self, what: str, value: Any) -> str | None:
-        """What stands for the name of a unit or a key that was erased; None after the secret was destroyed.
+        """Substitute for the name of an erased unit or key; None after the secret was destroyed.
 
         It is known again under the same value, and tells nothing without the secret.
         """
@@ -210,7 +210,7 @@ def _decision(entry: Entry) -> int:
 
 
 def _place(number: int, entry: Entry) -> bytes:
-    """What a ciphertext is bound to: in another row it does not open."""
+    """Context to which a ciphertext is bound: it cannot be opened in another row."""
     return f"{number} {entry['kind']} {_decision(entry)}".encode()
 
 
@@ -233,13 +233,13 @@ _STATE = sa.Table(
 
 
 class Snapshots:
-    """The snapshot in the file of a journal, read and written in the journal's transactions."""
+    """The snapshot in a journal's file, read and written within the journal's transactions."""
 
     def __init__(self, journal: Journal, sealing: Sealing) -> None:
         self._journal, self._sealing = journal, sealing
 
     def read(self) -> Snapshot | None:
-        """The snapshot, all of it checked; None if there is none, or one of another code."""
+        """The snapshot, fully verified; None if there is none, or if it is from other code."""
         found, parts = self._journal.ask("read", self._rows)
         if found is None:
             return None
@@ -284,7 +284,7 @@ class Snapshots:
         return JournalError(str(self._journal.path), "its snapshot does not follow from its rows")
 
     def last(self) -> tuple[int, Marks]:
-        """The row of the snapshot, and how much the session had kept then; 0 and nothing without one."""
+        """The row of the snapshot, and how much the session contained then; 0 and nothing if none."""
         found = self._row()
         if found is None:
             return 0, Marks()
@@ -302,7 +302,7 @@ class Snapshots:
         return str(self._journal.connection.execute(newest).scalar() or "")
 
     def write(self, part: dict[str, Any], state: dict[str, Any]) -> None:
-        """Add what came since the last snapshot, and the state after the rows that have been read."""
+        """Add what is new since the last snapshot, and the state after the rows that have been read."""
         connection, number, head = self._journal.connection, self._journal.rows, self._journal.head
         _SNAPSHOTS.create_all(connection)
         packed = self._sealing.sealed_snapshot(pack(part), f"part {number}")
@@ -316,12 +316,12 @@ class Snapshots:
         connection.execute(sa.insert(_STATE), row)
 
     def drop(self) -> None:
-        """Remove the snapshot: the next one is of all rows."""
+        """Remove the snapshot: the next one will cover all rows."""
         self._journal.ask("written", lambda: _SNAPSHOTS.drop_all(self._journal.connection))
 
 
 def versions() -> dict[str, str]:
-    """For the code whose decisions a snapshot stands for: another one makes them all again."""
+    """Fingerprint of the code behind a snapshot's decisions: other code recomputes all of them."""
     return {
         "adaptinf": package_hash(),
         "numpy": np.__version__,

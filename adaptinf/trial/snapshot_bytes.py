@@ -1,4 +1,4 @@
-"""A snapshot of a trial as bytes: plain values in JSON, and arrays of numbers behind it."""
+"""A snapshot of a trial as bytes: plain values in JSON, followed by arrays of numbers."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 _SIZE = 8
-"""Bytes that tell the length of what follows."""
+"""Number of bytes that give the length of what follows."""
 _KINDS = "iuf"
-"""Arrays of whole numbers and of floats: nothing else is read from a file."""
+"""Arrays of integers and of floats: nothing else is read from a file."""
 
 
 class Snapshot(NamedTuple):
-    """What the rows up to `number`, whose digest is `head`, came to."""
+    """The state after the rows up to `number`, whose digest is `head`."""
 
     number: int
     head: str
@@ -24,7 +24,7 @@ class Snapshot(NamedTuple):
 
 
 def pack(value: dict[str, Any]) -> bytes:
-    """Plain values and arrays of numbers in bytes: JSON, and the arrays behind it in their order."""
+    """Plain values and arrays of numbers as bytes: JSON, then the arrays in order."""
     arrays: list[bytes] = []
 
     def laid(item: Any) -> Any:
@@ -38,7 +38,7 @@ def pack(value: dict[str, Any]) -> bytes:
 
 
 def unpacked(content: bytes) -> Any:
-    """What `pack` was given."""
+    """The inverse of `pack`."""
     at = _SIZE + int.from_bytes(content[:_SIZE], "big")
 
     def lifted(found: dict[str, Any]) -> Any:

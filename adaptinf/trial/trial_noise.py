@@ -1,4 +1,4 @@
-"""Exact noise of a private trial: a node is drawn once, and all nodes are compared with their law."""
+"""Exact noise for a private trial: each node is drawn once, and all nodes are tested."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 
 NODE = "node"
-"""Kind of a row, and the name of the field that says which node it is."""
+"""Kind of a row, and the name of the field that identifies the node."""
 
 
 class Nodes:
-    """Where the noise of a trial comes from: its journal while rows are followed, then OpenDP.
+    """Source of a trial's noise: its journal while rows are replayed, then OpenDP.
 
     An audit gives it in OpenDP's place.
     """
@@ -39,7 +39,7 @@ class Nodes:
         self._fresh: list[Entry] = []
 
     def __call__(self, name: str, scale: float) -> int:
-        """The noise of a node whose scale is given, both in units."""
+        """The noise of a node with the given scale, both in units."""
         if not self._following:
             if self._waiting:
                 raise JournalError(self._path, "its last rows are missing")
@@ -53,12 +53,12 @@ class Nodes:
         return int(entry["units"])
 
     def expect(self, entry: Entry) -> None:
-        """Keep a row for the request behind it."""
+        """Store a row for the request that follows it."""
         self._waiting.append(entry)
 
     @contextmanager
     def following(self) -> Iterator[None]:
-        """Draw nothing, but use the rows that are waiting, all of them."""
+        """Draw nothing, but use the waiting rows, all of them."""
         self._following = True
         try:
             yield
@@ -68,17 +68,17 @@ class Nodes:
             self._following = False
 
     def leave(self) -> None:
-        """Take the rows that are waiting as they are: what they belong to cannot be made again."""
+        """Use the waiting rows unchanged: the request to which they belong cannot be recomputed."""
         self._waiting.clear()
 
     def drawn(self) -> list[Entry]:
-        """The rows of what has been drawn since this was last asked."""
+        """The rows for what has been drawn since the last call."""
         fresh, self._fresh = self._fresh, []
         return fresh
 
 
 def private_terms(design: Design, horizon: int, n_arms: int, window: Any) -> dict[str, Any]:
-    """What the first entry of a trial says of noise and window; nothing if there is no noise to draw."""
+    """The first entry's content on noise and window; empty if there is no noise to draw."""
     name, promised = type(design).__name__, design.guarantee(horizon, n_arms)
     if promised is None or promised.epsilon == 0.0:  # nothing depends on rewards: there is no noise to draw
         told = f"outcome_window must be omitted: {name} has no noise, and uses outcomes as they arrive"
@@ -118,7 +118,7 @@ _COLUMNS = ("test", "single tests", "chance below", "finding")
 
 @dataclass(frozen=True, slots=True)
 class NoiseAudit:
-    """What tests of a trial's noise found; **not covered** by its guarantee, as they read the noise.
+    """Results of tests on a trial's noise; **not covered** by its guarantee, because they read the noise.
 
     Attributes
     ----------
@@ -195,7 +195,7 @@ class NoiseAudit:
 
 
 def audited(rows: Sequence[NodeRows], names: Sequence[str]) -> NoiseAudit:
-    """Tests of the noise of one file or several, whose names are given."""
+    """Tests of the noise in one file or several, whose names are given."""
     draws = drawn(rows, names)
     if not len(draws):
         raise ParameterError("audit_noise", ["no noise has been drawn yet"])
@@ -203,7 +203,7 @@ def audited(rows: Sequence[NodeRows], names: Sequence[str]) -> NoiseAudit:
 
 
 def drawn(rows: Sequence[NodeRows], names: Sequence[str]) -> Draws:
-    """The draws of files in the order of their rows; a row that files have in common is that of the first."""
+    """The draws in files in row order; a row that files share belongs to the first."""
     # A digest stands for all rows up to its own: files that agree in one have the same beginning.
     known: set[tuple[int, str]] = set()
     fresh: list[tuple[int, Entry]] = []
@@ -223,7 +223,7 @@ def drawn(rows: Sequence[NodeRows], names: Sequence[str]) -> Draws:
 
 
 def _chance(log_bound: float) -> str:
-    """A chance in words."""
+    """A probability in words."""
     if log_bound > np.log(0.01):
         return f"{min(1.0, np.ceil(100.0 * np.exp(log_bound)) / 100.0):.2f}"
     return f"1e{int(np.ceil(log_bound / np.log(10.0)))}" if np.isfinite(log_bound) else "0"

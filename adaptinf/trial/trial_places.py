@@ -1,4 +1,4 @@
-"""Which file a trial is in: where it is, who may open it, and what is promised after a copy took its place.
+"""Which file contains a trial: its location, its permissions, and the guarantee after it was replaced.
 
 Where a file is, which is kept when it is renamed, tells the trial's own from a copy.
 """
@@ -23,12 +23,12 @@ from adaptinf.parameters import Count, Is, OrNone, problems_of
 
 Place = dict[str, Any]
 PLACE = "place"
-"""Name of the field of a row that says where the file is, and kind of one that says no more."""
+"""Name of the field with the file's location, and kind of a row that contains nothing else."""
 _HERE, _BORN, _SIZE = -100, 0x800, 256
 _MASK, _SECONDS, _NANOSECONDS = slice(0, 4), slice(80, 88), slice(88, 92)
 """Of Linux's statx: the folder that paths begin in, the wish for a birth time, and where it then stands."""
 TAKEN = ("restore", "moved")
-"""Kinds of rows by which a file takes the trial's place; each says where it is, and brings fresh coins."""
+"""Kinds of rows by which a file replaces the trial; each gives its location, and fresh coins."""
 MARKED = (
     "the file is a copy made by backup, and its trial may have continued: use restore if the copy replaces "
     "the trial"
@@ -46,7 +46,7 @@ _NOTHING = (
 
 
 def word_problems(head: Any, runs: Any, behind: Callable[[str], Sequence[str] | None]) -> list[str]:
-    """Problems with what is said of the lost file; `behind` gives the kinds of the rows after a head."""
+    """Problems with the statement about the lost file; `behind` gives the kinds of rows after a head."""
     # Erasures alone may follow: copies take them, and they draw nothing.
     problems = problems_of(head=(head, _HEAD), runs=(runs, _RUNS))
     if problems or head is None:
@@ -71,7 +71,7 @@ def word_problems(head: Any, runs: Any, behind: Callable[[str], Sequence[str] | 
 
 
 def as_taken(log: AdaptiveLog, acts: Iterable[Mapping[str, Any]]) -> AdaptiveLog:
-    """The log with what is promised after files took the trial's place."""
+    """The log with its guarantee after files replaced the trial."""
     # An outcome enters nodes of each file that went on from a copy and is lost, and of the one in its place;
     # the noise of those behind the copy is drawn in all of them. What a run spends on an outcome is at most
     # epsilon over all its nodes, so several runs, each chosen by what the ones before told, spend their sum.
@@ -93,7 +93,7 @@ def as_taken(log: AdaptiveLog, acts: Iterable[Mapping[str, Any]]) -> AdaptiveLog
 
 
 def _once_more(promised: PrivacyGuarantee, lost: int, taken: int, stated: bool) -> PrivacyGuarantee:
-    """What so many lost runs and the present one spend together."""
+    """Total spent by the lost runs and the current one."""
     times = "once" if taken == 1 else f"{taken} times"
     whose = "the operator states" if stated else "the last head that was stored shows"
     runs = "1 lost run" if lost == 1 else f"{lost:,} lost runs"
@@ -114,7 +114,7 @@ def place_of(path: Path) -> Place:
 
 
 def same_place(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two places are of one file."""
+    """Whether two locations belong to one file."""
     # Inodes are given again as soon as a file is removed, so the birth time has to agree too: no copying sets
     # it. Numbers of devices change when a machine starts again, and serve only where it is not known.
     if one["inode"] != other["inode"]:
@@ -140,7 +140,7 @@ def _born(path: Path, status: os.stat_result) -> int | None:
 
 @functools.cache
 def _statx() -> Any:
-    """Linux's call that tells birth times, which `os.stat` leaves out; None elsewhere."""
+    """Linux's call for birth times, which `os.stat` omits; None elsewhere."""
     if sys.platform != "linux":
         return None
     try:
@@ -150,7 +150,7 @@ def _statx() -> Any:
 
 
 def make_owners(path: Path) -> None:
-    """Make the file, for its owner alone, before SQLite does; one that is there stays."""
+    """Create the file, readable only by its owner, before SQLite does; an existing one is kept."""
     # No link is followed. SQLite gives the files that it makes beside it the same mode, whatever the umask
     # is.
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
@@ -165,5 +165,5 @@ def make_owners(path: Path) -> None:
 
 
 def files_of(path: Path) -> list[Path]:
-    """The files that SQLite may have: the database, and those beside it."""
+    """The files that SQLite may have: the database, and those next to it."""
     return [path.with_name(f"{path.name}{end}") for end in ("", "-wal", "-shm", "-journal")]

@@ -1,4 +1,4 @@
-"""What a trial is declared to be: the first entry of its journal, its session, and its coins."""
+"""The declaration of a trial: the first entry of its journal, its session, and its coins."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _HALF = 2**128
 
 
 def fresh_seed() -> bytes:
-    """256 bits from the system's cryptographic source, of a trial or of a file that takes its place."""
+    """256 bits from the system's cryptographic source, for a trial or for a file that replaces it."""
     return secrets.token_bytes(32)
 
 
 class Coins:
-    """A generator that is set again for each event, by HMAC-SHA256 of the event's name under the seed.
+    """A generator that is reset for each event, by HMAC-SHA256 of the event's name under the seed.
 
     Who does not know the seed cannot tell the coins of one event from those of all others.
     """
@@ -45,11 +45,11 @@ class Coins:
         self.generator = np.random.Generator(self._bits)
 
     def stir(self, fresh: bytes) -> None:
-        """Let all coins that are set from now on depend on bytes that no one knew before, too."""
+        """Let all later coins also depend on bytes that nobody knew before."""
         self._seed = hmac.digest(self._seed, fresh, hashlib.sha256)
 
     def set(self, event: str, number: int) -> None:
-        """Make the generator that of an event."""
+        """Set the generator to that of an event."""
         drawn = int.from_bytes(hmac.digest(self._seed, f"{event} {number}".encode(), hashlib.sha256), "big")
         self._bits.state = {
             "bit_generator": "PCG64",
@@ -60,9 +60,9 @@ class Coins:
 
 
 FORMAT = 3
-"""Since it rows are salted."""
+"""Version since which rows are salted."""
 _FORMATS = (2, FORMAT)
-"""Files of these go on."""
+"""Versions whose files can be continued."""
 _DESIGN = Is(Design, "a design, such as Thompson(floor=0.1)")
 _DECLARED = ("arms", "features", "dimension", "per_arm", "reward_range")
 
@@ -78,7 +78,7 @@ def declared_entry(
     outcome_window: int | None = None,
     in_time: float | None = None,
 ) -> Entry:
-    """The first entry of a trial, when all of it has been found right."""
+    """The first entry of a trial, after all checks."""
     if problems := problems_of(design=(design, _DESIGN)):
         raise ParameterError("Trial.create", problems)
     seed = fresh_seed()
@@ -113,13 +113,13 @@ def declared_entry(
 
 
 def _known(design: Design, record: DesignRecord) -> bool:
-    """Whether the record alone leads back to the design."""
+    """Whether the design can be reconstructed from the record alone."""
     made = rebuilt(record)
     return made is not None and type(made) is type(design) and encode_record(made) == encode_record(design)
 
 
 def encode_record(design: Design) -> Any:
-    """Name and parameters of a design, as a journal keeps them."""
+    """Name and parameters of a design, as stored in a journal."""
     record = design.record()
     return encode([record.name, record.parameters])
 
@@ -131,7 +131,7 @@ def _listed(features: Any) -> list[Any] | None:
 
 
 def design_of(path: str, entry: Entry, given: Any) -> Design:
-    """The design of a trial: made from its first entry, or as it is given where it is a user's own."""
+    """The design of a trial: reconstructed from its first entry, or passed in if it is user-defined."""
     if entry["format"] not in _FORMATS:
         when = "a later" if entry["format"] > FORMAT else "an earlier"
         problem = f"{when} version of adaptinf wrote it (format {entry['format']}; this one has {FORMAT})"
@@ -153,7 +153,7 @@ def design_of(path: str, entry: Entry, given: Any) -> Design:
 
 
 def session_of(entry: Entry, design: Design, draw: Draw) -> tuple[Session, Coins]:
-    """The session that a first entry describes, and its coins; exact noise comes from `draw`."""
+    """The session described by a first entry, and its coins; exact noise comes from `draw`."""
     coins = Coins(bytes.fromhex(entry["seed"]))
     declared: Any = tuple(entry[name] for name in _DECLARED)
     window, noise = entry.get("outcome_window"), entry.get("noise", "simulation")

@@ -1,4 +1,4 @@
-"""Claims about several contrasts with one control, and of lifts."""
+"""Claims about several contrasts with one control, and about lifts."""
 
 from __future__ import annotations
 

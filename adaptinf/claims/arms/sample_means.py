@@ -1,4 +1,4 @@
-"""Claims about sample means: plain, with exact tests, or with corrected columns."""
+"""Claims about sample means: unadjusted, with exact tests, or with corrected columns."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ STATED = Claim(
 )
 NAIVE = Claim(_WORTH, "a naive baseline, not valid if assignment is adaptive", "note")
 ACCOUNTED = Claim(_WORTH, "not valid under adaptive assignment, unlike the corrected results", "note")
-"""What uncorrected sample means of a fit are worth."""
+"""Validity of the uncorrected sample means in a fit."""
 MIXED = Claim(
     "profile.has_contexts",
     "The log contains contexts, so an arm's sample mean estimates its overall mean only if contexts did "
@@ -217,7 +217,7 @@ MOVED = (
         "caution",
     ),
 )
-"""Effects of changing assignment shares on plain means, and alternatives."""
+"""Effects of changing assignment shares on unadjusted means, and alternatives."""
 FIT = (
     Part("propensities_right", "assumes"),
     NOT_ADAPTIVE,

@@ -1,1 +1,1 @@
-"""Claims about unusual data (arms that come and go, missing rewards, sums) and of outcome models."""
+"""Claims about unusual data (arms that come and go, missing rewards, sums) and about outcome models."""

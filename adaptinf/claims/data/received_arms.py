@@ -1,4 +1,4 @@
-"""Claims about arms that were received in place of those assigned."""
+"""Claims about arms received that differ from those assigned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claims about estimates from sums by batch and arm, beyond what is said of those from rows."""
+"""Claims about estimates from sums by batch and arm, beyond those about estimates from rows."""
 
 from __future__ import annotations
 

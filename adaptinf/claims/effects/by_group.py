@@ -74,7 +74,7 @@ DRIFT_ALLOWED = Claim(
     "target",
 )
 SAME_EFFECT = (DRIFT_ALLOWED, stationarity.AVERAGED_EQUALLY)
-"""For a row of `recommend` by plain means of rounds whose arms were drawn with fixed probabilities."""
+"""For a row of `recommend` with unadjusted means of rounds whose arms had fixed probabilities."""
 DIFFERENCE = (
     Part("rounds_notes", "note"),
     ADJUSTED,

@@ -1,4 +1,4 @@
-"""Claims about effects within groups, and by covariates: which rounds serve, and how they are weighted."""
+"""Claims about effects within groups and by covariates: which rounds are used, and how they are weighted."""
 
 from __future__ import annotations
 

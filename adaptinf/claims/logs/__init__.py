@@ -1,1 +1,1 @@
-"""Claims about a log: how it was read, what its guarantee covers, and what is left of it."""
+"""Claims about a log: how it was read, what its guarantee covers, and what remains of it."""

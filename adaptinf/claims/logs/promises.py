@@ -1,4 +1,4 @@
-"""What a log says of privacy beside its guarantee."""
+"""What a log states about privacy besides its guarantee."""
 
 from __future__ import annotations
 

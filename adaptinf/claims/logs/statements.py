@@ -1,4 +1,4 @@
-"""Statements of a log about how its arms were chosen, as far as its rows can contradict them."""
+"""A log's statements about how its arms were chosen, as far as its rows can contradict them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claims about how a log came to have its number of rounds, and of methods that take it to be fixed."""
+"""Claims about how the number of rounds was determined, and about methods that take it as fixed."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ PLANNED = Claim(
     "caution",
 )
 FIXED_LENGTH = (ASSUMED_FIXED, STOPPED, DATA_CHOSEN, PLANNED)
-"""For a table that holds at a fixed number of rounds."""
+"""For a table that is valid for a fixed number of rounds."""
 
 UNSTATED = Claim(
     "log.stopping.Stopping.told",

@@ -1,1 +1,1 @@
-"""Claims about guarantees, what they license, and estimates from releases alone."""
+"""Claims about guarantees, what they permit, and estimates from releases alone."""

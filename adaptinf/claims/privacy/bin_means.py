@@ -1,4 +1,4 @@
-"""Claims about means by bin of a locally private trial."""
+"""Claims about means by bin in a locally private trial."""
 
 from __future__ import annotations
 

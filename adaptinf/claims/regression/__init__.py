@@ -1,1 +1,1 @@
-"""Claims about regressions: of every one, of plain least squares, and of its adjustments."""
+"""Claims about regressions: about all of them, about ordinary least squares, and about its adjustments."""

@@ -1,4 +1,4 @@
-"""Claims about plain least squares, as it is or corrected by the log's privacy guarantee."""
+"""Claims about ordinary least squares, uncorrected or corrected by the log's privacy guarantee."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ FEW_WITH_WEIGHT = Claim(
     "missing",
 )
 NO_ERRORS = (DECIDED_ALONE, FEW_WITH_WEIGHT, regressions.PERFECT)
-"""Why there are no standard errors; the first that is so is said."""
+"""Why there are no standard errors; only the first true claim is stated."""
 BELOW_FLOOR = Claim(
     "below_floor",
     "the smallest propensity ({least:.2g}) is below {floor:g}, so tests may be anti-conservative: in "

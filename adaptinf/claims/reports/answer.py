@@ -1,4 +1,4 @@
-"""What the first screen of a report says: which intervals are shown, of which rows, and of what data."""
+"""Text on the first screen of a report: which intervals are shown, for which rows and which data."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MULTIPLICITY = {
     ),
     "": Claim(_SHOWN, "P-values and intervals are not adjusted for the number of rows ({count}).", "caution"),
 }
-"""What is done about several rows, by the adjustment of the table."""
+"""Handling of several rows, by the adjustment of the table."""
 
 HIGHEST = Claim(_SHOWN, "The {shown} highest of {count} estimates.", "note")
 CLEAREST = Claim(_SHOWN, "The {shown} rows with the smallest p-values, of {count}.", "note")

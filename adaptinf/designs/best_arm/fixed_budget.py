@@ -126,7 +126,7 @@ class BestArmDesign(Design):
 
     @property
     def traits(self) -> DesignTraits:
-        """No coins but the noise of those that are private, whose outputs settle all but the rewards."""
+        """No random draws except the noise of private designs; outputs determine all but the rewards."""
         private = self.guarantee(self.needs.min_horizon, self.needs.min_arms) is not None
         outputs = Outputs(propensities="outputs", phase="outputs", recommended=True) if private else None
         return DesignTraits(uses_context="no", own_coins=False, outputs=outputs)

@@ -121,7 +121,7 @@ def on_grid(vectors: FloatArray) -> FloatArray:
 
 
 def product_sensitivity(dimension: int) -> int:
-    """What one reward can change x y by, in L1 and units of 2^-40: at most sqrt(d) 2^40, in whole units."""
+    """Largest change in x y from one reward, in L1 and units of 2^-40: at most sqrt(d) 2^40, rounded."""
     # By Cauchy's inequality the coordinates of x have at most sqrt(d) 2^20 units together, a whole number;
     # the reward changes by at most 2^20 units.
     return math.isqrt(dimension * PRODUCT_UNITS) * GRID_UNITS

@@ -217,7 +217,7 @@ def _radius(tables: ABSETables, state: FloatArray, row: int, arm: int) -> float:
 
 @kernel
 def _widest(tables: ABSETables, state: FloatArray, row: int) -> float:
-    """Drop arms whose interval lies below another's; the largest radius of those left, infinite for one."""
+    """Drop arms whose interval lies below another's; the largest remaining radius, infinite for one arm."""
     count, total = arm_block(tables, _COUNT), arm_block(tables, _SUM)
     highest = -math.inf
     for arm in range(tables.n_arms):

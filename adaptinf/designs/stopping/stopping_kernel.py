@@ -48,7 +48,7 @@ class Rule(NamedTuple):
 
 @kernel
 def halting_sum(rule: Rule, samples: float, looks: float) -> float:
-    """What the absolute sum of the samples must reach at a look: t h_t (1 + 1/alpha) + c_t, in units."""
+    """Bound that the absolute sum must reach at a look: t h_t (1 + 1/alpha) + c_t, in units."""
     repeated = 2.0 * math.log(looks)
     needed = rule.factor * rule.bound * math.sqrt(2.0 * samples * (rule.width_log + repeated))
     if rule.private:
@@ -217,7 +217,7 @@ def run_by_looks(
 def run_on_sums(
     rule: Rule, sums: FloatArray, rng: Generator, state: FloatArray, outcomes: FloatArray
 ) -> None:
-    """Run the rule on a fixed stream, look by look, with the numbers of `run_by_rounds`; sums (looks,)."""
+    """Run the rule on a fixed stream, look by look, with the draws of `run_by_rounds`; sums (looks,)."""
     for run in range(outcomes.shape[0]):
         _begin(rule, state, rng)
         look = 0

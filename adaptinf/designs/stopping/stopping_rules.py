@@ -482,7 +482,7 @@ class DPNAS(StoppingRule):
         return sequential(*self._promises())
 
     def time_guarantee(self) -> PrivacyGuarantee:
-        """Privacy of the stopping time alone, without the estimate: half of epsilon, the sparse vector's."""
+        """Privacy of the stopping time alone, without the estimate: the sparse vector's half of epsilon."""
         return sequential(*self._promises()[:2])
 
     def run(

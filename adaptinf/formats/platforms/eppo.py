@@ -41,7 +41,7 @@ def read_eppo(
     weights: Weights = None,
     reward_range: tuple[float, float] | None = None,
 ) -> AdaptiveLog:
-    r"""Read the table that an Eppo bandit logger or an assignment logger writes.
+    r"""Read the table written by an Eppo bandit logger or an assignment logger.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Where contexts and rewards come from: synthetic laws, fixed potential rewards, resampled real data."""
+"""Sources of contexts and rewards: synthetic distributions, fixed potential rewards, resampled real data."""
 
 from adaptinf.simulation.environment import Environment
 from adaptinf.simulation.environments.classification import Classification

@@ -1,4 +1,4 @@
-"""Classification data as a bandit: the arms are the classes, and the right one pays 1."""
+"""Classification data as a bandit: the arms are the classes, and the correct one pays 1."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _ROUNDING = 1e-9
 
 
 class Classification(Environment):
-    """A labelled data set as a bandit: the arms are the classes; a row's right class pays 1, others 0.
+    """A labelled data set as a bandit: arms are classes; a row's correct class pays 1, the others 0.
 
     Parameters
     ----------
@@ -141,16 +141,16 @@ class Classification(Environment):
         )
 
     def horizon_problems(self, horizon: int) -> list[str]:
-        """Problems with a horizon: rows that are used once come to an end."""
+        """Problems with a horizon: rows that are used once are finite."""
         return rows_problems(horizon, None if self._order == "resampled" else self.rows, "rows")
 
     def tables(self, horizon: int) -> EnvironmentTables:
-        """Arrays that the run loop reads, after a check that `horizon` rounds can be had."""
+        """Arrays that the run loop reads, after checking that `horizon` rounds are available."""
         rows = self.rows if self._order == "shuffled" else 0
         return super().tables(horizon)._replace(order=np.zeros(rows, dtype=np.int64))
 
     def regret(self, pulls: FloatArray, sums: FloatArray) -> FloatArray:
-        """Rounds without the reward that the right class would have had, shape (runs,)."""
+        """Rounds without the reward of the correct class, shape (runs,)."""
         return np.asarray(pulls.sum(axis=(1, 2)) - sums.sum(axis=(1, 2)), dtype=np.float64)
 
     def auxiliary(
@@ -161,7 +161,7 @@ class Classification(Environment):
         *,
         behaviour: str | ArrayLike = "uniform",
     ) -> AuxiliaryLog:
-        """Labelled cases as auxiliary data: each gets an arm by a fixed policy, and its reward.
+        """Labelled cases as auxiliary data: each gets an arm from a fixed policy, and its reward.
 
         Parameters
         ----------
@@ -197,7 +197,7 @@ class Classification(Environment):
         return gathered(self, contexts, action, (action == classes).astype(np.float64), policy, epsilon)
 
     def _cases(self, frame: Any, problems: list[str]) -> tuple[FloatArray, IntArray]:
-        """Contexts and classes of the rows of another frame."""
+        """Contexts and classes for the rows of another frame."""
         if wrong := column_problems(frame, (self._label, *self._columns)):
             problems += wrong
             return self.contexts[:0], self.classes[:0]
@@ -206,7 +206,7 @@ class Classification(Environment):
 
 
 def _columns(label: Any, context: Any, scaler: Any, problems: list[str]) -> list[Hashable]:
-    """Names of the context columns; what does not fit joins the problems."""
+    """Names of the context columns; invalid ones are added to the problems."""
     known = len(problems)
     names = context_names(context, problems)
     listed = len(problems) == known
@@ -227,7 +227,7 @@ def _columns(label: Any, context: Any, scaler: Any, problems: list[str]) -> list
 def _contexts(
     frame: Any, columns: Sequence[Hashable], scaler: UnitCube | None, problems: list[str]
 ) -> FloatArray:
-    """Context vectors, scaled; problems with them joins the problems."""
+    """Context vectors, scaled; problems with them are added."""
     known = len(problems)
     values = numeric_columns(frame, columns, problems)
     if len(problems) > known:
@@ -244,7 +244,7 @@ def _contexts(
 
 
 def _name_problems(columns: Sequence[Hashable], arms: Sequence[Label]) -> list[str]:
-    """Context columns whose name a log keeps for itself."""
+    """Context columns whose name is reserved by logs."""
     kept = {*CANONICAL.values(), *(f"propensity_{arm}" for arm in arms)}
     return [
         f"context column {name!r} has a name that logs reserve; rename it"

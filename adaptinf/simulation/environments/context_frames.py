@@ -1,4 +1,4 @@
-"""Numbers and labels from the columns of a user's frame, with all problems found."""
+"""Numbers and labels from the columns of a user's frame, with all problems."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _BAD = "values that cannot be labels (strings, whole numbers, booleans, finite f
 
 
 def arm_problems(labels: Iterable[Label]) -> list[str]:
-    """Which arms have labels that the columns of logs, releases and files could not tell apart."""
+    """Arms with labels that columns of logs, releases and files could not distinguish."""
     return [
         "arms that look the same or are equal cannot be distinguished in releases and files: "
         f"{told_apart(alike)}; use arm labels of one type"
@@ -37,7 +37,7 @@ def arm_problems(labels: Iterable[Label]) -> list[str]:
 
 
 def context_names(context: Any, problems: list[str]) -> list[Any]:
-    """Names of the context columns, in the user's order, from a name or anything that lists names."""
+    """Names of the context columns, in the user's order, from a name or any collection of names."""
     if context is None or isinstance(context, str):
         return [] if context is None else [context]
     try:
@@ -55,7 +55,7 @@ def context_names(context: Any, problems: list[str]) -> list[Any]:
 
 
 def column_problems(frame: Any, names: Sequence[Hashable]) -> list[str]:
-    """Why columns cannot be found in a frame of pandas or polars."""
+    """Why columns cannot be found in a pandas or Polars frame."""
     if frame_kind(frame) is None:
         return [f"frame must be a pandas or polars DataFrame, got {type(frame).__name__}"]
     columns = column_names(frame)
@@ -68,7 +68,7 @@ def column_problems(frame: Any, names: Sequence[Hashable]) -> list[str]:
 
 
 def numeric_columns(frame: Any, names: Sequence[Hashable], problems: list[str]) -> FloatArray:
-    """Columns of numbers or booleans in an array of shape (rows, columns), NaN if one is missing."""
+    """Columns of numbers or booleans as an array with shape (rows, columns), NaN if missing."""
     # The columns must be there, as `column_problems` finds out; what is not a number joins the problems.
     columns = column_names(frame)
     values, textual, nested = [], [], []
@@ -95,7 +95,7 @@ def numeric_columns(frame: Any, names: Sequence[Hashable], problems: list[str]) 
 
 
 def measurement_problems(values: FloatArray, titles: Sequence[str]) -> list[str]:
-    """Where values are missing or infinite, column by column."""
+    """Positions of missing or infinite values, column by column."""
     return [
         f"{title} has {rows.size} {told} values, in {listed_rows(rows)}"
         for title, column in zip(titles, values.T, strict=True)
@@ -105,13 +105,13 @@ def measurement_problems(values: FloatArray, titles: Sequence[str]) -> list[str]
 
 
 def listed_rows(rows: IntArray) -> str:
-    """The first of some row positions, which count from 0."""
+    """The first of some row positions, counted from 0."""
     shown = ", ".join(str(row) for row in rows[:_SHOWN])
     return f"row{'s' if rows.size > 1 else ''} {shown}{', ...' if rows.size > _SHOWN else ''}"
 
 
 def _is_nested(column: Column) -> bool:
-    """Whether some row holds a list or an array."""
+    """Whether some row contains a list or an array."""
     return column.values.dtype.kind == "O" and any(
         isinstance(value, Sized) and not isinstance(value, (str, bytes))
         for value in column.values[~column.missing]
@@ -119,7 +119,7 @@ def _is_nested(column: Column) -> bool:
 
 
 def _numbers(column: Column) -> FloatArray | None:
-    """Numbers of a column, NaN if one is missing; None if it holds anything else."""
+    """Numbers in a column, NaN if missing; None if it contains anything else."""
     if column.dtype == "category":
         return None
     if column.values.dtype.kind in "biuf":
@@ -136,7 +136,7 @@ def _numbers(column: Column) -> FloatArray | None:
 def label_codes(
     frame: Any, name: Hashable, arms: Sequence[Any] | None, problems: list[str]
 ) -> tuple[IntArray, tuple[Label, ...]]:
-    """Positions of a column's labels among the arms, and the arms; what is wrong joins the problems."""
+    """Positions of a column's labels among the arms, and the arms; invalid ones are added to the problems."""
     # Without `arms` they are the labels that occur, sorted where they can be, otherwise as they first occur;
     # floats that hardly repeat are then taken for measurements.
     known = len(problems)
@@ -174,7 +174,7 @@ def _sorted(labels: list[Label]) -> tuple[Label, ...]:
 
 
 def _given(arms: Any, problems: list[str]) -> tuple[Label, ...]:
-    """Labels that the user gives."""
+    """Labels given by the user."""
     if isinstance(arms, (str, bytes)) or not hasattr(arms, "__iter__"):
         problems.append(f"arms must be a list of labels, got {arms!r:.60}")
         return ()

@@ -1,4 +1,4 @@
-"""Contexts in the unit cube: scalings fixed before the trial, and logs from elsewhere that inform it."""
+"""Contexts in the unit cube: scalings fixed before the trial, and external logs that inform it."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class AuxiliaryLog:
         return np.stack([np.asarray(columns[name], dtype=np.float64) for name in self.log.context], axis=1)
 
     def mismatches(self, environment: Environment) -> list[str]:
-        """Why the log cannot inform a trial in an environment, and what to do about it."""
+        """Why the log cannot inform a trial in an environment, and the remedy."""
         problems = []
         names = environment.vector_names[: environment.dimension]
         if self.log.arms != environment.arms:
@@ -143,7 +143,7 @@ def gathered(
     policy: FloatArray,
     epsilon: float,
 ) -> AuxiliaryLog:
-    """Log of a fixed policy (arms,) in contexts (rounds, dimension) of an environment."""
+    """Log under a fixed policy (arms,) in contexts (rounds, dimension) of an environment."""
     log = AdaptiveLog.from_arrays(
         LogArrays(
             action=action,
@@ -170,7 +170,7 @@ _SHOWN = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class UnitCube:
-    """Scale contexts to [0, 1]^d by bounds that are fixed before the trial.
+    """Scale contexts to [0, 1]^d using bounds that are fixed before the trial.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ class UnitCube:
         outside: str = "refuse",
         description: str = "",
     ) -> UnitCube:
-        """Bounds of public data: no one's privacy depends on them. Never give it the data of the trial.
+        """Bounds from public data, on which nobody's privacy depends. Never use the trial's own data.
 
         Parameters
         ----------
@@ -288,7 +288,7 @@ class UnitCube:
         return len(self.low)
 
     def scale(self, values: Any) -> FloatArray:
-        """Bring contexts into the cube.
+        """Map contexts into the cube.
 
         Parameters
         ----------
@@ -343,7 +343,7 @@ class UnitCube:
         return np.asarray((np.clip(given, low, high) - low) / (high - low), dtype=np.float64)
 
     def unscale(self, values: ArrayLike) -> FloatArray:
-        """Bring points of the cube, such as the corners of bins, back to the units of the contexts.
+        """Map points of the cube, such as the corners of bins, back to the units of the contexts.
 
         Parameters
         ----------
@@ -367,14 +367,14 @@ class UnitCube:
         return np.asarray((1.0 - given) * low + given * high, dtype=np.float64)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for a protocol; `from_dict` makes the same scaling of them."""
+        """Plain values, for a protocol; `from_dict` restores the same scaling."""
         return {
             name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()
         }
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> UnitCube:
-        """Scaling from what `to_dict` gave.
+        """Scaling from the output of `to_dict`.
 
         Raises
         ------
@@ -390,11 +390,11 @@ class UnitCube:
         return cls(**given)
 
     def _titles(self) -> list[str]:
-        """What errors call the coordinates."""
+        """Names of the coordinates in errors."""
         return [f"column {name!r}" for name in self.names] or _unnamed(self.dimension)
 
     def _values(self, values: Any, method: str) -> FloatArray:
-        """Numbers of a frame or an array, in rows of the right length."""
+        """Numbers in a frame or an array, in rows of the right length."""
         problems: list[str] = []
         array: FloatArray | None
         if frame_kind(values) is not None:
@@ -429,7 +429,7 @@ class UnitCube:
 
 
 def _unnamed(dimension: int) -> list[str]:
-    """What coordinates without names are called."""
+    """Default names of the coordinates."""
     return [f"x{k}" for k in range(1, dimension + 1)]
 
 

@@ -23,7 +23,7 @@ from adaptinf.texts import absent
 from adaptinf.typing import FloatArray, IntArray
 
 _TRIED = 8
-"""Rounds that are drawn once, on construction, to see what the function returns."""
+"""Number of rounds drawn once, on construction, to see what the function returns."""
 _SUBJECT = "FunctionEnvironment"
 
 
@@ -159,7 +159,7 @@ class FunctionEnvironment(Environment):
         self.probabilities = shares[None]
 
     def _true_means(self, name: str, means: ArrayLike, problems: list[str]) -> FloatArray:
-        """Means by context and arm, shape (features, arms); problems with them joins the problems."""
+        """Means by context and arm, shape (features, arms); problems with them are added."""
         given = numbers(name, means, problems)
         wanted = (self.n_features, len(self.arms)) if self.features else (len(self.arms),)
         if given.shape != wanted or not np.isfinite(given).all():
@@ -184,11 +184,11 @@ class FunctionEnvironment(Environment):
 
     @property
     def law(self) -> int:
-        """Rewards that are given, for each run again."""
+        """Given rewards, repeated for each run."""
         return TABLEAU
 
     def horizon_problems(self, horizon: int) -> list[str]:
-        """Problems with a horizon: the function may come to an end."""
+        """Problems with a horizon: the function may be exhausted."""
         if self.longest is None or horizon <= self.longest:
             return []
         return [
@@ -196,7 +196,7 @@ class FunctionEnvironment(Environment):
         ]
 
     def tables(self, horizon: int) -> EnvironmentTables:
-        """There are none before a run; raises ParameterError."""
+        """Unavailable before a run; raises ParameterError."""
         problem = (
             "rewards and contexts are drawn afresh in every run, but this request requires them to be fixed "
             "in advance: pass a Tableau of the values that draw returns"
@@ -209,7 +209,7 @@ class FunctionEnvironment(Environment):
         return self._blank
 
     def renew(self, horizon: int, rng: np.random.Generator) -> Renewed:
-        """Tables and units of one more run."""
+        """Tables and units for one more run."""
         drawn = self._called(rng, horizon)
         refuse(_SUBJECT, self._drawn_problems(drawn, horizon))
         contexts, delays = drawn.contexts, drawn.delays
@@ -241,7 +241,7 @@ class FunctionEnvironment(Environment):
         )
 
     def _called(self, rng: np.random.Generator, horizon: int) -> _Drawn:
-        """What is drawn for a run of that many rounds, as arrays of whatever shape."""
+        """What is drawn for a run with this many rounds, as arrays of any shape."""
         try:
             found = self.draw(rng, horizon)
         except Exception as error:
@@ -313,7 +313,7 @@ def _unit_problems(units: Any, call: str, horizon: int) -> list[str]:
 
 
 def _of_outcome(values: Any) -> FloatArray:
-    """A further outcome as numbers; of no shape where it is none."""
+    """An additional outcome as numbers; with no shape if it is invalid."""
     found = number_array(values)
     return np.zeros(()) if found is None else found.copy()
 
@@ -321,7 +321,7 @@ def _of_outcome(values: Any) -> FloatArray:
 def _outcome_problems(
     outcomes: Mapping[str, FloatArray], call: str, shape: tuple[int, ...], known: tuple[str, ...] | None
 ) -> list[str]:
-    """Problems with further outcomes; known are the names of those that were returned before."""
+    """Problems with additional outcomes; known contains the names returned before."""
     if known is not None and set(outcomes) != set(known):
         return [f"{call} must return the same outcomes in every run, {list(known)}, got {list(outcomes)}"]
     return [

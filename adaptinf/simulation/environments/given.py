@@ -1,4 +1,4 @@
-"""Rewards that are given: fixed potential rewards, and a real data set that is resampled."""
+"""Given rewards: fixed potential rewards, and a real data set that is resampled."""
 
 from __future__ import annotations
 
@@ -123,21 +123,21 @@ class Tableau(Environment):
             self.vector_names = tuple(f"x{k}_{arm}" for arm in self.arms for k in coordinates)
 
     def horizon_problems(self, horizon: int) -> list[str]:
-        """Problems with a horizon: there are only so many rounds."""
+        """Problems with a horizon: the number of rounds is limited."""
         rounds = self._rewards.shape[0]
         if horizon <= rounds:
             return []
         return [f"horizon must be at most {rounds}, the number of rounds, got {horizon}"]
 
     def regret(self, pulls: FloatArray, sums: FloatArray) -> FloatArray:
-        """Reward of the best fixed arm over the rounds that were run, minus the reward that was had."""
+        """Reward of the best fixed arm over the completed rounds, minus the reward obtained."""
         horizon = int(pulls[0].sum())
         best = self._rewards[:horizon].sum(axis=0).max()
         return np.asarray(best - sums.sum(axis=(1, 2)), dtype=np.float64)
 
 
 def _vector_problems(given: FloatArray, rewards: FloatArray) -> list[str]:
-    """Problems with the context vectors of a tableau."""
+    """Problems with a tableau's context vectors."""
     shared = given.ndim == 2 and given.shape[:1] == rewards.shape[:1]
     if given.size == 0 or not (shared or (given.ndim == 3 and given.shape[:2] == rewards.shape)):
         return [
@@ -147,7 +147,7 @@ def _vector_problems(given: FloatArray, rewards: FloatArray) -> list[str]:
 
 
 class Replay(Environment):
-    """A real data set, resampled by arm and context cell, so the truth is known.
+    """A real data set, resampled by arm and context cell, so that the truth is known.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ class Replay(Environment):
 
 
 def _range_of(subject: str, rewards: FloatArray, declared: Any) -> tuple[tuple[float, float], bool]:
-    """The declared range of rewards, or theirs, and whether it was learnt from them."""
+    """The declared range of rewards, or the observed one, and whether it was observed."""
     # A refusal says that rewards leave the range, and neither which nor by how much.
     least, most = float(rewards.min()), float(rewards.max())
     if declared is None:
@@ -255,7 +255,7 @@ def _range_of(subject: str, rewards: FloatArray, declared: Any) -> tuple[tuple[f
 
 
 def _columns(frame: Any, action: Any, reward: Any, context: Any) -> list[Any]:
-    """Names of the context columns, after a check of what is given."""
+    """Names of the context columns, after checking the arguments."""
     import pandas as pd
 
     problems = []

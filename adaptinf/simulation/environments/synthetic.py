@@ -28,7 +28,7 @@ _LAWS = {"bernoulli": BERNOULLI, "uniform": UNIFORM, "normal": NORMAL}
 
 
 class BernoulliArms(Environment):
-    """Arms that pay 1 with a fixed probability, else 0.
+    """Arms that pay 1 with a fixed probability, otherwise 0.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class NormalArms(Environment):
 
 
 class UniformArms(Environment):
-    """Arms with rewards uniform on an interval.
+    """Arms with rewards uniformly distributed on an interval.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ class UniformArms(Environment):
 
 
 class FiniteContext(Environment):
-    """A finite number of contexts, each with a reward law of its own for each arm; context column: feature.
+    """Finitely many contexts, with a separate reward distribution for each arm; context column: feature.
 
     Parameters
     ----------
@@ -313,7 +313,7 @@ class DriftingArms(FunctionEnvironment):
         return np.asarray(self.size * (shape - shape.mean()), dtype=np.float64)
 
     def _expected(self, horizon: int) -> FloatArray:
-        """Expected rewards, shape (horizon, arms), which for 0/1 rewards must be probabilities."""
+        """Expected rewards, shape (horizon, arms); for 0/1 rewards they must be probabilities."""
         expected = self.levels(horizon)[:, None] + self._means
         low, high = float(expected.min()), float(expected.max())
         if self.law_of_rewards == "bernoulli" and not (low >= 0.0 and high <= 1.0):
@@ -329,7 +329,7 @@ class DriftingArms(FunctionEnvironment):
 
 
 class HeavyTailedArms(FunctionEnvironment):
-    """Arms whose rewards have heavy tails: Student's t, or what few buyers spend.
+    """Arms whose rewards have heavy tails: Student's t, or amounts spent by a few buyers.
 
     Parameters
     ----------
@@ -394,7 +394,7 @@ class HeavyTailedArms(FunctionEnvironment):
 
 
 class RepeatedUnits(FunctionEnvironment):
-    """Normal rewards of units that come again, each with a level of its own; logs keep the units.
+    """Normal rewards for returning units, each with its own level; logs record the units.
 
     Parameters
     ----------

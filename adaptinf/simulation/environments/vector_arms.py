@@ -1,4 +1,4 @@
-"""Arms whose expected reward follows from a context vector: by a linear function, or a smooth one."""
+"""Arms whose expected reward depends on a context vector: through a linear function, or a smooth one."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _ROUNDING = 1e-9
 
 
 class LinearArms(Environment):
-    """Arms with a coefficient vector each: in a round with context x, arm a pays x_a'theta_a on average.
+    """Arms with one coefficient vector each: in a round with context x, arm a pays x_a'theta_a on average.
 
     Parameters
     ----------
@@ -159,14 +159,14 @@ class LinearArms(Environment):
         )
 
     def horizon_problems(self, horizon: int) -> list[str]:
-        """Problems with a horizon: contexts that are used in their order come to an end."""
+        """Problems with a horizon: contexts used in order are finite."""
         return rows_problems(horizon, self.rows if self._in_order else None, "rows of contexts")
 
 
 def _given(
     contexts: str | ArrayLike, theta: FloatArray, shared: bool, problems: list[str]
 ) -> FloatArray | None:
-    """Given contexts in an array of shape (rows, arms, dimension); None if they are drawn."""
+    """Given contexts as an array with shape (rows, arms, dimension); None if they are drawn."""
     if isinstance(contexts, str):
         if contexts not in _DRAWN:
             problems.append(unlisted("contexts", _DRAWN, contexts, ", or an array of vectors"))
@@ -199,7 +199,7 @@ def _arm_means(theta: FloatArray, contexts: str) -> FloatArray:
 
 
 def _vector_names(arms: tuple[int, ...], dimension: int, shared: bool) -> tuple[str, ...]:
-    """Columns of the context vectors: one set where all arms share it, else one per arm."""
+    """Columns of the context vectors: one set if all arms share it, otherwise one per arm."""
     places = range(1, dimension + 1)
     return tuple(f"x{k}" for k in places) if shared else tuple(f"x{k}_{arm}" for arm in arms for k in places)
 
@@ -304,7 +304,7 @@ class SmoothArms(Environment):
         )
 
     def expected(self, contexts: ArrayLike) -> FloatArray:
-        """Expected rewards in given contexts.
+        """Expected rewards for given contexts.
 
         Parameters
         ----------
@@ -350,7 +350,7 @@ class SmoothArms(Environment):
         epsilon: float = 8.0,
         rng: RandomSource | None = None,
     ) -> AuxiliaryLog:
-        """Data from elsewhere: the same expected rewards, other contexts, arms from a fixed policy.
+        """External data: the same expected rewards, other contexts, and arms from a fixed policy.
 
         Parameters
         ----------
@@ -400,12 +400,12 @@ class SmoothArms(Environment):
         return gathered(self, contexts, action, reward, policy, epsilon)
 
     def horizon_problems(self, horizon: int) -> list[str]:
-        """Problems with a horizon: contexts that are used in their order come to an end."""
+        """Problems with a horizon: contexts used in order are finite."""
         return rows_problems(horizon, self.rows if self._in_order else None, "rows of contexts")
 
 
 def _given_points(contexts: str | ArrayLike, dimension: int, problems: list[str]) -> FloatArray | None:
-    """Given contexts in an array of shape (rows, dimension); None if they are drawn."""
+    """Given contexts as an array with shape (rows, dimension); None if they are drawn."""
     if isinstance(contexts, str):
         if contexts != "uniform":
             problems.append(f"contexts must be uniform, or an array of vectors, got {contexts!r}")

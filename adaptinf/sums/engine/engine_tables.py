@@ -306,7 +306,7 @@ def mixed_truths(rows: nw.LazyFrame[Any], name: str) -> bool:
 
 
 def _plain(frame: pd.DataFrame, numbers: Mapping[str, bool] = NO_NUMBERS) -> pd.DataFrame:
-    """pandas columns without Arrow numbers and times, categories, and numeric objects."""
+    """Frames of pandas without Arrow numbers and times, categories, and numeric objects."""
     columns = {name: _plain_series(frame[name], numbers.get(str(name))) for name in frame}
     return pd.DataFrame(columns, index=frame.index)
 
