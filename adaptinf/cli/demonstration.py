@@ -216,7 +216,7 @@ RECORDED = 500
 
 
 def demonstration(rng: int, trials: int | None = None) -> str:
-    """What the experiments show: the first trial by a seed; and `trials` of them, or the `RECORDED` ones."""
+    """What the experiments show: the first trial of a seed; and `trials` of them, or the `RECORDED` ones."""
     parts = [
         f"Three experiments that a textbook analysis gets wrong\n{'=' * _WIDTH}\n{wrapped(_OPENING, '')}"
     ]

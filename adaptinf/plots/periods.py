@@ -68,7 +68,7 @@ def every_problem(every: Any, log: Any) -> list[str]:
 
 
 def stretches(log: AdaptiveLog, every: int | str | None = None, most: int = _MOST) -> Stretches:
-    """The requested stretches, or the finest division with few enough of them."""
+    """The requested stretches, or the finest ones within the maximum number."""
     dates, batch = log.dates, log.arrays.batch
     if every is None and dates is not None:
         found = _readable(dates, most)

@@ -489,7 +489,7 @@ def apart(heights: FloatArray, gap: float) -> FloatArray:
 
 
 def most_coloured(weights: Sequence[float]) -> list[int]:
-    """Places of series in the order of looks: at most eight have a colour, those of the largest weights."""
+    """Indices of series in the order of styles: at most eight have a colour, those of largest weight."""
     count = len(weights)
     if count <= len(COLOURS):
         return list(range(count))

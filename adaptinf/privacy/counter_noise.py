@@ -112,7 +112,7 @@ def log_tail_and_slope(x: FloatArray, scales: FloatArray, terms: FloatArray) -> 
 
 
 def counter_laws(counter: str, slots: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Every law of a counter's noise at epsilon = 1: its row in a table, scales and numbers of terms."""
+    """Every noise distribution of a counter at epsilon = 1: its row in a table, scales, numbers of terms."""
     check("counter_laws", counter=(counter, OneOf(*COUNTERS)))
     trunk, node = counter_scales(counter, 1.0, (1 << slots) - 1)
     if counter == "binary":
@@ -375,7 +375,7 @@ def _sum_of(first: tuple[FloatArray, float], second: tuple[FloatArray, float]) -
 def _moment_bound(
     start: float, scales: FloatArray, terms: FloatArray, dimension: int, log_failure: float
 ) -> float:
-    """Smallest bound by exponential moments of sqrt(c^2 + Z^2) - c on a grid of c and s; scales at most 1."""
+    """Smallest bound from exponential moments of sqrt(c^2 + Z^2) - c over a grid; scales at most 1."""
     spread = math.sqrt(2.0 * float((terms * scales**2).sum()))
     knots, value, slope = _tangents(start, scales, terms)
     edges = np.concatenate([[0.0], np.geomspace(1e-3 * start, start, 40)])

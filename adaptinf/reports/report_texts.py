@@ -125,7 +125,7 @@ _LAWS = (
 
 
 def cited(results: Results) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Keys of what the estimator, the law of its p-values and intervals, and the correction cite."""
+    """Keys of references for the estimator, the distribution of p-values and intervals, and corrections."""
     estimator = _ESTIMATORS.get(results.estimator, ())
     kinds = dict.fromkeys(key for one in results.estimands for key in _KINDS.get(one.kind, ()))
     correction = () if results.correction is None else ("Neel 2018", "Rogers 2016")
