@@ -13,6 +13,7 @@ import adaptinf as ai
 from adaptinf import plots
 from adaptinf.claims.reports.pictures import TIED
 from adaptinf.errors import ParameterError
+from adaptinf.inference.winners.winner_law import NEAR
 
 
 @pytest.fixture(autouse=True)
@@ -93,9 +94,9 @@ def test_a_tie_and_held_out_rounds_say_what_is_valid(log: ai.AdaptiveLog) -> Non
     frame = log.frame.assign(reward=(np.arange(log.n_rounds) // 3) % 2, action=np.arange(log.n_rounds) % 3)
     tied = ai.Winner(ai.AdaptiveLog(frame[["action", "reward"]], action="action", reward="reward"))
     ax = plots.winner(tied.fit("sample-mean"))
-    assert [" ".join(text.get_text().split()) for text in ax.texts] == [TIED()] * 2
+    assert [" ".join(text.get_text().split()) for text in ax.texts] == [TIED(near=NEAR)] * 2
     held = ai.Winner(log).fit(held_out=np.arange(log.n_rounds) >= 1_000)
-    with pytest.raises(ParameterError, match="whose usual interval needs no adjustment"):
+    with pytest.raises(ParameterError, match="whose usual interval needs no correction"):
         plots.winner(held)
 
 
