@@ -126,6 +126,7 @@ def written(folder: Path) -> dict[str, tuple[Any, dict[str, Any], Path]]:
         result, arguments = make()
         path = folder / f"report{place}.html"
         ai.report(result, path, **arguments)
-        ai.report(result, folder / f"brief{place}.html", brief=True, **arguments)
+        short = {name: value for name, value in arguments.items() if name != "checklist"}
+        ai.report(result, folder / f"brief{place}.html", brief=True, **short)
         found[name] = (result, arguments, path)
     return found
