@@ -211,7 +211,7 @@ def test_a_damaged_shard_is_found_and_computed_again(interrupted, undisturbed, d
     if damage is Path.unlink and kind == "shards":
         study(**given)
     else:
-        with pytest.warns(AdaptinfWarning, match=r"000000256\.parquet.*computed again"):
+        with pytest.warns(AdaptinfWarning, match=r"000000256\.parquet.*it is recomputed"):
             study(**given)
     assert contents(folder) == undisturbed
 
@@ -248,9 +248,9 @@ def test_a_damaged_cell_is_refused_when_loaded_and_computed_again_when_run(small
     folder = small["path"]
     before = contents(folder)
     flip(next((folder / "cells").glob("*")))
-    with pytest.raises(ParameterError, match=r"1 of 1 cells are not there(.|\n)*0000_uniform-signal-30"):
+    with pytest.raises(ParameterError, match=r"1 of 1 cells are missing(.|\n)*0000_uniform-signal-30"):
         Study.load(folder)
-    with pytest.warns(AdaptinfWarning, match="computed again"):
+    with pytest.warns(AdaptinfWarning, match="recomputed"):
         study(**small)
     assert contents(folder) == before
 
