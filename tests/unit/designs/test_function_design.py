@@ -231,7 +231,7 @@ class TestMistakes:
 
     @pytest.mark.slow
     def test_the_error_comes_through_from_other_processes(self) -> None:
-        with pytest.raises(ParameterError, match=r"in round 5, .* add up to 1\.1"):
+        with pytest.raises(ParameterError, match=r"in round 5, .* sum to 1\.1"):
             FunctionDesign(_late([0.5, 0.6]), tick, 0).replicate(ENV, 20, 256, rng=0, n_jobs=2)
 
     def test_what_the_traits_state_is_held_to(self) -> None:
