@@ -558,8 +558,7 @@ def _declared_contexts(log: LogColumns, contexts: Any, guarantee: PrivacyGuarant
 
 
 def _pulls(log: LogColumns) -> dict[Any, int]:
-    counts = np.bincount(log.arrays.action, minlength=log.n_arms)
-    return dict(zip(log.arms, counts.tolist(), strict=True))
+    return dict(zip(log.arms, log._rounds_by_arm().tolist(), strict=True))
 
 
 def _by_calendar(log: LogColumns) -> bool:

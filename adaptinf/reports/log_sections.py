@@ -126,7 +126,7 @@ def allocation_pictures(log: AdaptiveLog | Sums | None) -> str:
 
 
 def _pictures(log: AdaptiveLog) -> list[str]:
-    counts = np.bincount(log.arrays.action, minlength=log.n_arms)
+    counts = log._rounds_by_arm()
     order = sorted(np.argsort(-counts, kind="stable")[:_MOST].tolist())
     arms = [log.arms[place] for place in order]
     few = claims.MOST_ASSIGNED(shown=_MOST, arms=log.n_arms) if log.n_arms > _MOST else ""

@@ -86,7 +86,7 @@ def why_missing(estimand: Estimand, estimate: float, std_error: float, log: Adap
     """Why a term has no interval in a trial."""
     arms = [arm for arm in (estimand.arm, estimand.treatment, estimand.control) if arm in log.arms]
     codes = [log.arms.index(arm) for arm in arms]
-    rounds = np.bincount(log.arrays.action, minlength=log.n_arms)[codes]
+    rounds = log._rounds_by_arm()[codes]
     for arm in (arm for arm, chosen in zip(arms, rounds, strict=True) if chosen == 0):
         return f"arm {arm} was never chosen"
     if not math.isfinite(estimate):

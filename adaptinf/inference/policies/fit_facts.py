@@ -262,7 +262,7 @@ class FitFacts(WeightFacts):
     @cached_property
     def _gone(self) -> list[dict[str, Any]]:
         """Policies with arms that were never chosen."""
-        never = np.bincount(self.log.arrays.action, minlength=self.log.n_arms) == 0
+        never = self.log._rounds_by_arm() == 0
         arms = ", ".join(str(arm) for arm, gone in zip(self.log.arms, never, strict=True) if gone)
         shares = zip(self.question.policies, self.question.unobserved(), strict=True)
         return [{"policy": one.name, "share": share, "arms": arms} for one, share in shares if share > 0.0]

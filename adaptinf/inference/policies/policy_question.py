@@ -290,5 +290,5 @@ class PolicyQuestion:
     def unobserved(self, fewest: int = 1) -> FloatArray:
         """Share of each policy on arms that were chosen less often than `fewest` times; shape (k,)."""
         log = self.profile.log
-        rare = np.bincount(log.arrays.action, minlength=log.n_arms) < fewest
+        rare = log._rounds_by_arm() < fewest
         return np.array([float(one.probabilities[:, rare].sum(axis=1).mean()) for one in self.policies])

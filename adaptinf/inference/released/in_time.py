@@ -163,7 +163,7 @@ def _pulls(log: AdaptiveLog | PublicLog) -> FloatArray:
     """Rounds of each arm, known from the actions, shape (K,)."""
     if isinstance(log, PublicLog):
         return np.array([float(log.facts["pulls"][arm]) for arm in log.arms])
-    return np.bincount(log.arrays.action, minlength=log.n_arms).astype(np.float64)
+    return log._rounds_by_arm().astype(np.float64)
 
 
 def _correction(log: AdaptiveLog | PublicLog) -> Correction | None:

@@ -19,6 +19,7 @@ from adaptinf.inference.distributions.references import (
     Reference,
     StudentReference,
 )
+from adaptinf.inference.distributions.sample_shape import two_values
 from adaptinf.inference.distributions.student_sums import BatchedReference
 from adaptinf.inference.distributions.two_samples import DifferenceReference
 from adaptinf.inference.results.estimand import Estimand
@@ -57,20 +58,18 @@ class ArmCounts:
 
 
 def _counts_of_rows(log: AdaptiveLog) -> ArmCounts:
-    arrays, size = log.arrays, log.n_arms
-    rounds = np.bincount(arrays.action, minlength=size)
+    arrays, rounds = log.arrays, log._rounds_by_arm()
     observed = slice(None) if arrays.observed is None else arrays.observed
     reward, action = arrays.recorded[observed], arrays.action[observed]
     # Most rewards that are not all 0 or 1 show it in the first rows.
-    for part in (reward[:1000], reward):
-        if not np.all((part == 0.0) | (part == 1.0)):
-            return ArmCounts(log.arms, rounds, None)
-    return ArmCounts(log.arms, rounds, np.bincount(action, reward, size).astype(np.int64))
+    if any(two_values(part) != (0.0, 1.0) for part in (reward[:1000], reward)):
+        return ArmCounts(log.arms, rounds, None)
+    return ArmCounts(log.arms, rounds, np.bincount(action, reward, log.n_arms).astype(np.int64))
 
 
 def _counts_of_sums(sums: Sums) -> ArmCounts:
     count, first, squares = sums.cells.about(0.0).moments[0, :3]
-    rounds = np.rint(sums.cells.pulls.sum(axis=0)).astype(np.int64)
+    rounds = np.rint(sums._rounds_by_arm()).astype(np.int64)
     if other_value(first, squares) != 1.0 or np.any(first > count):
         return ArmCounts(sums.arms, rounds, None)
     return ArmCounts(sums.arms, rounds, np.rint(first.sum(axis=0)).astype(np.int64))

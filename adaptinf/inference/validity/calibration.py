@@ -284,7 +284,7 @@ class PropensityFacts(UnitFacts):
     @cached_property
     def pulls(self) -> FloatArray:
         """Number of rounds in which each arm was chosen, shape (K,)."""
-        return np.bincount(self.log.arrays.action, minlength=self.log.n_arms).astype(np.float64)
+        return self.log._rounds_by_arm().astype(np.float64)
 
     @cached_property
     def inverse_squares(self) -> FloatArray:

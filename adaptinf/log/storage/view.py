@@ -103,7 +103,11 @@ class LogColumns(Promises):
         return tuple(f"  {line}" for line in lines)
 
     def _rounds_by_arm(self) -> IntArray:
-        return np.bincount(self.arrays.action, minlength=self.n_arms)
+        # Every fit asks for them.
+        if "rounds by arm" not in self.kept:
+            self.kept["rounds by arm"] = np.bincount(self.arrays.action, minlength=self.n_arms)
+        found: IntArray = self.kept["rounds by arm"]
+        return found
 
     def filled(self, values: Any) -> Self:
         """The same log with numbers replacing missing rewards, which then count as rewards.
@@ -164,7 +168,7 @@ class LogColumns(Promises):
     @property
     def report(self) -> LogReport:
         """What was read: rounds, arms, outcomes, and what was sorted, converted or dropped."""
-        pulls = np.bincount(self.arrays.action, minlength=self.n_arms).tolist()
+        pulls = self._rounds_by_arm().tolist()
         reward = self.arrays.recorded[np.isfinite(self.arrays.recorded)]
         names = {canonical: name for name, canonical in (self._names or {}).items()}
         told = f"column {names.get('reward', 'reward')!r}, {len(reward):,} numbers"

@@ -155,7 +155,7 @@ def shares_of(log: AdaptiveLog) -> dict[str, str]:
     observed = log.arrays.observed
     if observed is None:
         return {}
-    drawn = np.bincount(log.arrays.action, minlength=log.n_arms)
+    drawn = log._rounds_by_arm()
     gone = np.bincount(log.arrays.action[~observed], minlength=log.n_arms)
     shares = ", ".join(
         f"{arm} {lost / rounds:.1%} ({lost} of {rounds})" if rounds else f"{arm} never chosen"
