@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -26,12 +25,6 @@ _MOST = 10
 """Number of rows in the first plot."""
 
 
-def own_adjustment(results: Results) -> str | None:
-    """Default adjustment of a result's table."""
-    found: str | None = inspect.signature(results.summary).parameters["adjust"].default
-    return found
-
-
 @dataclass(frozen=True)
 class Shown:
     """What is shown of a result: its adjustment is that of its table."""
@@ -43,14 +36,12 @@ class Shown:
     @cached_property
     def adjustment(self) -> str | None:
         """As in the table: if a correction is due, Holm's method replaces max-t."""
-        due = self.results.correction is not None
-        return "holm" if due and self.adjust == AT_ONCE else self.adjust
+        return self.results._allowed(self.adjust)
 
     @cached_property
     def corrected(self) -> bool:
         """Whether the numbers are those corrected for adaptive assignment, if these are informative."""
-        correction = self.results.correction
-        return correction is not None and not correction.vacuous(self.alpha)
+        return self.results._is_corrected(self.alpha)
 
     @property
     def level(self) -> str:
@@ -60,11 +51,7 @@ class Shown:
     @cached_property
     def limits(self) -> pd.DataFrame:
         """Columns low and high, one row per term."""
-        if self.corrected:
-            return self.results.conf_int_corrected(self.alpha)
-        if self.adjustment == AT_ONCE:
-            return self.results.conf_int_simultaneous(self.alpha)
-        return self.results.conf_int(self.alpha)
+        return self.results._shown_limits(self.alpha, self.adjustment)
 
     @cached_property
     def log_pvalues(self) -> FloatArray:

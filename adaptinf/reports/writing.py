@@ -23,7 +23,7 @@ from adaptinf.parameters import FLAG, Is, OrNone, alpha_problems, refuse
 from adaptinf.reports.data_digest import sources_of
 from adaptinf.reports.published import answer_of
 from adaptinf.reports.report_content import CHECKLISTS, Content, Stamp, planned_page, published_page
-from adaptinf.reports.shown_numbers import Shown, own_adjustment
+from adaptinf.reports.shown_numbers import Shown
 from adaptinf.reports.word_document import word_document
 from adaptinf.sums import Sums
 from adaptinf.texts import unlisted
@@ -170,7 +170,7 @@ def _today() -> date:
 def _shown(results: Results | None, alpha: float, adjust: str | None) -> Shown | None:
     if results is None:
         return None
-    return Shown(results, alpha, own_adjustment(results) if adjust == _AS_TABLE else adjust)
+    return Shown(results, alpha, results._adjustment if adjust == _AS_TABLE else adjust)
 
 
 def _content(

@@ -29,7 +29,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parents[1] / "tests/unit/reports")]
 from browser_check import _KINDS, check  # noqa: E402
 from read_pages import forest_rows, table_rows  # noqa: E402
 
-from adaptinf.reports.shown_numbers import Shown, own_adjustment  # noqa: E402
+from adaptinf.reports.shown_numbers import Shown  # noqa: E402
 
 SCREENS = {1280: 800, 390: 844}
 _PAGE = re.compile(rb"/Type\s*/Page\b")
@@ -48,7 +48,7 @@ def printed(page: Path) -> int:
 
 def agree(result: Any, arguments: dict[str, Any], page: str) -> int:
     """Rows of the picture whose estimate or limits are not those of the table; -1 where rows are missing."""
-    shown = Shown(result, 0.05, arguments.get("adjust", own_adjustment(result)))
+    shown = Shown(result, 0.05, arguments.get("adjust", result._adjustment))
     rows = forest_rows(page)
     _, table = table_rows(page, "results")
     if len(rows) != len(shown.chosen):

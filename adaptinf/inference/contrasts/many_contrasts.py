@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -77,6 +77,7 @@ class ContrastsResults(Results):
 
     control: Any
     pairs: tuple[Results, ...]
+    _adjustment: ClassVar[str | None] = AT_ONCE
 
     def summary(self, alpha: float = 0.05, adjust: str | None = "max-t") -> ResultSummary:
         """Table with simultaneous p-values and intervals for all terms.
@@ -99,7 +100,7 @@ class ContrastsResults(Results):
         ParameterError
             If alpha is not between 0 and 0.5, or the adjustment is unknown.
         """
-        return super().summary(alpha, self._due(adjust))
+        return super().summary(alpha, self._allowed(adjust))
 
     def explain(self, alpha: float = 0.05, adjust: str | None = "max-t") -> Explanation:
         """Everything that the table rests on.
@@ -119,7 +120,7 @@ class ContrastsResults(Results):
         ParameterError
             If alpha is not between 0 and 0.5, or the adjustment is unknown.
         """
-        return super().explain(alpha, self._due(adjust))
+        return super().explain(alpha, self._allowed(adjust))
 
     def sentence(
         self,
@@ -147,11 +148,7 @@ class ContrastsResults(Results):
         ParameterError
             If there is no such term, alpha is not between 0 and 0.5, or the adjustment is unknown.
         """
-        return super().sentence(term, alpha, unit, self._due(adjust))
-
-    def _due(self, adjust: str | None) -> str | None:
-        """Holm's method where the largest statistic has no law, as a correction is due."""
-        return "holm" if adjust == AT_ONCE and self.correction is not None else adjust
+        return super().sentence(term, alpha, unit, self._allowed(adjust))
 
     def to_frame(self, alpha: float = 0.05) -> pd.DataFrame:
         """All numbers as a plain frame, including the simultaneous ones.

@@ -278,6 +278,15 @@ class Estimates:
         """Limits, NaN if an interval is too long to be informative; (k, 2)."""
         return meaningful(limits, self.estimands, self.facts.spread, self.std_error)
 
+    @property
+    def _chosen_from(self) -> Estimates | None:
+        """The estimates from which the term was selected, of a winner; None for all other results."""
+        return None
+
+    def _is_corrected(self, alpha: float) -> bool:
+        """Whether numbers of level 1 - alpha are to be the corrected ones: due, and informative."""
+        return self.correction is not None and not self.correction.vacuous(alpha)
+
     def _law_said(self, alpha: float) -> list[str]:
         """The distribution from which p-values and intervals of level 1 - alpha are computed."""
         claim = tables.EXACT_LAW if self.reference.exact else tables.LAW

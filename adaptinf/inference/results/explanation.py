@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -92,10 +92,8 @@ class Explanation:
 
     def __str__(self) -> str:
         parts = [self.title]
-        for kind, heading in tables.HEADINGS.items():
-            items = [_item(one) for one in self.of(kind)]
-            if items:
-                parts += ["", heading, *(line for item in items for line in _wrapped(item, "- ", "  "))]
+        for heading, items in self._sections():
+            parts += ["", heading, *(line for item in items for line in _wrapped(item, "- ", "  "))]
         return visible_lines(parts)
 
     __repr__ = __str__
@@ -104,11 +102,16 @@ class Explanation:
         from adaptinf.markup import escaped
 
         parts = [f"<p><strong>{escaped(self.title)}</strong></p>"]
-        for kind, heading in tables.HEADINGS.items():
-            items = [_item(one) for one in self.of(kind)]
+        for heading, items in self._sections():
             inner = "\n".join(f"<li>{escaped(item)}</li>" for item in items)
-            parts += [f"<p>{heading}</p>\n<ul>\n{inner}\n</ul>"] if items else []
+            parts.append(f"<p>{heading}</p>\n<ul>\n{inner}\n</ul>")
         return "\n".join(parts)
+
+    def _sections(self) -> Iterator[tuple[str, list[str]]]:
+        """Headings with their claims as sentences; without those that have none."""
+        for kind, heading in tables.HEADINGS.items():
+            if items := [_item(one) for one in self.of(kind)]:
+                yield heading, items
 
 
 def explained(results: JointInference, alpha: float, adjust: str | None = None) -> Explanation:
@@ -161,11 +164,15 @@ def lines(explanation: Explanation, estimator: str, more: str) -> tuple[tuple[st
 
 def method_line(explanation: Explanation, estimator: str, most: int) -> str:
     """Estimator, weights, adjustments and distribution, in a limited number of lines."""
-    notes = [one.short for one in explanation.of("note") if one.short]
-    law = [one for one in notes if one.startswith("reference distribution")]
+    notes = sorted(explanation.of("note"), key=_is_law)
     known = tables.ESTIMATORS.get(estimator)
     name = known().short if known is not None else estimator
-    return _joined([name, *(one for one in notes if one not in law), *law], most)
+    return _joined([name, *(one.short for one in notes)], most)
+
+
+def _is_law(reason: Reason) -> bool:
+    """Whether a claim names the distribution of p-values and intervals."""
+    return isinstance(reason.text, Said) and reason.text.claim in (tables.LAW, tables.EXACT_LAW)
 
 
 def estimator_name(estimator: str) -> str:

@@ -76,6 +76,8 @@ class Results(JointInference):
     """
 
     _picture: ClassVar[str] = "forest"
+    _adjustment: ClassVar[str | None] = None
+    """How tables and sentences are adjusted where no one asks."""
 
     def summary(self, alpha: float = 0.05, adjust: str | None = None) -> ResultSummary:
         """Table of the results, with cautions and a few lines on the method.

@@ -16,7 +16,6 @@ from adaptinf.texts import absent, several, visible
 
 if TYPE_CHECKING:
     from adaptinf.inference.results.estimand import Estimand
-    from adaptinf.inference.results.estimates import Estimates
     from adaptinf.typing import FloatArray
 
 _SHOWN, _LONGEST = 3, 60
@@ -24,21 +23,17 @@ _SHOWN, _LONGEST = 3, 60
 
 
 def sentence_of(
-    results: Estimates, term: str | None, alpha: float, unit: str | None, adjust: str | None = None
+    results: JointInference, term: str | None, alpha: float, unit: str | None, adjust: str | None = None
 ) -> str:
     """What was found for one term, or for all; corrected intervals if only these are valid."""
     names = list(map(str, results.terms))
     if term is not None and str(term) not in names:
         refuse("sentence", [absent("term", term, names)])
-    corrected = results.correction is not None and not results.correction.vacuous(alpha)
+    corrected = results._is_corrected(alpha)
     at_once = adjust == AT_ONCE and not corrected and len(names) > 1
-    if at_once:
-        assert isinstance(results, JointInference)
-        frame = results.conf_int_simultaneous(alpha)
-    else:
-        frame = results.conf_int_corrected(alpha) if corrected else results.conf_int(alpha)
+    limits = results._shown_limits(alpha, AT_ONCE if at_once else None)
     kind = "corrected " if corrected else "simultaneous " if at_once else ""
-    found = _Found(results, frame.to_numpy(), alpha, unit, kind)
+    found = _Found(results, limits.to_numpy(), alpha, unit, kind)
     if term is None and (pair := found.pair()) is not None:
         text = sentence_of(pair, None, alpha, unit)
         lacking = results.cautions and not pair.cautions
@@ -58,7 +53,7 @@ class _Found:
     """Numbers of a result in words; limits (k, 2)."""
 
     def __init__(
-        self, results: Estimates, limits: FloatArray, alpha: float, unit: str | None, kind: str
+        self, results: JointInference, limits: FloatArray, alpha: float, unit: str | None, kind: str
     ) -> None:
         self.results, self.limits, self.alpha = results, limits, alpha
         self.unit, self.kind = f" {unit}" if unit else "", kind
@@ -74,7 +69,7 @@ class _Found:
         }
         if np.isnan(self.limits[place]).any():
             return tables.NO_INTERVAL(**values)
-        means: Estimates | None = getattr(self.results, "means", None)
+        means = self.results._chosen_from
         if means is not None and one.kind in tables.LEVEL_KINDS:
             values |= {"term": str(one.arm), "what": self._what(one), "count": len(means.terms)}
             return tables.SELECTED(**values, best=self._best())
@@ -101,7 +96,7 @@ class _Found:
         direction = "higher" if self.limits[place, 0] > 0.0 else "lower"
         return tables.HIGHER(**values, direction=direction)
 
-    def pair(self) -> Estimates | None:
+    def pair(self) -> JointInference | None:
         """The difference between two levels, which is more informative than both; none otherwise."""
         results = self.results
         levels = [one.kind in tables.LEVEL_KINDS for one in results.estimands]
@@ -110,7 +105,9 @@ class _Found:
         if np.isnan(self.limits).any():
             return None
         high, low = np.argsort(-results.estimate, kind="stable").tolist()
-        return results.contrast_of(high, low)
+        found = results.contrast_of(high, low)
+        assert isinstance(found, JointInference)
+        return found
 
     def all_terms(self) -> str:
         """All terms: the highest and the lowest level, or which differences are decided."""

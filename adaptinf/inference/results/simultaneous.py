@@ -30,7 +30,7 @@ from adaptinf.inference.results.hypotheses import (
     linear_test,
     wald_statistic,
 )
-from adaptinf.inference.results.multiplicity import family_of, familywise_level
+from adaptinf.inference.results.multiplicity import AT_ONCE, family_of, familywise_level
 from adaptinf.parameters import COUNT, SEED, check_alpha, refuse
 from adaptinf.texts import unlisted
 from adaptinf.typing import BoolArray, FloatArray, RandomSource
@@ -233,6 +233,16 @@ class JointInference(Estimates):
                 ["a test of the other terms only"],
             )
         return WaldTest(statistic, df, log_pvalue, hypothesis.labels, self._test_notes(), denom)
+
+    def _allowed(self, adjust: str | None) -> str | None:
+        """An adjustment; Holm's in place of max-t, which has no law for corrected p-values."""
+        return "holm" if adjust == AT_ONCE and self.correction is not None else adjust
+
+    def _shown_limits(self, alpha: float, adjust: str | None) -> pd.DataFrame:
+        """The one interval to show for each term: corrected, else simultaneous, else its own."""
+        if self._is_corrected(alpha):
+            return self.conf_int_corrected(alpha)
+        return self.conf_int_simultaneous(alpha) if adjust == AT_ONCE else self.conf_int(alpha)
 
     @property
     def _freedom(self) -> FloatArray | None:

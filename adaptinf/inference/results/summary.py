@@ -306,8 +306,7 @@ def _rounds_by_arm(results: JointInference) -> list[tuple[str, str]]:
     counts = results.facts.counts
     if counts is None:
         return []
-    # Of a winner, those that it was chosen from.
-    estimands = getattr(results, "means", results).estimands
+    estimands = (results._chosen_from or results).estimands
     named = dict.fromkeys(arm for one in estimands for arm in (one.control, one.treatment, one.arm))
     places = [counts.arms.index(arm) for arm in named if arm in counts.arms] or range(len(counts.arms))
     label = "Rounds:" if counts.events is None else "Rounds (events):"

@@ -190,6 +190,10 @@ class WinnerResults(Results):
     means: Results
     _picture: ClassVar[str] = "winner"
 
+    @property
+    def _chosen_from(self) -> Results:
+        return self.means
+
     def best_arms(self, alpha: float = 0.05) -> pd.DataFrame:
         """The arms that may be the best: a set that contains it with probability 1 - alpha.
 

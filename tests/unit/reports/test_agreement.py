@@ -18,7 +18,7 @@ import adaptinf as ai
 from adaptinf.claims.reports import answer, answers
 from adaptinf.inference.results.tables import format_number
 from adaptinf.reports.checklist import FOR_AUTHORS
-from adaptinf.reports.shown_numbers import Shown, own_adjustment
+from adaptinf.reports.shown_numbers import Shown
 
 
 def _thompson() -> ai.AdaptiveLog:
@@ -99,7 +99,7 @@ def test_picture_table_paragraph_and_checklist_agree(place: int, tmp_path: Path)
     make, fit, adjust = FITS[place]
     log = made(make)
     result = fit(log)
-    adjust = own_adjustment(result) if adjust == "own" else adjust
+    adjust = result._adjustment if adjust == "own" else adjust
     ai.report(result, tmp_path / "r.html", adjust=adjust, checklist="consort")
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     shown = Shown(result, 0.05, adjust)
