@@ -11,6 +11,8 @@ from typing import Any
 _HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 _JOINERS = "\u200c\u200d"
 """Invisible, but part of the spelling in Persian, in Indian scripts and in emoji."""
+ROOM = 80
+"""Width of text output, in columns."""
 _LISTED = 30
 _FORMULA = re.compile(r"\s*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]")
 
@@ -42,6 +44,18 @@ def literal(text: str) -> str:
 def shown(value: Any) -> str:
     """A value in an error, truncated."""
     return f"{value[:60] if isinstance(value, (str, bytes)) else value!r:.60}"
+
+
+def level_text(alpha: float) -> str:
+    """The level of intervals as a percentage.
+
+    Examples
+    --------
+    >>> from adaptinf.texts import level_text
+    >>> level_text(0.05), level_text(0.001)
+    ('95%', '99.9%')
+    """
+    return f"{100.0 * (1.0 - alpha):g}%"
 
 
 def listed(names: Iterable[Any], most: int = _LISTED) -> str:

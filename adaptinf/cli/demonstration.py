@@ -20,8 +20,8 @@ from adaptinf.inference.winners import Winner
 from adaptinf.reports import report
 from adaptinf.simulation.environments import BernoulliArms
 from adaptinf.sums import Sums
+from adaptinf.texts import ROOM
 
-_WIDTH = 80
 _POINTS = 100.0
 _NAIVE = "sample-mean"
 _OPENING = (
@@ -217,9 +217,7 @@ RECORDED = 500
 
 def demonstration(rng: int, trials: int | None = None) -> str:
     """What the experiments show: the first trial of a seed; and `trials` of them, or the `RECORDED` ones."""
-    parts = [
-        f"Three experiments that a textbook analysis gets wrong\n{'=' * _WIDTH}\n{wrapped(_OPENING, '')}"
-    ]
+    parts = [f"Three experiments that a textbook analysis gets wrong\n{'=' * ROOM}\n{wrapped(_OPENING, '')}"]
     # A progress bar goes to standard error where that is a terminal.
     bar_format = "{percentage:3.0f}%|{bar}|"
     count = trials or 1
@@ -253,7 +251,7 @@ def _table(pairs: list[Pair], recorded: tuple[Tally, Tally] | None) -> str:
     lines = (
         f"{'':20}{'the first trial':^32}{many:^28}",
         _line("", "estimate", "95% interval", "truth", "truth missed", "median error"),
-        "-" * _WIDTH,
+        "-" * ROOM,
         _line("textbook (not valid)", *_first(pairs[0].textbook), *textbook.cells()),
         _line("adaptinf", *_first(pairs[0].adaptinf), *adaptinf.cells()),
         _line("should be", "", "", "", "5.0%      ", "0.00       "),

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from adaptinf.texts import absent, did_you_mean, unlisted, visible
+from adaptinf.texts import ROOM, absent, did_you_mean, unlisted, visible
 
 DONE, CONCERN, REFUSED, INTERRUPTED = 0, 1, 2, 130
 """Exit codes; the last is that of a shell after Ctrl-C."""
@@ -19,7 +19,6 @@ EXIT_CODES = (
     "refused."
 )
 _WIDEST = 100
-_ANSWER = 80
 _NEEDED = "the following arguments are required: "
 
 
@@ -106,7 +105,7 @@ def wrapped(line: str, indent: str = "  ") -> str:
     """A line of an answer in 80 columns, further lines indented as it is and by some more."""
     own = line[: len(line) - len(line.lstrip())]
     return textwrap.fill(
-        line, _ANSWER, subsequent_indent=own + indent, break_on_hyphens=False, break_long_words=False
+        line, ROOM, subsequent_indent=own + indent, break_on_hyphens=False, break_long_words=False
     )
 
 

@@ -32,7 +32,7 @@ from adaptinf.plots.style import (
     shade,
     small,
 )
-from adaptinf.texts import absent
+from adaptinf.texts import absent, level_text
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -290,7 +290,7 @@ def coverage(
     problems = axes_problem("plots.coverage", ax, legend) + limits_problem(limits)
     table = _coverage(problems, results, measure=measure, alpha=alpha)
     nominal = float(table["nominal"].iloc[0])
-    label = f"measured, {100.0 * (1.0 - alpha):g}% interval"
+    label = f"measured, {level_text(alpha)} interval"
     one = series_of(table.rename(columns={"share": "estimate"}), label, table["row"].to_numpy(), 0)
     own = row_axes(ax, table["label"].tolist(), 1)
     handles = draw_rows(own, [one], room([one.low, one.high, [nominal]], limits))

@@ -46,7 +46,7 @@ from adaptinf.plots.style import (
     quantity,
     say_uncovered,
 )
-from adaptinf.texts import absent
+from adaptinf.texts import absent, level_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -252,7 +252,7 @@ def _draw_truth(ax: Axes, rows: pd.DataFrame) -> Any:
 def _all_series(table: pd.DataFrame, rows: Any, alpha: float) -> list[Series]:
     """A series for each result and kind of interval, in drawing order."""
     names = table["result"].unique().tolist()
-    level = f"{100.0 * (1.0 - alpha):g}% interval"
+    level = f"{level_text(alpha)} interval"
     series = []
     for (result, interval), part in table.groupby(["result", "interval"], sort=False):
         name, kind = str(result), str(interval)

@@ -11,10 +11,17 @@ import pandas as pd
 
 from adaptinf.claims.reports import answer as claims
 from adaptinf.inference.results.multiplicity import ADJUSTMENTS, AT_ONCE, adjusted_logs, simultaneous_law
-from adaptinf.inference.results.tables import format_number, format_pvalue, format_statistic
+from adaptinf.inference.results.tables import (
+    format_number,
+    format_pvalue,
+    format_statistic,
+    limit_heads,
+    p_head,
+)
 from adaptinf.inference.sequences.tracks import SequenceReference
 from adaptinf.plots.interval_rows import ESTIMANDS, MEANS, term_label
 from adaptinf.plots.style import arm_label
+from adaptinf.texts import level_text
 
 if TYPE_CHECKING:
     from adaptinf.inference.results.explanation import Explanation
@@ -46,7 +53,7 @@ class Shown:
     @property
     def level(self) -> str:
         """Such as 95%."""
-        return f"{100.0 * (1.0 - self.alpha):g}%"
+        return level_text(self.alpha)
 
     @cached_property
     def limits(self) -> pd.DataFrame:
@@ -142,19 +149,18 @@ class Shown:
     def columns(self) -> tuple[list[str], list[list[str]]]:
         """Headers and rows of the table: one interval and one p-value for every term."""
         results, law = self.results, self.results.reference
-        test = "P exact" if law.exact else f"P>|{law.statistic}|"
+        test = p_head(law)
         if self.corrected:
             test = f"{test} corrected"
         if self.adjustment is not None:
             test = "P at once" if self.adjustment == AT_ONCE else f"P {ADJUSTMENTS[self.adjustment]}"
-        limits = (f"[{self.alpha / 2:.6g}", f"{1 - self.alpha / 2:.6g}]")
         rows = []
         for place, term in enumerate(results.terms):
             at, low, high, p = self.cells(place)
             error, statistic = float(results.std_error[place]), float(results.tvalues.iloc[place])
             cells = [at, format_number(error), format_statistic(statistic), p, low, high]
             rows.append([str(term), *cells])
-        return ["term", "coef", "std err", law.statistic, test, *limits], rows
+        return ["term", "coef", "std err", law.statistic, test, *limit_heads(self.alpha)], rows
 
     @property
     def sentence(self) -> str:

@@ -27,6 +27,7 @@ from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.validity.profile import is_binary
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import BOOLEAN, Is, OneOf, problems_of, refuse
+from adaptinf.texts import level_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -284,7 +285,7 @@ class ExactInterval(_OfCounts):
         """
         from adaptinf.inference.results.tables import format_number
 
-        share = f"{100.0 * (1.0 - self.alpha):g}%"
+        share = level_text(self.alpha)
         effects = [
             [SCALES[name].label, *(_shown(value, format_number) for value in (self.estimates[name], *limits))]
             for name, limits in self.limits.items()

@@ -15,7 +15,7 @@ import pandas as pd
 from adaptinf.errors import ParameterError
 from adaptinf.inference.distributions.references import BinomialReference
 from adaptinf.markup import numbered_notes, table
-from adaptinf.texts import absent, literal
+from adaptinf.texts import ROOM, absent, literal
 from adaptinf.typing import FloatArray
 
 # What a row of sums holds: `error` is the sum of the errors, `spread` their squares about their mean.
@@ -313,7 +313,7 @@ def plain(
     that of `LiteralTable`; by default numbers are on the right.
     """
     # statsmodels takes a while to load
-    from adaptinf.inference.results.tables import ROOM, plain_table
+    from adaptinf.inference.results.tables import plain_table
 
     alike = [name for name in _TOLD_ONCE if name in frame and frame[name].nunique(dropna=False) == 1]
     told = _cells(frame[alike].iloc[:1], digits)[0] if alike else []

@@ -14,15 +14,13 @@ from adaptinf.claims.privacy import guarantees
 from adaptinf.claims.views import Assumed
 from adaptinf.inference.results.log_facts import USUAL, without_meaning
 from adaptinf.inference.results.multiplicity import AT_ONCE, adjustment_note, at_once_note
-from adaptinf.texts import visible_lines
+from adaptinf.texts import ROOM, visible_lines
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from adaptinf.inference.results.simultaneous import JointInference
 
-WIDTH = 80
-"""Width, in columns, of a table with all lines under it."""
 LABEL = 10
 """Width, in columns, of the labels of the lines under a table."""
 _LINES = 6
@@ -209,11 +207,11 @@ def _joined(parts: Iterable[str], most: int) -> str:
         text = full_sentence("; ".join([*listed[:kept], *([f"{left} more"] if left else [])]))
         if len(_filled(text)) <= most:
             return text
-    return textwrap.shorten(full_sentence(listed[0]), most * (WIDTH - LABEL) - LABEL, placeholder=" ...")
+    return textwrap.shorten(full_sentence(listed[0]), most * (ROOM - LABEL) - LABEL, placeholder=" ...")
 
 
 def _filled(text: str) -> list[str]:
-    return textwrap.wrap(text, WIDTH - LABEL, break_on_hyphens=False)
+    return textwrap.wrap(text, ROOM - LABEL, break_on_hyphens=False)
 
 
 def full_sentence(text: str) -> str:
@@ -231,7 +229,7 @@ def _item(reason: Reason) -> str:
 
 
 def _wrapped(text: str, first: str, further: str) -> list[str]:
-    return textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=further, break_on_hyphens=False)
+    return textwrap.wrap(text, ROOM, initial_indent=first, subsequent_indent=further, break_on_hyphens=False)
 
 
 class Footer:

@@ -12,7 +12,7 @@ from adaptinf.inference.results.multiplicity import AT_ONCE
 from adaptinf.inference.results.simultaneous import JointInference
 from adaptinf.inference.results.tables import format_number
 from adaptinf.parameters import refuse
-from adaptinf.texts import absent, several, visible
+from adaptinf.texts import absent, level_text, several, visible
 
 if TYPE_CHECKING:
     from adaptinf.inference.results.estimand import Estimand
@@ -203,4 +203,4 @@ class _Found:
     def _interval(self, place: int) -> str:
         low, high = (format_number(float(x)) for x in self.limits[place])
         name = "interval" if self.results.validity != "anytime" else "confidence sequence"
-        return f"{100.0 * (1.0 - self.alpha):.6g}% {self.kind}{name} {low} to {high}"
+        return f"{level_text(self.alpha)} {self.kind}{name} {low} to {high}"

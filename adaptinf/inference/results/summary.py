@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from statsmodels.iolib.table import SimpleTable
 
-from adaptinf.inference.results.explanation import LABEL, WIDTH, explained, lines
+from adaptinf.inference.results.explanation import LABEL, explained, lines
 from adaptinf.inference.results.multiplicity import (
     ADJUSTMENTS,
     AT_ONCE,
@@ -32,13 +32,15 @@ from adaptinf.inference.results.tables import (
     format_statistic,
     great_table,
     latex_float,
+    limit_heads,
     markdown_table,
+    p_head,
     stacked,
     text_table,
     total_width,
 )
 from adaptinf.parameters import check_alpha
-from adaptinf.texts import literal, spreadsheet_cell
+from adaptinf.texts import ROOM, level_text, literal, spreadsheet_cell
 
 if TYPE_CHECKING:
     from great_tables import GT
@@ -111,7 +113,7 @@ class ResultSummary:
         width = max(map(len, kept))
         text = [self.title.center(width).rstrip(), *kept]
         for label, said in self.lines:
-            text += _wrapped(said, max(width, WIDTH), label.ljust(LABEL))
+            text += _wrapped(said, max(width, ROOM), label.ljust(LABEL))
         if self.notes:
             text.append("Notes:")
         for number, note in enumerate(self.notes, start=1):
@@ -230,8 +232,7 @@ _Block = tuple[tuple[list[str], list[str]], list[list[str]]]
 def _blocks(results: JointInference, alpha: float, adjust: str | None) -> list[_Block]:
     """Estimates, then adjusted columns: side by side if that fits a table's width, otherwise below."""
     letter, logs, at_once = results.reference.statistic, results.log_pvalues, adjust == AT_ONCE
-    test = "P exact" if results.reference.exact else f"P>|{letter}|"
-    limits = [f"[{alpha / 2:.6g}", f"{1 - alpha / 2:.6g}]"]
+    test, limits = p_head(results.reference), limit_heads(alpha)
     own = {
         "coef": [format_number(x) for x in results.estimate],
         "std err": [format_number(x) for x in results.std_error],
@@ -258,7 +259,7 @@ def _blocks(results: JointInference, alpha: float, adjust: str | None) -> list[_
     whole = _block(terms, groups)
     widths = cell_widths([*whole[0], *whole[1]], minimum=_CELL)
     widths[0] = max((len(word) for term in terms for word in term.split()), default=0)
-    fits = total_width(widths, " ") <= WIDTH
+    fits = total_width(widths, " ") <= ROOM
     return [whole] if fits else [_block(terms, [group]) for group in groups]
 
 
@@ -295,7 +296,7 @@ def _facts(results: JointInference, alpha: float) -> list[tuple[str, str]]:
         ("No. rounds:", f"{facts.n_rounds:,}" if facts.n_rounds else ""),
         ("Effective sample (min):", f"{np.nanmin(ess):,.1f}" if np.any(np.isfinite(ess)) else ""),
         ("Smallest propensity:", format_number(results.min_propensity) if results.min_propensity > 0 else ""),
-        ("Level:", f"{100.0 * (1.0 - alpha):.6g}%"),
+        ("Level:", level_text(alpha)),
         ("Null:", f"{results.null:g}" if results.null else ""),
         *_rounds_by_arm(results),
     ]

@@ -16,14 +16,14 @@ from statsmodels.iolib.table import Cell, Row, SimpleTable, default_latex_fmt
 
 from adaptinf.claims import of_terms
 from adaptinf.errors import MissingDependencyError
-from adaptinf.texts import literal
+from adaptinf.texts import ROOM, literal
 
 if TYPE_CHECKING:
     from great_tables import GT
 
+    from adaptinf.inference.distributions.references import Reference
+
 T = TypeVar("T")
-ROOM = 80
-"""Width of a text table, in columns."""
 _PIECE = 10
 """Smallest width of a column whose words may be broken."""
 _RULE = "header_dec_below"
@@ -470,6 +470,16 @@ def said_of(names: Sequence[str], results: Sequence[T], of: Callable[[T], Sequen
     return tuple(
         text if len(who) == len(results) else of_terms(text, ", ".join(who)) for text, who in said.items()
     )
+
+
+def p_head(law: Reference) -> str:
+    """Head of a column of p-values."""
+    return "P exact" if law.exact else f"P>|{law.statistic}|"
+
+
+def limit_heads(alpha: float) -> tuple[str, str]:
+    """Heads of the columns of both limits."""
+    return f"[{alpha / 2:.6g}", f"{1 - alpha / 2:.6g}]"
 
 
 def format_number(x: float) -> str:

@@ -25,6 +25,7 @@ from adaptinf.inference.distributions.student_sums import even_directions, radia
 from adaptinf.inference.results import Results
 from adaptinf.inference.winners.exact import ProjectedLaw
 from adaptinf.parameters import check_alpha
+from adaptinf.texts import level_text
 from adaptinf.typing import BoolArray, FloatArray
 
 _GROUP = 32
@@ -158,7 +159,7 @@ class WinnerInterval:
     against: Any = None
 
     def __str__(self) -> str:
-        level = f"{100.0 * (1.0 - self.alpha):g}%"
+        level = level_text(self.alpha)
         lines = [
             f"Winner: {self.winner!r}" + ("" if self.against is None else f", against {self.against!r}"),
             f"  estimate            {self.estimate:.6g} (standard error {self.std_error:.4g})",
