@@ -13,6 +13,7 @@ from adaptinf.claims.reports import page as claims
 from adaptinf.claims.tables import CHECKS
 from adaptinf.errors import InvalidForLog, MissingDependencyError, ParameterError
 from adaptinf.inference.diagnostics import diagnose
+from adaptinf.inference.results.summary import facts_of
 from adaptinf.inference.results.tables import format_pvalue
 from adaptinf.log import AdaptiveLog
 from adaptinf.markup import table
@@ -26,7 +27,6 @@ from adaptinf.reports.report_page import (
     paragraph,
     picture,
     stacked,
-    summary_facts,
     summary_parts,
 )
 
@@ -97,7 +97,8 @@ def numbers(shown: Shown | None, why: str, notes: Sequence[str]) -> str:
     results = shown.results
     headers, rows = shown.columns
     more = "" if results.correction is None else claims.CORRECTED_VALID()
-    facts = summary_facts(results.summary(shown.alpha, shown.adjustment))
+    short, long = facts_of(results, shown.alpha)
+    facts = defined((name.rstrip(":"), value) for name, value in [*short, *long])
     parts = [table(headers, rows, f"{results.model} Results: {shown.named}")]
     parts.append(paragraph(claims.VALID[results.validity](more=more)))
     return "\n".join([*parts, folded(claims.HOW_MADE(), f"{facts}\n{listed(notes)}")])

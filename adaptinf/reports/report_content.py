@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from adaptinf.claims.reports import answer as claims
 from adaptinf.claims.reports import page
 from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.results.explanation import lines
 from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.log import AdaptiveLog
 from adaptinf.markup import table
@@ -175,15 +176,15 @@ class Content:
 
     def _short(self) -> list[Section]:
         text, references = self.told
-        methods = [("methods", "Methods", f"{paragraph(text)}\n{listed(references)}")] if text else []
+        methods = [("methods", "Methods", _pasted(text, references))] if text else []
         return [*self._assumed_briefly(), *methods, *self._last()]
 
     def _assumed_briefly(self) -> list[Section]:
         """The line under the table on what is assumed, as a section of one page."""
         if self.shown is None:
             return []
-        lines = dict(self.shown.results.summary(self.shown.alpha).lines)
-        return [("assumed", "Assumes", paragraph(lines["Assumes"]))] if "Assumes" in lines else []
+        told = dict(lines(self.shown.reasons, self.shown.results.estimator)).get("Assumes", "")
+        return [("assumed", "Assumes", paragraph(told))] if told else []
 
     def _of_numbers(self) -> list[Section]:
         """Sections on the result alone."""
@@ -193,9 +194,7 @@ class Content:
             sections.append(
                 ("assumed", "What is assumed, and what of it was checked", assumptions(self.shown))
             )
-            text, references = self.told
-            told = f"{paragraph(text)}\n{listed(references)}"
-            sections.append(("methods", "Methods, ready to paste", told))
+            sections.append(("methods", "Methods, ready to paste", _pasted(*self.told)))
         return sections
 
     def _of_log(self) -> list[Section]:
@@ -249,6 +248,11 @@ class Content:
             return None, claims.NO_PUBLIC(why=error)
 
 
+def _pasted(text: str, references: Sequence[str]) -> str:
+    """The methods paragraph and its references."""
+    return f"{paragraph(text)}\n{listed(references)}"
+
+
 def _framed(promise: str, inner: str, public: str) -> str:
     """What is not covered in its frame, and below it what is."""
     return f"{boxed(claims.PRIVATE(promise=promise), inner)}\n{public}" if promise else inner
@@ -268,8 +272,8 @@ def published_page(public: PublicLog, shown: Shown | None, why: str, stamp: Stam
         cautions = cautions_of(shown)
         answer = [lead(shown.sentence, cautions), picture(shown), warnings(cautions)]
         parts = [*answer, f'<div class="meta">{paragraph(f"{covers} {stamp.date}.")}</div>']
-        text, references = methods_told(shown, None, cautions)
-        methods = ("methods", "Methods, ready to paste", f"{paragraph(text)}\n{listed(references)}")
+        told = methods_told(shown, None, cautions)
+        methods = ("methods", "Methods, ready to paste", _pasted(*told))
         results = ("results", "Results", numbers(shown, "", made_by(shown)))
         assumed = ("assumed", "What is assumed", assumptions(shown))
         sections = [methods] if stamp.brief else [results, assumed, *sections, methods]

@@ -6,6 +6,7 @@ import base64
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from adaptinf.inference.results.tables import body_of, joined_heads
 from adaptinf.markup import escaped, table
 from adaptinf.reports.page_style import STYLE
 
@@ -54,31 +55,18 @@ def folded(title: str, content: str) -> str:
     return f"<details>\n<summary>{escaped(title)}</summary>\n{content}\n</details>" if content else ""
 
 
-def summary_facts(summary: ResultSummary) -> str:
-    """Header-less tables in a summary, as names with their values."""
-    pairs = []
-    for one in summary.tables:
-        rows = [[str(cell) for cell in row] for row in one.data]
-        if not any(map(_is_header, one)):
-            pairs += [(row[at].rstrip(":"), row[at + 1]) for at in range(0, len(rows[0]), 2) for row in rows]
-    return defined((name, value) for name, value in pairs if name)
-
-
 def summary_parts(summary: ResultSummary, first: str = "row") -> str:
     """A summary's facts, tables and notes."""
-    parts = [summary_facts(summary)]
+    pairs, parts = [], []
     for one in summary.tables:
-        rows = [[str(cell) for cell in row] for row in one.data]
-        heads = [row for row, cells in zip(rows, one, strict=True) if _is_header(cells)]
+        rows, heads = body_of(one), joined_heads(one)
         if heads:
-            names = [" ".join(part for part in column if part) for column in zip(*heads, strict=True)]
-            parts.append(table([first, *names[1:]], rows[len(heads) :], summary.title))
+            parts.append(table([first, *heads[1:]], rows, summary.title))
+        else:
+            pairs += [(row[at].rstrip(":"), row[at + 1]) for at in range(0, len(rows[0]), 2) for row in rows]
+    parts.insert(0, defined((name, value) for name, value in pairs if name))
     parts += [f"<p>Notes</p>\n{listed(summary.notes, 'ol')}"] if summary.notes else []
     return "\n".join(part for part in parts if part)
-
-
-def _is_header(cells: Iterable[Any]) -> bool:
-    return any(cell.datatype == "header" for cell in cells)
 
 
 def picture(svg: bytes, alt: str, caption: str) -> str:

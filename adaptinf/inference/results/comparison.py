@@ -13,7 +13,7 @@ import pandas as pd
 from adaptinf.claims import Claim, Said, tables, units
 from adaptinf.claims.data import covariates
 from adaptinf.inference.results.estimand import Estimand
-from adaptinf.inference.results.explanation import full_sentence
+from adaptinf.inference.results.explanation import MORE, full_sentence
 from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.tables import format_number, format_pvalue, said_of
 from adaptinf.parameters import BOOLEAN, OneOf, check_alpha, refuse
@@ -233,8 +233,7 @@ class Comparison:
     def _reading(self) -> list[tuple[str, str]]:
         """How the numbers are to be read."""
         starred = [("Stars", tables.STARRED(nulls=self._nulls()))] if self.stars else []
-        more = "result.explain()"
-        return [("Note", tables.COMPARED(below=self._below(self.below))), *starred, ("More", more)]
+        return [("Note", tables.COMPARED(below=self._below(self.below))), *starred, ("More", MORE)]
 
     def _below(self, kind: str) -> str:
         """The line below an estimate."""

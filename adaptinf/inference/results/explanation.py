@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 LABEL = 10
 """Width, in columns, of the labels of the lines under a table."""
+MORE = "result.explain()"
+"""Where every claim can be read."""
 _LINES = 6
 _METHOD_LINES = 2
 
@@ -136,11 +138,8 @@ def reasons_of(text: str, among: str) -> list[Reason]:
     return [Reason(kind, text, check, text.short)]
 
 
-def lines(explanation: Explanation, estimator: str, more: str) -> tuple[tuple[str, str], ...]:
-    """Lines under a table, keyed by label: cautions and missing numbers in full, the rest in six lines.
-
-    `more` says where all of it is.
-    """
+def lines(explanation: Explanation, estimator: str) -> tuple[tuple[str, str], ...]:
+    """Lines under a table, keyed by label: cautions and missing numbers in full, the rest in six lines."""
     warned = [("Caution", full_sentence(one.text)) for one in explanation.of("caution")]
     warned += [("Missing", full_sentence(one.text)) for one in explanation.of("missing")]
     ending = [
@@ -148,7 +147,7 @@ def lines(explanation: Explanation, estimator: str, more: str) -> tuple[tuple[st
         for label, text in (
             ("Advice", _fitted(explanation.of("advice"), 2)),
             ("Privacy", _fitted(explanation.of("privacy"), 2)),
-            ("More", more),
+            ("More", MORE),
         )
         if text
     ]

@@ -201,19 +201,18 @@ def summarise(results: JointInference, alpha: float, adjust: str | None = None) 
     check_alpha("summary", alpha)
     if adjust is not None:
         check_adjustment("summary", adjust, AT_ONCE)
-    pairs = [pair for pair in _facts(results, alpha) if pair[1]]
-    short = [pair for pair in pairs if sum(map(len, pair)) < _PAIR]
+    short, long = facts_of(results, alpha)
     shown = [_table(_in_two_columns(short), "lrlr")]
-    if long := [[*pair] for pair in pairs if pair not in short]:
+    if long:
         shown[0].output_formats["txt"]["table_dec_below"] = None
-        shown.append(_table(long, "ll"))
+        shown.append(_table([[*pair] for pair in long], "ll"))
         shown[1].output_formats["txt"]["table_dec_above"] = None
     for (top, bottom), rows in _blocks(results, alpha, adjust):
         heads = [f"{a}\n{b}" if any(top) else b for a, b in zip(top, bottom, strict=True)]
         stubs, cells = [row[0] for row in rows], [row[1:] for row in rows]
         widths = [0, *[_CELL] * len(heads[1:])]
         shown.append(text_table(cells, heads[1:], stubs, widths, "l" + "r" * len(heads[1:])))
-    told = lines(explained(results, alpha, adjust), results.estimator, "result.explain()")
+    told = lines(explained(results, alpha, adjust), results.estimator)
     return ResultSummary(f"{results.model} Results", shown, lines=told)
 
 
@@ -277,6 +276,13 @@ def _in_two_columns(pairs: list[tuple[str, str]]) -> list[list[str]]:
     half = (len(pairs) + 1) // 2
     right = [*pairs[half:], *([("", "")] * (2 * half - len(pairs)))]
     return [[*a, *b] for a, b in zip(pairs[:half], right, strict=True)]
+
+
+def facts_of(results: JointInference, alpha: float) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """What is known and stands above the estimates: two beside each other, and those that take a line."""
+    pairs = [pair for pair in _facts(results, alpha) if pair[1]]
+    short = [pair for pair in pairs if sum(map(len, pair)) < _PAIR]
+    return short, [pair for pair in pairs if pair not in short]
 
 
 def _facts(results: JointInference, alpha: float) -> list[tuple[str, str]]:

@@ -302,10 +302,11 @@ def wrapped_row(
 
 def stacked(tables: Sequence[LiteralTable], least: int = 0) -> list[str]:
     """Lines of tables below one another, equally wide, with one rule between two of them."""
-    wide = max(len(line) for table in tables for line in table.text_lines(least))
+    laid = [table.text_lines(least) for table in tables]
+    wide = max(len(line) for own in laid for line in own)
     lines: list[str] = []
-    for table in tables:
-        more = table.text_lines(wide)
+    for table, own in zip(tables, laid, strict=True):
+        more = own if max(map(len, own)) == wide else table.text_lines(wide)
         lines += more[1:] if lines and is_rule(lines[-1]) and is_rule(more[0]) else more
     return lines
 
@@ -367,11 +368,9 @@ def escape_markdown(text: str) -> str:
 
 def markdown_table(table: SimpleTable) -> str:
     """A table in Markdown, its headers in one row, which is empty if it has none."""
-    rows = [_cells(row) for row in table if row.datatype != "header"]
+    rows = body_of(table)
     width = len(rows[0])
-    rows.insert(
-        0, [" ".join(filter(None, head)) for head in zip(*_heads(table), strict=True)] or [""] * width
-    )
+    rows.insert(0, joined_heads(table) or [""] * width)
     lines = ["| " + " | ".join(map(escape_markdown, row)) + " |" for row in rows]
     lines.insert(1, "|" + " --- |" * width)
     return "\n".join(lines)
@@ -429,11 +428,20 @@ def _heads(table: SimpleTable) -> list[list[str]]:
     return [_cells(row) for row in table if row.datatype == "header"]
 
 
+def joined_heads(table: SimpleTable) -> list[str]:
+    """The head of each column in one text; empty for a table of facts."""
+    return [" ".join(filter(None, head)) for head in zip(*_heads(table), strict=True)]
+
+
+def body_of(table: SimpleTable) -> list[list[str]]:
+    """Cells of the rows below the heads."""
+    return [_cells(row) for row in table if row.datatype != "header"]
+
+
 def _columns(table: SimpleTable) -> list[tuple[tuple[str, ...], list[str]]]:
     """Heads and cells of each column but the stub."""
-    body = [_cells(row) for row in table if row.datatype != "header"]
-    heads = zip(*_heads(table), strict=True)
-    return [(head, list(cells)) for head, cells in zip(heads, zip(*body, strict=True), strict=True)][1:]
+    heads, cells = zip(*_heads(table), strict=True), zip(*body_of(table), strict=True)
+    return [(head, list(column)) for head, column in zip(heads, cells, strict=True)][1:]
 
 
 def _web_text(text: str) -> str:
@@ -446,7 +454,7 @@ def _cells(row: Row) -> list[str]:
 
 
 def _stubs(table: SimpleTable) -> list[str]:
-    return [_cells(row)[0] for row in table if row.datatype != "header"]
+    return [row[0] for row in body_of(table)]
 
 
 def _ruled_rows(table: SimpleTable) -> list[int]:
