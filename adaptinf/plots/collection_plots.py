@@ -93,7 +93,13 @@ def _shares(
     2    0.0  150.0    1  138.0   150.0
     3  150.0  300.0    1  149.0   150.0
     """
-    given = _listed(logs)
+    return _measured(problems, _listed(logs), every, arms, band)[0]
+
+
+def _measured(
+    problems: list[str], given: list[Any], every: int | str | None, arms: Sequence[Any] | None, band: float
+) -> tuple[pd.DataFrame, Stretches]:
+    """Shares of the arms in each stretch, and the stretches."""
     problems = [*problems, *_log_problems(given), *SHARE("band", band)]
     if not problems:
         problems += _every_problems(every, given)
@@ -117,7 +123,7 @@ def _shares(
         columns |= {"low": ends[0][:, code], "high": ends[1][:, code]}
         columns |= {"pulls": counts[:, :, code].mean(axis=0), "rounds": rounds.mean(axis=0)}
         parts.append(pd.DataFrame(columns))
-    return pd.concat(parts, ignore_index=True)
+    return pd.concat(parts, ignore_index=True), steps
 
 
 @draws(_shares)
@@ -184,8 +190,7 @@ def allocation(
     """
     given = _listed(logs)
     problems = axes_problem("plots.allocation", ax, legend, BESIDE)
-    table = _shares(problems, given, every=every, arms=arms, band=band)
-    steps = _steps(given, every)
+    table, steps = _measured(problems, given, every, arms, band)
     shown = list(dict.fromkeys(table["arm"]))
     parts = [table[table["arm"] == arm] for arm in shown]
     places = most_coloured([float(part["pulls"].sum()) for part in parts])

@@ -15,7 +15,7 @@ from adaptinf.parameters import alpha_problems, refuse
 from adaptinf.plots.collection_plots import chosen_arms
 from adaptinf.plots.frames import draws
 from adaptinf.plots.interval_rows import limits_problem, room
-from adaptinf.plots.periods import every_problem, stretches
+from adaptinf.plots.periods import Stretches, every_problem, stretches
 from adaptinf.plots.style import (
     BESIDE,
     arm_label,
@@ -79,6 +79,13 @@ def _means(
     >>> frame[["end", "arm", "mean"]].round(2).to_dict("list")
     {'end': [200.0, 400.0, 200.0, 400.0], 'arm': [0, 0, 1, 1], 'mean': [0.33, 0.32, 0.59, 0.63]}
     """
+    return _measured(problems, log, every, arms, alpha)[0]
+
+
+def _measured(
+    problems: list[str], log: AdaptiveLog, every: int | str | None, arms: Sequence[Any] | None, alpha: float
+) -> tuple[pd.DataFrame, Stretches]:
+    """Means of the arms in each stretch, and the stretches."""
     given: Any = log
     if not isinstance(given, AdaptiveLog):
         problem = f"log must be an AdaptiveLog, whose rewards are known by round, got {log!r:.60}"
@@ -102,7 +109,7 @@ def _means(
     ranks = table["arm"].map(lambda arm: order[str(arm)])
     names = ["start", "end", "arm", "pulls", "mean", "low", "high", "estimator", "validity"]
     sorted_table: pd.DataFrame = table.loc[ranks.sort_values(kind="stable").index, names]
-    return sorted_table.reset_index(drop=True)
+    return sorted_table.reset_index(drop=True), steps
 
 
 def _counted(log: AdaptiveLog, keep: BoolArray, arms: list[Any]) -> pd.DataFrame:
@@ -199,7 +206,7 @@ def means(
         count = log.n_arms if arms is None else len(arms)
         if count > _TOGETHER:
             problems.append(f"ax has room for {_TOGETHER} arms, not {count}: name arms=, or leave ax out")
-    table = _means(problems, log, every=every, arms=arms, alpha=alpha)
+    table, steps = _measured(problems, log, every, arms, alpha)
     shown = list(dict.fromkeys(table["arm"]))
     parts = [table[table["arm"] == arm] for arm in shown]
     single = ax is None and len(shown) > 1 and (len(shown) > _TOGETHER or len(parts[0]) > _STEPS)
@@ -215,7 +222,7 @@ def means(
         own.set_xlim(table["start"].min(), table["end"].max())
         own.set_ylim(*ends)
         own.set_ylabel(quantity("mean reward", unit))
-        stretches(log, every, _STEPS).label(own)
+        steps.label(own)
     if single:
         titled(panels, [arm_label(arm) for arm in shown])
     else:
