@@ -279,7 +279,7 @@ def _in_two_columns(pairs: list[tuple[str, str]]) -> list[list[str]]:
 
 
 def facts_of(results: JointInference, alpha: float) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """What is known and stands above the estimates: two beside each other, and those that take a line."""
+    """Known facts above the estimates: those placed in two columns, and those on a line of their own."""
     pairs = [pair for pair in _facts(results, alpha) if pair[1]]
     short = [pair for pair in pairs if sum(map(len, pair)) < _PAIR]
     return short, [pair for pair in pairs if pair not in short]

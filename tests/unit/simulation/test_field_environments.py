@@ -83,7 +83,7 @@ class TestTails:
         assert abs(np.log(own[own > 0]).std() - 0.5) < 4.5 * 0.5 / np.sqrt(2 * (own > 0).sum())
 
     def test_what_is_out_of_range(self) -> None:
-        with pytest.raises(ParameterError, match="the mean does not exist"):
+        with pytest.raises(ParameterError, match="greater than 1 for the mean to exist"):
             HeavyTailedArms([0.0], degrees=1.0)
         with pytest.raises(ParameterError, match="above 0"):
             HeavyTailedArms([0.0, 1.0], law="spending")
