@@ -264,7 +264,9 @@ def test_forest_lists_everything_that_is_wrong() -> None:
     assert "results must be" in refusal(lambda: plots.forest([1.0]))
     assert "results must be" in refusal(lambda: plots.forest({}))
     assert "results['x'] must be" in refusal(lambda: plots.forest({"x": 3}))
-    assert "a sequence of 3 finite numbers (one per row)" in refusal(lambda: plots.forest(results(), truth=[0.1, 0.2]))
+    assert "a sequence of 3 finite numbers (one per row)" in refusal(
+        lambda: plots.forest(results(), truth=[0.1, 0.2])
+    )
 
 
 # collection
