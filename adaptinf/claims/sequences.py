@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from adaptinf.claims import stationarity, units
 from adaptinf.claims.claim import Claim, Part
+from adaptinf.claims.data import availability
 
 # Why a sequence does not serve
 
@@ -169,10 +170,12 @@ FIT = (
     TOGETHER,
     ALPHA_DIVIDED,
     LATE_START,
+    availability.LEFT_OUT,
     stationarity.NO_TREND,
     stationarity.NO_TREND_OF_VALUES,
     stationarity.MIX_MOVES,
     stationarity.UNTESTED,
+    availability.DIFFERENT_ROUNDS,
     Part("never_random", "caution"),
     Part("share_cautions", "caution"),
     Part("shape_cautions", "caution"),

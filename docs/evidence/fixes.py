@@ -104,7 +104,7 @@ FIXES = (
     Fix(
         "bounds of scores follow no context, one that the log lacks included",
         "inference/sequences/sequence_choice.py",
-        "not np.all(profile.fixed_before_contexts[used])",
+        "not np.all(profile.fixed_before_contexts[list(quantity.codes or range(log.n_arms))])",
         "log.context",
         f"{UNIT}/sequences/test_unlogged_contexts.py::"
         "test_bounds_by_propensities_that_contexts_may_move_are_refused",

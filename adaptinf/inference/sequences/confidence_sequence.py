@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -37,6 +38,7 @@ from adaptinf.inference.sequences.bounded_scores import (
     running_outcomes,
     score_floors,
 )
+from adaptinf.inference.sequences.common_rounds import common_rounds, within
 from adaptinf.inference.sequences.sequence_choice import Request, settle
 from adaptinf.inference.sequences.sequence_facts import FitFacts
 from adaptinf.inference.sequences.sequence_records import Quantity, Scores, Settings, Weights
@@ -52,6 +54,17 @@ from adaptinf.typing import FloatArray, IntArray
 
 def build_track(profile: LogProfile, quantity: Quantity, settings: Settings) -> tuple[Track, float, float]:
     """Sequence for one quantity, its standard error, and its effective number of rewards."""
+    keep = None if settings.estimator == "sample-mean" else common_rounds(profile, quantity)
+    if keep is None:
+        return _track_of_all(profile, quantity, settings)
+    track, std_error, size = _track_of_all(*within(profile, quantity), settings)
+    assert isinstance(track, SingleTrack)
+    counts = np.concatenate([[0], track.counts])[np.cumsum(keep)]
+    return replace(track, counts=counts), std_error, size
+
+
+def _track_of_all(profile: LogProfile, quantity: Quantity, settings: Settings) -> tuple[Track, float, float]:
+    """The same where all arms of the quantity could be chosen throughout."""
     if profile.sums is not None:
         return batch_track(profile.sums.cells, quantity, settings)
     log = profile.log
@@ -186,7 +199,8 @@ class ConfidenceSequence:
 
     Inverse-propensity scores (ipw, aipw) need the propensities with which the design chose, and in every
     round the same expected value of the quantity given the rounds before; contexts may move rewards and
-    propensities as long as they are drawn afresh.
+    propensities as long as they are drawn afresh. The expected value of a contrast does not change if all
+    arms drift alike. Rounds in which an arm had propensity 0 are left out.
 
     Examples
     --------
@@ -234,7 +248,7 @@ class ConfidenceSequence:
             codes = arm_codes("ConfidenceSequence", log, chosen)
             self._terms = tuple(map(str, chosen))
             self._estimands = tuple(Estimand("arm-mean", arm=arm) for arm in chosen)
-            self.quantities = tuple(_arm(log, int(code)) for code in codes)
+            self.quantities = tuple(_arm(log, int(code), tuple(codes.tolist())) for code in codes)
         elif target == "contrast":
             several = isinstance(treatment, (list, tuple))
             others = [arm for arm in log.arms if arm != control] if treatment is None else [treatment]
@@ -286,10 +300,11 @@ class ConfidenceSequence:
         alpha : float
             Level that the sequence is tuned for, between 0 and 0.5. It holds at every level.
         estimator : {"sample-mean", "ipw", "aipw"}, optional
-            Scores. By default sample means; ipw for policies, where the design assigned arms by context, and
-            where it may have done so (the log has contexts, and does not name a design that looks at none)
-            and the log has its propensities, positive in every round. Without these sample means are taken,
-            and are right only if contexts had no part in the choice.
+            Scores. By default, contrasts use aipw if its scores have known bounds, and otherwise ipw, so that
+            drift common to both arms does no harm; policies use ipw. Arm means use sample means, or ipw if
+            contexts may have affected the assignment. Contrasts use sample means if `stationary` is True, or
+            if the log does not have the design's propensities. With scores, each contrast uses the rounds in
+            which both of its arms could be chosen, and arm means use those in which all of them could.
         sigma : float, optional
             For the normal mixture on sample means: a scale with E exp(s (Y - mean)) <= exp(s^2 sigma^2 / 2),
             known in advance; by default half of the reward range.
@@ -334,7 +349,7 @@ class ConfidenceSequence:
         profile = profile_of(self.log)
         if method is None:
             method = "betting" if profile.sums is None else "asymptotic"
-        asked = Request(method, alpha, estimator, sigma, floor, t_opt, start)
+        asked = Request(method, alpha, estimator, sigma, floor, t_opt, start, stationary)
         settings = settle(profile, self.quantities, asked)
         with np.errstate(under="ignore"):
             built = [build_track(profile, quantity, settings) for quantity in self.quantities]
@@ -370,17 +385,18 @@ class ConfidenceSequence:
         )
 
 
-def _arm(log: AdaptiveLog, code: int) -> Quantity:
+def _arm(log: AdaptiveLog, code: int, among: tuple[int, ...]) -> Quantity:
     weights = np.zeros(log.n_arms)
     weights[code] = 1.0
-    return Quantity((code,), Weights(np.broadcast_to(weights, (log.n_rounds, log.n_arms)), 0.0, 1.0))
+    rows = np.broadcast_to(weights, (log.n_rounds, log.n_arms))
+    return Quantity((code,), Weights(rows, 0.0, 1.0), among)
 
 
 def _contrast(log: AdaptiveLog, treatment: int, control: int) -> Quantity:
     weights = np.zeros(log.n_arms)
     weights[treatment], weights[control] = 1.0, -1.0
     rows = np.broadcast_to(weights, (log.n_rounds, log.n_arms))
-    return Quantity((treatment, control), Weights(rows, 1.0, 1.0))
+    return Quantity((treatment, control), Weights(rows, 1.0, 1.0), (treatment, control))
 
 
 def _is_fixed(policy: Any) -> bool:
@@ -393,6 +409,7 @@ def _is_fixed(policy: Any) -> bool:
 
 def _smallest(profile: LogProfile, quantity: Quantity) -> float:
     """Smallest propensity by which the scores of a quantity divide."""
+    profile, quantity = within(profile, quantity)
     log = profile.log
     if profile.sums is not None:
         return float(profile.sums.cells.smallest[:, list(quantity.codes)].min())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,9 @@ import numpy as np
 from adaptinf.claims import propensities, units
 from adaptinf.claims import sequences as claims
 from adaptinf.claims.contexts import NO_PART
+from adaptinf.claims.data import availability
 from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.sequences.common_rounds import common_rounds, within
 from adaptinf.inference.sequences.sequence_methods import METHODS
 from adaptinf.inference.sequences.sequence_records import Quantity, SequenceMethod, Settings
 from adaptinf.inference.sequences.sequence_sums import check_sums
@@ -47,6 +49,7 @@ class Request:
     floor: Any = None
     t_opt: Any = None
     start: Any = None
+    stationary: bool = False
 
 
 def settle(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Request) -> Settings:
@@ -84,7 +87,7 @@ def settled(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Reques
     policy = not quantities[0].codes
     _check_arguments(asked, policy)
     method, sigma, floor = METHODS[asked.method], asked.sigma, asked.floor
-    chosen = _estimator(profile, quantities, asked.estimator, policy)
+    chosen = _estimator(profile, quantities, asked, policy)
     if sigma is not None and chosen != "sample-mean":
         problem = f"sigma describes rewards, but the scores of {chosen} have another scale: omit it"
         if asked.estimator is None and _runs(
@@ -146,13 +149,18 @@ def _check_arguments(asked: Request, policy: bool) -> None:
     refuse("ConfidenceSequence.fit", problems)
 
 
-def _estimator(
-    profile: LogProfile, quantities: tuple[Quantity, ...], estimator: str | None, policy: bool
-) -> str:
+def _estimator(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Request, policy: bool) -> str:
+    estimator = asked.estimator
     if policy:
-        return estimator or "ipw"
+        return str(estimator or "ipw")
     if estimator in ("ipw", "aipw"):
-        return estimator
+        return str(estimator)
+    if (
+        estimator is None
+        and len(quantities[0].codes) > 1
+        and (scores := _without_drift(profile, quantities, asked))
+    ):
+        return scores
     if profile.context_refusal:
         if estimator is None and profile.knows_propensities and not profile.deciding_context:
             return "ipw"
@@ -164,6 +172,18 @@ def _estimator(
     if estimator is None and not profile.context_free and _serve(profile, quantities):
         return "ipw"
     return "sample-mean"
+
+
+def _without_drift(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Request) -> str:
+    """Scores that drift common to the arms of a contrast does not move, the narrower first; or none."""
+    if asked.stationary or asked.sigma is not None or profile.deciding_context:
+        return ""
+    if not all(profile.pulls[code] for one in quantities for code in one.codes):
+        return ""
+    if (found := profile.propensities_found) is not None and found.contradicted:
+        return ""
+    scores = (replace(asked, estimator=one) for one in ("aipw", "ipw"))
+    return next((one.estimator for one in scores if _runs(profile, quantities, one)), "")
 
 
 def _serve(profile: LogProfile, quantities: tuple[Quantity, ...]) -> bool:
@@ -215,13 +235,13 @@ def _check_propensities(
     estimator: str,
     floor: float | None,
 ) -> None:
-    log, subject = profile.log, f"the {method.name} sequence on {estimator} scores"
+    subject = f"the {method.name} sequence on {estimator} scores"
     _check_scores(profile, quantities, subject)
-    if method.bounds(estimator) and floor is None:
-        _check_predictable(profile, quantities, subject)
-    if floor is not None:
-        for quantity in quantities:
-            _check_floor(log, quantity, floor)
+    for part, quantity in (within(profile, one) for one in quantities):
+        if method.bounds(estimator) and floor is None:
+            _check_predictable(part, quantity, subject)
+        if floor is not None:
+            _check_floor(part.log, quantity, floor)
 
 
 def _check_scores(profile: LogProfile, quantities: tuple[Quantity, ...], subject: str) -> None:
@@ -232,48 +252,49 @@ def _check_scores(profile: LogProfile, quantities: tuple[Quantity, ...], subject
     if profile.one_draw_a_unit:
         raise InvalidForLog(subject, units.NOT_DRAWN_BY_ROUND(), [])
     for quantity in quantities:
-        # Of arms that could always be chosen nothing has to be looked up, so many arms cost one look.
-        if not quantity.codes or np.any(profile.impossible[list(quantity.codes)]):
+        keep = common_rounds(profile, quantity)
+        if keep is not None and not keep.any():
+            raise InvalidForLog(subject, availability.NEVER_TOGETHER(**_never(profile, quantity)), [])
+        if not quantity.codes:
             _check_positive(profile, quantity, subject)
 
 
-def _check_positive(profile: LogProfile, quantity: Quantity, subject: str) -> None:
-    log = profile.log
-    if profile.sums is not None:
-        code = max(quantity.codes, key=lambda one: profile.impossible[one])
-        counts = {"without": profile.impossible[code], "rounds": log.n_rounds}
-        raise InvalidForLog(subject, claims.IMPOSSIBLE(arm=log.arms[code], **counts), [])
+def _never(profile: LogProfile, quantity: Quantity) -> dict[str, Any]:
+    """Arms that were never all available, with the one that was least often."""
+    worst = max(quantity.among, key=lambda code: profile.impossible[code])
+    arms = "the two arms" if len(quantity.codes) > 1 else "the requested arms"
+    rounds = {"n": int(profile.impossible[worst]), "rounds": profile.log.n_rounds}
+    return {"arms": arms, "arm": profile.log.arms[worst], **rounds}
+
+
+def _check_positive(profile: LogProfile, policy: Quantity, subject: str) -> None:
+    log, used = profile.log, policy.weights.arms != 0.0
     arrays = log.arrays
-    codes = np.array(quantity.codes or range(log.n_arms))
-    used = quantity.weights.arms[:, codes] != 0.0
-    if arrays.propensities is not None:
-        impossible = used & (arrays.propensities[:, codes] <= 0.0)
+    known = profile.partial_propensities if arrays.propensities is None else arrays.propensities
+    if known is not None:
+        impossible = used & (known <= 0.0)
     else:
         assert arrays.propensity is not None
-        others = arrays.action[:, None] != codes[None, :]
+        others = arrays.action[:, None] != np.arange(log.n_arms)
         impossible = used & others & (arrays.propensity >= 1.0)[:, None]
-        if profile.partial_propensities is not None:
-            impossible = used & (profile.partial_propensities[:, codes] <= 0.0)
     if np.any(impossible):
         rounds = np.flatnonzero(impossible.any(axis=1))
-        arm = log.arms[codes[int(np.argmax(impossible[rounds[0]]))]]
+        arm = log.arms[int(np.argmax(impossible[rounds[0]]))]
         reason = claims.IMPOSSIBLE(arm=arm, without=len(rounds), rounds=log.n_rounds)
         raise InvalidForLog(subject, reason, [])
 
 
-def _check_predictable(profile: LogProfile, quantities: tuple[Quantity, ...], subject: str) -> None:
+def _check_predictable(profile: LogProfile, quantity: Quantity, subject: str) -> None:
     log, ways = profile.log, [claims.GUARANTEED_FLOOR()]
     if log.arrays.propensities is None:
         raise InvalidForLog(subject, propensities.EVERY_ONE_NEEDED(), ways)
-    used = np.concatenate([quantity.codes or range(log.n_arms) for quantity in quantities])
-    if not np.all(profile.fixed_before_contexts[used]):
+    if not np.all(profile.fixed_before_contexts[list(quantity.codes or range(log.n_arms))]):
         # A context is no part of the past, and one that a file lacks moves the bets all the same.
         late = claims.KNOWN_TOO_LATE if log.context else claims.UNLOGGED_TOO_LATE
         if not profile.decides_by_context:
             ways.append(claims.STATED_WITHOUT_CONTEXTS(so=NO_PART()))
         raise InvalidForLog(subject, late(), ways)
-    by_context = any(quantity.weights.by_context for quantity in quantities)
-    if by_context and np.any(log.arrays.propensities <= 0.0):
+    if quantity.weights.by_context and np.any(log.arrays.propensities <= 0.0):
         raise InvalidForLog(subject, claims.CHANGING_POLICY(), [])
 
 

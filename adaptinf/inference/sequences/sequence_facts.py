@@ -15,21 +15,28 @@ import numpy as np
 from adaptinf.claims import Finding, contexts, propensities, said
 from adaptinf.claims.rare_outcomes import SKEWNESS_UNKNOWN
 from adaptinf.inference.arms.data.arms_of_sums import read_from
+from adaptinf.inference.arms.data.data_facts import dealt_rounds
+from adaptinf.inference.arms.data.weight_propensities import changes_often
 from adaptinf.inference.inputs.rounds import middles
 from adaptinf.inference.scores.means import unevenness
+from adaptinf.inference.sequences.common_rounds import common_rounds, within
 from adaptinf.inference.sequences.sequence_records import Quantity, SequenceMethod, Settings
 from adaptinf.inference.validity.constant_means import ConstantMeans
 from adaptinf.inference.validity.profile import LogProfile
 from adaptinf.inference.validity.rare import rare_cautions
 from adaptinf.inference.validity.stationarity import LEAST_ROUNDS, standardised, times, trend_of_values
 from adaptinf.sums.cells import Cells, shifted
+from adaptinf.texts import several
 from adaptinf.typing import FloatArray
+
+_SHOWN = 5
 
 
 def value_trend(profile: LogProfile, quantity: Quantity) -> float:
     """Standardised slope of a value in time; NaN if there is nothing to test."""
     if profile.repeated_units or profile.incomplete or not profile.knows_propensities:
         return math.nan
+    profile, quantity = within(profile, quantity)
     if profile.sums is not None:
         return _of_sums(profile.sums.cells, quantity)
     arrays = profile.log.arrays
@@ -71,9 +78,14 @@ def shape_cautions(
 ) -> tuple[str, ...]:
     """Cautions for quantities, from their arms' rarest outcomes and the skewness of their worst mean."""
     arms = [list(one.codes) or list(range(profile.log.n_arms)) for one in quantities]
-    uncommon = np.array([profile.uncommon[codes].min() for codes in arms])
-    every = profile.squared_skewness * _unevenness(profile, estimator)
-    skewness = np.array([every[codes].max() for codes in arms])
+    parts = [profile if estimator == "sample-mean" else within(profile, one)[0] for one in quantities]
+    uncommon = np.array([part.uncommon[codes].min() for part, codes in zip(parts, arms, strict=True)])
+    skewness = np.array(
+        [
+            (part.squared_skewness * _unevenness(part, estimator))[codes].max()
+            for part, codes in zip(parts, arms, strict=True)
+        ]
+    )
     unknown = () if profile.knows_skewness else (SKEWNESS_UNKNOWN(),)
     return (*rare_cautions(terms, uncommon, skewness, corrected=False), *unknown)
 
@@ -199,6 +211,36 @@ class FitFacts(SequenceFacts):
     def tuning(self) -> dict[str, object]:
         when = "at all rounds" if self.profile.sums is None else "after all batches"
         return {"when": when, "alpha": self.settings.alpha}
+
+    @property
+    def left_out(self) -> list[dict[str, object]]:
+        """Rounds without one of the arms that scores compare, once for each set of arms."""
+        if self.is_by_pull:
+            return []
+        log, said = self.profile.log, dict[tuple[int, ...], dict[str, object]]()
+        for one in self.quantities:
+            keep = common_rounds(self.profile, one)
+            if keep is not None:
+                arms = [str(log.arms[code]) for code in one.among if self.profile.impossible[code]]
+                left = int(np.rint(self.profile.piece_sizes @ ~keep))
+                said[one.among] = {
+                    "arm": several(arms, _SHOWN, " or "),
+                    "left": str(left),
+                    "rounds": log.n_rounds,
+                }
+        return list(said.values())
+
+    @property
+    def different_rounds(self) -> bool:
+        """Whether arms set side by side by their own rewards joined late or left early."""
+        profile, codes = self.profile, np.array(self.codes)
+        if self.stationary or not (self.is_by_pull and profile.knows_propensities):
+            return False
+        if not profile.impossible[codes].any():
+            return False
+        possible = profile.possible(codes, jointly=False)[dealt_rounds(profile) :]
+        # A propensity that is 0 now and then is one that followed the rewards.
+        return bool(np.any(possible != possible[:, :1])) and not changes_often(possible)
 
     @property
     def is_difference_of_means(self) -> bool:

@@ -43,10 +43,14 @@ class Weights:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Quantity:
-    """One quantity: its arms, for sequences of their own rewards, and its weights, for scores."""
+    """One quantity: its arms, for sequences of their own rewards, and its weights, for scores.
+
+    Scores are about the rounds in which all arms in `among` could be chosen.
+    """
 
     codes: tuple[int, ...]
     weights: Weights
+    among: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import betaln
 
+from adaptinf.inference.sequences.common_rounds import within
 from adaptinf.inference.sequences.mixtures import beta_size, gamma_boundary
 from adaptinf.inference.sequences.sequence_records import Quantity, ScoreLaw, SequenceMethod
 from adaptinf.inference.sequences.sides import CAP, mixture_scale
@@ -56,13 +57,14 @@ def expected_width(
             ]
             found.append(sum(parts) * width)
         else:
-            ratios, total = _ratios(profile, quantity)
+            part, quantity = within(profile, quantity)
+            ratios, total = _ratios(part, quantity)
             if not all(math.isfinite(ratio) for ratio, _ in ratios):  # an arm was never chosen
                 found.append(math.inf)
                 continue
-            uneven = _unevenness(profile, quantity)
+            uneven = _unevenness(part, quantity)
             laws = _laws(method, estimator, ratios, total, mean, variance)
-            found.append(_width(method, laws, float(log.n_rounds), 1.0, uneven) * width * total)
+            found.append(_width(method, laws, float(part.log.n_rounds), 1.0, uneven) * width * total)
     return typical(np.array(found))
 
 

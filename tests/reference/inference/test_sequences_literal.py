@@ -162,7 +162,8 @@ def test_pvalue_is_the_inverse_of_the_largest_wealth(method: str) -> None:
 @pytest.mark.parametrize("method", ["betting", "empirical-bernstein"])
 def test_contrast_of_own_rewards_divides_alpha_by_four(method: str) -> None:
     log = softmax_log(6)
-    result = ConfidenceSequence(log, "contrast", treatment="c", control="a").fit(method=method)
+    contrast = ConfidenceSequence(log, "contrast", treatment="c", control="a")
+    result = contrast.fit(method=method, estimator="sample-mean")
     table = result.table(rounds=ROUNDS).set_index("t")
     for t in ROUNDS:
         first = literal_limits(method, own_scores(log, 2), count(log, 2, t), 0.05, 4.0)

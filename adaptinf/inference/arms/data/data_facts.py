@@ -75,11 +75,7 @@ class AvailabilityFacts:
     @property
     def _undealt(self) -> BoolArray:
         """Rounds that each arm's estimate uses after the initial ones assigned by a fixed schedule."""
-        profile = self.profile
-        if profile.traits is None or profile.traits.dealt == 0 or profile.propensity is None:
-            return self._possible
-        start = profile.propensity[: profile.traits.dealt * profile.log.n_arms] >= 1.0
-        return self._possible[len(start) if start.all() else int(np.argmin(start)) :]
+        return self._possible[dealt_rounds(self.profile) :]
 
     # What a fit says
 
@@ -138,6 +134,14 @@ class AvailabilityFacts:
         if gone and self.question.contrast:
             gone = arms
         return {"arms": " and ".join(gone)} if gone else {}
+
+
+def dealt_rounds(profile: LogProfile) -> int:
+    """Number of initial rounds that the design assigned by a fixed schedule."""
+    if profile.traits is None or profile.traits.dealt == 0 or profile.propensity is None:
+        return 0
+    start = profile.propensity[: profile.traits.dealt * profile.log.n_arms] >= 1.0
+    return len(start) if start.all() else int(np.argmin(start))
 
 
 def _leaves(possible: BoolArray) -> bool:

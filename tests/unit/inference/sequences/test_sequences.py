@@ -16,6 +16,7 @@ from adaptinf import designs
 from adaptinf.claims import Said
 from adaptinf.claims import sequences as claims
 from adaptinf.claims.contexts import BY_DESIGN, FOLLOWED, NO_PART, VISIBLY
+from adaptinf.claims.data.availability import NEVER_TOGETHER
 from adaptinf.claims.propensities import EVERY_ONE_NEEDED, NEEDED
 from adaptinf.claims.tables import WITHOUT_STD_ERROR
 from adaptinf.designs import UCB, EpsilonGreedy
@@ -531,6 +532,7 @@ def test_what_a_log_does_not_support() -> None:
     plain = {"action": [0, 1], "reward": [0.0, 1.0]}
     moving = {**plain, "propensities": [[0.5, 0.5], [0.4, 0.6]]}
     sure = {**plain, "propensities": [[1.0, 0.0], [0.0, 1.0]]}
+    never = NEVER_TOGETHER(arms="the requested arms", arm="a", n=1, rounds=2)
     cases: list[tuple[AdaptiveLog, dict[str, Any], Said, str]] = [
         (log_of(**plain, reward_range=None), {}, claims.BOUNDS_NEEDED(), "sigma=.*asymptotic"),
         (log_of(**plain, reward_range=(0.0, math.inf)), {}, claims.BOUNDS_NEEDED(), "sigma="),
@@ -547,13 +549,8 @@ def test_what_a_log_does_not_support() -> None:
             claims.ESTIMATES(),
             "",
         ),
-        (log_of(**sure), {"estimator": "ipw"}, claims.IMPOSSIBLE(arm="a", without=1, rounds=2), ""),
-        (
-            log_of(**sure, chosen_only=True),
-            {"estimator": "ipw"},
-            claims.IMPOSSIBLE(arm="a", without=1, rounds=2),
-            "",
-        ),
+        (log_of(**sure), {"estimator": "ipw"}, never, ""),
+        (log_of(**sure, chosen_only=True), {"estimator": "ipw"}, never, ""),
         (
             log_of(**moving, context={"x": np.zeros(2)}),
             {"estimator": "aipw"},

@@ -1,0 +1,58 @@
+"""Scores are about the rounds in which all arms of a quantity could be chosen: that part of the log."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adaptinf.inference.inputs.rounds import log_of_rounds
+from adaptinf.inference.sequences.sequence_records import Quantity
+from adaptinf.inference.validity.profile import LogProfile, profile_of
+from adaptinf.typing import BoolArray
+
+if TYPE_CHECKING:
+    from adaptinf.log import AdaptiveLog
+    from adaptinf.sums import Sums
+
+
+def common_rounds(profile: LogProfile, quantity: Quantity) -> BoolArray | None:
+    """Rounds in which all of a quantity's arms were possible, (T,), of sums batches, (B,); None if all were.
+
+    Whether a round counts is known before its arm is drawn, so the scores of those that do are a martingale
+    about the same mean.
+    """
+    codes = np.array(quantity.among, dtype=np.int64)
+    if not len(codes) or not profile.knows_propensities or not np.any(profile.impossible[codes]):
+        return None
+    name = f"rounds with {quantity.among}"
+    if name not in profile.log.kept:
+        profile.log.kept[name] = profile.possible(codes, jointly=True)[:, 0]
+    keep: BoolArray = profile.log.kept[name]
+    return keep
+
+
+def within(profile: LogProfile, quantity: Quantity) -> tuple[LogProfile, Quantity]:
+    """The profile of a quantity's common rounds, and the quantity in these."""
+    keep = common_rounds(profile, quantity)
+    if keep is None:
+        return profile, quantity
+    name = f"part with {quantity.among}"
+    if name not in profile.log.kept:
+        profile.log.kept[name] = _part(profile, keep)
+    part = profile_of(profile.log.kept[name])
+    arms = np.broadcast_to(quantity.weights.arms[0], (part.log.n_rounds, part.log.n_arms))
+    return part, replace(quantity, weights=replace(quantity.weights, arms=arms))
+
+
+def _part(profile: LogProfile, keep: BoolArray) -> AdaptiveLog | Sums:
+    if profile.sums is None:
+        return log_of_rounds(profile.log, keep)
+    part = copy.copy(profile.sums)
+    places = np.flatnonzero(keep)
+    part.cells = profile.sums.cells.of(places)
+    part.n_rounds, part.n_batches = int(np.rint(part.cells.rounds.sum())), len(places)
+    part.kept = {}
+    return part
