@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     )
     from adaptinf.inference.diagnostics import diagnose
     from adaptinf.inference.effects import CATE
+    from adaptinf.inference.group_sequential import spending_bounds
     from adaptinf.inference.policies import PolicyContrast, PolicyValue
     from adaptinf.inference.recommend import recommend
     from adaptinf.inference.regression import AdaptiveOLS
@@ -79,6 +80,7 @@ __all__ = [
     "recommend",
     "report",
     "result",
+    "spending_bounds",
     "theory",
     "winner_interval",
 ]
@@ -122,6 +124,7 @@ _HOMES = {
     "read_log": "adaptinf.log",
     "recommend": "adaptinf.inference.recommend",
     "report": "adaptinf.reports",
+    "spending_bounds": "adaptinf.inference.group_sequential",
     "Contrasts": "adaptinf.inference.contrasts",
     "Winner": "adaptinf.inference.winners",
     "winner_interval": "adaptinf.inference.winners",

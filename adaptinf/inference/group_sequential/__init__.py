@@ -1,0 +1,5 @@
+"""Repeated looks at a trial: critical values, probabilities of crossing, estimates after stopping."""
+
+from adaptinf.inference.group_sequential.boundaries import Boundary, futility_bounds, spending_bounds
+
+__all__ = ["Boundary", "futility_bounds", "spending_bounds"]

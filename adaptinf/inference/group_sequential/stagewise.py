@@ -1,0 +1,79 @@
+"""Estimates after a stop: stage-wise ordering of what could have been seen.
+
+An outcome is more extreme the earlier a trial stopped above, and among trials that stopped at the same look
+the larger its statistic. The probability of a more extreme outcome rises with the effect, which gives a
+p-value, a median-unbiased estimate and an interval. Only looks up to the stop enter, so it does not matter
+that later ones may depend on the data.
+
+References
+----------
+Tsiatis, Rosner, Mehta (1984), "Exact confidence intervals following a group sequential test". Jennison,
+Turnbull (2000), "Group Sequential Methods with Applications to Clinical Trials", chapter 8.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import optimize
+
+from adaptinf.inference.group_sequential.crossing import Walk
+from adaptinf.typing import FloatArray
+
+_EXACT = 1e-12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stopped:
+    """A trial that stopped at its last look; information, lower, upper (k,), score its statistic then.
+
+    The score at look j has mean effect * slope_j and variance information_j; slope (k,). The two are equal if
+    the estimator is efficient.
+    """
+
+    information: FloatArray
+    slope: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    score: float
+
+    def tail(self, effect: float) -> float:
+        """Probability of an outcome at least as extreme upwards."""
+        walk, before = Walk(), 0.0
+        mean, root = effect * self.slope, np.sqrt(self.information)
+        low, high = self.lower * root - mean, self.upper * root - mean
+        *earlier, last = self.information.tolist()
+        for look, size in enumerate(earlier):
+            before += walk.above(size, high[look])
+            walk.proceed(size, low[look], high[look])
+        return before + walk.above(last, self.score - mean[-1])
+
+    @property
+    def pvalue(self) -> float:
+        """Two-sided p-value of an effect of 0."""
+        above = self.tail(0.0)
+        return min(1.0, 2.0 * min(above, 1.0 - above))
+
+    def effect(self, probability: float) -> float:
+        """Effect at which an outcome at least as extreme has a given probability."""
+        centre = self.score / float(self.slope[-1])
+        spread = math.sqrt(float(self.information[-1])) / float(self.slope[-1])
+        low, high = centre - 4.0 * spread, centre + 4.0 * spread
+        while self.tail(low) > probability:
+            low -= 4.0 * spread
+        while self.tail(high) < probability:
+            high += 4.0 * spread
+        return float(
+            optimize.brentq(lambda one: self.tail(one) - probability, low, high, xtol=_EXACT * spread)
+        )
+
+    @property
+    def estimate(self) -> float:
+        """Median-unbiased estimate."""
+        return self.effect(0.5)
+
+    def interval(self, alpha: float) -> tuple[float, float]:
+        """Limits that contain the effect with probability 1 - alpha."""
+        return self.effect(0.5 * alpha), self.effect(1.0 - 0.5 * alpha)
