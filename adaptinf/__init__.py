@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from adaptinf.inference.validity import PolicySnapshots
     from adaptinf.inference.winners import Winner, winner_interval
     from adaptinf.log import AdaptiveLog, read_log
+    from adaptinf.plans import Plan
     from adaptinf.reports import report
     from adaptinf.simulation import environments
     from adaptinf.sums import Sums, aggregate
@@ -50,6 +51,7 @@ __all__ = [
     "ConfidenceSequence",
     "Contrast",
     "Contrasts",
+    "Plan",
     "PolicyContrast",
     "PolicySnapshots",
     "PolicyValue",
@@ -104,6 +106,7 @@ _HOMES = {
     "CATE": "adaptinf.inference.effects",
     "ConfidenceSequence": "adaptinf.inference.sequences",
     "Contrast": "adaptinf.inference.arms",
+    "Plan": "adaptinf.plans",
     "PolicyContrast": "adaptinf.inference.policies",
     "PolicySnapshots": "adaptinf.inference.validity",
     "PolicyValue": "adaptinf.inference.policies",

@@ -122,13 +122,13 @@ def bounds_of_spent(
     for look, (size, may) in enumerate(zip(information.tolist(), spent.tolist(), strict=True)):
         root = math.sqrt(size)
         if may > 0.0:
-            found[look] = _quantile(walk.above, size, may)
+            found[look] = critical_value(walk.above, size, may)
         low = -np.inf if lower is None else lower[look]
         walk.proceed(size, root * (-found[look] if sides == 2 else low), root * found[look])
     return found
 
 
-def _quantile(tail: Callable[[float, float], float], size: float, probability: float) -> float:
+def critical_value(tail: Callable[[float, float], float], size: float, probability: float) -> float:
     """Critical value of z that a look exceeds with a given probability; infinite if that is too small."""
     root, aim = math.sqrt(size), math.log(probability)
 
@@ -170,7 +170,7 @@ class Boundary:
     binding: bool = True
 
     def crossing(self, drift: float) -> tuple[FloatArray, FloatArray]:
-        """Probabilities of stopping below, and above, at each look, (k,); z has mean drift * sqrt(information)."""
+        """Probabilities of stopping below and above at each look, (k,), for a drift of the score."""
         return crossing(self.lower, self.upper, self.information, drift)
 
     def rejection(self, drift: float) -> float:
@@ -259,9 +259,9 @@ def _both(
     for look, size in enumerate(information.tolist()):
         root = math.sqrt(size)
         if level is not None:
-            above[look] = _quantile(at_null.above, size, level[look])
+            above[look] = critical_value(at_null.above, size, level[look])
         if spent[look] > 0.0:
-            lower[look] = -_quantile(partial(_mirrored, at_drift), size, spent[look])
+            lower[look] = -critical_value(partial(_mirrored, at_drift), size, spent[look])
         lower[look] = min(lower[look], above[look]) if look < len(spent) - 1 else lower[look]
         for walk in (at_drift, at_null):
             walk.proceed(size, lower[look] * root, above[look] * root)

@@ -1,0 +1,47 @@
+"""Claims about trials with planned looks."""
+
+from __future__ import annotations
+
+from adaptinf.claims.claim import Claim
+
+UNTESTED = Claim(
+    "plans.plan.Plan.analyse",
+    "no look had {least:g} effective rewards, and {least:g} outcomes of the rarer kind, in each of the two "
+    "arms",
+    "needs",
+)
+GOES_ON = Claim(
+    "plans.plan.Plan.analyse",
+    "the plan does not stop at any of its looks up to round {rounds}; the next look is after round {after}",
+    "needs",
+)
+STAGEWISE = Claim(
+    "plans.plan.Plan.analyse",
+    "The estimate is median-unbiased, and its interval and p-value order outcomes by the look at which a "
+    "trial stops; {looks} of {planned} looks were used, and {spending} spending controls the type I error.",
+    "note",
+    short="stage-wise ordering after {looks} of {planned} looks",
+)
+OVERRUN = Claim(
+    "plans.plan.Plan.analyse",
+    "{more} rounds after the look at which the plan stopped are not used.",
+    "note",
+    short="{more} later rounds not used",
+)
+CONSTANT_EFFECT = Claim(
+    "plans.plan.Plan.analyse",
+    "the difference between the two arms is constant over time (drift common to both is allowed)",
+    "assumes",
+    short="a constant difference; common drift cancels",
+)
+LOOKS_KEPT = Claim(
+    "plans.plan.Plan.analyse",
+    "looks took place when planned, and the plan's rule was followed",
+    "assumes",
+    short="planned looks",
+)
+WITHOUT_PROPENSITIES = Claim(
+    "plans.plan.Plan",
+    "the scores at a look need every arm's propensity in every round, which {design} does not record",
+    "needs",
+)

@@ -1,0 +1,6 @@
+"""Plans of trials with looks: one object simulates a trial, decides at its looks, and analyses its log."""
+
+from adaptinf.plans.characteristics import PlanCharacteristics
+from adaptinf.plans.plan import Look, Plan
+
+__all__ = ["Look", "Plan", "PlanCharacteristics"]

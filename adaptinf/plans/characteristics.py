@@ -1,0 +1,229 @@
+"""Simulated trials of a plan: error rates, sizes, and estimates after the stop."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from adaptinf.audit.simulation.simulated_power import PlanTable, named_scenarios
+from adaptinf.claims import plans as claims
+from adaptinf.errors import InvalidForLog
+from adaptinf.inference.distributions.tails import student_quantile
+from adaptinf.parameters import COUNT, JOBS, SEED, problems_of, refuse
+from adaptinf.plans.decisions import follow
+from adaptinf.simulation.environments import Environment
+from adaptinf.simulation.replicate import BLOCK, seed_sequence
+from adaptinf.typing import FloatArray, RandomSource
+from adaptinf.workers import spread
+
+if TYPE_CHECKING:
+    from adaptinf.plans.plan import Plan
+
+_QUANTILES = (0.1, 0.5, 0.9)
+_NUMBERS = (
+    "look",
+    "rejected",
+    "above",
+    "futility",
+    "untested",
+    "size",
+    "reward",
+    "estimate",
+    "tail",
+    "naive",
+    "held",
+)
+_DECIDED = {"rejected": "reject", "futility": "futility", "untested": "too few data"}
+
+
+@dataclass(frozen=True, eq=False)
+class PlanCharacteristics(PlanTable):
+    """Operating characteristics of a plan.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        One row per environment: `scenario`; `difference`, the true one; `rejected` with its Monte Carlo
+        error `rejected_se`, and `rejected_above` of them with the treatment better; `futility` and
+        `untested`, probabilities; `size_mean`, `size_sd` and quantiles of the number of rounds;
+        `rounds_<arm>`, mean rounds of each arm; `reward_mean` a round; `bias`, `median_bias` (probability
+        that the estimate is too large, less 1/2), `rmse` and `coverage` of the estimate after the stop;
+        `naive_bias` and `naive_coverage` of the estimate and interval that ignore the looks.
+    looks : DataFrame
+        One row per environment and look: `rounds`, `stopped`, `rejected` and `futility` at this look, and
+        `rejected_so_far`.
+    alpha, design, replications, notes
+        As in every table of a plan.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> plan = ai.Plan(ai.designs.Uniform(), arms=["A", "B"], treatment="B", control="A", looks=[100, 200])
+    >>> found = plan.operating_characteristics(ai.environments.BernoulliArms([0.3, 0.6]), 128, rng=1)
+    >>> found.looks["rounds"].tolist()
+    [100, 200]
+    """
+
+    looks: pd.DataFrame = None  # type: ignore[assignment]
+
+    def to_frame(self) -> pd.DataFrame:
+        """The table with a row per environment.
+
+        Returns
+        -------
+        DataFrame
+        """
+        return self.frame
+
+    @property
+    def _shown(self) -> pd.DataFrame:
+        names = ["scenario", "difference", "rejected", "futility", "size_mean", "bias", "coverage"]
+        return self.frame[names]
+
+    def __str__(self) -> str:
+        return self._as_text(self._shown)
+
+
+def characteristics(
+    plan: Plan,
+    environment: Any,
+    replications: Any,
+    rng: RandomSource | None,
+    n_jobs: Any,
+) -> PlanCharacteristics:
+    """Simulated trials of a plan in each environment."""
+    scenarios, problems = named_scenarios(environment)
+    problems += problems_of(replications=(replications, COUNT), rng=(rng, SEED))
+    problems += JOBS("n_jobs", n_jobs)
+    problems += [
+        f"environment {name!r} has {one.n_arms} arms, but the plan has {len(plan.arms)}"
+        for name, one in scenarios.items()
+        if one.n_arms != len(plan.arms)
+    ]
+    refuse("Plan.operating_characteristics", problems)
+    root = seed_sequence(rng)
+    _check_design(plan, next(iter(scenarios.values())))
+    rows, looks = [], []
+    for place, (name, one) in enumerate(scenarios.items()):
+        seed = np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, place))
+        numbers = _simulated(plan, one, replications, seed, n_jobs)
+        difference = _difference(plan, one)
+        rows.append({"scenario": name, "difference": difference, **_row(plan, numbers, difference)})
+        looks += [{"scenario": name, **row} for row in _look_rows(plan, numbers)]
+    return PlanCharacteristics(
+        pd.DataFrame(rows), plan.alpha, repr(plan.design), replications, looks=pd.DataFrame(looks)
+    )
+
+
+def _check_design(plan: Plan, environment: Environment) -> None:
+    log = plan.design.run(environment, horizon=plan.horizon, rng=0)
+    if log.arrays.propensities is None:
+        reason = claims.WITHOUT_PROPENSITIES(design=type(plan.design).__name__)
+        raise InvalidForLog("Plan.operating_characteristics", reason, [])
+
+
+def _difference(plan: Plan, environment: Environment) -> float:
+    """The true difference between the two arms."""
+    means = environment.arm_means()
+    return float(means[plan.arms.index(plan.treatment)] - means[plan.arms.index(plan.control)])
+
+
+def _simulated(
+    plan: Plan, environment: Environment, replications: int, seed: np.random.SeedSequence, n_jobs: int
+) -> dict[str, FloatArray]:
+    """Numbers of each trial; by name (r,), and `rounds` of each arm (r, K)."""
+    starts = range(0, replications, BLOCK)
+    truth = _difference(plan, environment)
+    jobs = (
+        (_block, (plan, environment, truth, seed, start // BLOCK, min(BLOCK, replications - start)))
+        for start in starts
+    )
+    found = np.concatenate(spread(jobs, n_jobs if len(starts) > 1 else 1))
+    numbers = {name: found[:, place] for place, name in enumerate(_NUMBERS)}
+    return {**numbers, "rounds": found[:, len(_NUMBERS) :]}
+
+
+def _block(
+    plan: Plan, environment: Environment, truth: float, seed: np.random.SeedSequence, block: int, size: int
+) -> FloatArray:
+    """Trials that share a stream of random numbers; returns (size, numbers + K)."""
+    rng = np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, block)))
+    return np.array([_trial(plan, environment, truth, rng) for _ in range(size)])
+
+
+def _trial(plan: Plan, environment: Environment, truth: float, rng: np.random.Generator) -> FloatArray:
+    """Numbers of one trial, in the order of `_NUMBERS`, and the rounds of each arm."""
+    log = plan.design.run(environment, horizon=plan.horizon, rng=rng)
+    process = plan.process(log)
+    assert process is not None
+    course = follow(process, plan.rule)
+    size = int(plan.looks[course.look])
+    reward = float(log.arrays.reward[:size].mean())
+    rounds = np.bincount(log.arrays.action[:size], minlength=log.n_arms)
+    decided = [float(course.decision == name) for name in _DECIDED.values()]
+    told = [float(course.look), decided[0], 0.0, *decided[1:], float(size), reward]
+    if not course.tests:
+        return np.array([*told, *[math.nan] * 4, *rounds])
+    told[2] = float(decided[0] and course.z[-1] > 0.0)
+    stopped, last = course.stopped(), course.tests[-1]
+    naive = plan.margin + float(process.score[last] / process.slope[last])
+    spread_of = float(np.sqrt(process.clock[last]) / process.slope[last])
+    df = np.array([process.effective[last] - 1.0])
+    reach = float(student_quantile(math.log(0.5 * plan.alpha), df)[0]) * spread_of
+    held = float(abs(naive - truth) <= reach)
+    estimate = plan.margin + stopped.estimate
+    return np.array([*told, estimate, stopped.tail(truth - plan.margin), naive, held, *rounds])
+
+
+def _row(plan: Plan, numbers: Mapping[str, FloatArray], truth: float) -> dict[str, Any]:
+    """Characteristics in one environment."""
+    size, tested = numbers["size"], ~np.isnan(numbers["estimate"])
+    rejected, trials = float(numbers["rejected"].mean()), len(size)
+    error, tail = numbers["estimate"][tested] - truth, numbers["tail"][tested]
+    level = 0.5 * plan.alpha
+    row = {
+        "rejected": rejected,
+        "rejected_se": math.sqrt(rejected * (1.0 - rejected) / trials),
+        "rejected_above": float(numbers["above"].mean()),
+        "futility": float(numbers["futility"].mean()),
+        "untested": float(numbers["untested"].mean()),
+        "size_mean": float(size.mean()),
+        "size_sd": float(size.std()),
+        **{f"size_q{100 * level:g}": float(np.quantile(size, level)) for level in _QUANTILES},
+        **{f"rounds_{arm}": float(numbers["rounds"][:, place].mean()) for place, arm in enumerate(plan.arms)},
+        "reward_mean": float((numbers["reward"] * size).sum() / size.sum()),
+    }
+    if not tested.any():
+        names = ("bias", "median_bias", "rmse", "coverage", "naive_bias", "naive_coverage")
+        return {**row, **dict.fromkeys(names, math.nan)}
+    return {
+        **row,
+        "bias": float(error.mean()),
+        "median_bias": float((tail < 0.5).mean() - 0.5),
+        "rmse": float(np.sqrt((error**2).mean())),
+        "coverage": float(((tail >= level) & (tail <= 1.0 - level)).mean()),
+        "naive_bias": float((numbers["naive"][tested] - truth).mean()),
+        "naive_coverage": float(numbers["held"][tested].mean()),
+    }
+
+
+def _look_rows(plan: Plan, numbers: Mapping[str, FloatArray]) -> Iterator[dict[str, Any]]:
+    """What happens at each look."""
+    so_far = 0.0
+    for look, rounds in enumerate(plan.looks.tolist()):
+        here = numbers["look"] == look
+        rejected = float((here & (numbers["rejected"] == 1.0)).mean())
+        so_far += rejected
+        yield {
+            "look": look + 1,
+            "rounds": rounds,
+            "stopped": float(here.mean()),
+            "rejected": rejected,
+            "futility": float((here & (numbers["futility"] == 1.0)).mean()),
+            "rejected_so_far": so_far,
+        }

@@ -1,0 +1,102 @@
+"""What a plan decides at its looks, from the scores so far and nothing else.
+
+Alpha is spent by calendar: each look may spend a share that was fixed beforehand. Critical values use the
+information that was seen, so they hold however it grows. A look with too few data tests nothing, and its
+alpha is carried to the next.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy import special
+
+from adaptinf.inference.distributions.tails import log_student_tail
+from adaptinf.inference.group_sequential.boundaries import critical_value
+from adaptinf.inference.group_sequential.crossing import Walk
+from adaptinf.inference.group_sequential.score_process import ScoreProcess
+from adaptinf.inference.group_sequential.stagewise import Stopped
+from adaptinf.typing import FloatArray
+
+Decision = Literal["continue", "reject", "futility", "no rejection", "too few data"]
+"""What a look decides; the last two end a trial at its horizon."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rule:
+    """When to stop; spent, futility (k,): the level of each look, and |z| or z at or below which to give up.
+
+    `least` is the smallest effective number of rewards, and of the rarer outcome, of either arm at a test.
+    """
+
+    spent: FloatArray
+    futility: FloatArray
+    sides: int
+    least: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Course:
+    """A trial up to its last look so far, counted from 0; tests (m,), the looks that tested something.
+
+    Shapes (m,): information, slope, bound, z, the standardised scores as quantiles of the normal
+    distribution.
+    """
+
+    decision: Decision
+    look: int
+    tests: tuple[int, ...]
+    information: FloatArray
+    slope: FloatArray
+    bound: FloatArray
+    z: FloatArray
+    sides: int
+
+    def stopped(self) -> Stopped:
+        """The trial as stage-wise ordering sees it; futility does not bind, so it is left out."""
+        lower = -self.bound if self.sides == 2 else np.full(len(self.bound), -np.inf)
+        score = float(self.z[-1] * math.sqrt(self.information[-1]))
+        return Stopped(self.information, self.slope, lower, self.bound, score)
+
+
+def normal_score(z: float, df: float) -> float:
+    """The normal quantile with the tail of a t statistic."""
+    return math.copysign(-float(special.ndtri_exp(log_student_tail(abs(z), df))), z)
+
+
+def follow(process: ScoreProcess, rule: Rule) -> Course:
+    """The course of a trial over the looks that it has reached, to the one at which it stops."""
+    walk, carried = Walk(), 0.0
+    decision: Decision = "continue"
+    tests: list[int] = []
+    seen: list[tuple[float, float, float, float]] = []
+    z, look, last = process.z, -1, len(rule.spent) - 1
+    for look in range(len(process.score)):
+        carried += float(rule.spent[look])
+        size = float(process.clock[look])
+        enough = min(process.effective[look], process.events[look]) >= rule.least
+        if not enough or not size > walk.information:
+            continue
+        score = normal_score(float(z[look]), float(process.effective[look]) - 1.0)
+        bound = critical_value(walk.above, size, carried)
+        tests.append(look)
+        seen.append((size, float(process.slope[look]), bound, score))
+        decision = _decision(score, bound, float(rule.futility[look]), rule.sides)
+        if decision != "continue" or look == last:
+            break
+        carried, root = 0.0, math.sqrt(size)
+        walk.proceed(size, -bound * root if rule.sides == 2 else -math.inf, bound * root)
+    if decision == "continue" and look == last:
+        decision = "no rejection" if tests and tests[-1] == last else "too few data"
+    size_of, slope, bounds, scores = np.array(seen, dtype=np.float64).reshape(-1, 4).T
+    return Course(decision, look, tuple(tests), size_of, slope, bounds, scores, rule.sides)
+
+
+def _decision(z: float, bound: float, futility: float, sides: int) -> Decision:
+    size = abs(z) if sides == 2 else z
+    if size >= bound:
+        return "reject"
+    return "futility" if size <= futility else "continue"

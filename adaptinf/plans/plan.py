@@ -1,0 +1,423 @@
+"""A trial with planned looks.
+
+References
+----------
+Lan, DeMets (1983), "Discrete sequential boundaries for clinical trials". Jennison, Turnbull (2000), "Group
+Sequential Methods with Applications to Clinical Trials". Tsiatis, Rosner, Mehta (1984), "Exact confidence
+intervals following a group sequential test".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from adaptinf.claims import assumptions
+from adaptinf.claims import plans as claims
+from adaptinf.claims.propensities import EVERY_ONE_NEEDED, RIGHT
+from adaptinf.designs.base import Design
+from adaptinf.errors import InvalidForLog
+from adaptinf.inference.group_sequential.boundaries import Boundary, bounds_of_spent, classical_bounds
+from adaptinf.inference.group_sequential.score_process import ScoreProcess, score_process
+from adaptinf.inference.group_sequential.spending import SHAPES, SPENDING
+from adaptinf.inference.inputs.arguments import require_log
+from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.results.log_facts import LogFacts
+from adaptinf.inference.validity.profile import profile_of
+from adaptinf.log import AdaptiveLog
+from adaptinf.parameters import (
+    COUNT,
+    FINITE,
+    NON_NEGATIVE,
+    POSITIVE,
+    Is,
+    OneOf,
+    OrNone,
+    alpha_problems,
+    number_array,
+    problems_of,
+    refuse,
+)
+from adaptinf.plans.decisions import Course, Rule, follow
+from adaptinf.plans.stopped_results import StagewiseReference, StoppedResults
+from adaptinf.texts import absent
+from adaptinf.typing import FloatArray, IntArray, RandomSource
+
+if TYPE_CHECKING:
+    from adaptinf.plans.characteristics import PlanCharacteristics
+    from adaptinf.simulation.environments import Environment
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The state of a trial at its latest look.
+
+    Attributes
+    ----------
+    stage : int
+        Number of the look, from 1; 0 before the first.
+    rounds : int
+        Rounds up to it.
+    statistic, bound : float
+        The standardised score, and the critical value that its size must reach to reject; NaN if the look
+        tested nothing.
+    decision : {"continue", "reject", "futility", "no rejection", "too few data"}
+        What follows.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> plan = ai.Plan(ai.designs.Uniform(), arms=("A", "B"), treatment="B", control="A", looks=[200, 400])
+    >>> log = plan.design.run(ai.environments.BernoulliArms([0.2, 0.5]), horizon=400, rng=0)
+    >>> plan.look(log).decision
+    'reject'
+    """
+
+    stage: int
+    rounds: int
+    statistic: float
+    bound: float
+    decision: str
+
+
+class Plan:
+    """A trial that compares two arms at planned looks and may stop at each of them.
+
+    Parameters
+    ----------
+    design : Design
+        How participants are assigned; it must record every arm's propensity.
+    arms : sequence of labels
+        The arms in the order of the design's, of which there may be more than the two that are compared.
+    treatment, control : label
+        The arms that are compared; the control's mean is subtracted.
+    looks : sequence of int
+        Rounds after which there is a look, ascending; the last is the horizon.
+    horizon : int, optional
+        Rounds of a trial that does not stop; by default that of the last look.
+    spending : str
+        How alpha is spent over the looks, as in `spending_bounds`. The classical designs spend at each look
+        what they would if information grew with the number of rounds.
+    gamma, rho : float
+        Parameters of the spending families, as in `spending_bounds`.
+    futility : float or sequence of float, optional
+        Stop if the standardised score at a look but the last is at most this, of two-sided tests its absolute
+        value. Futility does not bind: a trial may go on, and levels do not rely on it.
+    sides : {2, 1}
+        Whether the test is two-sided, or rejects only if the treatment is better.
+    alpha : float
+        Level of all looks together, between 0 and 0.5.
+    margin : float
+        Difference under the null: below 0 for a test of non-inferiority.
+    least : float
+        Smallest effective number of rewards of either arm at a look that tests, and, if rewards are 0 and 1,
+        smallest number of either outcome. The alpha of a look with fewer is carried to the next.
+
+    Raises
+    ------
+    ParameterError
+        Listing all problems.
+
+    Notes
+    -----
+    At a look, the score is the sum over rounds of h (D - margin), with D the difference of the two arms'
+    augmented inverse-propensity scores and h = (1/e(treatment) + 1/e(control))^(-1/2) for the propensities
+    e. It is a martingale if the difference is `margin` in every round, whatever the design does and however
+    both arms drift, and its clock is the sum of the squares of its steps. Alpha is spent by the number of
+    rounds; critical values use the clock that was seen. Statistics are compared as Student's t, with one
+    less than the smaller of the two arms' effective numbers of rewards as degrees of freedom.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> plan = ai.Plan(
+    ...     ai.designs.Thompson(floor=0.2), arms=("usual", "new"), treatment="new", control="usual",
+    ...     looks=[200, 400, 600],
+    ... )
+    >>> plan.bounds.round(3)
+       rounds  fraction  spent  bound
+    1     200     0.333  0.000  3.710
+    2     400     0.667  0.012  2.511
+    3     600     1.000  0.050  1.993
+    >>> log = plan.design.run(ai.environments.BernoulliArms([0.3, 0.45]), horizon=600, rng=1)
+    >>> result = plan.analyse(log)
+    >>> result.decision, result.rounds
+    ('reject', 400)
+    """
+
+    def __init__(
+        self,
+        design: Design,
+        *,
+        arms: Sequence[Any],
+        treatment: Any,
+        control: Any,
+        looks: Sequence[int],
+        horizon: int | None = None,
+        spending: str = "lan-demets-obrien-fleming",
+        gamma: float = -4.0,
+        rho: float = 2.0,
+        futility: float | Sequence[float] | None = None,
+        sides: int = 2,
+        alpha: float = 0.05,
+        margin: float = 0.0,
+        least: float = 20.0,
+    ) -> None:
+        labels = tuple(arms) if isinstance(arms, (list, tuple)) else ()
+        problems = _arm_problems(arms, labels, treatment, control)
+        problems += problems_of(
+            design=(design, Is(Design, "a design")),
+            horizon=(horizon, OrNone(COUNT)),
+            spending=(spending, OneOf(*SPENDING, *SHAPES)),
+            gamma=(gamma, FINITE),
+            rho=(rho, POSITIVE),
+            sides=(sides, Is(lambda sides: sides in (1, 2), "1 or 2")),
+            margin=(margin, FINITE),
+            least=(least, NON_NEGATIVE),
+        )
+        problems += alpha_problems(alpha)
+        rounds, given_up = number_array(looks), _futility(futility, looks)
+        problems += _look_problems(looks, rounds, horizon)
+        if given_up is None:
+            problems.append(
+                f"futility must be a number, or one for each look but the last, got {futility!r:.60}"
+            )
+        refuse("Plan", problems)
+        assert rounds is not None
+        assert given_up is not None
+        self.design, self.arms, self.treatment, self.control = design, labels, treatment, control
+        self.looks: IntArray = rounds.astype(np.int64)
+        self.horizon = int(self.looks[-1])
+        self.spending, self.gamma, self.rho = spending, float(gamma), float(rho)
+        self.sides, self.alpha, self.margin = int(sides), float(alpha), float(margin)
+        self.rule = Rule(self._spent, given_up, self.sides, float(least))
+
+    def __repr__(self) -> str:
+        looks = ", ".join(f"{look:,}" for look in self.looks)
+        return (
+            f"<Plan: {self.treatment} - {self.control}, looks after {looks} rounds, {self.spending} spending>"
+        )
+
+    @property
+    def _fractions(self) -> FloatArray:
+        return self.looks / self.horizon
+
+    @cached_property
+    def _spent(self) -> FloatArray:
+        """Level on one side that each look may spend, shape (k,)."""
+        fractions, level = self._fractions, self.alpha / self.sides
+        if self.spending in SPENDING:
+            parameter = self.gamma if self.spending == "hwang-shih-decani" else self.rho
+            return np.diff(SPENDING[self.spending](fractions, level, parameter), prepend=0.0)
+        upper = classical_bounds(fractions, level, self.sides, SHAPES[self.spending])
+        lower = -upper if self.sides == 2 else np.full(len(upper), -np.inf)
+        return Boundary(fractions, lower, upper, self.sides).crossing(0.0)[1]
+
+    @property
+    def bounds(self) -> pd.DataFrame:
+        """Critical values if information grows with the number of rounds, by look.
+
+        Columns rounds, fraction, spent, the level spent so far on all sides, and bound.
+        """
+        spent = np.cumsum(self._spent) * self.sides
+        columns = {
+            "rounds": self.looks,
+            "fraction": self._fractions,
+            "spent": spent,
+            "bound": bounds_of_spent(self._fractions, self._spent, self.sides),
+        }
+        return pd.DataFrame(columns, index=pd.RangeIndex(1, len(self.looks) + 1))
+
+    def look(self, log: AdaptiveLog) -> Look:
+        """The state of a trial at the latest look that its log has reached.
+
+        Parameters
+        ----------
+        log : AdaptiveLog
+            The trial so far, with every arm's propensities. Its arms are the plan's, or numbers from 0 in the
+            plan's order, as in simulations.
+
+        Returns
+        -------
+        Look
+            If the trial should have stopped earlier, that earlier look.
+
+        Raises
+        ------
+        ParameterError
+            If the log has other arms.
+        InvalidForLog
+            If propensities or rewards are missing.
+        """
+        course = self._course(log)
+        if course is None:
+            return Look(0, 0, np.nan, np.nan, "continue")
+        tested = bool(course.tests) and course.tests[-1] == course.look
+        statistic, bound = (float(course.z[-1]), float(course.bound[-1])) if tested else (np.nan, np.nan)
+        return Look(course.look + 1, int(self.looks[course.look]), statistic, bound, course.decision)
+
+    def analyse(self, log: AdaptiveLog) -> StoppedResults:
+        """Estimate, interval and p-value of a trial that has stopped.
+
+        Parameters
+        ----------
+        log : AdaptiveLog
+            As in `look`. Rounds after the look at which the plan stopped are not used.
+
+        Returns
+        -------
+        StoppedResults
+            One term, the difference between the arms.
+
+        Raises
+        ------
+        ParameterError
+            If the log has other arms.
+        InvalidForLog
+            If propensities or rewards are missing, the plan has not stopped, or no look had enough data.
+        """
+        course = self._course(log)
+        if course is None or course.decision == "continue":
+            at = -1 if course is None else course.look
+            reason = claims.GOES_ON(rounds=log.n_rounds, after=int(self.looks[at + 1]))
+            raise InvalidForLog("Plan.analyse", reason, ["plan.look(log)", "ConfidenceSequence"])
+        if not course.tests:
+            raise InvalidForLog("Plan.analyse", claims.UNTESTED(least=self.rule.least), ["Contrast"])
+        return self._results(log, course)
+
+    def _results(self, log: AdaptiveLog, course: Course) -> StoppedResults:
+        stopped, rounds = course.stopped(), int(self.looks[course.tests[-1]])
+        used = {"looks": len(course.tests), "planned": len(self.looks), "spending": self.spending}
+        found = profile_of(log).propensities_found
+        notes = [claims.STAGEWISE(**used)]
+        if rounds < log.n_rounds:
+            notes.append(claims.OVERRUN(more=log.n_rounds - rounds))
+        assumed = [RIGHT.filled({}, found), claims.CONSTANT_EFFECT(), claims.LOOKS_KEPT()]
+        return StoppedResults(
+            model="Plan",
+            estimands=(Estimand("contrast", treatment=self.treatment, control=self.control),),
+            terms=(f"{self.treatment} - {self.control}",),
+            estimate=np.array([self.margin + stopped.estimate]),
+            std_error=np.array([np.sqrt(stopped.information[-1]) / stopped.slope[-1]]),
+            reference=StagewiseReference(stopped, self.margin),
+            estimator="aipw",
+            facts=LogFacts.of(log),
+            null=self.margin,
+            notes=(*notes, *assumptions(assumed)),
+            cautions=tuple(found.cautions) if found is not None else (),
+            decision=course.decision,
+            rounds=rounds,
+        )
+
+    def _course(self, log: AdaptiveLog) -> Course | None:
+        """The trial's course over the looks that it has reached; None before the first."""
+        require_log("Plan", log)
+        process = self.process(log)
+        return None if process is None else follow(process, self.rule)
+
+    def process(self, log: AdaptiveLog) -> ScoreProcess | None:
+        """Scores at the looks that a log has reached; None before the first."""
+        codes, propensities = self._codes(log), log.arrays.propensities
+        if propensities is None:
+            raise InvalidForLog("Plan", EVERY_ONE_NEEDED(), [])
+        looks = self.looks[self.looks <= log.n_rounds]
+        if not len(looks):
+            return None
+        arrays = log.arrays
+        return score_process(arrays.action, arrays.reward, propensities, codes, looks, self.margin)
+
+    def _codes(self, log: AdaptiveLog) -> tuple[int, int]:
+        """Positions of treatment and control among the log's arms."""
+        if log.arms == tuple(range(len(self.arms))) and log.arms != self.arms:
+            return self.arms.index(self.treatment), self.arms.index(self.control)
+        if set(log.arms) != set(self.arms):
+            refuse("Plan", [f"the log has the arms {log.arms}, but the plan {self.arms}"])
+        return log.arms.index(self.treatment), log.arms.index(self.control)
+
+    def operating_characteristics(
+        self,
+        environment: Environment | Mapping[str, Environment],
+        replications: int = 10_000,
+        rng: RandomSource | None = None,
+        *,
+        n_jobs: int = 1,
+    ) -> PlanCharacteristics:
+        """Simulate the trial: error rates, size, and what is estimated once it has stopped.
+
+        Parameters
+        ----------
+        environment : Environment, or dict of environments by name
+            Where it is simulated; their arms are the plan's, in order.
+        replications : int
+            Trials per environment.
+        rng : int, SeedSequence, Generator or None
+            Source of randomness; results do not depend on the number of workers.
+        n_jobs : int
+            Worker processes.
+
+        Returns
+        -------
+        PlanCharacteristics
+
+        Raises
+        ------
+        ParameterError
+            Listing all problems.
+        InvalidForLog
+            If the design does not record every arm's propensities.
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> coin = ai.designs.Uniform()
+        >>> plan = ai.Plan(coin, arms=["A", "B"], treatment="B", control="A", looks=[100, 200])
+        >>> equal = ai.environments.BernoulliArms([0.5, 0.5])
+        >>> found = plan.operating_characteristics(equal, replications=640, rng=1)
+        >>> bool(found.frame.loc[0, "rejected"] < 0.09)
+        True
+        """
+        from adaptinf.plans.characteristics import characteristics
+
+        return characteristics(self, environment, replications, rng, n_jobs)
+
+
+def _arm_problems(arms: Any, labels: tuple[Any, ...], treatment: Any, control: Any) -> list[str]:
+    if len(labels) < 2 or len(set(labels)) < len(labels):
+        return [f"arms must be a list of at least two labels, got {arms!r:.60}"]
+    problems = [
+        absent(name, label, labels, "the plan has")
+        for name, label in (("treatment", treatment), ("control", control))
+        if label not in labels
+    ]
+    if treatment == control:
+        problems.append(f"treatment and control must be two arms, got {treatment!r} twice")
+    return problems
+
+
+def _look_problems(looks: Any, rounds: FloatArray | None, horizon: Any) -> list[str]:
+    listed = rounds is not None and rounds.ndim == 1 and len(rounds) > 0
+    if not listed or rounds is None or not np.array_equal(rounds, np.floor(rounds)):
+        return [f"looks must be numbers of rounds, got {looks!r:.60}"]
+    if rounds[0] < 1 or np.any(np.diff(rounds) <= 0):
+        return [f"looks must be ascending numbers of rounds, got {looks!r:.60}"]
+    if horizon is not None and horizon != rounds[-1]:
+        return [f"the last look must be at the horizon, {horizon!r:.20}, got {looks!r:.60}"]
+    return []
+
+
+def _futility(futility: Any, looks: Any) -> FloatArray | None:
+    """Scores at or below which to give up, by look; None if they are invalid."""
+    size = len(looks) if hasattr(looks, "__len__") else 1
+    found = np.full(size, -np.inf)
+    if futility is None:
+        return found
+    given = number_array(futility)
+    if given is None or not np.all(np.isfinite(given)) or given.shape not in ((), (size - 1,)):
+        return None
+    found[:-1] = given
+    return found

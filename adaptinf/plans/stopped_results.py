@@ -1,0 +1,61 @@
+"""The result of a trial that stopped: tests and intervals by stage-wise ordering."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from adaptinf.inference.group_sequential.stagewise import Stopped
+from adaptinf.inference.results.fit_results import Results
+from adaptinf.typing import FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StagewiseReference:
+    """Stage-wise ordering for one difference, which is measured from `origin`."""
+
+    stopped: Stopped
+    origin: float
+    name: str = "stage-wise ordering"
+    exact: bool = False
+    statistic: str = "z"
+    normal: bool = False
+    uses_std_error: bool = False
+
+    def log_pvalues(self, null: float) -> FloatArray:
+        """Natural logarithm of the two-sided p-value, shape (1,)."""
+        above = self.stopped.tail(null - self.origin)
+        with np.errstate(divide="ignore"):
+            return np.minimum(0.0, np.log(2.0 * np.array([min(above, 1.0 - above)])))
+
+    def interval(self, log_alpha: float) -> FloatArray:
+        """Interval at level 1 - exp(log_alpha), shape (1, 2)."""
+        return self.origin + np.array([self.stopped.interval(math.exp(log_alpha))])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class StoppedResults(Results):
+    """The difference that a plan estimates once it has stopped.
+
+    Attributes
+    ----------
+    decision : str
+        "reject", "futility" or "no rejection".
+    rounds : int
+        Rounds up to the look at which the trial stopped.
+
+    Notes
+    -----
+    The estimate is median-unbiased. P-values and intervals take all looks so far into account, so a test at
+    the plan's level rejects exactly when the plan did.
+    """
+
+    decision: str = ""
+    rounds: int = 0
+
+    @property
+    def at_any_length(self) -> bool:
+        """Always true: the looks are accounted for."""
+        return True
