@@ -2,5 +2,6 @@
 
 from adaptinf.plans.characteristics import PlanCharacteristics
 from adaptinf.plans.plan import Look, Plan
+from adaptinf.plans.stopped_results import StoppedResults
 
-__all__ = ["Look", "Plan", "PlanCharacteristics"]
+__all__ = ["Look", "Plan", "PlanCharacteristics", "StoppedResults"]

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.audit.simulation.simulated_power import PlanTable, named_scenarios
-from adaptinf.claims import plans as claims
+from adaptinf.claims.logs import plans as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.tails import student_quantile
 from adaptinf.parameters import COUNT, JOBS, SEED, problems_of, refuse
@@ -53,7 +53,8 @@ class PlanCharacteristics(PlanTable):
         `untested`, probabilities; `size_mean`, `size_sd` and quantiles of the number of rounds;
         `rounds_<arm>`, mean rounds of each arm; `reward_mean` a round; `bias`, `median_bias` (probability
         that the estimate is too large, less 1/2), `rmse` and `coverage` of the estimate after the stop;
-        `naive_bias` and `naive_coverage` of the estimate and interval that ignore the looks.
+        `naive_bias` and `naive_coverage` of the estimate and interval that ignore the looks. Intervals have
+        alpha / sides on either side.
     looks : DataFrame
         One row per environment and look: `rounds`, `stopped`, `rejected` and `futility` at this look, and
         `rejected_so_far`.
@@ -121,8 +122,10 @@ def characteristics(
 
 
 def _check_design(plan: Plan, environment: Environment) -> None:
+    """Refuse a design whose scores never move."""
     log = plan.design.run(environment, horizon=plan.horizon, rng=0)
-    if log.arrays.propensities is None:
+    process = None if log.arrays.propensities is None else plan.process(log)
+    if process is None or process.clock[-1] == 0.0:
         reason = claims.WITHOUT_PROPENSITIES(design=type(plan.design).__name__)
         raise InvalidForLog("Plan.operating_characteristics", reason, [])
 
@@ -174,7 +177,7 @@ def _trial(plan: Plan, environment: Environment, truth: float, rng: np.random.Ge
     naive = plan.margin + float(process.score[last] / process.slope[last])
     spread_of = float(np.sqrt(process.clock[last]) / process.slope[last])
     df = np.array([process.effective[last] - 1.0])
-    reach = float(student_quantile(math.log(0.5 * plan.alpha), df)[0]) * spread_of
+    reach = float(student_quantile(math.log(plan.alpha / plan.sides), df)[0]) * spread_of
     held = float(abs(naive - truth) <= reach)
     estimate = plan.margin + stopped.estimate
     return np.array([*told, estimate, stopped.tail(truth - plan.margin), naive, held, *rounds])
@@ -185,7 +188,7 @@ def _row(plan: Plan, numbers: Mapping[str, FloatArray], truth: float) -> dict[st
     size, tested = numbers["size"], ~np.isnan(numbers["estimate"])
     rejected, trials = float(numbers["rejected"].mean()), len(size)
     error, tail = numbers["estimate"][tested] - truth, numbers["tail"][tested]
-    level = 0.5 * plan.alpha
+    level = plan.alpha / plan.sides
     row = {
         "rejected": rejected,
         "rejected_se": math.sqrt(rejected * (1.0 - rejected) / trials),

@@ -1,6 +1,6 @@
 """What a plan decides at its looks, from the scores so far and nothing else.
 
-Alpha is spent by calendar: each look may spend a share that was fixed beforehand. Critical values use the
+Alpha is spent by calendar: each look may spend a share that was fixed in advance. Critical values use the
 information that was seen, so they hold however it grows. A look with too few data tests nothing, and its
 alpha is carried to the next.
 """

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.claims import assumptions
-from adaptinf.claims import plans as claims
+from adaptinf.claims.logs import plans as claims
 from adaptinf.claims.propensities import EVERY_ONE_NEEDED, RIGHT
 from adaptinf.designs.base import Design
 from adaptinf.errors import InvalidForLog

@@ -207,7 +207,7 @@ def futility_bounds(
     spent : ndarray of shape (k,)
         Type II error that each look may spend.
     binding_level : ndarray of shape (k,), optional
-        Level that each look may spend if futility binds: upper critical values are then found anew.
+        Level that each look may spend if futility binds; upper critical values are then recalculated.
 
     Returns
     -------

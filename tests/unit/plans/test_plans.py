@@ -12,7 +12,7 @@ from claims_said import says
 from scipy import stats
 
 import adaptinf as ai
-from adaptinf.claims import plans as claims
+from adaptinf.claims.logs import plans as claims
 from adaptinf.claims.propensities import EVERY_ONE_NEEDED, NOT_FOLLOWED
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.group_sequential import Boundary
@@ -250,8 +250,10 @@ def test_refusals() -> None:
     with pytest.raises(InvalidForLog) as refused:
         plan_of().look(chosen)
     assert refused.value.reason == EVERY_ONE_NEEDED()
-    with pytest.raises(InvalidForLog, match="UCB does not record"):
-        plan_of(ai.designs.UCB()).operating_characteristics(ai.environments.NormalArms([0.0, 0.0]), 2)
+    for design in (ai.designs.UCB(), ai.designs.PrivateUCB(epsilon=1.0)):
+        with pytest.raises(InvalidForLog) as refused:
+            plan_of(design).operating_characteristics(ai.environments.BernoulliArms([0.5, 0.5]), 2)
+        assert says(refused.value.reason, claims.WITHOUT_PROPENSITIES, design=type(design).__name__)
     with pytest.raises(ParameterError, match="has 3 arms, but the plan has 2"):
         plan_of().operating_characteristics(ai.environments.NormalArms([0.0, 0.0, 0.0]), 2)
 

@@ -41,7 +41,8 @@ LOOKS_KEPT = Claim(
     short="planned looks",
 )
 WITHOUT_PROPENSITIES = Claim(
-    "plans.plan.Plan",
-    "the scores at a look need every arm's propensity in every round, which {design} does not record",
+    "plans.characteristics.characteristics",
+    "a look needs propensities, and rounds in which both arms could be drawn; {design} records no "
+    "propensities, or assigns arms without drawing",
     "needs",
 )
