@@ -3,6 +3,7 @@
 Parameters out of range raise one `ParameterError` that lists them all.
 """
 
+from adaptinf.designs.arms.biased_coin import DBCD, ERADE, PermutedBlocks
 from adaptinf.designs.arms.elimination import PrivateSuccessiveElimination, SuccessiveElimination
 from adaptinf.designs.arms.kl_ucb import KLUCB
 from adaptinf.designs.arms.play_the_winner import PlayTheWinner
@@ -30,9 +31,11 @@ from adaptinf.sessions import Decision, Outcome, Session
 
 __all__ = [
     "ABSE",
+    "DBCD",
     "DPBAI",
     "DPNAS",
     "DPOD",
+    "ERADE",
     "KLUCB",
     "NAS",
     "UCB",
@@ -55,6 +58,7 @@ __all__ = [
     "ODLinBAI",
     "OptimalDesign",
     "Outcome",
+    "PermutedBlocks",
     "PlayTheWinner",
     "PredictionBands",
     "PrivateSuccessiveElimination",

@@ -7,6 +7,7 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,6 +16,7 @@ from scipy import special
 from adaptinf.audit.binary import count_recursion as codes
 from adaptinf.audit.binary.count_recursion import CUSTOM, RuleTables, Work, advance_batch, advance_round
 from adaptinf.audit.binary.count_states import values_of
+from adaptinf.designs.arms.biased_coin import DBCD, ERADE, coin_probability
 from adaptinf.designs.arms.play_the_winner import PlayTheWinner
 from adaptinf.designs.arms.posterior import Thompson
 from adaptinf.designs.arms.ucb import UCB
@@ -25,7 +27,10 @@ from adaptinf.errors import ParameterError
 from adaptinf.parameters import Callee, refuse
 from adaptinf.typing import FloatArray, IntArray
 
-FOLLOWED = "Thompson, EpsilonGreedy, UCB, Uniform, a Mixture of one of them, PlayTheWinner, or a function"
+FOLLOWED = (
+    "Thompson, EpsilonGreedy, UCB, Uniform, a Mixture of one of them, PlayTheWinner, DBCD, ERADE, or a "
+    "function"
+)
 _SMALLEST_PRIOR = 0.05  # below, the quadrature of the corner would miss mass beyond the range of floats
 
 
@@ -71,6 +76,11 @@ def allocation(rule: Any, horizon: int) -> Allocation:
     if isinstance(rule, PlayTheWinner):
         tables = _tables(horizon, codes.URN, first=rule.initial, second=rule.added)
         return Allocation("PlayTheWinner", tables, every)
+    if isinstance(rule, (DBCD, ERADE)):
+        erade = isinstance(rule, ERADE)
+        strength = rule.alpha if isinstance(rule, ERADE) else rule.gamma
+        function = partial(coin_probability, rule.rule, strength, rule.burn_in, erade)
+        return Allocation(type(rule).__name__, _tables(horizon, codes.CUSTOM), every, function)
     if isinstance(rule, Design):
         name = type(rule).__name__
         reason = f"the choices of {name} do not depend only on the counts of two arms"
