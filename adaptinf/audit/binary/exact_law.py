@@ -374,7 +374,7 @@ def exact(design: Rule, horizon: int) -> ExactLaw:
 
     Parameters
     ----------
-    design : Thompson, EpsilonGreedy, UCB, Uniform, Mixture of one of these, PlayTheWinner, DBCD, ERADE, or callable
+    design : Thompson, EpsilonGreedy, UCB, Uniform, Mixture of these, PlayTheWinner, DBCD, ERADE, or callable
         The rule. A function ``probability(n1, s1, n0, s0, t)`` returns the probability of arm 1 in round t
         (from 1) after these counts, for integer arrays of one shape, so use ``np.where`` instead of ``if``.
     horizon : int
