@@ -15,7 +15,6 @@ from adaptinf.claims.logs import plans as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.tails import student_quantile
 from adaptinf.parameters import COUNT, JOBS, SEED, problems_of, refuse
-from adaptinf.plans.decisions import follow
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import BLOCK, seed_sequence
 from adaptinf.typing import FloatArray, RandomSource
@@ -164,7 +163,7 @@ def _trial(plan: Plan, environment: Environment, truth: float, rng: np.random.Ge
     log = plan.design.run(environment, horizon=plan.horizon, rng=rng)
     process = plan.process(log)
     assert process is not None
-    course = follow(process, plan.rule)
+    course = plan.follow(process, log)
     size = int(plan.looks[course.look])
     reward = float(log.arrays.reward[:size].mean())
     rounds = np.bincount(log.arrays.action[:size], minlength=log.n_arms)
@@ -173,12 +172,15 @@ def _trial(plan: Plan, environment: Environment, truth: float, rng: np.random.Ge
     if not course.tests:
         return np.array([*told, *[math.nan] * 4, *rounds])
     told[2] = float(decided[0] and course.z[-1] > 0.0)
-    stopped, last = course.stopped(), course.tests[-1]
+    last = course.tests[-1]
     naive = plan.margin + float(process.score[last] / process.slope[last])
     spread_of = float(np.sqrt(process.clock[last]) / process.slope[last])
     df = np.array([process.effective[last] - 1.0])
     reach = float(student_quantile(math.log(plan.alpha / plan.sides), df)[0]) * spread_of
     held = float(abs(naive - truth) <= reach)
+    if plan.law == "rerandomization":
+        return np.array([*told, naive, math.nan, naive, held, *rounds])
+    stopped = course.stopped()
     estimate = plan.margin + stopped.estimate
     return np.array([*told, estimate, stopped.tail(truth - plan.margin), naive, held, *rounds])
 
@@ -207,9 +209,11 @@ def _row(plan: Plan, numbers: Mapping[str, FloatArray], truth: float) -> dict[st
     return {
         **row,
         "bias": float(error.mean()),
-        "median_bias": float((tail < 0.5).mean() - 0.5),
+        "median_bias": math.nan if plan.law == "rerandomization" else float((tail < 0.5).mean() - 0.5),
         "rmse": float(np.sqrt((error**2).mean())),
-        "coverage": float(((tail >= level) & (tail <= 1.0 - level)).mean()),
+        "coverage": math.nan
+        if plan.law == "rerandomization"
+        else float(((tail >= level) & (tail <= 1.0 - level)).mean()),
         "naive_bias": float((numbers["naive"][tested] - truth).mean()),
         "naive_coverage": float(numbers["held"][tested].mean()),
     }

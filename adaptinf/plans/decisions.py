@@ -42,8 +42,8 @@ class Rule:
 class Course:
     """A trial up to its last look so far, counted from 0; tests (m,), the looks that tested something.
 
-    Shapes (m,): information, slope, bound, z, the standardised scores as quantiles of the normal
-    distribution.
+    Shapes (m,): information, slope, bound, z, the standardised scores, as quantiles of the normal
+    distribution unless they are compared by rank. `pvalue` is that of a comparison by rank.
     """
 
     decision: Decision
@@ -54,12 +54,28 @@ class Course:
     bound: FloatArray
     z: FloatArray
     sides: int
+    pvalue: float = math.nan
 
     def stopped(self) -> Stopped:
         """The trial as stage-wise ordering sees it; futility does not bind, so it is left out."""
         lower = -self.bound if self.sides == 2 else np.full(len(self.bound), -np.inf)
         score = float(self.z[-1] * math.sqrt(self.information[-1]))
         return Stopped(self.information, self.slope, lower, self.bound, score)
+
+
+def course_of(
+    process: ScoreProcess,
+    decision: Decision,
+    look: int,
+    bound: FloatArray,
+    z: FloatArray,
+    sides: int,
+    pvalue: float,
+) -> Course:
+    """The course of a trial that tested something at every look; bound, z (m,) and longer."""
+    upto = look + 1
+    parts = process.clock[:upto], process.slope[:upto], bound[:upto], z[:upto]
+    return Course(decision, look, tuple(range(upto)), *parts, sides, pvalue)
 
 
 def normal_score(z: float, df: float) -> float:

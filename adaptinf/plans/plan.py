@@ -35,6 +35,7 @@ from adaptinf.parameters import (
     FINITE,
     NON_NEGATIVE,
     POSITIVE,
+    Count,
     Is,
     OneOf,
     OrNone,
@@ -44,7 +45,8 @@ from adaptinf.parameters import (
     refuse,
 )
 from adaptinf.plans.decisions import Course, Rule, follow
-from adaptinf.plans.stopped_results import StagewiseReference, StoppedResults
+from adaptinf.plans.replays import follow_by_rank, replayed
+from adaptinf.plans.stopped_results import RankReference, StagewiseReference, StoppedResults
 from adaptinf.texts import absent
 from adaptinf.typing import FloatArray, IntArray, RandomSource
 
@@ -114,9 +116,18 @@ class Plan:
         Level of all looks together, between 0 and 0.5.
     margin : float
         Difference under the null: below 0 for a test of non-inferiority.
+    law : {"z", "rerandomization"}
+        How statistics are compared: with critical values of normal scores, or by rank among replays of the
+        design on the same outcomes. The latter is exact at any sample size if no arm has an effect on
+        anyone, and gives no interval; it needs a margin of 0.
+    replays : int
+        Number of replays.
+    seed : int
+        Seed of the replays, which is part of the plan, so that a look can be repeated.
     least : float
         Smallest effective number of rewards of either arm at a look that tests, and, if rewards are 0 and 1,
-        smallest number of either outcome. The alpha of a look with fewer is carried to the next.
+        smallest number of either outcome. The alpha of a look with fewer is carried to the next. Ranks need
+        none.
 
     Raises
     ------
@@ -166,6 +177,9 @@ class Plan:
         sides: int = 2,
         alpha: float = 0.05,
         margin: float = 0.0,
+        law: str = "z",
+        replays: int = 999,
+        seed: int = 0,
         least: float = 20.0,
     ) -> None:
         labels = tuple(arms) if isinstance(arms, (list, tuple)) else ()
@@ -178,8 +192,13 @@ class Plan:
             rho=(rho, POSITIVE),
             sides=(sides, Is(lambda sides: sides in (1, 2), "1 or 2")),
             margin=(margin, FINITE),
+            law=(law, OneOf("z", "rerandomization")),
+            replays=(replays, COUNT),
+            seed=(seed, Count(0)),
             least=(least, NON_NEGATIVE),
         )
+        if law == "rerandomization" and margin != 0.0:
+            problems.append(f"re-randomisation tests a difference of 0: margin must be 0, got {margin!r:.20}")
         problems += alpha_problems(alpha)
         rounds, given_up = number_array(looks), _futility(futility, looks)
         problems += _look_problems(looks, rounds, horizon)
@@ -195,6 +214,7 @@ class Plan:
         self.horizon = int(self.looks[-1])
         self.spending, self.gamma, self.rho = spending, float(gamma), float(rho)
         self.sides, self.alpha, self.margin = int(sides), float(alpha), float(margin)
+        self.law, self.replays, self.seed = law, int(replays), int(seed)
         self.rule = Rule(self._spent, given_up, self.sides, float(least))
 
     def __repr__(self) -> str:
@@ -286,30 +306,55 @@ class Plan:
             at = -1 if course is None else course.look
             reason = claims.GOES_ON(rounds=log.n_rounds, after=int(self.looks[at + 1]))
             raise InvalidForLog("Plan.analyse", reason, ["plan.look(log)", "ConfidenceSequence"])
+        if self.law == "rerandomization":
+            return self._ranked(log, course)
         if not course.tests:
             raise InvalidForLog("Plan.analyse", claims.UNTESTED(least=self.rule.least), ["Contrast"])
         return self._results(log, course)
 
     def _results(self, log: AdaptiveLog, course: Course) -> StoppedResults:
-        stopped, rounds = course.stopped(), int(self.looks[course.tests[-1]])
-        used = {"looks": len(course.tests), "planned": len(self.looks), "spending": self.spending}
-        found = profile_of(log).propensities_found
-        notes = [claims.STAGEWISE(**used)]
+        """By stage-wise ordering."""
+        stopped = course.stopped()
+        reference = StagewiseReference(stopped, self.margin)
+        notes = [claims.STAGEWISE(**self._used(course))]
+        return self._told(log, course, stopped.estimate, reference, notes, [claims.CONSTANT_EFFECT()])
+
+    def _ranked(self, log: AdaptiveLog, course: Course) -> StoppedResults:
+        """By rank among replays."""
+        estimate = float(course.z[-1] * np.sqrt(course.information[-1]) / course.slope[-1])
+        reference = RankReference(course.pvalue, self.margin)
+        notes = [claims.BY_RANK(replays=self.replays, **self._used(course)), claims.NO_LIMITS()]
+        return self._told(log, course, estimate, reference, notes, [claims.NO_EFFECT_ON_ANYONE()])
+
+    def _used(self, course: Course) -> dict[str, Any]:
+        return {"looks": len(course.tests), "planned": len(self.looks), "spending": self.spending}
+
+    def _told(
+        self,
+        log: AdaptiveLog,
+        course: Course,
+        estimate: float,
+        reference: StagewiseReference | RankReference,
+        notes: Sequence[str],
+        assumed: Sequence[str],
+    ) -> StoppedResults:
+        """The result with what is assumed of every law."""
+        rounds, found = int(self.looks[course.tests[-1]]), profile_of(log).propensities_found
         if rounds < log.n_rounds:
-            notes.append(claims.OVERRUN(more=log.n_rounds - rounds))
-        assumed = [RIGHT.filled({}, found), claims.CONSTANT_EFFECT(), claims.LOOKS_KEPT()]
+            notes = [*notes, claims.OVERRUN(more=log.n_rounds - rounds)]
         return StoppedResults(
             model="Plan",
             estimands=(Estimand("contrast", treatment=self.treatment, control=self.control),),
             terms=(f"{self.treatment} - {self.control}",),
-            estimate=np.array([self.margin + stopped.estimate]),
-            std_error=np.array([np.sqrt(stopped.information[-1]) / stopped.slope[-1]]),
-            reference=StagewiseReference(stopped, self.margin),
+            estimate=np.array([self.margin + estimate]),
+            std_error=np.array([np.sqrt(course.information[-1]) / course.slope[-1]]),
+            reference=reference,
             estimator="aipw",
             facts=LogFacts.of(log),
             null=self.margin,
-            notes=(*notes, *assumptions(assumed)),
+            notes=(*notes, *assumptions([RIGHT.filled({}, found), *assumed, claims.LOOKS_KEPT()])),
             cautions=tuple(found.cautions) if found is not None else (),
+            validity="exact" if reference.exact else "asymptotic",
             decision=course.decision,
             rounds=rounds,
         )
@@ -318,7 +363,23 @@ class Plan:
         """The trial's course over the looks that it has reached; None before the first."""
         require_log("Plan", log)
         process = self.process(log)
-        return None if process is None else follow(process, self.rule)
+        return None if process is None else self.follow(process, log)
+
+    def follow(self, process: ScoreProcess, log: AdaptiveLog) -> Course:
+        """The trial's course from its scores; only replays look at the log."""
+        if self.law == "z":
+            return follow(process, self.rule)
+        reached, compared = self.looks[: len(process.score)], self._positions
+        reward = log.arrays.reward[: int(reached[-1])]
+        replays = replayed(
+            self.design, reward, len(self.arms), self.horizon, compared, reached, self.replays, self.seed
+        )
+        return follow_by_rank(process, replays, self.rule)
+
+    @property
+    def _positions(self) -> tuple[int, int]:
+        """Positions of treatment and control among the design's arms."""
+        return self.arms.index(self.treatment), self.arms.index(self.control)
 
     def process(self, log: AdaptiveLog) -> ScoreProcess | None:
         """Scores at the looks that a log has reached; None before the first."""
@@ -334,7 +395,7 @@ class Plan:
     def _codes(self, log: AdaptiveLog) -> tuple[int, int]:
         """Positions of treatment and control among the log's arms."""
         if log.arms == tuple(range(len(self.arms))) and log.arms != self.arms:
-            return self.arms.index(self.treatment), self.arms.index(self.control)
+            return self._positions
         if set(log.arms) != set(self.arms):
             refuse("Plan", [f"the log has the arms {log.arms}, but the plan {self.arms}"])
         return log.arms.index(self.treatment), log.arms.index(self.control)

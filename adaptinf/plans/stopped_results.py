@@ -35,6 +35,27 @@ class StagewiseReference:
         return self.origin + np.array([self.stopped.interval(math.exp(log_alpha))])
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class RankReference:
+    """A p-value by rank among replays, for the difference `origin`; there is no interval."""
+
+    pvalue: float
+    origin: float
+    name: str = "re-randomisation"
+    exact: bool = True
+    statistic: str = "z"
+    normal: bool = False
+    uses_std_error: bool = False
+
+    def log_pvalues(self, null: float) -> FloatArray:
+        """Natural logarithm of the p-value, shape (1,); NaN at other differences."""
+        return np.array([math.log(self.pvalue) if null == self.origin else math.nan])
+
+    def interval(self, log_alpha: float) -> FloatArray:
+        """None: NaN, shape (1, 2)."""
+        return np.full((1, 2), np.nan)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class StoppedResults(Results):
     """The difference that a plan estimates once it has stopped.
@@ -59,3 +80,6 @@ class StoppedResults(Results):
     def at_any_length(self) -> bool:
         """Always true: the looks are accounted for."""
         return True
+
+    def _law_said(self, alpha: float) -> list[str]:
+        return []  # the notes of a plan say how statistics are compared

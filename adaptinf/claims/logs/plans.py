@@ -22,6 +22,26 @@ STAGEWISE = Claim(
     "note",
     short="stage-wise ordering after {looks} of {planned} looks",
 )
+BY_RANK = Claim(
+    "plans.plan.Plan.analyse",
+    "The p-value ranks the trial among {replays} replays of the design on the same outcomes; {looks} of "
+    "{planned} looks were used, and {spending} spending controls the type I error exactly if no arm has an "
+    "effect on anyone.",
+    "note",
+    short="rank among {replays} replays after {looks} of {planned} looks",
+)
+NO_LIMITS = Claim(
+    "plans.plan.Plan.analyse",
+    "re-randomisation tests a difference of 0 for everyone, and gives no interval; the estimate is not "
+    "adjusted for the looks",
+    "missing",
+)
+NO_EFFECT_ON_ANYONE = Claim(
+    "plans.plan.Plan.analyse",
+    "under the null, no arm has an effect on anyone",
+    "assumes",
+    short="under the null, no effect on anyone",
+)
 OVERRUN = Claim(
     "plans.plan.Plan.analyse",
     "{more} rounds after the look at which the plan stopped are not used.",
