@@ -88,6 +88,12 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "lowest coverage {0}",
             "nominal .95",
         ),
+        "looks": (
+            "Tests with planned looks keep their level, and intervals after the stop cover, whatever adapts",
+            r"Errors are at most \.055, plus three Monte Carlo errors, in (\d+ of \d+) cells",
+            "errors at most .055 in {0} cells",
+            "nominal .05, plus simulation error",
+        ),
         "regression_drift": (
             "Regression coefficients of arms stay right while all arms' means rise together",
             (
