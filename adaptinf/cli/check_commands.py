@@ -114,7 +114,9 @@ def _data(arguments: argparse.Namespace, asked: bool = False) -> OpenedData:
     options = log_options(arguments)
     if asked:
         further_columns(arguments, options, SUMS)
-    return opened(sources, options)
+    found = opened(sources, options)
+    arguments.stored = found.stored
+    return found
 
 
 def validate(arguments: argparse.Namespace) -> int:

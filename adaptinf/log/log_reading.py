@@ -131,7 +131,10 @@ def open_source(
             return parquet_source(own, f"file {path.name}", str(path), path, dialect, "read_log")
         if isinstance(own, (RestoredLog, StoredPublic)):
             given = [*options, *dialect.said]
-            problem = f"{path} already states what its columns are; omit {', '.join(map(spelt, given))}"
+            named = ", ".join(map(spelt, given))
+            problem = (
+                f"{path} already states what its columns are: omit {named}, or write it again from its source"
+            )
             refuse("read_log", [problem] if given else [])
             return own
     return read_table(source, dialect, named_columns(options))

@@ -39,7 +39,7 @@ def report(
     data: Results | AdaptiveLog | Sums | PublicLog | OperatingCharacteristics,
     path: str | PathLike[str],
     *,
-    log: AdaptiveLog | Sums | None = None,
+    log: AdaptiveLog | Sums | PublicLog | None = None,
     methods: Recommendation | None = None,
     plan: OperatingCharacteristics | None = None,
     alpha: float = 0.05,
@@ -61,8 +61,9 @@ def report(
         part of one, for a report from its releases alone; or a plan alone, for the appendix of a protocol.
     path : path
         Ends in ``.html`` or ``.htm``.
-    log : AdaptiveLog or Sums, optional
-        With a result: the log that it came from, for its checks, valid methods and pictures.
+    log : AdaptiveLog, Sums or PublicLog, optional
+        With a result: the log that it came from, for its checks, valid methods and pictures; or the public
+        part that it was computed from, for what is published.
     methods : Recommendation, optional
         What `recommend` says about the log; by default about arm means, or the first difference of arms.
     plan : OperatingCharacteristics, optional
@@ -139,9 +140,10 @@ def report(
     if isinstance(data, OperatingCharacteristics):
         stamp = Stamp(title or _PLAN_TITLE, call, stamp.date, brief, lists)
         text, owner_only = planned_page(data, alpha, stamp), False
-    elif isinstance(data, PublicLog):
-        results, why = answer_of(data)
-        text = published_page(data, _shown(results, alpha, adjust), why, stamp)
+    elif isinstance(data, PublicLog) or isinstance(log, PublicLog):
+        public = data if isinstance(data, PublicLog) else log
+        results, why = (data, "") if isinstance(data, Results) else answer_of(public)
+        text = published_page(public, _shown(results, alpha, adjust), why, stamp)
         owner_only = False
     else:
         results = data if isinstance(data, Results) else None
@@ -219,7 +221,9 @@ def _checked(data: Any, path: Any, given: dict[str, Any]) -> tuple[Path, list[Pa
     word = None if given["docx"] is None else as_path(_SUBJECT, "docx", given["docx"])
     if word is not None and word.suffix.lower() != ".docx":
         problems.append(f"docx must end in .docx, got {str(word)!r:.80}")
-    if word is not None and isinstance(data, (PublicLog, OperatingCharacteristics)):
+    if word is not None and (
+        isinstance(data, (PublicLog, OperatingCharacteristics)) or isinstance(given["log"], PublicLog)
+    ):
         problems.append("docx= is of a result or a log: data is none, leave it out")
     refuse(_SUBJECT, problems)
     source = given["source"]
@@ -244,16 +248,16 @@ def _data_problems(data: Any, log: Any, methods: Any, plan: Any) -> list[str]:
     if not isinstance(data, (Results, AdaptiveLog, Sums, PublicLog, OperatingCharacteristics)):
         told = "a result of fit(), an AdaptiveLog, Sums, a PublicLog or a plan"
         problems.append(f"data must be {told}, got {data!r:.60}")
-    if isinstance(data, PublicLog) and (methods is not None or plan is not None):
+    if PublicLog in (type(data), type(log)) and (methods is not None or plan is not None):
         problems.append(
-            "methods= and plan= belong to a result or a log: data is a public part, leave them out"
+            "methods= and plan= belong to a result or a log, not to a public part: leave them out"
         )
-    if log is not None and not isinstance(log, (AdaptiveLog, Sums)):
-        problems.append(f"log must be an AdaptiveLog or Sums, got {log!r:.60}")
+    if log is not None and not isinstance(log, (AdaptiveLog, Sums, PublicLog)):
+        problems.append(f"log must be an AdaptiveLog, Sums or a PublicLog, got {log!r:.60}")
     elif log is not None and not isinstance(data, Results):
         problems.append("log= belongs to a result: data is none, leave it out")
     elif log is not None and isinstance(data, Results):
-        own = LogFacts.of(log)
+        own = LogFacts.released(log) if isinstance(log, PublicLog) else LogFacts.of(log)
         differ = [name for name in _FACTS if getattr(own, name) != getattr(data.facts, name)]
         if differ:
             problems.append(f"log is not the one that the result is of: {', '.join(differ)} differ")

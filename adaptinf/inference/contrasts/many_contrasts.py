@@ -20,6 +20,7 @@ from adaptinf.inference.arms.choice import arm_codes, as_ratios, denominator_of,
 from adaptinf.inference.arms.data.covariate_adjustment import covariates_of
 from adaptinf.inference.arms.fit import null_problems
 from adaptinf.inference.arms.question import Asked, Question
+from adaptinf.inference.contrasts.contrast_verdicts import lift_refusal
 from adaptinf.inference.contrasts.shared_control import (
     Lift,
     influence_of,
@@ -297,22 +298,12 @@ class Contrasts:
         given = {**options, "null": 0.0 if lift else null, "stationary": stationary}
         sums = profile_of(self.log).sums
         keep = not lift and sums is None
-        pairs, influences = list[Results](), list[FloatArray | None]()
-        fitted: dict[int, tuple[Results, FloatArray | None]] = {}
-        lead = self._rarest()
-        for place in (lead, *(other for other in range(len(self.treatments)) if other != lead)):
-            pair = Contrast(self.log, treatment=self.treatments[place], control=self.control)
-            pair.denominator, pair.family = self.denominator, len(self.treatments)
-            found, influence = _fitted(pair, keep, estimator=estimator, weights=weights, **given)
-            first = fitted[lead][0] if fitted else found
-            # Left to itself a pair may have another default than the first: rows of one table share a method.
-            if (found.estimator, found.weights) != (first.estimator, first.weights):
-                same = {"estimator": first.estimator, "weights": first.weights}
-                found, influence = _fitted(pair, keep, **same, **given)
-            fitted[place] = found, influence
-        for place in sorted(fitted):
-            pairs.append(fitted[place][0])
-            influences.append(fitted[place][1])
+        try:
+            pairs, influences = self._fitted_pairs(keep, estimator, weights, given)
+        except InvalidForLog as error:
+            if not lift:
+                raise
+            raise lift_refusal(self._question(self.treatments[0]), error.method, error.reason) from None
         if lift:
             return self._lifts(pairs, null, {**options, "stationary": stationary})
         estimate, std_error = (_stacked(pairs, name) for name in ("estimate", "std_error"))
@@ -325,6 +316,30 @@ class Contrasts:
         covariance = joint_covariance(correlation, std_error)
         law = joined([pair.reference for pair in pairs], estimate, std_error)
         return self._results(pairs, estimate, std_error, law, covariance, null=null)
+
+    def _fitted_pairs(
+        self, keep: bool, estimator: str | None, weights: str | None, given: dict[str, Any]
+    ) -> tuple[list[Results], list[FloatArray | None]]:
+        """All single contrasts, by one method, and each round's contributions to their errors."""
+        fitted: dict[int, tuple[Results, FloatArray | None]] = {}
+        lead = self._rarest()
+        for place in (lead, *(other for other in range(len(self.treatments)) if other != lead)):
+            pair = Contrast(self.log, treatment=self.treatments[place], control=self.control)
+            pair.denominator, pair.family = self.denominator, len(self.treatments)
+            found, influence = _fitted(pair, keep, estimator=estimator, weights=weights, **given)
+            first = fitted[lead][0] if fitted else found
+            # Left to itself a pair may have another default than the first: rows of one table share a method.
+            if (found.estimator, found.weights) != (first.estimator, first.weights):
+                same = {"estimator": first.estimator, "weights": first.weights}
+                found, influence = _fitted(pair, keep, **same, **given)
+            fitted[place] = found, influence
+        order = sorted(fitted)
+        return [fitted[place][0] for place in order], [fitted[place][1] for place in order]
+
+    def _question(self, treatment: Any, *, stationary: bool = False) -> Question:
+        """What one pair asks of the log."""
+        codes = np.array(self._codes(treatment))
+        return Question(profile_of(self.log), codes, contrast=True, stationary=stationary)
 
     def _lifts(self, pairs: list[Results], null: float, options: dict[str, Any]) -> ContrastsResults:
         """Lifts, using the methods of the contrasts that were fitted."""
@@ -382,16 +397,13 @@ class Contrasts:
         self, pair: Results, treatment: Any, options: dict[str, Any], *, joint: bool
     ) -> tuple[Lift, FloatArray | None]:
         """One lift, based on the means in the contrast, and the rounds' contributions to its error."""
-        codes = np.array(self._codes(treatment))
         stationary = bool(options["stationary"])
-        question = Question(profile_of(self.log), codes, contrast=True, stationary=stationary)
+        question = self._question(treatment, stationary=stationary)
         also = self._modelled(options)
         asked = Asked("Contrasts.fit", pair.estimator, pair.weights, **also, stationary=stationary)
         method, fit = fit_method(question, asked)
         if method.contrast_only or pair.correction is not None or question.profile.incomplete:
-            raise InvalidForLog(
-                f"a lift by {pair.estimator}", claims.NO_MEANS(), ["aipw, for a log with propensities"]
-            )
+            raise lift_refusal(question, f"a lift by {pair.estimator}", claims.NO_MEANS())
         if self.denominator is not None:
             question, fit = as_ratios(question, method, fit, asked, self.denominator)
         lift = lift_of(question, fit, self._what)

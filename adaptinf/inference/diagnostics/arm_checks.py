@@ -491,7 +491,37 @@ def arm_checks(log: AdaptiveLog, every: FloatArray | None, tables: dict[str, pd.
         for limit in LIMITS
     }
     scope = claims.BELOW if every is not None else claims.BELOW_WHERE_CHOSEN
-    return [*size_checks(log, size, pulls), *overlap_checks(log, counts, scope)]
+    absent = np.zeros(log.n_arms) if every is None else unavailable_rounds(every)
+    last = np.ones(log.n_arms) if every is None else every[-1]
+    return [
+        *size_checks(log, size, pulls),
+        *overlap_checks(log, counts, scope, absent),
+        *availability_checks(log, absent, last),
+    ]
+
+
+def unavailable_rounds(propensities: FloatArray) -> FloatArray:
+    """Rounds in which arms that are assigned at random in others had propensity 0; 0 for all other arms.
+
+    Shapes: propensities (T, k); returns (k,).
+    """
+    none, drawn = np.zeros(propensities.shape[1]), np.zeros(propensities.shape[1], dtype=bool)
+    for low in range(0, len(propensities), _BLOCK):
+        part = propensities[low : low + _BLOCK]
+        none += np.count_nonzero(part == 0.0, axis=0)
+        drawn |= ((part > 0.0) & (part < 1.0)).any(axis=0)
+    return np.where(drawn, none, 0.0)
+
+
+def availability_checks(log: AdaptiveLog | Sums, absent: FloatArray, last: FloatArray) -> list[Check]:
+    """Rounds in which arms could not be chosen, and whether that is so at the end; absent, last (K,)."""
+    checks = []
+    for code in np.flatnonzero(absent).tolist():
+        gone = last[code] == 0.0
+        why = (claims.NOT_THERE(), claims.WENT_AWAY()) if gone else (claims.NOT_THERE(),)
+        figures = claims.ABSENT(), float(absent[code]), math.nan, CAUTION if gone else FINE
+        checks.append(Check("availability", str(log.arms[code]), *figures, why))
+    return checks
 
 
 def size_checks(log: AdaptiveLog | Sums, size: FloatArray, pulls: FloatArray) -> list[Check]:
@@ -505,11 +535,13 @@ def size_checks(log: AdaptiveLog | Sums, size: FloatArray, pulls: FloatArray) ->
     return checks
 
 
-def overlap_checks(log: AdaptiveLog | Sums, counts: dict[float, FloatArray], scope: Claim) -> list[Check]:
-    """Rounds with a propensity below each limit; counts have shape (K,) each."""
+def overlap_checks(
+    log: AdaptiveLog | Sums, counts: dict[float, FloatArray], scope: Claim, absent: FloatArray
+) -> list[Check]:
+    """Rounds with a propensity below each limit, in which the arm was available; counts, absent (K,)."""
     checks = []
     for limit, share in LIMITS.items():
-        rounds = counts[limit]
+        rounds = counts[limit] - absent
         for code, arm in enumerate(log.arms):
             low = rounds[code] > share * log.n_rounds
             figures = scope(limit=limit), float(rounds[code]), math.nan

@@ -161,13 +161,13 @@ class Diagnosis:
         return ResultSummary("Diagnosis of the Log", [table], [*self._advice(), *self.notes])
 
     def _advice(self) -> list[str]:
-        """Advice and reasons, each stated once."""
-        sentences = dict.fromkeys(
-            f"{check.name[0].upper()}{check.name[1:]}: {check.advice}."
-            for check in self.checks
-            if check.advice
-        )
-        return list(sentences)
+        """Advice and reasons, each stated once, with the checks that they are about."""
+        about: dict[str, dict[str, None]] = {}
+        for check in self.checks:
+            if check.advice:
+                about.setdefault(check.advice, {})[check.name] = None
+        named = [(", ".join(names), advice) for advice, names in about.items()]
+        return [f"{names[0].upper()}{names[1:]}: {advice}." for names, advice in named]
 
     def __str__(self) -> str:
         return self.summary().as_text()

@@ -29,6 +29,7 @@ from adaptinf.inference.diagnostics.arm_checks import (
     arm_checks,
     fitted_chosen_decay,
     fitted_decay,
+    nothing_scored,
     score_checks,
     scored_rows,
 )
@@ -42,6 +43,7 @@ from adaptinf.inference.diagnostics.diagnosis_results import (
     judged,
     tests_among,
 )
+from adaptinf.inference.diagnostics.missing_checks import missing_checks
 from adaptinf.inference.inputs.arguments import labels, require_log
 from adaptinf.inference.validity.profile import LogProfile, profile_of
 from adaptinf.log import AdaptiveLog
@@ -116,6 +118,10 @@ def diagnose(
     propensities vary within batches, their mean by batch stands in for them, and a check that needs the
     product of two arms' propensities says so.
 
+    If rewards are missing, checks of means and drift are left out, and say so. Whether the share of missing
+    rewards depends on the arm, or changes over time within arms, is tested by chi-squared or, where few are
+    expected in a cell, exactly, cell by cell, given the margins.
+
     References
     ----------
     Hausman (1978), "Specification tests in econometrics". Hadad, Hirshberg, Zhan, Wager, Athey (2021),
@@ -135,7 +141,7 @@ def diagnose(
     'all known propensities are 0 or 1, so there is no randomisation to check'
     """
     if not isinstance(log, Sums):
-        require_log("diagnose", log)
+        require_log("diagnose", log, incomplete=True)
     check_alpha("diagnose", alpha)
     shares = _shares(log, expected)
     controls = controls_of(log, negative_control)
@@ -146,9 +152,8 @@ def diagnose(
         else:
             checks = _checks_of_rows(log, shares, controls, alpha, tables)
     notes = said(claims.NOTES, NotesFacts(profile_of(log), checks, tables, float(alpha)))
-    of_shares = any(check.name in claims.QUESTIONS_OF_SHARES for check in checks)
-    questions = claims.QUESTIONS | (claims.QUESTIONS_OF_SHARES if of_shares else {})
-    questions |= claims.QUESTIONS_OF_CONTROLS if controls else {}
+    names = {check.name for check in checks}
+    questions = claims.QUESTIONS | {name: text for name, text in claims.OCCASIONAL.items() if name in names}
     return Diagnosis(judged(checks, alpha), questions, float(alpha), tables, tuple(notes))
 
 
@@ -161,9 +166,17 @@ def _checks_of_rows(
 ) -> list[Check]:
     every = every_propensity(log)
     choices = [*choice_checks(log, every, shares, tables), *control_checks(log, controls)]
+    missing = missing_checks(log)
+    if missing:
+        lost = int(np.count_nonzero(~profile_of(log).log.arrays.observed))
+        reason = claims.NEEDS_REWARDS(missing=lost, rounds=log.n_rounds)
+        scored = nothing_scored({"all arms": reason})
+    else:
+        scored = scored_rows(log)
     return [
         *choices,
-        *score_checks(log, scored_rows(log), tables, alpha, tests_among(choices)),
+        *missing,
+        *score_checks(log, scored, tables, alpha, tests_among([*choices, *missing])),
         *decay_checks(log, _decay_of_rows(log, every), tables),
         *arm_checks(log, every, tables),
     ]

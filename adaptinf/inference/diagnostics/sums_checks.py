@@ -15,6 +15,7 @@ from adaptinf.inference.diagnostics.arm_checks import (
     LIMITS,
     Decay,
     Scored,
+    availability_checks,
     decay_of,
     nothing_scored,
     overlap_checks,
@@ -277,4 +278,10 @@ def arm_checks(sums: Sums, tables: dict[str, pd.DataFrame]) -> list[Check]:
     counts = {limit: cells.rounds @ (cells.smallest < limit) for limit in LIMITS}
     exact = cells.knows_every and bool(cells.constant.all())
     scope = claims.BELOW if exact else claims.BATCHES_BELOW
-    return [*size_checks(sums, size, pulls), *overlap_checks(sums, counts, scope)]
+    drawn = ((cells.smallest > 0.0) & (cells.smallest < 1.0)).any(axis=0)
+    absent = np.where(drawn, cells.rounds @ (cells.smallest <= 0.0), 0.0)
+    return [
+        *size_checks(sums, size, pulls),
+        *overlap_checks(sums, counts, scope, absent),
+        *availability_checks(sums, absent, cells.smallest[-1]),
+    ]

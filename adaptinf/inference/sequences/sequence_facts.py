@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from adaptinf.claims import Finding, contexts, propensities, said
-from adaptinf.claims.rare_outcomes import SKEWNESS_UNKNOWN
+from adaptinf.claims.rare_outcomes import SHAPE_UNKNOWN, SKEWNESS_UNKNOWN
 from adaptinf.inference.arms.data.arms_of_sums import read_from
 from adaptinf.inference.arms.data.data_facts import dealt_rounds
 from adaptinf.inference.arms.data.weight_propensities import changes_often
@@ -86,7 +86,8 @@ def shape_cautions(
             for part, codes in zip(parts, arms, strict=True)
         ]
     )
-    unknown = () if profile.knows_skewness else (SKEWNESS_UNKNOWN(),)
+    claim = SKEWNESS_UNKNOWN if profile.knows_rarity else SHAPE_UNKNOWN
+    unknown = () if profile.knows_skewness else (claim(),)
     return (*rare_cautions(terms, uncommon, skewness, corrected=False), *unknown)
 
 

@@ -57,6 +57,11 @@ class RewardFacts:
         """Whether the log shows how skewed rewards are."""
         return True
 
+    @property
+    def knows_rarity(self) -> bool:
+        """Whether the log shows how rare outcomes are."""
+        return True
+
     @cached_property
     def incomplete(self) -> bool:
         """Whether some rewards are missing."""

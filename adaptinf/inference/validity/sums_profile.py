@@ -149,6 +149,11 @@ class SumsProfile(LogProfile):
         """Whether the sums show how skewed rewards are."""
         return not math.isnan(self.squared_skewness)
 
+    @property
+    def knows_rarity(self) -> bool:
+        """Whether the sums show how rare outcomes are."""
+        return bool(np.isfinite(self.cells.nonzero).all())
+
     @cached_property
     def heavy_tailed(self) -> bool:
         """Whether tails are heavy: unknown without fourth powers."""

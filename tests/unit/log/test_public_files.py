@@ -95,7 +95,7 @@ def test_what_was_changed_is_refused(path: Path, tmp_path: Path) -> None:
 
 
 def test_it_needs_no_names_of_columns(path: Path) -> None:
-    with pytest.raises(ParameterError, match="already states what its columns are; omit action"):
+    with pytest.raises(ParameterError, match="already states what its columns are: omit action"):
         ai.read_log(path, action="group")
 
 

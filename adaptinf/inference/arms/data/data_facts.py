@@ -298,8 +298,12 @@ class SumsFacts:
         return not self.sums.batched and self.sums.adaptive is not False
 
     @property
+    def shape_unknown(self) -> bool:
+        return not self.profile.knows_skewness and not self.profile.knows_rarity
+
+    @property
     def skewness_unknown(self) -> bool:
-        return not self.profile.knows_skewness
+        return not self.profile.knows_skewness and self.profile.knows_rarity
 
     @property
     def few_in_a_batch(self) -> dict[str, int]:
