@@ -254,6 +254,16 @@ UNDECIDED = Claim(
     "Undecided whether {treatment} or {control} has the higher {what}: difference {estimate} ({interval}).",
     "phrase",
 )
+LIFTED = Claim(
+    _FOUND, "The {what} is {size} {direction} for {treatment} than for {control} ({interval}).", "phrase"
+)
+LIFT_UNDECIDED = Claim(
+    _FOUND,
+    "Undecided whether {treatment} or {control} has the higher {what}: lift {estimate} ({interval}).",
+    "phrase",
+)
+LIFTED_ALONE = Claim(_FOUND, "{treatment} has a {direction} {what} (lift {estimate}, {interval})", "phrase")
+NO_UNIT = Claim(_FOUND, "unit does not apply to relative lifts, which have none: omit it", "needs")
 IN_GROUP = Claim(_FOUND, "For {group}: {sentence}", "phrase")
 LEVEL = Claim(_FOUND, "{term} has {what} {estimate} ({interval}).", "phrase")
 LEVELS = Claim(
@@ -300,6 +310,8 @@ DIFFERENCES = {
     "policy-contrast": "value",
 }
 """What is compared, by the kind of estimand."""
+LIFTS = {"lift": "mean {reward}", "ratio-lift": "ratio of {reward} to {denominator}"}
+"""The same for relative effects."""
 LEVEL_KINDS = {
     "arm-mean": "mean {reward}",
     "bin-mean": "mean {reward}",

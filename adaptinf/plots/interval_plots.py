@@ -31,9 +31,11 @@ from adaptinf.plots.interval_rows import (
     room,
     row_axes,
     row_labels,
+    scale_problems,
     series_of,
     true_values,
     uncovered,
+    unit_problems,
 )
 from adaptinf.plots.style import (
     arm_label,
@@ -98,7 +100,7 @@ def _forest(
     known = list(dict.fromkeys(term for one in named.values() for term in one.terms))
     rows = known if terms is None else chosen_terms(terms, known, problems)
     true = true_values(truth, rows, known, problems)
-    problems += FLAG("corrected", corrected)
+    problems += FLAG("corrected", corrected) + scale_problems(named, rows)
     refuse("plots.forest", [*problems, *FLAG("simultaneous", simultaneous)])
     control, labels = row_labels(named, rows)
     parts = []
@@ -163,7 +165,7 @@ def forest(
     limits : (float, float), optional
         Ends of the axis. Arrows stand for what lies beyond them, as for infinite limits.
     unit : str, optional
-        Unit of the reward, for the label of the axis.
+        Unit of the reward, for the label of the axis; lifts have none.
     legend : {"above", "best", "upper left", "upper right", "lower left", "lower right", "none"}
         Where the legend goes.
 
@@ -176,7 +178,7 @@ def forest(
     MissingDependencyError
         If matplotlib is not installed.
     ParameterError
-        Listing everything that is inconsistent.
+        Listing everything that is inconsistent, such as differences and lifts on one axis.
 
     See Also
     --------
@@ -200,7 +202,7 @@ def forest(
     ('mean reward', ['arm 0', 'arm 1'])
     """
     subject = "plots.forest"
-    problems = axes_problem(subject, ax, legend) + limits_problem(limits)
+    problems = axes_problem(subject, ax, legend) + limits_problem(limits) + unit_problems(results, unit)
     table = _forest(
         problems,
         results,

@@ -161,7 +161,7 @@ class Results(JointInference):
         alpha : float
             One minus the level of the intervals, between 0 and 0.5.
         unit : str, optional
-            What rewards are counted in, such as ``"clicks"``.
+            What rewards are counted in, such as ``"clicks"``; not of lifts, which are told in percent.
         adjust : {"max-t", "holm", "bh"}, optional
             As in `summary`: with ``"max-t"`` the intervals of all terms hold at once.
 
@@ -173,7 +173,8 @@ class Results(JointInference):
         Raises
         ------
         ParameterError
-            If there is no such term, alpha is not between 0 and 0.5, or the adjustment is unknown.
+            If there is no such term, alpha is not between 0 and 0.5, the adjustment is unknown, or a lift is
+            to have a unit.
 
         Examples
         --------

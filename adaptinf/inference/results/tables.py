@@ -500,6 +500,20 @@ def format_number(x: float) -> str:
     return f"{x:.2f}" if 1e3 <= size < 1e6 else f"{x:.2e}"
 
 
+def percent(value: float) -> str:
+    """A share in percent: one decimal, or two below 1%.
+
+    Examples
+    --------
+    >>> from adaptinf.inference.results.tables import percent
+    >>> percent(0.0812), percent(-0.0012), percent(float("nan"))
+    ('8.1%', '-0.12%', 'nan')
+    """
+    if not math.isfinite(value):
+        return str(value)
+    return f"{100.0 * value + 0.0:.{1 if abs(value) >= 0.01 or value == 0.0 else 2}f}%"
+
+
 def format_pvalue(log_p: float) -> str:
     """P-value for a table, even if it underflows."""
     if math.isnan(log_p):
