@@ -62,6 +62,11 @@ REPEATED_UNITS = Claim(
     "The {rounds} rounds, from {units} units, are treated as conditionally independent given the past.",
     "note",
 )
+OUTSIDE_FAMILY = Claim(
+    "outside_family",
+    "Simultaneous p-values and intervals leave out {terms}, on which the log has no information.",
+    "note",
+)
 CAUTION = Claim("cautions", "Caution: {caution}.", "caution")
 FOOTER = (
     NAIVE,
@@ -70,6 +75,7 @@ FOOTER = (
     Part("law", "note"),
     WITHOUT_STD_ERROR,
     Part("adjustment", "note"),
+    OUTSIDE_FAMILY,
     Part("correction", "note"),
     CORRECTS_ROUNDS,
     Part("notes", "note"),
@@ -99,11 +105,14 @@ CHECKS = {"": "cannot be checked from this log", "checked": "checked", "contradi
 
 TOO_LONG = Claim(
     "inference.results.log_facts.meaningful",
-    "No useful interval exists for {terms}: the estimate depends on too few rounds, and the width of "
-    "any interval would exceed {longest:,} times {scale}.",
+    "The log has no information on {terms}: the estimate depends on too few rounds, and its interval would "
+    "be wider than {longest:,} times {scale}, so none is given.",
     "missing",
 )
-OF_REWARDS = Claim("inference.results.log_facts.meaningful", "the spread of the rewards", "phrase")
+OF_RANGE = Claim("inference.results.log_facts.meaningful", "the range of the rewards", "phrase")
+OF_REWARDS = Claim(
+    "inference.results.log_facts.meaningful", "the standard deviation of the rewards", "phrase"
+)
 OF_CONTROL = Claim("inference.results.log_facts.meaningful", "the mean of the control arm", "phrase")
 OF_ERROR = Claim("inference.results.log_facts.meaningful", "the standard error of the estimate", "phrase")
 
@@ -169,6 +178,9 @@ OWN_NUMBERS = Claim(
     "note",
     short="supplied by the user, {validity}",
 )
+
+OWN_ASSUMPTION = Claim("inference.results.own.result", "{assumption}", "assumes", short="{assumption}")
+OWN_REFERENCE = Claim("inference.results.own.result", "Reference: {reference}.", "note")
 
 INTERVALS = Claim(
     "inference.results.comparison.Comparison.summary", "{level:g}% confidence intervals", "phrase"

@@ -199,9 +199,12 @@ def report(arguments: argparse.Namespace) -> int:
 def _fitted(asked: Asked, data: AdaptiveLog | Sums | PublicLog) -> Results:
     """Results of what was asked; of a public part alone, the table that its releases determine."""
     from adaptinf.log import PublicLog
+
+    if not (isinstance(data, PublicLog) and asked.nothing):
+        return asked.fit(data)
     from adaptinf.reports.published import answer_of
 
-    determined = answer_of(data)[0] if isinstance(data, PublicLog) and asked.nothing else None
+    determined, _ = answer_of(data)
     return asked.fit(data) if determined is None else determined
 
 

@@ -74,7 +74,10 @@ class Shown:
     @property
     def count(self) -> int:
         """Terms that are compared: those with a p-value."""
-        return int(np.isfinite(self.results.pvalues.to_numpy()).sum())
+        known = np.isfinite(self.results.pvalues.to_numpy())
+        if self.adjustment == AT_ONCE:
+            known &= ~self.results._without_information
+        return int(known.sum())
 
     @property
     def named(self) -> str:

@@ -140,8 +140,7 @@ def report(
     if isinstance(data, OperatingCharacteristics):
         stamp = Stamp(title or _PLAN_TITLE, call, stamp.date, brief, lists)
         text, owner_only = planned_page(data, alpha, stamp), False
-    elif isinstance(data, PublicLog) or isinstance(log, PublicLog):
-        public = data if isinstance(data, PublicLog) else log
+    elif (public := _public_part(data, log)) is not None:
         results, why = (data, "") if isinstance(data, Results) else answer_of(public)
         text = published_page(public, _shown(results, alpha, adjust), why, stamp)
         owner_only = False
@@ -156,6 +155,11 @@ def report(
             whole = word_document(content)
             atomic_write(word, lambda file: file.write(whole), owner_only)
     atomic_write(place, lambda file: file.write(text.encode("utf-8")), owner_only)
+
+
+def _public_part(*given: Any) -> PublicLog | None:
+    """The public part of a log among what was given."""
+    return next((one for one in given if isinstance(one, PublicLog)), None)
 
 
 _TITLE = "Report of an adaptive experiment"

@@ -26,7 +26,7 @@ from adaptinf.inference.results.log_facts import (
 )
 from adaptinf.inference.results.multiplicity import adjusted_logs, check_adjustment, probabilities
 from adaptinf.parameters import check_alpha
-from adaptinf.typing import FloatArray, Validity
+from adaptinf.typing import BoolArray, FloatArray, Validity
 
 _FOLLOWED = ("arm-mean", "contrast", "policy-value")
 """Targets of confidence sequences."""
@@ -72,9 +72,9 @@ class Estimates:
             object.__setattr__(self, "notes", notes)
             # First, as it is of every number; a changed copy of a result has it already.
             object.__setattr__(self, "cautions", tuple(dict.fromkeys([*warned, *self.cautions])))
-        asked = (self.estimands, self.facts.spread, self.std_error)
-        if may_lack_meaning(self.reference, *asked):
-            told_of = without_meaning(self.reference.interval(math.log(USUAL)), self.terms, *asked)
+        if may_lack_meaning(self.reference, self.estimands, self.facts.longest, self.std_error):
+            usual = self.reference.interval(math.log(USUAL))
+            told_of = without_meaning(usual, self.terms, self.estimands, self.facts, self.std_error)
             object.__setattr__(self, "notes", tuple(dict.fromkeys([*self.notes, *told_of])))
 
     @property
@@ -276,7 +276,16 @@ class Estimates:
 
     def _meaningful(self, limits: FloatArray) -> FloatArray:
         """Limits, NaN if an interval is too long to be informative; (k, 2)."""
-        return meaningful(limits, self.estimands, self.facts.spread, self.std_error)
+        return meaningful(limits, self.estimands, self.facts.longest, self.std_error)
+
+    @property
+    def _without_information(self) -> BoolArray:
+        """Terms whose usual interval is too long to be informative, shape (k,)."""
+        asked = (self.estimands, self.facts.longest, self.std_error)
+        if not may_lack_meaning(self.reference, *asked):
+            return np.zeros(len(self.terms), dtype=bool)
+        usual = self.reference.interval(math.log(USUAL))
+        return np.asarray(np.isnan(self._meaningful(usual)[:, 0]) & ~np.isnan(usual[:, 0]))
 
     @property
     def _chosen_from(self) -> Estimates | None:

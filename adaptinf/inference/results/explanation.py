@@ -14,7 +14,7 @@ from adaptinf.claims.privacy import guarantees
 from adaptinf.claims.views import Assumed
 from adaptinf.inference.results.log_facts import USUAL, without_meaning
 from adaptinf.inference.results.multiplicity import AT_ONCE, adjustment_note, at_once_note
-from adaptinf.texts import ROOM, visible_lines
+from adaptinf.texts import ROOM, several, visible_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,6 +27,7 @@ MORE = "result.explain()"
 """Where every claim can be read."""
 _LINES = 6
 _METHOD_LINES = 2
+_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +276,7 @@ class Footer:
         lacking = np.isnan(shown.to_numpy()).any(axis=1) & ~np.isnan(results.log_pvalues.to_numpy())
         if not lacking.any():
             return ()
-        asked = (results.terms, results.estimands, results.facts.spread, results.std_error)
+        asked = (results.terms, results.estimands, results.facts, results.std_error)
         limits = np.where(lacking[:, None], results.reference.interval(float(np.log(alpha))), np.nan)
         return tuple(note for note in without_meaning(limits, *asked) if note not in results.notes)
 
@@ -287,8 +288,18 @@ class Footer:
             return ""
         count = int((~results.pvalues.isna()).sum())
         if adjust == AT_ONCE:
-            return at_once_note(count, results.covariance is not None)
+            left = int(results._without_information.sum())
+            return at_once_note(count - left, results.covariance is not None)
         return adjustment_note(adjust, count, corrected=results.correction is not None)
+
+    @property
+    def outside_family(self) -> dict[str, str]:
+        """Terms that simultaneous inference leaves out."""
+        if self._adjust != AT_ONCE:
+            return {}
+        flags = self.results._without_information
+        left = [str(term) for term, flag in zip(self.results.terms, flags, strict=True) if flag]
+        return {"terms": several(left, _NAMED)} if left else {}
 
     @property
     def without_std_error(self) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from adaptinf.claims.tables import OWN_NUMBERS
+from adaptinf.claims.tables import OWN_ASSUMPTION, OWN_NUMBERS, OWN_REFERENCE
 from adaptinf.inference.distributions.references import NormalReference, Reference, StudentReference
 from adaptinf.inference.inputs.arguments import label_problems
 from adaptinf.inference.results.estimand import Estimand
@@ -37,6 +37,8 @@ def result(
     validity: Validity = "asymptotic",
     null: float = 0.0,
     notes: Sequence[str] = (),
+    assumptions: Sequence[str] = (),
+    references: Sequence[str] = (),
 ) -> Results:
     """An estimator's own numbers as a result, with the tables, tests and plots of a fit.
 
@@ -68,6 +70,11 @@ def result(
         Value that the terms are tested against.
     notes : sequence of str
         Sentences for the table.
+    assumptions : sequence of str
+        What the estimator assumes, a clause each, such as ``"outcomes are independent"``: under the table, in
+        `explain`, and in a report, as not checked.
+    references : sequence of str
+        Publications on the estimator, as they are cited: in `explain`, and below the methods of a report.
 
     Returns
     -------
@@ -99,9 +106,12 @@ def result(
     problems = problems_of(
         null=(null, FINITE), validity=(validity, OneOf(*VALIDITY_LABELS)), label=(label, Is(str, "a name"))
     )
-    sentences: Any = notes
-    if isinstance(sentences, str) or not all(isinstance(note, str) for note in sentences):
-        problems.append(f"notes must be a list of sentences, got {notes!r:.60}")
+    listed = {"notes": notes, "assumptions": assumptions, "references": references}
+    problems += [
+        f"{name} must be a list of texts, got {given!r:.60}"
+        for name, given in listed.items()
+        if not isinstance(given, (list, tuple)) or not all(isinstance(text, str) for text in given)
+    ]
     names, values = _labelled(estimate, terms, problems)
     refuse(_SUBJECT, problems)
     problems += _term_problems(names, log)
@@ -131,7 +141,12 @@ def result(
         facts=LogFacts(n_rounds=0) if log is None else LogFacts.of(log),
         validity=validity,
         null=float(null),
-        notes=(OWN_NUMBERS(validity=validity), *notes),
+        notes=(
+            OWN_NUMBERS(validity=validity),
+            *(OWN_ASSUMPTION(assumption=text.rstrip(".")) for text in assumptions),
+            *notes,
+            *(OWN_REFERENCE(reference=text.rstrip(".")) for text in references),
+        ),
     )
 
 

@@ -104,7 +104,8 @@ class JointInference(Estimates):
             Columns low and high, one row per term: the result's own intervals at a smaller alpha, the same
             for all terms. They exclude the null exactly where `pvalues_simultaneous` is at most alpha (up to
             the error of the multivariate normal distribution, 1e-5, or t, 2e-4). Terms without a standard
-            error are omitted of the count and get NaN.
+            error, or without information (an interval wider than 10 ranges of the rewards), are not counted
+            among the terms and get NaN.
 
         Raises
         ------
@@ -123,6 +124,7 @@ class JointInference(Estimates):
         else:
             log_level = math.log(familywise_level(tail, alpha, size))
         limits = self._meaningful(law.interval(log_level))
+        limits[self._without_information] = np.nan
         return pd.DataFrame(limits, index=list(self.terms), columns=["low", "high"])
 
     @np.errstate(under="ignore")
@@ -161,6 +163,7 @@ class JointInference(Estimates):
             adjusted = np.exp(np.asarray(due.apply(family), dtype=np.float64)).tolist()
         else:
             adjusted = [math.nan if math.isnan(p) else tail(float(p)) for p in np.exp(logs)]
+        adjusted = np.where(self._without_information, math.nan, adjusted)
         return pd.Series(adjusted, index=list(self.terms), name="p_value_simultaneous", dtype=float)
 
     def t_test(self, restriction: Any) -> LinearTest:
@@ -304,7 +307,7 @@ class JointInference(Estimates):
         refuse(subject, problems)
         law = self.reference
         logs = law.log_pvalues(self.null)
-        usable: BoolArray = np.isfinite(logs) | np.isneginf(logs)
+        usable: BoolArray = (np.isfinite(logs) | np.isneginf(logs)) & ~self._without_information
         size = int(usable.sum())
         if method == "bootstrap":
             maxima = self._maxima(usable, draws, np.random.default_rng(rng))

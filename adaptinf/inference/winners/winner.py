@@ -222,7 +222,7 @@ def _notes(
     own = float(contest.direction @ means.estimate)
     if other is None:
         every = means.reference.interval(math.log(USUAL))
-        low, high = meaningful(every, means.estimands, means.facts.spread, means.std_error)[won].tolist()
+        low, high = meaningful(every, means.estimands, means.facts.longest, means.std_error)[won].tolist()
     else:
         if contest.ranked:
             named["beside"] = claims.BESIDE_SECOND(second=arms[other])
