@@ -200,6 +200,28 @@ STARRED = Claim(
     "ones where there are any, and none in columns that are not valid.",
     "note",
 )
+_WITHIN = "inference.results.comparison.Comparison.summary"
+ADJUSTED_WITHIN = {
+    "holm": Claim(
+        _WITHIN,
+        "P-values are adjusted for the number of terms in a column by Holm's method; each interval is for "
+        "one term.",
+        "note",
+    ),
+    "bh": Claim(
+        _WITHIN,
+        "P-values are adjusted for the number of terms in a column by the Benjamini-Hochberg method; each "
+        "interval is for one term.",
+        "note",
+    ),
+    "max-t": Claim(
+        _WITHIN,
+        "P-values and intervals are adjusted for the number of terms in a column (max-t); corrected p-values "
+        "are adjusted by Holm's method, and corrected intervals are for one term each.",
+        "note",
+    ),
+}
+"""Handling of several terms in a table of several results."""
 NULLS_DIFFER = Claim(
     "inference.results.comparison.Comparison.summary", "{nulls}, so the p-values are not comparable", "note"
 )

@@ -167,8 +167,9 @@ def _checks_of_rows(
     every = every_propensity(log)
     choices = [*choice_checks(log, every, shares, tables), *control_checks(log, controls)]
     missing = missing_checks(log)
-    if missing:
-        lost = int(np.count_nonzero(~profile_of(log).log.arrays.observed))
+    observed = log.arrays.observed
+    if observed is not None:
+        lost = int(np.count_nonzero(~observed))
         reason = claims.NEEDS_REWARDS(missing=lost, rounds=log.n_rounds)
         scored = nothing_scored({"all arms": reason})
     else:

@@ -15,9 +15,11 @@ from adaptinf.claims.data import covariates
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.explanation import MORE, full_sentence
 from adaptinf.inference.results.fit_results import Results
+from adaptinf.inference.results.multiplicity import AT_ONCE, adjusted_logs, check_adjustment, probabilities
 from adaptinf.inference.results.tables import format_number, format_pvalue, said_of
 from adaptinf.parameters import BOOLEAN, OneOf, check_alpha, refuse
 from adaptinf.texts import shown
+from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
     from adaptinf.inference.results.summary import ResultSummary
@@ -88,6 +90,16 @@ _IF_DIFFERENT = ("Model", "Outcome", "Design")
 _STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 
 
+def _adjusted(result: Results, adjust: str | None) -> FloatArray:
+    """Logs of a result's p-values, adjusted for the number of its terms if requested; (k,)."""
+    method = result._allowed(adjust)
+    if method == AT_ONCE:
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(result.pvalues_simultaneous().to_numpy()))
+    logs = result.log_pvalues.to_numpy()
+    return logs if method is None else adjusted_logs(logs, method)
+
+
 class _Column:
     """The cells of one result in a printed comparison."""
 
@@ -95,10 +107,14 @@ class _Column:
         self.corrected = result.correction is not None
         self._result, self._table = result, table
         self._places = {term: place for place, term in enumerate(_numbered(result.terms))}
-        self._logs = {"own": result.log_pvalues.to_numpy()}
-        self._limits = {"own": result.conf_int(table.alpha).to_numpy()}
+        self._logs = {"own": _adjusted(result, table.adjust)}
+        own = result._allowed(table.adjust) == AT_ONCE
+        limits = result.conf_int_simultaneous(table.alpha) if own else result.conf_int(table.alpha)
+        self._limits = {"own": limits.to_numpy()}
         if self.corrected:
-            self._logs["corrected"] = result.log_pvalues_corrected.to_numpy()
+            logs = result.log_pvalues_corrected.to_numpy()
+            method = result._allowed(table.adjust)
+            self._logs["corrected"] = logs if method is None else adjusted_logs(logs, method)
             self._limits["corrected"] = result.conf_int_corrected(table.alpha).to_numpy()
 
     def estimate(self, term: _Term) -> str:
@@ -158,6 +174,8 @@ class Comparison:
         Whether estimates have stars.
     fixed_effects : tuple of str
         Factors whose coefficients are one line of the printed table.
+    adjust : {"max-t", "holm", "bh"} or None
+        How p-values allow for the number of terms of a result; with ``"max-t"`` intervals as well.
     """
 
     results: Mapping[str, Results]
@@ -165,6 +183,7 @@ class Comparison:
     below: str = "interval"
     stars: bool = False
     fixed_effects: tuple[str, ...] = ()
+    adjust: str | None = None
 
     def to_frame(self) -> pd.DataFrame:
         """One row per term and result.
@@ -174,7 +193,8 @@ class Comparison:
         DataFrame
             Columns term, method, label, estimate, std_error, statistic, p_value, conf_low and conf_high; also
             label_corrected, p_value_corrected, conf_low_corrected and conf_high_corrected where a result has
-            a correction. Terms in the order in which they first come.
+            a correction, and with `adjust` p_value_adjusted and, by max-t, conf_low_simultaneous and
+            conf_high_simultaneous. Terms in the order in which they first come.
         """
         parts = []
         for name, result in self.results.items():
@@ -184,13 +204,23 @@ class Comparison:
             if result.correction is not None:
                 place = list(part).index("p_value_corrected")
                 part.insert(place, "label_corrected", _corrected_label(result))
-            parts.append(part)
+            parts.append(part.assign(**self._adjusted_columns(result)))
         frame = pd.concat(parts, ignore_index=True)
         if "label_corrected" in frame:
             frame["label_corrected"] = frame["label_corrected"].fillna("")
         order = {term: place for place, term in enumerate(dict.fromkeys(frame["term"]))}
         places = frame["term"].map(order).to_numpy()
         return frame.iloc[np.argsort(places, kind="stable")].reset_index(drop=True)
+
+    def _adjusted_columns(self, result: Results) -> dict[str, FloatArray]:
+        """Numbers that allow for the number of terms, where they are asked for."""
+        if self.adjust is None:
+            return {}
+        found = {"p_value_adjusted": probabilities(_adjusted(result, self.adjust))}
+        if self.adjust == AT_ONCE and result.correction is None:
+            limits = result.conf_int_simultaneous(self.alpha)
+            found |= {f"conf_{end}_simultaneous": limits[end].to_numpy() for end in ("low", "high")}
+        return found
 
     def summary(self) -> ResultSummary:
         """The table, one column for each result: as text, Markdown, LaTeX, HTML, CSV or a Great Table."""
@@ -233,7 +263,9 @@ class Comparison:
     def _reading(self) -> list[tuple[str, str]]:
         """How the numbers are to be read."""
         starred = [("Stars", tables.STARRED(nulls=self._nulls()))] if self.stars else []
-        return [("Note", tables.COMPARED(below=self._below(self.below))), *starred, ("More", MORE)]
+        adjusted = [] if self.adjust is None else [("Note", tables.ADJUSTED_WITHIN[self.adjust]())]
+        told = ("Note", tables.COMPARED(below=self._below(self.below)))
+        return [told, *adjusted, *starred, ("More", MORE)]
 
     def _below(self, kind: str) -> str:
         """The line below an estimate."""
@@ -310,6 +342,7 @@ def compare(
     below: str = "interval",
     stars: bool = False,
     fixed_effects: Sequence[str] = (),
+    adjust: str | None = None,
 ) -> Comparison:
     """Put several results side by side, one column each.
 
@@ -327,6 +360,8 @@ def compare(
         corrected one if there is one, and none in a column that is not valid.
     fixed_effects : sequence of str
         Factors of formulas, such as ``"C(day)"``: a line says who has them, in place of their coefficients.
+    adjust : {"max-t", "holm", "bh"}, optional
+        Adjust the p-values of each result for the number of its terms; with ``"max-t"`` its intervals, too.
 
     Returns
     -------
@@ -360,6 +395,8 @@ def compare(
     3    b   alee  asymptotic      0.71
     """
     check_alpha("compare", alpha)
+    if adjust is not None:
+        check_adjustment("compare", adjust, AT_ONCE)
     problems = []
     given: Mapping[Any, Any] = {}
     if len(results) == 1 and isinstance(results[0], Mapping):
@@ -385,7 +422,7 @@ def compare(
         if not any(_factor(term, (str(factor),)) for term in terms)
     ]
     refuse("compare", [*problems, *OneOf(*_BELOW)("below", below), *BOOLEAN("stars", stars)])
-    return Comparison(dict(given), float(alpha), below, stars, factors)
+    return Comparison(dict(given), float(alpha), below, stars, factors, adjust)
 
 
 def _kind(value: Any) -> str:
