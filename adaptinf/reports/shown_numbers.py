@@ -119,6 +119,12 @@ class Shown:
         return next(iter(found.values())) if len(found) == 1 and not self.is_of_means else None
 
     @property
+    def heading(self) -> str:
+        """The target, and the arm of comparison."""
+        control = "" if self.control is None else f", compared with {arm_label(self.control)}"
+        return f"{self.target[:1].upper()}{self.target[1:]}{control}"
+
+    @property
     def chosen(self) -> tuple[int, ...]:
         """Positions of the terms in the first plot, from top to bottom."""
         count = len(self.results.terms)

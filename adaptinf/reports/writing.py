@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from os import PathLike
@@ -22,7 +22,7 @@ from adaptinf.log import AdaptiveLog, PublicLog
 from adaptinf.parameters import FLAG, Is, OrNone, alpha_problems, refuse
 from adaptinf.reports.data_digest import sources_of
 from adaptinf.reports.published import answer_of
-from adaptinf.reports.report_content import CHECKLISTS, Content, Stamp, planned_page, published_page
+from adaptinf.reports.report_content import CHECKLISTS, Content, Several, Stamp, planned_page, published_page
 from adaptinf.reports.shown_numbers import Shown
 from adaptinf.reports.word_document import word_document
 from adaptinf.sums import Sums
@@ -36,7 +36,13 @@ _ADJUSTMENTS = (_AS_TABLE, AT_ONCE, *ADJUSTMENTS)
 
 
 def report(
-    data: Results | AdaptiveLog | Sums | PublicLog | OperatingCharacteristics,
+    data: Results
+    | Sequence[Results]
+    | Mapping[str, Results]
+    | AdaptiveLog
+    | Sums
+    | PublicLog
+    | OperatingCharacteristics,
     path: str | PathLike[str],
     *,
     log: AdaptiveLog | Sums | PublicLog | None = None,
@@ -56,9 +62,10 @@ def report(
 
     Parameters
     ----------
-    data : Results, AdaptiveLog, Sums, PublicLog or OperatingCharacteristics
-        A result, or a log whose arm means are then estimated by the first method of `recommend`; the public
-        part of one, for a report from its releases alone; or a plan alone, for the appendix of a protocol.
+    data : Results, or several, AdaptiveLog, Sums, PublicLog or OperatingCharacteristics
+        A result, or several in a list or by name, with a sentence, a picture and a table each; or a log,
+        whose arm means are then estimated by the first method of `recommend`; the public part of one, for a
+        report from its releases alone; or a plan alone, for the appendix of a protocol.
     path : path
         Ends in ``.html`` or ``.htm``.
     log : AdaptiveLog, Sums or PublicLog, optional
@@ -133,6 +140,7 @@ def report(
         "brief": brief,
     }
     given |= {"docx": docx, "checklist": checklist, "source": source, "title": title, "call": call, "on": on}
+    several = data if isinstance(data, (list, tuple, Mapping)) else None
     place, files, word = _checked(data, path, given)
     lists = (checklist,) if isinstance(checklist, str) else tuple(checklist or ())
     day = _today() if on is None else on
@@ -144,13 +152,17 @@ def report(
         results, why = (data, "") if isinstance(data, Results) else answer_of(public)
         text = published_page(public, _shown(results, alpha, adjust), why, stamp)
         owner_only = False
+    elif several is not None:
+        own = log if isinstance(log, (AdaptiveLog, Sums)) else None
+        each = several.values() if isinstance(several, Mapping) else several
+        contents = [_content(one, own, methods, plan, alpha, adjust, stamp, files) for one in each]
+        together = Several(tuple(several) if isinstance(several, Mapping) else (), tuple(contents))
+        text, owner_only = together.text(), any(one.owner_only for one in contents)
     else:
         results = data if isinstance(data, Results) else None
-        content = _content(
-            results, log if isinstance(data, Results) else data, methods, plan, alpha, adjust, stamp, files
-        )
-        text = content.text()
-        owner_only = content.facts.owner_only or (content.log is not None and content.log.owner_only)
+        own = log if isinstance(data, Results) else data
+        content = _content(results, own, methods, plan, alpha, adjust, stamp, files)
+        text, owner_only = content.text(), content.owner_only
         if word is not None:
             whole = word_document(content)
             atomic_write(word, lambda file: file.write(whole), owner_only)
@@ -221,7 +233,10 @@ def _checked(data: Any, path: Any, given: dict[str, Any]) -> tuple[Path, list[Pa
         problems.append("brief=True has no room for checklist=: write them as two reports")
     if place.suffix.lower() not in _ENDINGS:
         problems.append(f"path must end in .html or .htm, got {str(place)!r:.80}")
-    problems += _data_problems(data, given["log"], given["methods"], given["plan"])
+    if isinstance(data, (list, tuple, Mapping)):
+        problems += _several_problems(data, given)
+    else:
+        problems += _data_problems(data, given["log"], given["methods"], given["plan"])
     word = None if given["docx"] is None else as_path(_SUBJECT, "docx", given["docx"])
     if word is not None and word.suffix.lower() != ".docx":
         problems.append(f"docx must end in .docx, got {str(word)!r:.80}")
@@ -244,13 +259,35 @@ def _checklist_problems(given: Any) -> list[str]:
     return [unlisted("checklist", CHECKLISTS, one) for one in lists if one not in CHECKLISTS]
 
 
+def _several_problems(data: Any, given: dict[str, Any]) -> list[str]:
+    """Problems with several results, and arguments that are of one."""
+    each = list(data.values()) if isinstance(data, Mapping) else list(data)
+    problems = [
+        f"data must be results of fit(), got {one!r:.60}" for one in each if not isinstance(one, Results)
+    ]
+    if not each:
+        problems.append("data has no result: give at least one")
+    if isinstance(data, Mapping):
+        problems += [
+            f"names of results must be texts, got {name!r:.60}" for name in data if not isinstance(name, str)
+        ]
+    alone = [name for name in ("brief", "docx", "checklist") if given[name]]
+    problems += [f"{name}= is of one result: data has {len(each)}" for name in alone]
+    if isinstance(given["log"], PublicLog):
+        problems.append("a public part as log= is of one result")
+    elif not problems:
+        for one in each:
+            problems += _data_problems(one, given["log"], given["methods"], given["plan"])
+    return list(dict.fromkeys(problems))
+
+
 def _data_problems(data: Any, log: Any, methods: Any, plan: Any) -> list[str]:
     """Arguments that do not apply to the subject of the report."""
     problems = []
     if plan is not None and isinstance(data, OperatingCharacteristics):
         problems.append("plan= belongs to a result or a log: data is a plan already, leave it out")
     if not isinstance(data, (Results, AdaptiveLog, Sums, PublicLog, OperatingCharacteristics)):
-        told = "a result of fit(), an AdaptiveLog, Sums, a PublicLog or a plan"
+        told = "a result of fit() or several, an AdaptiveLog, Sums, a PublicLog or a plan"
         problems.append(f"data must be {told}, got {data!r:.60}")
     if PublicLog in (type(data), type(log)) and (methods is not None or plan is not None):
         problems.append(

@@ -402,7 +402,7 @@ def compare(
     if len(results) == 1 and isinstance(results[0], Mapping):
         given = results[0]
     elif results and all(isinstance(one, Results) for one in results):
-        given = _named(results)
+        given = named_results(results)
     if not given:
         found = ", ".join(_kind(one) for one in results[:5]) or "nothing"
         problems.append(
@@ -434,7 +434,7 @@ def _kind(value: Any) -> str:
     )
 
 
-def _named(results: Sequence[Results]) -> dict[str, Results]:
+def named_results(results: Sequence[Results]) -> dict[str, Results]:
     """Results named by estimator and weights, with models and numbers where needed to distinguish them."""
     models = len({one.model for one in results}) > 1
     names = [
