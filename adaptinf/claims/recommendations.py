@@ -10,6 +10,11 @@ LENGTHS = Claim(
     "computed from counts, propensities, and the overall mean and variance of rewards.",
     "note",
 )
+LENGTHS_BRIEFLY = Claim(
+    "inference.recommend.table.Recommendation.summary",
+    "Expected length of 95% intervals, relative to the first method.",
+    "note",
+)
 NO_PART = Claim(
     "inference.recommend.recommendation.contexts_told", "{contexts} (not used to choose arms)", "note"
 )

@@ -26,6 +26,7 @@ from adaptinf.texts import visible
 
 if TYPE_CHECKING:
     from adaptinf.cli.opened_data import OpenedData
+    from adaptinf.inference.recommend import Recommendation
     from adaptinf.inference.results.summary import ResultSummary
 
 _VISITS = "visits.csv --action page --reward bought --propensity p"
@@ -102,7 +103,8 @@ def add_recommend(commands: Any, short: str) -> None:
     )
     add_log_options(parser)
     add_target_options(parser)
-    add_output_options(parser, strict="if no method is valid")
+    output = add_output_options(parser, strict="if no method is valid")
+    output.add_argument("--explain", action="store_true", help="also print why each method is valid or not")
 
 
 def _data(arguments: argparse.Namespace, asked: bool = False) -> OpenedData:
@@ -197,7 +199,16 @@ def recommend(arguments: argparse.Namespace) -> int:
     log = _data(arguments, asked=True).log
     found = Asked.of(arguments).methods(log)
     facts = {"target": found.target, "log": dict(found.facts)}
-    text = table_text(form_of(arguments), found.summary, found.frame, facts, "methods")
+    text = table_text(form_of(arguments), lambda: _methods(found, arguments), found.frame, facts, "methods")
     put(arguments, text, log.owner_only)
     valid = any(method.verdict.valid for method in found.methods)
     return DONE if valid or not arguments.strict else CONCERN
+
+
+def _methods(found: Recommendation, arguments: argparse.Namespace) -> ResultSummary:
+    """The table of methods, with all reasons if these are requested."""
+    if arguments.explain:
+        return found.explain()
+    summary = found.summary()
+    summary.lines = (*summary.lines[:-1], ("More", "the same command with --explain"))
+    return summary

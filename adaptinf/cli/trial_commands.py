@@ -169,7 +169,9 @@ def _verify_flags(parser: CommandParser) -> None:
 
 def _export_flags(parser: CommandParser) -> None:
     parser.add_argument(
-        "--missing", choices=("drop", "worst", "best"), help="meaning of an outcome that has not arrived"
+        "--missing",
+        choices=("drop", "bounds", "worst", "best"),
+        help="meaning of an outcome that has not arrived",
     )
     parser.add_argument(
         "--as-told", action="store_true", help="use amended outcomes with the values that the design received"

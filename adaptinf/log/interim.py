@@ -42,7 +42,7 @@ class Interim(LogColumns):
         round : int, float, str, date or datetime
             The last round, counted or timed as in the log's ``round=``; a day counts whole. Times without a
             zone are in UTC where the log's times had zones.
-        missing : {"drop", "worst", "best"}, optional
+        missing : {"drop", "bounds", "worst", "best"}, optional
             What an outcome means that was not known by then: required if the log has an ``outcome_round=``
             and there are such outcomes. By default as in the log.
         stopping : {"fixed", "data-chosen", "planned"}, optional
@@ -253,10 +253,10 @@ def _problems(log: Any, count: int, later: int, missing: str | None, stopping: s
     few = "1 outcome was" if later == 1 else f"{later:,} outcomes were"
     if later and missing is None:
         problems.append(
-            f'{few} not known by then: set log.until(..., missing="drop", "worst" or "best") to '
+            f'{few} not known by then: set log.until(..., missing="drop" or "bounds") to '
             "define what that means"
         )
-    if later and missing in ("worst", "best") and not np.isfinite(log.reward_range or np.nan).all():
+    if later and missing not in (None, "drop") and not np.isfinite(log.reward_range or np.nan).all():
         problems.append(f"missing={missing!r} requires a finite reward_range")
     if later and log.arrays.observation is not None:
         problems.append(

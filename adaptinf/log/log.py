@@ -85,10 +85,11 @@ class AdaptiveLog(Interim, Publishable):
     arms : list of labels, optional
         All arms in the order you want. By default those chosen or given a propensity column: sorted if they
         are of one type, otherwise by first appearance.
-    missing : {"drop", "worst", "best"}, optional
+    missing : {"drop", "bounds", "worst", "best"}, optional
         What a missing reward means; by default none may be missing. ``"drop"``: missing at random given the
-        arm, and the context if there is one. ``"worst"`` and ``"best"``: anything within `reward_range`, so
-        estimates have two bounds; a table shows the lower, or the upper, bound first.
+        arm, and the context if there is one. ``"bounds"``: anything within `reward_range`, so estimates have
+        two bounds, which tables show side by side; `params` are the middle of them, or the lower bounds by
+        ``"worst"`` and the upper ones by ``"best"``.
     assigned : str, optional
         Column of the arms that were assigned, if `action` contains those that were received. Propensities,
         and all analyses but one (`Contrast.fit` with ``estimand="received"``), then refer to the assigned

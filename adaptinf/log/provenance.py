@@ -45,7 +45,7 @@ class Promises:
     stopping: str | None
     """What determined the number of rounds, if that was stated: one of `STOPPINGS`."""
     missing: str | None
-    """What a missing reward means: ``"drop"``, ``"worst"``, ``"best"``, or None if there may be none."""
+    """What a missing reward means, one of `MEANINGS`, or None if there may be none."""
     units: NDArray[Any] | None
     omitted: int = 0
     """Rounds omitted from a part of a log."""

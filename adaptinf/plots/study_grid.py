@@ -91,7 +91,8 @@ def _study(
     -------
     DataFrame
         One row per cell, analysis and term: `design`, `environment`, `horizon`, `analysis`, `term`, `value`,
-        `low`, `high`, `reference` (the nominal level, or what there would be without error; NaN without one),
+        `low`, `high` (NaN for measures whose simulation error is not known), `reference` (the nominal level,
+        or what there would be without error; NaN without one),
         `runs`, and `partial`: whether some trials have no number.
 
     Raises
@@ -239,7 +240,8 @@ def _drawn(frame: pd.DataFrame, measure: str, alpha: float) -> pd.DataFrame:
     if measure in ("coverage", "rejected"):
         low, high = wilson(value, frame["runs"].to_numpy(), alpha)
     else:
-        spread = factor * frame[f"{measure}_se"].to_numpy() if f"{measure}_se" in frame else 0.0 * value
+        error = frame[f"{measure}_se"].to_numpy() if f"{measure}_se" in frame else np.full(len(value), np.nan)
+        spread = factor * error
         low, high = value - spread, value + spread
     partial = (frame[list(_GAPS)] > 0).any(axis=1) & (measure != "regret")
     frame = frame.assign(value=value, low=low, high=high, partial=partial)

@@ -109,7 +109,7 @@ def valid_methods(found: Recommendation | None, why: str) -> str:
     if found is None:
         return paragraph(why or claims.NEEDS_LOG())
     count = claims.METHODS_RANKED(count=len(found.methods))
-    return folded(count, summary_parts(found.summary(), "rank"))
+    return folded(count, summary_parts(found.explain(), "rank"))
 
 
 _MOST = 8

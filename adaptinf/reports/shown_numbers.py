@@ -152,12 +152,15 @@ class Shown:
         """Estimate, both ends and the p-value of a term, as printed in its table."""
         low, high = self.limits.iloc[place]
         p = format_pvalue(float(self.log_pvalues[place]))
-        return format_number(self.results.estimate[place]), format_number(low), format_number(high), p
+        bounds = self.results._bounds or (self.results.estimate,)
+        at = " to ".join(format_number(ends[place]) for ends in bounds)
+        return at, format_number(low), format_number(high), p
 
     @property
     def columns(self) -> tuple[list[str], list[list[str]]]:
         """Headers and rows of the table: one interval and one p-value for every term."""
         results, law = self.results, self.results.reference
+        bounded = results._bounds is not None
         test = p_head(law)
         if self.corrected:
             test = f"{test} corrected"
@@ -167,9 +170,10 @@ class Shown:
         for place, term in enumerate(results.terms):
             at, low, high, p = self.cells(place)
             error, statistic = float(results.std_error[place]), float(results.tvalues.iloc[place])
-            cells = [at, format_number(error), format_statistic(statistic), p, low, high]
-            rows.append([str(term), *cells])
-        return ["term", "coef", "std err", law.statistic, test, *limit_heads(self.alpha)], rows
+            cells = [at] if bounded else [at, format_number(error), format_statistic(statistic)]
+            rows.append([str(term), *cells, p, low, high])
+        heads = ["bounds"] if bounded else ["coef", "std err", law.statistic]
+        return ["term", *heads, test, *limit_heads(self.alpha)], rows
 
     @property
     def sentence(self) -> str:

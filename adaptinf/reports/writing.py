@@ -160,8 +160,9 @@ def report(
         text, owner_only = together.text(), any(one.owner_only for one in contents)
     else:
         results = data if isinstance(data, Results) else None
-        own = log if isinstance(data, Results) else data
-        content = _content(results, own, methods, plan, alpha, adjust, stamp, files)
+        of_log = log if isinstance(data, Results) else data
+        assert of_log is None or isinstance(of_log, (AdaptiveLog, Sums))
+        content = _content(results, of_log, methods, plan, alpha, adjust, stamp, files)
         text, owner_only = content.text(), content.owner_only
         if word is not None:
             whole = word_document(content)

@@ -118,7 +118,7 @@ def unfit(name: str, pending: str, own_coins: bool, known: bool) -> list[str]:
     return [f"{name} {reason}: {_INSTEAD}"]
 
 
-_MISSING = OrNone(OneOf("drop", "worst", "best"))
+_MISSING = OrNone(OneOf("drop", "bounds", "worst", "best"))
 
 
 class Session(Telling):
@@ -443,7 +443,7 @@ class Session(Telling):
 
         Parameters
         ----------
-        missing : {"drop", "worst", "best"}, optional
+        missing : {"drop", "bounds", "worst", "best"}, optional
             What an outcome means that is not in, as for `AdaptiveLog`: needed if there are any.
         amended : bool
             Whether amended outcomes have their new values, or those that the design used.
@@ -458,7 +458,7 @@ class Session(Telling):
         ------
         ParameterError
             If no one has been assigned yet, or outcomes are missing and `missing` is not given, or is
-            ``"worst"`` or ``"best"`` without a finite reward range.
+            ``"bounds"``, ``"worst"`` or ``"best"`` without a finite reward range.
         """
         check("log", missing=(missing, _MISSING), amended=(amended, BOOLEAN))
         if not self.rounds:
@@ -468,9 +468,7 @@ class Session(Telling):
         absent = int(np.count_nonzero(np.isnan(run.record.reward)))
         if absent and missing is None:
             few = "outcome is" if absent == 1 else "outcomes are"
-            problem = (
-                f'{absent:,} {few} missing: set missing="drop", "worst" or "best" to define what that means'
-            )
+            problem = f'{absent:,} {few} missing: set missing="drop" or "bounds" to define what that means'
             raise ParameterError("log", [problem])
         if absent and missing != "drop" and not np.isfinite(self._participants.reward_range).all():
             problem = f"missing={missing!r} requires a session that was opened with a finite reward_range"

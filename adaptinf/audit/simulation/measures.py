@@ -35,7 +35,7 @@ PARTS = (
 # Numbers that a printed table has room for.
 SHOWN = ("runs", "missing", "coverage", "coverage_se", "rejected", "bias", "sd", "std_error_ratio", "width")
 
-_KEYS = ("scenario", "horizon", "analysis", "term")
+_KEYS = ("scenario", "design", "environment", "horizon", "analysis", "term")
 """Columns that identify a row."""
 _TOLD_ONCE = ("analysis", "term", "null", "kind", "missing")
 """Columns that a printed table omits if they are constant."""
@@ -66,11 +66,15 @@ class Gap(NamedTuple):
 
 @dataclass(slots=True)
 class BlockSums:
-    """Sums over the runs of a block: parts (11,) and regret (11,), and the number of gaps by reason."""
+    """Sums over the runs of a block: parts (11,) and regret (11,), and the number of gaps by reason.
+
+    The widths of all intervals are kept, each an array of shape (runs,), for their median.
+    """
 
     parts: dict[Key, FloatArray] = field(default_factory=dict)
     gaps: dict[Gap, dict[str, int]] = field(default_factory=dict)
     regret: FloatArray = field(default_factory=lambda: np.zeros(len(PARTS)))
+    widths: dict[Key, list[FloatArray]] = field(default_factory=dict)
 
     def merge(self, later: BlockSums) -> None:
         """Add the sums of later runs."""
@@ -80,6 +84,8 @@ class BlockSums:
             for reason, runs in reasons.items():
                 self.add_gap(gap, reason, runs)
         self.regret = merged(self.regret, later.regret)
+        for key, widths in later.widths.items():
+            self.widths.setdefault(key, []).extend(widths)
 
     def add_gap(self, gap: Gap, reason: str, runs: int = 1) -> None:
         """Count uninformative runs, by reason."""
@@ -123,7 +129,10 @@ def add_runs(
     """Add consecutive runs of some terms; estimate, low, high, std_error (runs, terms)."""
     for column, key in enumerate(keys):
         errors = None if std_error is None else std_error[:, column]
-        parts = _parts(key, estimate[:, column], low[:, column], high[:, column], errors)
+        limits = low[:, column], high[:, column]
+        parts = _parts(key, estimate[:, column], *limits, errors)
+        known = np.isfinite(estimate[:, column]) & (limits[0] <= limits[1])
+        sums.widths.setdefault(key, []).append((limits[1] - limits[0])[known])
         sums.parts[key] = merged(sums.parts[key], parts) if key in sums.parts else parts
 
 
@@ -209,6 +218,7 @@ def _row(key: Key, parts: FloatArray, sums: BlockSums) -> dict[str, Any]:
         "sd": sd,
         "rmse": math.hypot(bias, sd),
         "width": parts[_WIDTH] / runs,
+        **_widths(sums.widths.get(key, [])),
         "std_error": mean_error,
         "std_error_ratio": mean_error / sd if sd > 0 else math.nan,
         "regret": regret,
@@ -217,6 +227,16 @@ def _row(key: Key, parts: FloatArray, sums: BlockSums) -> dict[str, Any]:
         "failed": sum(failed.values()),
         "absent": absent,
         "note": _note(key, sums, int(known), absent),
+    }
+
+
+def _widths(kept: Sequence[FloatArray]) -> dict[str, float]:
+    """Standard error of the mean width, and the median width; NaN without intervals."""
+    widths = np.concatenate([np.zeros(0), *kept])
+    finite = widths.size > 1 and bool(np.isfinite(widths).all())
+    return {
+        "width_se": float(widths.std() / math.sqrt(widths.size)) if finite else math.nan,
+        "width_median": float(np.median(widths)) if widths.size else math.nan,
     }
 
 
@@ -306,16 +326,17 @@ def plain(
     digits: int = 4,
     *,
     aligns: str | None = None,
+    once: Sequence[str] = _TOLD_ONCE,
 ) -> str:
     """A frame as a text table of at most 80 columns, below a head and above its notes.
 
-    Columns that distinguish rows, and are the same in all of them, are told once in the head. `aligns` is
-    that of `LiteralTable`; by default numbers are on the right.
+    Columns that distinguish rows (`once`), and are the same in all of them, are told once in the head.
+    `aligns` is that of `LiteralTable`; by default numbers are on the right.
     """
     # statsmodels takes a while to load
     from adaptinf.inference.results.tables import plain_table
 
-    alike = [name for name in _TOLD_ONCE if name in frame and frame[name].nunique(dropna=False) == 1]
+    alike = [name for name in once if name in frame and frame[name].nunique(dropna=False) == 1]
     told = _cells(frame[alike].iloc[:1], digits)[0] if alike else []
     given = ", ".join(f"{name} {cell}" for name, cell in zip(alike, told, strict=True) if cell)
     shown = frame.drop(columns=alike)

@@ -11,13 +11,13 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from adaptinf.audit.simulation.engine import Chunk, Fit, LogCell, Simulated, gathered, spans, total_sums
-from adaptinf.audit.simulation.measures import SHOWN, BlockSums, Key, add_runs, hypertext, table_rows
+from adaptinf.audit.simulation.measures import SHOWN, BlockSums, Key, add_runs, hypertext, plain, table_rows
 from adaptinf.designs.base import Design
 from adaptinf.designs.run_results import Replications
 from adaptinf.parameters import COUNT, check, check_alpha
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import BLOCK, seed_sequence
-from adaptinf.texts import frame_text, visible_lines
+from adaptinf.texts import visible_lines
 from adaptinf.typing import FloatArray, RandomSource
 
 # Estimates and lower and upper limits of many runs, each of shape (runs, terms).
@@ -70,7 +70,7 @@ class Coverage:
         return self.frame[["analysis", "term", "truth", *SHOWN]]
 
     def __str__(self) -> str:
-        return f"{self._head}\n{frame_text(self._shown, float_format=lambda value: f'{value:.4f}')}"
+        return plain(self._shown, self._head.splitlines(), [], once=("analysis", "runs", "missing"))
 
     def _repr_html_(self) -> str:
         return hypertext(self._shown, self._head.replace("\n", "; "), [])

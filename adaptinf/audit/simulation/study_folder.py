@@ -41,7 +41,13 @@ _KEY_FIELDS = [
     pa.field("gaps", pa.int64()),
     pa.field("reason", pa.string()),
 ]
-_BLOCK_SCHEMA = pa.schema([*_KEY_FIELDS, *(pa.field(name, pa.float64()) for name in PARTS)])
+_BLOCK_SCHEMA = pa.schema(
+    [
+        *_KEY_FIELDS,
+        *(pa.field(name, pa.float64()) for name in PARTS),
+        pa.field("widths", pa.list_(pa.field("element", pa.float64()))),  # as Parquet names it
+    ]
+)
 
 
 class Damaged(AdaptinfError):
@@ -97,12 +103,15 @@ def block_table(chunk: Chunk) -> pa.Table:
     """Sums of a chunk: of each block its regret, then a row per term, then a row per gap and its reason."""
     rows: list[tuple[Any, ...]] = []
     for block, sums in enumerate(chunk.blocks):
-        rows.append((block, *[None] * 7, *sums.regret.tolist()))
+        rows.append((block, *[None] * 7, *sums.regret.tolist(), None))
         for key, parts in sums.parts.items():
-            rows.append((block, *key, None, None, None, *parts.tolist()))
+            widths = np.concatenate([np.zeros(0), *sums.widths.get(key, [])]).tolist()
+            rows.append((block, *key, None, None, None, *parts.tolist(), widths))
         for (kind, analysis, term), reasons in sums.gaps.items():
             for reason, runs in reasons.items():
-                rows.append((block, analysis, term, None, None, kind, runs, reason, *[0.0] * len(PARTS)))
+                rows.append(
+                    (block, analysis, term, None, None, kind, runs, reason, *[0.0] * len(PARTS), None)
+                )
     columns = list(zip(*rows, strict=True)) or [()] * len(_BLOCK_SCHEMA)
     arrays = [pa.array(column, kind.type) for column, kind in zip(columns, _BLOCK_SCHEMA, strict=True)]
     return pa.table(arrays, schema=_BLOCK_SCHEMA)
@@ -118,7 +127,9 @@ def sums_of(table: pa.Table) -> list[BlockSums]:
         if analysis is None:
             blocks[block].regret = parts[row]
         elif data["gap"][row] is None:
-            blocks[block].parts[Key(analysis, term, data["truth"][row], data["null"][row])] = parts[row]
+            key = Key(analysis, term, data["truth"][row], data["null"][row])
+            blocks[block].parts[key] = parts[row]
+            blocks[block].widths[key] = [np.array(data["widths"][row], dtype=np.float64)]
         else:
             gap = Gap(data["gap"][row], analysis, term)
             blocks[block].add_gap(gap, data["reason"][row], data["gaps"][row])
@@ -457,7 +468,10 @@ def settle(
         manifest["versions"] = {**manifest["versions"], "sources": sources}
     problems = list(differences(stored, manifest))
     if problems:
-        advice = "to resume, use the arguments with which it was begun; for anything else, use another folder"
+        advice = (
+            f"to resume, use the arguments with which it was begun; audit.Study.load({str(folder)!r}) reads "
+            "what is stored; for anything else, use another folder"
+        )
         raise ParameterError(f"study in {folder}", [*problems, advice])
     return stored
 

@@ -13,12 +13,20 @@ import pandas as pd
 import pyarrow as pa
 
 from adaptinf.audit.simulation.engine import DESIGN_TIME
-from adaptinf.audit.simulation.measures import SHOWN, check_columns, hypertext, latex, markdown, numbered
+from adaptinf.audit.simulation.measures import (
+    SHOWN,
+    check_columns,
+    hypertext,
+    latex,
+    markdown,
+    numbered,
+    plain,
+)
 from adaptinf.audit.simulation.study_folder import Damaged, Folder, identity, read_manifest
 from adaptinf.errors import ParameterError
 from adaptinf.files import as_path, atomic_write
 from adaptinf.parameters import refuse
-from adaptinf.texts import absent, csv_text, frame_text
+from adaptinf.texts import absent, csv_text
 
 _WHOLE = ("horizon", "runs", "missing", "invalid", "failed", "absent")
 _TEXT = ("design", "environment", "analysis", "term", "note")
@@ -40,10 +48,10 @@ class Study:
         replications, and `note` gives reasons with their number of trials. Among the trials with an interval:
         `coverage`; `below` and `above`: shares of intervals entirely below or above the truth; `rejected`:
         share of intervals that exclude the null, which is the type I error if `null` equals `truth`, and the
-        power otherwise; `bias`; `sd` of the estimates; `rmse`; mean `width`; `std_error`: mean estimated
-        standard error; `std_error_ratio`: its ratio to `sd`. `regret`: mean pseudo-regret of a trial, over
-        all trials, the same in all rows of a cell. Standard errors of simulation: `coverage_se` and
-        `rejected_se` (binomial), `bias_se`, `regret_se`.
+        power otherwise; `bias`; `sd` of the estimates; `rmse`; mean `width` and `width_median`; `std_error`:
+        mean estimated standard error; `std_error_ratio`: its ratio to `sd`. `regret`: mean pseudo-regret of a
+        trial, over all trials, the same in all rows of a cell. Standard errors of simulation: `coverage_se`
+        and `rejected_se` (binomial), `bias_se`, `width_se`, `regret_se`.
 
         A test has the term "test" and a p-value instead of an interval: `rejected` is the share of p-values
         of at most alpha. Its `truth` is the largest difference between the mean rewards of two arms in a
@@ -332,8 +340,9 @@ class Study:
 
     def __str__(self) -> str:
         rows, notes = self._shown(_SHOWN)
-        text = frame_text(rows, float_format=lambda value: f"{value:.4f}")
-        return "\n".join([self._head, text, *numbered(notes)])
+        first = [*_PLACE, "analysis", "term", "runs", "missing", *(["note"] if notes else [])]
+        ordered = rows[[*first, *(name for name in rows if name not in first)]]
+        return plain(ordered, [self._head], notes, once=(*_PLACE, "analysis", "runs", "missing"))
 
     def _repr_html_(self) -> str:
         rows, notes = self._shown(_SHOWN)

@@ -20,6 +20,12 @@ MIXES_CONTEXTS = Claim(
     "contexts over which rewards are averaged",
     "needs",
 )
+MIXES_ENDS = Claim(
+    "mixes_ends",
+    "joint weights combine the rewards of all arms, so the ends of an arm's missing rewards are not those of "
+    "its estimate",
+    "needs",
+)
 WEIGHTS_NEED = (
     Claim(
         "lacks_decay",
@@ -35,6 +41,7 @@ WEIGHTS_NEED = (
         "the estimate would not be independent",
         "needs",
     ),
+    MIXES_ENDS,
     Part("no_shared_weights", "needs"),
     MIXES_CONTEXTS,
 )

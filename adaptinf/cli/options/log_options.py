@@ -110,7 +110,7 @@ def _add_statements(group: Any) -> None:
     )
     group.add_argument(
         "--missing",
-        choices=("drop", "worst", "best"),
+        choices=("drop", "bounds", "worst", "best"),
         help="what a missing reward means: missing at random given the arm (and context), or any value in "
         "the reward range",
     )

@@ -48,7 +48,7 @@ def read_evidential(
     context : iterable of str, optional
         Names of the values in ``context_vals``, in their order, which is that of the contexts' identifiers;
         all of them or none.
-    missing : {"drop", "worst", "best"}, optional
+    missing : {"drop", "bounds", "worst", "best"}, optional
         What a draw without an outcome means, as in `AdaptiveLog`; by default every draw must have one.
     reward_range : (float, float), optional
         Smallest and largest possible outcome.

@@ -50,7 +50,7 @@ def read_mrt(
         Column that is 1 if the participant was available, and 0 if no treatment was randomised.
     context : iterable of str, optional
         Columns known before the choice.
-    missing : {"drop", "worst", "best"}, optional
+    missing : {"drop", "bounds", "worst", "best"}, optional
         What a missing outcome means, as in `AdaptiveLog`; by default none may be missing.
     reward_range : (float, float), optional
         Smallest and largest possible outcome.

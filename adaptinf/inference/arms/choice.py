@@ -20,6 +20,7 @@ from adaptinf.inference.arms.alee import ALEE
 from adaptinf.inference.arms.batched import BATCHED
 from adaptinf.inference.arms.data import arm_laws
 from adaptinf.inference.arms.data.arms_of_releases import RELEASED
+from adaptinf.inference.arms.data.data_facts import at_one_end
 from adaptinf.inference.arms.fit import fit_efficiency, is_skewed
 from adaptinf.inference.arms.order import ORDER
 from adaptinf.inference.arms.question import ArmFit, Asked, Choice, Difference, Question, Refused, Shown
@@ -95,7 +96,7 @@ def _worked_out(question: Question) -> list[Verdict]:
     if not question.profile.incomplete:
         return _rated(verdicts(methods, question), question)
     if log.missing != "drop" and log.reward_range is not None:  # each runs at both ends
-        filled = replace(question, profile=profile_of(log.filled(log.reward_range[0])))
+        filled = replace(question, profile=profile_of(at_one_end(log, log.reward_range[0])))
         return _rated(verdicts(methods, filled), filled)
     return _from_some(methods, [one for one in methods if one.takes_gaps], question, arm_fits.INCOMPLETE())
 

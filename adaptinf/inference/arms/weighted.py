@@ -22,6 +22,7 @@ from adaptinf.errors import ParameterError
 from adaptinf.inference.arms.data import arms_by_unit, arms_of_rows, arms_of_sums, weight_propensities
 from adaptinf.inference.arms.data.arms_of_rows import joint_rounds
 from adaptinf.inference.arms.data.arms_of_sums import joint_means_of_sums
+from adaptinf.inference.arms.data.data_facts import was_filled
 from adaptinf.inference.arms.data.incomplete_rewards import past_outcome, seen_means
 from adaptinf.inference.arms.fit import arm_labels, student_test
 from adaptinf.inference.arms.lengths import weighted_length
@@ -170,7 +171,9 @@ def _fit_augmented(question: Question, choice: Choice, asked: Asked) -> ArmFit:
         return _fit(question, choice, asked, arms_of_sums.outcome_of(question, asked))
     model, log = RUNNING_MEAN, question.profile.log
     late = log.arrays.known is not None and not question.profile.repeated_units
-    if log.arrays.observed is not None or late:
+    # At one end of their range missing rewards are scored and weighted as if they were missing at random.
+    plain = asked.outcome is None and asked.ridge is None and not question.profile.repeated_units
+    if log.arrays.observed is not None or late or (plain and was_filled(log)):
         model = past_outcome(question, asked)
     elif asked.outcome is not None or asked.ridge is not None:
         options = (asked.outcome, asked.ridge)

@@ -96,7 +96,7 @@ def _adjusted(result: Results, adjust: str | None) -> FloatArray:
     if method == AT_ONCE:
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(result.pvalues_simultaneous().to_numpy()))
-    logs = result.log_pvalues.to_numpy()
+    logs = np.asarray(result.log_pvalues, dtype=np.float64)
     return logs if method is None else adjusted_logs(logs, method)
 
 
@@ -112,7 +112,7 @@ class _Column:
         limits = result.conf_int_simultaneous(table.alpha) if own else result.conf_int(table.alpha)
         self._limits = {"own": limits.to_numpy()}
         if self.corrected:
-            logs = result.log_pvalues_corrected.to_numpy()
+            logs = np.asarray(result.log_pvalues_corrected, dtype=np.float64)
             method = result._allowed(table.adjust)
             self._logs["corrected"] = logs if method is None else adjusted_logs(logs, method)
             self._limits["corrected"] = result.conf_int_corrected(table.alpha).to_numpy()

@@ -288,6 +288,13 @@ class Estimates:
         return np.asarray(np.isnan(self._meaningful(usual)[:, 0]) & ~np.isnan(usual[:, 0]))
 
     @property
+    def _bounds(self) -> tuple[FloatArray, FloatArray] | None:
+        """Lowest and highest estimates whatever the missing rewards, (k,) each; None if none is missing."""
+        if "lowest" not in self.details:
+            return None
+        return self.details["lowest"], self.details["highest"]
+
+    @property
     def _chosen_from(self) -> Estimates | None:
         """The estimates from which the term was selected, of a winner; None for all other results."""
         return None

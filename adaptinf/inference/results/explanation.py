@@ -155,7 +155,7 @@ def lines(explanation: Explanation, estimator: str) -> tuple[tuple[str, str], ..
     used = sum(len(_filled(text)) for _, text in ending)
     method = method_line(explanation, estimator, min(_METHOD_LINES, _LINES - used - 1))
     used += len(_filled(method))
-    assumes = _assumed(explanation, max(1, _LINES - used))
+    assumes = assumed_briefly(explanation, max(1, _LINES - used))
     found = [("Method", method), ("Assumes", assumes)]
     return (*warned, *((label, text) for label, text in found if text), *ending)
 
@@ -165,7 +165,7 @@ def method_line(explanation: Explanation, estimator: str, most: int) -> str:
     notes = sorted(explanation.of("note"), key=_is_law)
     known = tables.ESTIMATORS.get(estimator)
     name = known().short if known is not None else estimator
-    return _joined([name, *(one.short for one in notes)], most)
+    return joined_clauses([name, *(one.short for one in notes)], most)
 
 
 def _is_law(reason: Reason) -> bool:
@@ -179,7 +179,7 @@ def estimator_name(estimator: str) -> str:
     return estimator if known is None else known()
 
 
-def _assumed(explanation: Explanation, most: int) -> str:
+def assumed_briefly(explanation: Explanation, most: int) -> str:
     """Assumptions in brief: those that were checked, then those that no log can show."""
     asked, unasked = [], []
     for one in explanation.of("assumes"):
@@ -190,14 +190,14 @@ def _assumed(explanation: Explanation, most: int) -> str:
             asked.append(f"{words} ({one.check})")
     if unasked:
         unasked[0] = f"not checkable: {unasked[0]}"
-    return _joined([*asked, *unasked], most)
+    return joined_clauses([*asked, *unasked], most)
 
 
 def _fitted(reasons: Sequence[Reason], most: int) -> str:
-    return _joined([one.short for one in reasons if one.short], most)
+    return joined_clauses([one.short for one in reasons if one.short], most)
 
 
-def _joined(parts: Iterable[str], most: int) -> str:
+def joined_clauses(parts: Iterable[str], most: int) -> str:
     """Clauses in one sentence within a number of lines: as many as fit, and how many more there are."""
     listed = list(dict.fromkeys(part for part in parts if part))
     if not listed or most < 1:

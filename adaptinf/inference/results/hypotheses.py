@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
@@ -29,14 +30,22 @@ from adaptinf.inference.results.multiplicity import (
     familywise_level,
     probabilities,
 )
-from adaptinf.inference.results.tables import format_pvalue
+from adaptinf.inference.results.tables import (
+    format_number,
+    format_pvalue,
+    format_statistic,
+    limit_heads,
+    p_head,
+    plain_table,
+)
 from adaptinf.parameters import check_alpha, refuse
-from adaptinf.texts import did_you_mean, frame_text, literal, visible_lines
+from adaptinf.texts import ROOM, did_you_mean, literal, visible_lines
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
     from adaptinf.inference.results.estimates import Estimates
 
+_ALPHA = 0.05
 _RANK_TOLERANCE = 1e-10
 _OUTSIDE = re.compile(r"`[^`]*`")
 _SIGN_AFTER_EQUALS = re.compile(r"=\s*([+-])")
@@ -206,8 +215,20 @@ class LinearTest:
         )
 
     def __str__(self) -> str:
-        head = f"Tests of linear combinations ({self.reference.name})"
-        return "\n".join([head, frame_text(self.to_frame()), *map(literal, self.notes)])
+        columns = zip(
+            self.labels,
+            map(format_number, self.effect.tolist()),
+            map(format_number, self.std_error.tolist()),
+            map(format_statistic, self.tvalue.tolist()),
+            map(format_pvalue, self._single_logs.tolist()),
+            *(map(format_number, ends) for ends in self.conf_int(_ALPHA).T.tolist()),
+            strict=True,
+        )
+        rows, law = [list(cells) for cells in columns], self.reference
+        heads = ["hypothesis", "coef", "std err", law.statistic, p_head(law), *limit_heads(_ALPHA)]
+        table = plain_table(rows, heads, "lrrrrrr", folds=1)
+        notes = [line for note in self.notes for line in textwrap.wrap(literal(note), ROOM)]
+        return "\n".join([f"Tests of linear combinations ({law.name})", table.as_text(), *notes])
 
 
 def linear_hypothesis(subject: str, restriction: Any, terms: Sequence[str]) -> LinearHypothesis:

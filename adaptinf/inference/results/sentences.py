@@ -182,6 +182,8 @@ class _Found:
         estimate = self.results.estimate
         if np.isnan(estimate).all():
             return tables.NO_INTERVAL(term="No arm", estimate="nan")
+        if self.results._bounds is not None:
+            return tables.BOUNDED_LEVELS(levels=several(self._bounded(), _SHOWN, "; "))
         high, low = int(np.nanargmax(estimate)), int(np.nanargmin(estimate))
         return tables.LEVELS(
             count=len(estimate),
@@ -192,6 +194,15 @@ class _Found:
             interval=self._interval(high),
             least=f"{self._number(low)} ({self._interval(low)})",
         )
+
+    def _bounded(self) -> list[str]:
+        """Each level with its bounds."""
+        return [
+            tables.BOUNDED_LEVEL(
+                term=str(term), what=self._what(one), estimate=self._number(k), interval=self._interval(k)
+            )
+            for k, (term, one) in enumerate(zip(self.results.terms, self.results.estimands, strict=True))
+        ]
 
     def _best(self) -> str:
         """Which arms may be the best, if the results for a winner can tell."""
@@ -215,7 +226,8 @@ class _Found:
         return bool(low > self.results.null or high < self.results.null)
 
     def _number(self, place: int) -> str:
-        return self._figure(place, float(self.results.estimate[place])) + self.unit
+        bounds = self.results._bounds or (self.results.estimate,)
+        return " to ".join(self._figure(place, float(ends[place])) for ends in bounds) + self.unit
 
     def _figure(self, place: int, value: float) -> str:
         """A number as the table has it; of a lift, in percent."""

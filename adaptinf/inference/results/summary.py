@@ -230,12 +230,10 @@ _Block = tuple[tuple[list[str], list[str]], list[list[str]]]
 
 def _blocks(results: JointInference, alpha: float, adjust: str | None) -> list[_Block]:
     """Estimates, then adjusted columns: side by side if that fits a table's width, otherwise below."""
-    letter, logs, at_once = results.reference.statistic, results.log_pvalues, adjust == AT_ONCE
+    logs, at_once = results.log_pvalues, adjust == AT_ONCE
     test, limits = p_head(results.reference), limit_heads(alpha)
     own = {
-        "coef": [format_number(x) for x in results.estimate],
-        "std err": [format_number(x) for x in results.std_error],
-        letter: [format_statistic(x) for x in results.tvalues],
+        **_estimates(results),
         test: [format_pvalue(x) for x in logs],
         **dict(zip(limits, _limit_columns(results.conf_int(alpha).to_numpy()), strict=True)),
     }
@@ -260,6 +258,18 @@ def _blocks(results: JointInference, alpha: float, adjust: str | None) -> list[_
     widths[0] = max((len(word) for term in terms for word in term.split()), default=0)
     fits = total_width(widths, " ") <= ROOM
     return [whole] if fits else [_block(terms, [group]) for group in groups]
+
+
+def _estimates(results: JointInference) -> dict[str, list[str]]:
+    """Estimates with errors and statistics; both bounds instead, if rewards are missing."""
+    if results._bounds is not None:
+        ends = zip(("lowest", "highest"), results._bounds, strict=True)
+        return {name: [format_number(x) for x in values] for name, values in ends}
+    return {
+        "coef": [format_number(x) for x in results.estimate],
+        "std err": [format_number(x) for x in results.std_error],
+        results.reference.statistic: [format_statistic(x) for x in results.tvalues],
+    }
 
 
 def _block(terms: list[str], groups: list[tuple[str, dict[str, list[str]]]]) -> _Block:

@@ -61,7 +61,7 @@ from adaptinf.log.validation.times.timed_rows import TimedRows
 from adaptinf.texts import listed
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
-MEANINGS = ("drop", "worst", "best")
+MEANINGS = ("drop", "bounds", "worst", "best")
 """What a missing reward may mean: missing at random given the arm, or any value in the range."""
 
 

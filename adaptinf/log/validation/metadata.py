@@ -106,7 +106,7 @@ class IncompleteArrays(LogArrays):
             f"{count:,} of {len(self._recorded):,} rewards are missing",
             (
                 "ArmMeans and Contrast with estimator='aipw' (missing='drop', or 'observation')",
-                "ArmMeans and Contrast with any estimator (missing='worst' or 'best')",
+                "ArmMeans and Contrast with any estimator (missing='bounds')",
                 "AdaptiveLog.filled, which replaces them with a number",
             ),
         )

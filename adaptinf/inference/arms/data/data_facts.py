@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -166,6 +166,22 @@ def shares_of(log: AdaptiveLog) -> dict[str, str]:
         for arm, lost, rounds in zip(log.arms, gone.tolist(), drawn.tolist(), strict=True)
     )
     return {"shares": shares}
+
+
+FILLED = "rewards that were observed"
+"""What a log whose missing rewards are at one end of their range remembers of them."""
+
+
+def at_one_end(log: AdaptiveLog, values: float | Mapping[Any, float]) -> AdaptiveLog:
+    """A log with missing rewards at one end, which remembers which ones were observed."""
+    filled = log.filled(values)
+    filled.kept[FILLED] = log.arrays.observed
+    return filled
+
+
+def was_filled(log: AdaptiveLog) -> bool:
+    """Whether a log's missing rewards are at one end of their range."""
+    return FILLED in log.kept
 
 
 class MissingRewardsFacts:

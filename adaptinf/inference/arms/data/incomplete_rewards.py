@@ -17,7 +17,7 @@ import numpy as np
 from adaptinf.claims import said
 from adaptinf.claims.data import missing_rewards
 from adaptinf.claims.units import INCOMPLETE
-from adaptinf.inference.arms.data.data_facts import MissingRewardsFacts, shares_of
+from adaptinf.inference.arms.data.data_facts import FILLED, MissingRewardsFacts, at_one_end, shares_of
 from adaptinf.inference.arms.question import ArmModel, Asked, Question, Refused
 from adaptinf.inference.inputs.rounds import times_of
 from adaptinf.inference.results.ends import both_ends
@@ -80,9 +80,11 @@ def past_outcome(question: Question, asked: Asked) -> Outcome:
         raise Refused("aipw with missing rewards", INCOMPLETE())
     if profile.repeated_units:  # rounds of units are scored by the means of others
         return RUNNING_MEAN
-    arrays, observed = log.arrays, log.arrays.observed
+    arrays, gaps = log.arrays, log.kept.get(FILLED)
+    observed = log.arrays.observed if gaps is None else gaps
     most = max(1, min(_MOST_STRATA, log.n_rounds // (_ROUNDS_A_CELL * log.n_arms)))
-    cells, used, left_out = strata(arrays.context if profile.incomplete else {}, log.n_rounds, most)
+    context = arrays.context if profile.incomplete or gaps is not None else {}
+    cells, used, left_out = strata(context, log.n_rounds, most)
     seen = np.ones(log.n_rounds, dtype=bool) if observed is None else observed
     past = past_rewards(arrays.action, arrays.recorded, seen, cells, codes, arrays.known)
     started = np.repeat(past.pooled[:, None] > 0.0, len(codes), axis=1)
@@ -92,6 +94,8 @@ def past_outcome(question: Question, asked: Asked) -> Outcome:
     elif profile.incomplete:
         mine = arrays.action[:, None] == codes[None, :]
         probability = np.where(mine.any(axis=1), (past.share * mine).sum(axis=1), 1.0)
+        ready = (past.count > 0.0) & started
+    elif gaps is not None:
         ready = (past.count > 0.0) & started
     if question.contrast:
         ready = np.broadcast_to(ready.all(axis=1, keepdims=True), ready.shape)
@@ -103,6 +107,9 @@ def past_outcome(question: Question, asked: Asked) -> Outcome:
         found = running_regression(asked.subject, log, codes, penalty, covariates, cells)
         assert isinstance(found.values, np.ndarray)
         values, note = found.values, found.note
+    if gaps is not None:
+        every = SeenRounds(np.ones(log.n_rounds, dtype=bool), probability, ready)
+        return Outcome(values, note, seen=every, notes=(missing_rewards.SAME_WEIGHTS(),))
     facts = MissingRewardsFacts(question, left_out=left_out, ready=ready, used=used)
     return Outcome(
         values,
@@ -163,11 +170,11 @@ def at_both_ends(model: ArmModel, arguments: Mapping[str, Any]) -> Results:
     assert log.missing is not None
     low, high = log.reward_range
     ends = {arm: (high, low) if arm in opposed else (low, high) for arm in log.arms}
-    lowest = on_log(model, log.filled({arm: own[0] for arm, own in ends.items()})).fit(**arguments)
+    lowest = on_log(model, at_one_end(log, {arm: own[0] for arm, own in ends.items()})).fit(**arguments)
     # the same method at both ends, where it was left to the log
     same = {"estimator": lowest.estimator, "weights": lowest.weights}
     settled = {name: value for name, value in same.items() if arguments.get(name) is None}
-    highest = on_log(model, log.filled({arm: own[1] for arm, own in ends.items()})).fit(
+    highest = on_log(model, at_one_end(log, {arm: own[1] for arm, own in ends.items()})).fit(
         **{**arguments, **settled}
     )
     return both_ends(lowest, highest, log.missing, missing_rewards.SHARES(**shares_of(log)))
