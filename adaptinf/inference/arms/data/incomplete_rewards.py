@@ -24,6 +24,7 @@ from adaptinf.inference.results.ends import both_ends
 from adaptinf.inference.scores.inverse import ArmScores, arm_scores
 from adaptinf.inference.scores.means import ScoreMeans, score_means
 from adaptinf.inference.scores.missing import (
+    PastRewards,
     SeenRounds,
     past_rewards,
     seen_scores,
@@ -38,7 +39,7 @@ from adaptinf.inference.scores.outcome_predictions import (
     outcome_model,
     running_regression,
 )
-from adaptinf.typing import FloatArray
+from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from adaptinf.inference.arms.question import Question
@@ -91,12 +92,9 @@ def past_outcome(question: Question, asked: Asked) -> Outcome:
     probability, ready = np.ones(log.n_rounds), started
     if arrays.observation is not None:
         probability = arrays.observation
-    elif profile.incomplete:
-        mine = arrays.action[:, None] == codes[None, :]
-        probability = np.where(mine.any(axis=1), (past.share * mine).sum(axis=1), 1.0)
+    elif observed is not None:
         ready = (past.count > 0.0) & started
-    elif gaps is not None:
-        ready = (past.count > 0.0) & started
+        probability = probability if gaps is not None else _shares(past, arrays.action, codes)
     if question.contrast:
         ready = np.broadcast_to(ready.all(axis=1, keepdims=True), ready.shape)
     values, within = past.mean, f" in strata of {', '.join(used)}" if used else ""
@@ -120,6 +118,12 @@ def past_outcome(question: Question, asked: Asked) -> Outcome:
         cautions=tuple(said(missing_rewards.FIT, facts, "caution")),
         covariates=() if covariates is None else covariates.names,
     )
+
+
+def _shares(past: PastRewards, action: IntArray, codes: IntArray) -> FloatArray:
+    """Share of earlier rewards observed of each round's arm, 1 for arms that were not asked about; (T,)."""
+    mine = action[:, None] == codes[None, :]
+    return np.where(mine.any(axis=1), (past.share * mine).sum(axis=1), 1.0)
 
 
 def seen_rounds(question: Question, model: Outcome, options: Mapping[str, Any]) -> ArmScores:

@@ -458,7 +458,7 @@ class TestPrinting:
         assert len(table.explain().notes) < len(table.methods) / 2
         assert all(one.verdict.reason[1:] in " ".join(table.explain().notes) for one in table.methods)
 
-    @pytest.mark.parametrize("name", ["ucb", "thompson", "greedy"])
+    @pytest.mark.parametrize("name", ["ucb", "thompson", "epsilon-greedy"])
     def test_at_most_six_lines_are_under_the_table(self, name: str) -> None:
         table = recommend(log_of(name))
         below = str(table).rpartition("==\n")[2].splitlines()
