@@ -22,11 +22,13 @@ from adaptinf.inference.results.hypotheses import (
     LinearHypothesis,
     LinearTest,
     WaldTest,
+    inference_columns,
     linear_hypothesis,
     linear_test,
     wald_statistic,
 )
-from adaptinf.inference.results.tables import format_pvalue
+from adaptinf.inference.results.log_facts import USUAL
+from adaptinf.inference.results.tables import format_pvalue, p_head
 from adaptinf.parameters import check_alpha
 from adaptinf.texts import visible_lines
 from adaptinf.typing import FloatArray
@@ -153,6 +155,14 @@ class CoefficientTest(LinearTest):
                 "simultaneous inference", reason, ["adjust('holm'), applied to corrected p-values"]
             )
         return LinearTest._family(self)
+
+    def _columns(self) -> dict[str, list[str]]:
+        columns = LinearTest._columns(self)
+        if self.correction is None:
+            return columns
+        logs = np.asarray(self.correction.apply(self.reference.log_pvalues(0.0)))
+        limits = self.conf_int_corrected(USUAL)
+        return columns | inference_columns(p_head(self.reference), logs, limits, " corrected")
 
     def to_frame(self, alpha: float = 0.05) -> Any:
         """Frame as for `LinearTest`, with corrected columns if a correction is due.

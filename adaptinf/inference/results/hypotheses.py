@@ -23,6 +23,7 @@ from adaptinf.inference.distributions.references import (
     recoded,
 )
 from adaptinf.inference.distributions.tails import log_chi2_tail, log_f_tail
+from adaptinf.inference.results.log_facts import USUAL
 from adaptinf.inference.results.multiplicity import (
     adjusted_logs,
     check_adjustment,
@@ -45,7 +46,6 @@ from adaptinf.typing import FloatArray
 if TYPE_CHECKING:
     from adaptinf.inference.results.estimates import Estimates
 
-_ALPHA = 0.05
 _RANK_TOLERANCE = 1e-10
 _OUTSIDE = re.compile(r"`[^`]*`")
 _SIGN_AFTER_EQUALS = re.compile(r"=\s*([+-])")
@@ -215,20 +215,30 @@ class LinearTest:
         )
 
     def __str__(self) -> str:
-        columns = zip(
-            self.labels,
-            map(format_number, self.effect.tolist()),
-            map(format_number, self.std_error.tolist()),
-            map(format_statistic, self.tvalue.tolist()),
-            map(format_pvalue, self._single_logs.tolist()),
-            *(map(format_number, ends) for ends in self.conf_int(_ALPHA).T.tolist()),
-            strict=True,
-        )
-        rows, law = [list(cells) for cells in columns], self.reference
-        heads = ["hypothesis", "coef", "std err", law.statistic, p_head(law), *limit_heads(_ALPHA)]
-        table = plain_table(rows, heads, "lrrrrrr", folds=1)
+        columns, law = self._columns(), self.reference
+        rows = [list(cells) for cells in zip(self.labels, *columns.values(), strict=True)]
+        heads = [name.replace(" corrected", "\ncorrected") for name in columns]
+        table = plain_table(rows, ["hypothesis", *heads], "l" + "r" * len(heads), folds=1)
         notes = [line for note in self.notes for line in textwrap.wrap(literal(note), ROOM)]
         return "\n".join([f"Tests of linear combinations ({law.name})", table.as_text(), *notes])
+
+    def _columns(self) -> dict[str, list[str]]:
+        """Cells of the printed table, by their heads."""
+        law = self.reference
+        return {
+            "coef": list(map(format_number, self.effect.tolist())),
+            "std err": list(map(format_number, self.std_error.tolist())),
+            law.statistic: list(map(format_statistic, self.tvalue.tolist())),
+            **inference_columns(p_head(law), law.log_pvalues(0.0), self.conf_int(USUAL)),
+        }
+
+
+def inference_columns(test: str, logs: FloatArray, limits: FloatArray, of: str = "") -> dict[str, list[str]]:
+    """Cells with p-values and limits, by their heads; logs (q,), limits (q, 2)."""
+    ends = zip(limit_heads(USUAL), limits.T.tolist(), strict=True)
+    columns = {test: list(map(format_pvalue, logs.tolist()))}
+    columns |= {name: list(map(format_number, values)) for name, values in ends}
+    return {f"{name}{of}": cells for name, cells in columns.items()}
 
 
 def linear_hypothesis(subject: str, restriction: Any, terms: Sequence[str]) -> LinearHypothesis:
