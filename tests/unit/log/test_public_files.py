@@ -100,7 +100,7 @@ def test_it_needs_no_names_of_columns(path: Path) -> None:
 
 
 def test_the_command_line_says_where_it_goes(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["analyze", str(path)]) == 2
+    assert main(["diagnose", str(path)]) == 2
     assert "it is the public part of a log, without rows" in capsys.readouterr().err
 
 
