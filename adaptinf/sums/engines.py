@@ -22,36 +22,35 @@ from adaptinf.log.validation.times.time_periods import PERIODS
 from adaptinf.parameters import BOOLEAN, FINITE, OneOf, OrNone, check, refuse
 from adaptinf.sums.cells import DEGREES, POWERS, Cells, cells_of_shares, left_no_room, sometimes_impossible
 from adaptinf.sums.covariate_products import Products, read_sums
+from adaptinf.sums.engine.cell_frames import constant, sound, with_powers
 from adaptinf.sums.engine.engine_tables import (
     Opened,
+    as_number,
     check_files,
     collected,
     naming_failures,
     opened,
     readied,
-    usual_values,
     waiting,
 )
+from adaptinf.sums.engine.first_rows import first_rows, moves, usual_values
 from adaptinf.sums.engine.movement import moving_pvalue, together
 from adaptinf.sums.engine.periods import WITHIN, check_times, check_zone, in_periods, instants_of
 from adaptinf.sums.engine.queries import (
     COUNT,
-    FAULTY,
     HIGHEST,
-    LEAST,
-    MOST,
     cell_query,
     column_of_fault,
     fault_query,
     faults_of,
     highest_power,
 )
-from adaptinf.sums.engine.query_columns import ARM, BATCH, GROUP, Columns, check_types, columns_of
+from adaptinf.sums.engine.query_columns import ARM, BATCH, GROUP, REWARD, Columns, check_types, columns_of
 from adaptinf.sums.engine.rounded_shares import settled_shares, told_rounding
 from adaptinf.sums.engine.supplied_columns import with_entries, with_supplied
 from adaptinf.sums.engine.unit_queries import exact_units, totals_of, unit_query
 from adaptinf.sums.groups import Parts, read_groups, strata_of
-from adaptinf.sums.sums_reading import check_cell_shares, check_centre, read_arms, read_batches
+from adaptinf.sums.sums_reading import check_cell_shares, check_centre, is_far, read_arms, read_batches
 from adaptinf.sums.sums_table import Sums
 from adaptinf.sums.unit_totals import UnitTotals, unit_problem
 from adaptinf.typing import FloatArray, IntArray
@@ -197,7 +196,7 @@ def aggregate(
     given: dict[str, Any] = {"action": action, "reward": reward, "batch": batch, "propensity": propensity}
     given |= {"propensities": propensities, "by": by, "denominator": denominator, "covariate": covariate}
     given |= {"unit": unit, "every": every, "timezone": how.get("timezone"), "centre": centre, "arms": arms}
-    given |= {"rounded": how.get("round_propensities", False)}
+    given |= {"rounded": how.get("round_propensities", False), "collect": collect}
     span, declared = check_reward_range(reward_range, False, found), declare_arms(arms, found)
     table, given = with_entries(table, given, declared, found)
     source = _opened(table, how, given)
@@ -262,11 +261,19 @@ class _Asked:
     rows: nw.LazyFrame[Any]
     cut: nw.LazyFrame[Any]
     period: nw.Expr
+    within: nw.Expr | None
     columns: Columns
     centres: Sequence[float]
-    query: nw.LazyFrame[Any]
+    weighted: bool
     given: Mapping[str, Any]
     reward_range: tuple[float, float] | None
+
+    def query(self, *, weighted: bool) -> nw.LazyFrame[Any]:
+        """The query by batch and arm, with sums over powers of propensities or without."""
+        within = self.within if self.columns.shares else None
+        ends = self.reward_range is not None
+        about = self.columns, self.centres
+        return cell_query(self.cut, self.period, within, *about, ends=ends, weighted=weighted)
 
 
 def _asked(
@@ -291,37 +298,42 @@ def _asked(
     found.raise_if_any("the table")
     rows = settled_shares(rows, columns, given["rounded"], found)
     found.raise_if_any("the table")
-    centres = _centres(rows, columns, centre)
     cut, period, within = in_periods(rows, columns.batch, every, timezone)
-    pieces = within if columns.shares else None
-    query = cell_query(cut, period, pieces, columns, centres, span, ends=centre is not None)
-    return _Asked(rows, cut, period, columns, centres, query, given, span)
+    head = None
+    if centre is None or (given["collect"] and not columns.shares):
+        head = first_rows(cut, period, columns)
+    weighted = head is not None and moves(head, columns)
+    centres = [float(centre or 0.0), *[0.0] * len(columns.further.names)]
+    if centre is None and head is not None:
+        centres = usual_values(head, columns)
+    return _Asked(rows, cut, period, within, columns, centres, weighted, given, span)
 
 
 def _uncollected(asked: _Asked) -> Any:
     """The engine's query, or its two queries."""
+    query = asked.query(weighted=asked.weighted)
     if asked.columns.unit is None:
-        return asked.query.to_native()
+        return query.to_native()
     arms = _known_arms(asked.columns, declare_arms(asked.given["arms"], Findings()))
     of_units = unit_query(asked.rows, asked.columns, arms, asked.centres[0])
-    return asked.query.to_native(), of_units.to_native()
+    return query.to_native(), of_units.to_native()
 
 
 def _answered(
     asked: _Asked, declared: Sequence[Label] | None, found: Findings
 ) -> tuple[tuple[Parts, tuple[Label, ...]] | None, float | None, UnitTotals | None]:
     """Parts and arms from the engine's result, the p-value for constant shares, and totals by unit."""
-    columns, centre, frame, moved = asked.columns, asked.given["centre"], collected(asked.query), None
-    if WITHIN in frame:
-        moved, frame = moving_pvalue(frame), together(frame)
-    if frame[FAULTY].sum():
+    columns, centre = asked.columns, asked.given["centre"]
+    frame, fine, moved = _summed(asked)
+    if not fine:
         counts = collected(fault_query(asked.cut, asked.period, columns, asked.reward_range))
         faults = faults_of(columns, asked.cut.collect_schema(), asked.reward_range)
         _tell_faults(counts, faults | _sums_told(counts, faults, asked), found)
     read = _read(frame, columns, asked.centres, declared, found)
     if read is not None and centre is not None:
         powers = np.array([frame[name].sum() for name in (COUNT, "moment_0_1", "moment_0_2")])
-        check_centre(centre, powers, frame[LEAST].min(), frame[MOST].max(), found)
+        if is_far(powers):
+            check_centre(centre, powers, *_ends(asked), found)
     totals = None
     if columns.unit is not None and read is not None:
         totals = _unit_totals(asked.rows, columns, read, asked.centres[0], found)
@@ -330,10 +342,27 @@ def _answered(
     return read, moved, totals
 
 
-def _centres(rows: Any, columns: Columns, centre: float | None) -> list[float]:
-    """Constants subtracted from rewards, and from each additional column."""
-    names = (columns.reward, *columns.further.names)
-    return usual_values(rows, names) if centre is None else [float(centre), *[0.0] * (len(names) - 1)]
+def _summed(asked: _Asked) -> tuple[pd.DataFrame, bool, float | None]:
+    """Sums by batch and arm, whether no row has a fault, and the p-value for constant shares."""
+    columns, moved = asked.columns, None
+    about = columns, asked.centres, asked.reward_range
+    frame = collected(asked.query(weighted=asked.weighted))
+    if WITHIN in frame:
+        moved, frame = moving_pvalue(frame), together(frame)
+    fine = sound(frame, *about)
+    if columns.shares or asked.weighted:
+        return frame, fine, moved
+    if fine and constant(frame, columns):
+        return with_powers(frame, columns), fine, moved
+    frame = collected(asked.query(weighted=True))
+    return frame, sound(frame, *about), moved
+
+
+def _ends(asked: _Asked) -> tuple[float, float]:
+    """The smallest and the largest reward."""
+    reward = asked.rows.select(as_number(asked.columns.reward, asked.rows.collect_schema()).alias(REWARD))
+    ends = collected(reward.select(least=nw.col(REWARD).min(), most=nw.col(REWARD).max()))
+    return float(ends["least"].iloc[0]), float(ends["most"].iloc[0])
 
 
 def _known_arms(columns: Columns, declared: Sequence[Label] | None) -> Sequence[Label]:
