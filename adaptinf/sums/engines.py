@@ -45,7 +45,16 @@ from adaptinf.sums.engine.queries import (
     faults_of,
     highest_power,
 )
-from adaptinf.sums.engine.query_columns import ARM, BATCH, GROUP, REWARD, Columns, check_types, columns_of
+from adaptinf.sums.engine.query_columns import (
+    ARM,
+    BATCH,
+    GROUP,
+    REWARD,
+    Columns,
+    check_types,
+    columns_of,
+    selected,
+)
 from adaptinf.sums.engine.rounded_shares import settled_shares, told_rounding
 from adaptinf.sums.engine.supplied_columns import with_entries, with_supplied
 from adaptinf.sums.engine.unit_queries import exact_units, totals_of, unit_query
@@ -256,12 +265,11 @@ def _names(given: Any) -> list[str]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Asked:
-    """The request to an engine: its rows, cut to periods too, the columns read, and the query."""
+    """The request to an engine: its rows, the columns read, by what rows are grouped, and the sums."""
 
     rows: nw.LazyFrame[Any]
-    cut: nw.LazyFrame[Any]
-    period: nw.Expr
-    within: nw.Expr | None
+    read: nw.LazyFrame[Any]
+    keys: Sequence[str]
     columns: Columns
     centres: Sequence[float]
     weighted: bool
@@ -270,10 +278,8 @@ class _Asked:
 
     def query(self, *, weighted: bool) -> nw.LazyFrame[Any]:
         """The query by batch and arm, with sums over powers of propensities or without."""
-        within = self.within if self.columns.shares else None
         ends = self.reward_range is not None
-        about = self.columns, self.centres
-        return cell_query(self.cut, self.period, within, *about, ends=ends, weighted=weighted)
+        return cell_query(self.read, self.keys, self.columns, self.centres, ends=ends, weighted=weighted)
 
 
 def _asked(
@@ -299,14 +305,14 @@ def _asked(
     rows = settled_shares(rows, columns, given["rounded"], found)
     found.raise_if_any("the table")
     cut, period, within = in_periods(rows, columns.batch, every, timezone)
-    head = None
-    if centre is None or (given["collect"] and not columns.shares):
-        head = first_rows(cut, period, columns)
+    read, keys = selected(cut, period, within if columns.shares else None, columns)
+    looked = centre is None or (given["collect"] and not columns.shares)
+    head = first_rows(read) if looked else None
     weighted = head is not None and moves(head, columns)
     centres = [float(centre or 0.0), *[0.0] * len(columns.further.names)]
     if centre is None and head is not None:
         centres = usual_values(head, columns)
-    return _Asked(rows, cut, period, within, columns, centres, weighted, given, span)
+    return _Asked(rows, read, keys, columns, centres, weighted, given, span)
 
 
 def _uncollected(asked: _Asked) -> Any:
@@ -326,8 +332,8 @@ def _answered(
     columns, centre = asked.columns, asked.given["centre"]
     frame, fine, moved = _summed(asked)
     if not fine:
-        counts = collected(fault_query(asked.cut, asked.period, columns, asked.reward_range))
-        faults = faults_of(columns, asked.cut.collect_schema(), asked.reward_range)
+        faults = faults_of(columns, asked.rows.collect_schema(), asked.reward_range)
+        counts = collected(fault_query(asked.read, faults))
         _tell_faults(counts, faults | _sums_told(counts, faults, asked), found)
     read = _read(frame, columns, asked.centres, declared, found)
     if read is not None and centre is not None:

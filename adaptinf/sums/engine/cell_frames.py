@@ -20,7 +20,15 @@ from adaptinf.sums.engine.queries import (
     MOST,
     TOTAL,
 )
-from adaptinf.sums.engine.query_columns import ARM, FURTHER, PROPENSITY, REWARD, SHARE, Columns
+from adaptinf.sums.engine.query_columns import (
+    ARM,
+    FURTHER,
+    PROPENSITY,
+    REWARD,
+    SHARE,
+    Columns,
+    propensities_of,
+)
 from adaptinf.typing import BoolArray, FloatArray
 
 
@@ -73,11 +81,8 @@ def _possible(frame: pd.DataFrame, columns: Columns) -> BoolArray:
 
 def constant(frame: pd.DataFrame, columns: Columns) -> bool:
     """Whether every propensity is the same in all rows of each batch and arm."""
-    names = [f"{SHARE}{place}" for place in range(len(columns.every))]
-    names += [PROPENSITY] if columns.propensity is not None else []
-    return all(
-        np.array_equal(_floats(frame, f"{LEAST}{name}"), _floats(frame, f"{MOST}{name}")) for name in names
-    )
+    ends = ((f"{LEAST}{name}", f"{MOST}{name}") for name in propensities_of(columns))
+    return all(np.array_equal(_floats(frame, low), _floats(frame, high)) for low, high in ends)
 
 
 def with_powers(frame: pd.DataFrame, columns: Columns) -> pd.DataFrame:
@@ -98,7 +103,7 @@ def with_powers(frame: pd.DataFrame, columns: Columns) -> pd.DataFrame:
         found[f"inverse_{place}"] = np.where(share > 0.0, count / np.where(share > 0.0, share, 1.0), 0.0)
         found[f"expected_{place}"] = count * share
         found[f"spread_{place}"] = count * (share * (1.0 - share))
-    return frame.assign(**found)
+    return pd.concat([frame, pd.DataFrame(found, index=frame.index)], axis=1)
 
 
 def _own(frame: pd.DataFrame, columns: Columns) -> FloatArray:

@@ -10,23 +10,14 @@ import pandas as pd
 
 from adaptinf.log.validation.frame_columns import EXACT
 from adaptinf.sums.engine.engine_tables import collected
-from adaptinf.sums.engine.query_columns import (
-    ARM,
-    BATCH,
-    FURTHER,
-    PROPENSITY,
-    REWARD,
-    SHARE,
-    Columns,
-    selected,
-)
+from adaptinf.sums.engine.query_columns import ARM, BATCH, FURTHER, REWARD, Columns, propensities_of
 
 _HEAD = 1_000
 
 
-def first_rows(rows: nw.LazyFrame[Any], batch: nw.Expr, columns: Columns) -> pd.DataFrame:
-    """Up to 1,000 rows, with batches, arms and numbers by the names that queries use."""
-    return collected(selected(rows.head(_HEAD), batch, None, columns)[0])
+def first_rows(read: nw.LazyFrame[Any]) -> pd.DataFrame:
+    """Up to 1,000 of the rows that queries read."""
+    return collected(read.head(_HEAD))
 
 
 def usual_values(head: pd.DataFrame, columns: Columns) -> list[float]:
@@ -39,8 +30,10 @@ def usual_values(head: pd.DataFrame, columns: Columns) -> list[float]:
 
 def moves(head: pd.DataFrame, columns: Columns) -> bool:
     """Whether a propensity has several values within a batch and arm."""
-    names = [f"{SHARE}{place}" for place in range(len(columns.every))]
-    names += [PROPENSITY] if columns.propensity is not None else []
-    if not names:
+    names = propensities_of(columns)
+    if not names or not len(head):
         return False
-    return bool((head.groupby([BATCH, ARM], dropna=False, observed=True)[names].nunique() > 1).any(axis=None))
+    cell = np.asarray(head.groupby([BATCH, ARM], dropna=False, observed=True).ngroup(), dtype=np.int64)
+    _, first = np.unique(cell, return_index=True)
+    values = head[names].to_numpy(dtype=np.float64)
+    return not np.array_equal(values, values[first][cell])

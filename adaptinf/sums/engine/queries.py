@@ -34,19 +34,11 @@ from adaptinf.sums.engine.query_columns import (
     finite,
     infinite,
     missing,
-    selected,
 )
 
 
-def fault_query(
-    rows: nw.LazyFrame[Any],
-    batch: nw.Expr,
-    columns: Columns,
-    reward_range: tuple[float, float] | None,
-) -> nw.LazyFrame[Any]:
-    """Numbers of rows with each fault, by batch and arm: where `cell_query` counted faulty rows."""
-    read, _ = selected(rows, batch, None, columns)
-    faults = faults_of(columns, rows.collect_schema(), reward_range)
+def fault_query(read: nw.LazyFrame[Any], faults: Mapping[str, tuple[str, nw.Expr]]) -> nw.LazyFrame[Any]:
+    """Numbers of rows with each fault, by batch and arm: where sums show that there may be some."""
     flagged = read.with_columns(
         **{column_of_fault(code): counted(flag) for code, (_, flag) in faults.items()}
     )
@@ -154,9 +146,8 @@ _WEIGHT = "__weight"
 
 
 def cell_query(
-    rows: nw.LazyFrame[Any],
-    batch: nw.Expr,
-    within: nw.Expr | None,
+    read: nw.LazyFrame[Any],
+    keys: Sequence[str],
     columns: Columns,
     centres: Sequence[float],
     *,
@@ -165,11 +156,10 @@ def cell_query(
 ) -> nw.LazyFrame[Any]:
     """Lazy sums by batch and arm of rewards and columns minus their centres, and what shows faulty rows.
 
-    `within` are pieces of batches, by which rows are distinguished too; `ends` asks for the ends of rewards.
-    Sums over powers of propensities are added up if `weighted`; where propensities are constant within each
-    batch and arm, which their ends show, they follow from the others.
+    By `keys` rows are distinguished too; `ends` asks for the ends of rewards. Sums over powers of
+    propensities are added up if `weighted`; where propensities are constant within each batch and arm, which
+    their ends show, they follow from the others.
     """
-    read, keys = selected(rows, batch, within, columns)
     numbers = [nw.col(name) for name in columns.numbers]
     summed = {**_summands(columns, centres), KNOWN_SUM: reduce(add, numbers)}
     shares = [f"{SHARE}{place}" for place in range(len(columns.every))]
