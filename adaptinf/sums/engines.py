@@ -342,7 +342,7 @@ def _answered(
             check_centre(centre, powers, *_ends(asked), found)
     totals = None
     if columns.unit is not None and read is not None:
-        totals = _unit_totals(asked.rows, columns, read, asked.centres[0], found)
+        totals = _unit_totals(asked, frame, read, found)
     if read is not None:
         read = read[0].at(partial(instants_of, zone=asked.given["timezone"])), read[1]
     return read, moved, totals
@@ -379,17 +379,17 @@ def _known_arms(columns: Columns, declared: Sequence[Label] | None) -> Sequence[
 
 
 def _unit_totals(
-    rows: Any, columns: Columns, read: tuple[Parts, tuple[Label, ...]], centre: float, found: Findings
+    asked: _Asked, cells: pd.DataFrame, read: tuple[Parts, tuple[Label, ...]], found: Findings
 ) -> UnitTotals | None:
     """Totals by unit, None with problems; what the first query found about the rows is correct."""
     if (problem := unit_problem(read[0].whole(shares=False)[0])) is not None:
         found.add("impossible-arm", problem)
     if found.problems:
         return None
-    assert columns.unit is not None
-    query = unit_query(rows, columns, read[1], centre)
-    limit = exact_units(rows.collect_schema()[columns.unit])
-    return totals_of(collected(query), columns.unit, limit, read, found)
+    rows, unit = asked.rows, asked.columns.unit
+    assert unit is not None
+    frame = collected(unit_query(rows, asked.columns, read[1], asked.centres[0]))
+    return totals_of((cells, frame), unit, exact_units(rows.collect_schema()[unit]), read, found)
 
 
 def _sums_told(

@@ -16,8 +16,10 @@ from adaptinf.sums.engine.queries import (
     KNOWN,
     KNOWN_SUM,
     LEAST,
+    LOGS,
     MISMATCHED,
     MOST,
+    SURE,
     TOTAL,
 )
 from adaptinf.sums.engine.query_columns import (
@@ -29,6 +31,7 @@ from adaptinf.sums.engine.query_columns import (
     Columns,
     propensities_of,
 )
+from adaptinf.sums.unit_totals import SAME
 from adaptinf.typing import BoolArray, FloatArray
 
 
@@ -58,25 +61,22 @@ def sound(
 
 def _possible(frame: pd.DataFrame, columns: Columns) -> BoolArray:
     """Whether propensities are probabilities that agree with each other, and the chosen arms' are not 0."""
-    if columns.shares:
-        return np.ones(len(frame), dtype=bool)
-    shares = [f"{SHARE}{place}" for place in range(len(columns.every))]
     fine = np.ones(len(frame), dtype=bool)
-    for name in shares:
+    for name in propensities_of(columns):
         fine &= _between(frame, name, 0.0, 1.0)
+    if columns.shares:
+        return fine
+    if f"moment_{HIGHEST}_0" in frame:  # from rows, whose weights are known
+        if columns.every:
+            fine &= _between(frame, TOTAL, 1.0 - SUM_TOLERANCE, 1.0 + SUM_TOLERANCE)
+        return fine & (_floats(frame, MISMATCHED) == 0.0) if MISMATCHED in frame else fine
     own = _own(frame, columns)
     fine &= own > 0.0
-    if shares and f"{LEAST}{TOTAL}" in frame:
-        fine &= _between(frame, TOTAL, 1.0 - SUM_TOLERANCE, 1.0 + SUM_TOLERANCE)
-    elif shares:
-        fine &= np.abs(sum(_floats(frame, f"{LEAST}{name}") for name in shares) - 1.0) <= SUM_TOLERANCE
-    if columns.propensity is None:
-        return fine
-    fine &= _floats(frame, f"{MOST}{PROPENSITY}") <= 1.0
-    if MISMATCHED in frame:
-        return np.asarray(fine & (_floats(frame, MISMATCHED) == 0.0))
-    share = _chosen(frame, columns) if shares else own
-    return np.asarray(fine & (np.abs(share - own) <= MATCH_TOLERANCE * share))
+    if columns.every:
+        total = sum(_floats(frame, f"{LEAST}{SHARE}{place}") for place in range(len(columns.every)))
+        share = _chosen(frame, columns)
+        fine &= (np.abs(total - 1.0) <= SUM_TOLERANCE) & (np.abs(share - own) <= MATCH_TOLERANCE * share)
+    return fine
 
 
 def constant(frame: pd.DataFrame, columns: Columns) -> bool:
@@ -98,6 +98,8 @@ def with_powers(frame: pd.DataFrame, columns: Columns) -> pd.DataFrame:
             found |= {f"moment_{name}": _floats(frame, of) * weight for name, of in moments.items()}
             for triple in triples:
                 found[f"product_{power}_{triple}"] = _floats(frame, f"product_0_{triple}") * weight
+    if columns.unit is not None:
+        found |= {LOGS: count * np.log(own), SURE: count * (own >= 1.0 - SAME)}
     for place in range(len(columns.every)):
         share = _floats(frame, f"{LEAST}{SHARE}{place}")
         found[f"inverse_{place}"] = np.where(share > 0.0, count / np.where(share > 0.0, share, 1.0), 0.0)

@@ -34,7 +34,9 @@ from adaptinf.sums.engine.query_columns import (
     finite,
     infinite,
     missing,
+    propensities_of,
 )
+from adaptinf.sums.unit_totals import SAME
 
 
 def fault_query(read: nw.LazyFrame[Any], faults: Mapping[str, tuple[str, nw.Expr]]) -> nw.LazyFrame[Any]:
@@ -139,6 +141,8 @@ HIGHEST = 3
 KNOWN, KNOWN_SUM = "known", "known_sum"
 """Number of rows that have every number, and the sum of all of these, which infinity and NaN spoil."""
 MISMATCHED = "mismatched"
+LOGS, SURE = "logs", "sure"
+"""Sums of logs of the chosen arms' propensities, and numbers of those that are 1: if there are units."""
 LEAST, MOST = "least", "most"
 """Prefixes of the columns for the ends of what is in rows."""
 TOTAL = "__total"
@@ -161,17 +165,19 @@ def cell_query(
     their ends show, they follow from the others.
     """
     numbers = [nw.col(name) for name in columns.numbers]
-    summed = {**_summands(columns, centres), KNOWN_SUM: reduce(add, numbers)}
-    shares = [f"{SHARE}{place}" for place in range(len(columns.every))]
-    least = [f"{FURTHER}{n}" for n, role in enumerate(columns.further.roles) if role == DENOMINATOR]
-    both = [*shares, *([PROPENSITY] if columns.propensity is not None else [])]
+    summed, both = _summands(columns, centres), propensities_of(columns)
     if weighted:
         read = read.with_columns(_inverse(nw.col(PROPENSITY)).alias(_WEIGHT))
-        summed |= _over_powers(columns, centres) | _over_all(len(shares)) | _mismatches(columns)
-        if shares:
-            read = read.with_columns(reduce(add, map(nw.col, shares)).alias(TOTAL))
-            both.append(TOTAL)
-            least += [] if columns.propensity is not None else [PROPENSITY]
+        numbers.append(nw.col(_WEIGHT))  # missing where the chosen arm's propensity is none
+        summed |= _over_powers(columns, centres) | _over_all(len(columns.every)) | _mismatches(columns)
+        if columns.unit is not None:
+            own = nw.col(PROPENSITY)
+            summed |= {LOGS: own.log(), SURE: counted(own >= 1.0 - SAME)}
+    if weighted and columns.every:
+        read = read.with_columns(reduce(add, _shares_of(columns).values()).alias(TOTAL))
+        both.append(TOTAL)
+    summed[KNOWN_SUM] = reduce(add, numbers)
+    least = [f"{FURTHER}{n}" for n, role in enumerate(columns.further.roles) if role == DENOMINATOR]
     both += [REWARD] if ends else []
     wide = read.with_columns(**summed)
     with warnings.catch_warnings():
