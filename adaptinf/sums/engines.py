@@ -129,7 +129,8 @@ def aggregate(
         refused. With a centre given, none is subtracted from denominators and covariates.
     collect : bool
         False returns the query as the engine has it, not run: its plan or SQL can be looked at. With `unit`
-        these are two queries, and `arms` or `propensities` must name the arms.
+        these are two queries, and `arms` or `propensities` must name the arms. With a centre no row is looked
+        at: the query is that for propensities which are constant in each batch and arm.
     progress : bool
         Show a line with the time that the query has taken.
     arms, reward_range, guarantee, adaptive, stopping : optional
@@ -166,7 +167,10 @@ def aggregate(
     -----
     What is checked, and what is said of it, is the same as of the rows of a log, whatever holds the table.
     The query is one grouping, whatever the number of rows; what comes back has a row for each batch and arm.
-    A denominator or covariate adds sums of its products with rewards, 25 columns (7 without propensities).
+    It sums rewards, their squares and their cubes, and takes the ends of each propensity. Where propensities
+    vary within a batch and arm, sums over their powers are needed too: if up to 1,000 first rows show it,
+    the one query has these sums, and otherwise a second query follows.
+    A denominator or covariate adds sums of its products with rewards, 7 columns (25 in a query with powers).
     Without `unit` each row counts as independent. With it a row comes back whose length grows with the square
     of the number of arms; weights are then uniform, and the outcome model of AIPW is the centre.
 
