@@ -334,11 +334,15 @@ def _answered(
 ) -> tuple[tuple[Parts, tuple[Label, ...]] | None, float | None, UnitTotals | None]:
     """Parts and arms from the engine's result, the p-value for constant shares, and totals by unit."""
     columns, centre = asked.columns, asked.given["centre"]
-    frame, fine, moved = _summed(asked)
+    try:
+        frame, fine, moved = _summed(asked)
+    except Exception:
+        # Some engines stop at numbers whose powers are too large, which are faults.
+        _find_faults(asked, found)
+        found.raise_if_any("the table")
+        raise
     if not fine:
-        faults = faults_of(columns, asked.rows.collect_schema(), asked.reward_range)
-        counts = collected(fault_query(asked.read, faults))
-        _tell_faults(counts, faults | _sums_told(counts, faults, asked), found)
+        _find_faults(asked, found)
     read = _read(frame, columns, asked.centres, declared, found)
     if read is not None and centre is not None:
         powers = np.array([frame[name].sum() for name in (COUNT, "moment_0_1", "moment_0_2")])
@@ -394,6 +398,13 @@ def _unit_totals(
     assert unit is not None
     frame = collected(unit_query(rows, asked.columns, read[1], asked.centres[0]))
     return totals_of((cells, frame), unit, exact_units(rows.collect_schema()[unit]), read, found)
+
+
+def _find_faults(asked: _Asked, found: Findings) -> None:
+    """Counts the rows with each fault."""
+    faults = faults_of(asked.columns, asked.rows.collect_schema(), asked.reward_range)
+    counts = collected(fault_query(asked.read, faults))
+    _tell_faults(counts, faults | _sums_told(counts, faults, asked), found)
 
 
 def _sums_told(

@@ -173,3 +173,19 @@ def test_a_far_centre_is_refused_with_the_ends_of_the_rewards() -> None:
     with pytest.raises(LogValidationError, match=f"which range from {least:g} to {most:g}, that"):
         ai.aggregate(frame, **NAMES, centre=1e12)
     assert ai.aggregate(frame.assign(y=5.0), **NAMES, centre=1e12).n_rounds == sum(SIZES)
+
+
+def test_an_engine_that_stops_at_a_power_does_not_hide_the_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*given: Any) -> Any:
+        raise RuntimeError("value out of range: overflow")
+
+    frame = frame_of().drop(columns=["p", "orders", "site"])
+    monkeypatch.setattr(engines, "_summed", stopped)
+    with pytest.raises(LogValidationError, match=r"engine that holds the table stopped .*: overflow"):
+        ai.aggregate(frame, **NAMES)
+    frame.loc[3, "y"] = 1e300
+    with pytest.raises(
+        LogValidationError, match=r"'y' of type Float64 .* in 1 row, such as in batch 0"
+    ) as caught:
+        ai.aggregate(frame, **NAMES)
+    assert [problem.code for problem in caught.value.problems] == ["rounded-reward"]
