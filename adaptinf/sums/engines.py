@@ -129,8 +129,8 @@ def aggregate(
         refused. With a centre given, none is subtracted from denominators and covariates.
     collect : bool
         False returns the query as the engine has it, not run: its plan or SQL can be looked at. With `unit`
-        these are two queries, and `arms` or `propensities` must name the arms. With a centre no row is looked
-        at: the query is that for propensities which are constant in each batch and arm.
+        these are two queries, and `arms` or `propensities` must name the arms. With a centre no row is read:
+        the query is that for propensities which are constant in each batch and arm.
     progress : bool
         Show a line with the time that the query has taken.
     arms, reward_range, guarantee, adaptive, stopping : optional
