@@ -33,7 +33,7 @@ def moves(head: pd.DataFrame, columns: Columns) -> bool:
     names = propensities_of(columns)
     if not names or not len(head):
         return False
-    cell = np.asarray(head.groupby([BATCH, ARM], dropna=False, observed=True).ngroup(), dtype=np.int64)
-    _, first = np.unique(cell, return_index=True)
+    (batch, batches), (arm, _) = (pd.factorize(head[name], use_na_sentinel=False) for name in (BATCH, ARM))
+    _, first, cell = np.unique(arm * len(batches) + batch, return_index=True, return_inverse=True)
     values = head[names].to_numpy(dtype=np.float64)
     return not np.array_equal(values, values[first][cell])
