@@ -391,13 +391,13 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "1.20",
         ),
         "large_logs_speed": (
-            "Adding up files takes little longer than the database itself",
+            "Adding up files takes little longer than eight sums in the database itself",
             (
-                r"\| 10,000,000 (?:\| [\d.]+ ){3}\| ([\d.]+) \|.*?\| 40,000,000 (?:\| [\d.]+ ){3}\| "
-                r"([\d.]+) \|"
+                r"\| the chosen arm's propensity, constant in a batch \| ([\d.]+) \|.*?"
+                r"\| both arms' propensities, constant in a batch \| ([\d.]+) \|"
             ),
-            "{0} times at 10 million rows, {1} at 40",
-            "1.15",
+            "{0} times with the chosen arm's propensity, {1} with those of both arms",
+            "1.25",
         ),
         "setup": (
             "The set-up commands work on an empty machine",

@@ -22,36 +22,44 @@ from adaptinf.log.validation.times.time_periods import PERIODS
 from adaptinf.parameters import BOOLEAN, FINITE, OneOf, OrNone, check, refuse
 from adaptinf.sums.cells import DEGREES, POWERS, Cells, cells_of_shares, left_no_room, sometimes_impossible
 from adaptinf.sums.covariate_products import Products, read_sums
+from adaptinf.sums.engine.cell_frames import constant, sound, with_powers
 from adaptinf.sums.engine.engine_tables import (
     Opened,
+    as_number,
     check_files,
     collected,
     naming_failures,
     opened,
     readied,
-    usual_values,
     waiting,
 )
+from adaptinf.sums.engine.first_rows import first_rows, moves, usual_values
 from adaptinf.sums.engine.movement import moving_pvalue, together
 from adaptinf.sums.engine.periods import WITHIN, check_times, check_zone, in_periods, instants_of
 from adaptinf.sums.engine.queries import (
     COUNT,
-    FAULTY,
     HIGHEST,
-    LEAST,
-    MOST,
     cell_query,
     column_of_fault,
     fault_query,
     faults_of,
     highest_power,
 )
-from adaptinf.sums.engine.query_columns import ARM, BATCH, GROUP, Columns, check_types, columns_of
+from adaptinf.sums.engine.query_columns import (
+    ARM,
+    BATCH,
+    GROUP,
+    REWARD,
+    Columns,
+    check_types,
+    columns_of,
+    selected,
+)
 from adaptinf.sums.engine.rounded_shares import settled_shares, told_rounding
 from adaptinf.sums.engine.supplied_columns import with_entries, with_supplied
 from adaptinf.sums.engine.unit_queries import exact_units, totals_of, unit_query
 from adaptinf.sums.groups import Parts, read_groups, strata_of
-from adaptinf.sums.sums_reading import check_cell_shares, check_centre, read_arms, read_batches
+from adaptinf.sums.sums_reading import check_cell_shares, check_centre, is_far, read_arms, read_batches
 from adaptinf.sums.sums_table import Sums
 from adaptinf.sums.unit_totals import UnitTotals, unit_problem
 from adaptinf.typing import FloatArray, IntArray
@@ -121,7 +129,8 @@ def aggregate(
         refused. With a centre given, none is subtracted from denominators and covariates.
     collect : bool
         False returns the query as the engine has it, not run: its plan or SQL can be looked at. With `unit`
-        these are two queries, and `arms` or `propensities` must name the arms.
+        these are two queries, and `arms` or `propensities` must name the arms. With a centre no row is read:
+        the query is that for propensities which are constant in each batch and arm.
     progress : bool
         Show a line with the time that the query has taken.
     arms, reward_range, guarantee, adaptive, stopping : optional
@@ -158,7 +167,10 @@ def aggregate(
     -----
     What is checked, and what is said of it, is the same as of the rows of a log, whatever holds the table.
     The query is one grouping, whatever the number of rows; what comes back has a row for each batch and arm.
-    A denominator or covariate adds sums of its products with rewards, 25 columns (7 without propensities).
+    It sums rewards, their squares and their cubes, and takes the ends of each propensity. Where propensities
+    vary within a batch and arm, sums over their powers are needed too: if up to 1,000 first rows show it,
+    the one query has these sums, and otherwise a second query follows.
+    A denominator or covariate adds sums of its products with rewards, 7 columns (25 in a query with powers).
     Without `unit` each row counts as independent. With it a row comes back whose length grows with the square
     of the number of arms; weights are then uniform, and the outcome model of AIPW is the centre.
 
@@ -197,7 +209,7 @@ def aggregate(
     given: dict[str, Any] = {"action": action, "reward": reward, "batch": batch, "propensity": propensity}
     given |= {"propensities": propensities, "by": by, "denominator": denominator, "covariate": covariate}
     given |= {"unit": unit, "every": every, "timezone": how.get("timezone"), "centre": centre, "arms": arms}
-    given |= {"rounded": how.get("round_propensities", False)}
+    given |= {"rounded": how.get("round_propensities", False), "collect": collect}
     span, declared = check_reward_range(reward_range, False, found), declare_arms(arms, found)
     table, given = with_entries(table, given, declared, found)
     source = _opened(table, how, given)
@@ -257,16 +269,21 @@ def _names(given: Any) -> list[str]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Asked:
-    """The request to an engine: its rows, cut to periods too, the columns read, and the query."""
+    """The request to an engine: its rows, the columns read, by what rows are grouped, and the sums."""
 
     rows: nw.LazyFrame[Any]
-    cut: nw.LazyFrame[Any]
-    period: nw.Expr
+    read: nw.LazyFrame[Any]
+    keys: Sequence[str]
     columns: Columns
     centres: Sequence[float]
-    query: nw.LazyFrame[Any]
+    weighted: bool
     given: Mapping[str, Any]
     reward_range: tuple[float, float] | None
+
+    def query(self, *, weighted: bool) -> nw.LazyFrame[Any]:
+        """The query by batch and arm, with sums over powers of propensities or without."""
+        ends = self.reward_range is not None
+        return cell_query(self.read, self.keys, self.columns, self.centres, ends=ends, weighted=weighted)
 
 
 def _asked(
@@ -291,49 +308,75 @@ def _asked(
     found.raise_if_any("the table")
     rows = settled_shares(rows, columns, given["rounded"], found)
     found.raise_if_any("the table")
-    centres = _centres(rows, columns, centre)
     cut, period, within = in_periods(rows, columns.batch, every, timezone)
-    pieces = within if columns.shares else None
-    query = cell_query(cut, period, pieces, columns, centres, span, ends=centre is not None)
-    return _Asked(rows, cut, period, columns, centres, query, given, span)
+    read, keys = selected(cut, period, within if columns.shares else None, columns)
+    looked = centre is None or (given["collect"] and not columns.shares)
+    head = first_rows(read) if looked else None
+    weighted = head is not None and moves(head, columns)
+    centres = [float(centre or 0.0), *[0.0] * len(columns.further.names)]
+    if centre is None and head is not None:
+        centres = usual_values(head, columns)
+    return _Asked(rows, read, keys, columns, centres, weighted, given, span)
 
 
 def _uncollected(asked: _Asked) -> Any:
     """The engine's query, or its two queries."""
+    query = asked.query(weighted=asked.weighted)
     if asked.columns.unit is None:
-        return asked.query.to_native()
+        return query.to_native()
     arms = _known_arms(asked.columns, declare_arms(asked.given["arms"], Findings()))
     of_units = unit_query(asked.rows, asked.columns, arms, asked.centres[0])
-    return asked.query.to_native(), of_units.to_native()
+    return query.to_native(), of_units.to_native()
 
 
 def _answered(
     asked: _Asked, declared: Sequence[Label] | None, found: Findings
 ) -> tuple[tuple[Parts, tuple[Label, ...]] | None, float | None, UnitTotals | None]:
     """Parts and arms from the engine's result, the p-value for constant shares, and totals by unit."""
-    columns, centre, frame, moved = asked.columns, asked.given["centre"], collected(asked.query), None
-    if WITHIN in frame:
-        moved, frame = moving_pvalue(frame), together(frame)
-    if frame[FAULTY].sum():
-        counts = collected(fault_query(asked.cut, asked.period, columns, asked.reward_range))
-        faults = faults_of(columns, asked.cut.collect_schema(), asked.reward_range)
-        _tell_faults(counts, faults | _sums_told(counts, faults, asked), found)
+    columns, centre = asked.columns, asked.given["centre"]
+    try:
+        frame, fine, moved = _summed(asked)
+    except Exception:
+        # Some engines stop at numbers whose powers are too large, which are faults.
+        _find_faults(asked, found)
+        found.raise_if_any("the table")
+        raise
+    if not fine:
+        _find_faults(asked, found)
     read = _read(frame, columns, asked.centres, declared, found)
     if read is not None and centre is not None:
         powers = np.array([frame[name].sum() for name in (COUNT, "moment_0_1", "moment_0_2")])
-        check_centre(centre, powers, frame[LEAST].min(), frame[MOST].max(), found)
+        if is_far(powers):
+            check_centre(centre, powers, *_ends(asked), found)
     totals = None
     if columns.unit is not None and read is not None:
-        totals = _unit_totals(asked.rows, columns, read, asked.centres[0], found)
+        totals = _unit_totals(asked, frame, read, found)
     if read is not None:
         read = read[0].at(partial(instants_of, zone=asked.given["timezone"])), read[1]
     return read, moved, totals
 
 
-def _centres(rows: Any, columns: Columns, centre: float | None) -> list[float]:
-    """Constants subtracted from rewards, and from each additional column."""
-    names = (columns.reward, *columns.further.names)
-    return usual_values(rows, names) if centre is None else [float(centre), *[0.0] * (len(names) - 1)]
+def _summed(asked: _Asked) -> tuple[pd.DataFrame, bool, float | None]:
+    """Sums by batch and arm, whether no row has a fault, and the p-value for constant shares."""
+    columns, moved = asked.columns, None
+    about = columns, asked.centres, asked.reward_range
+    frame = collected(asked.query(weighted=asked.weighted))
+    if WITHIN in frame:
+        moved, frame = moving_pvalue(frame), together(frame)
+    fine = sound(frame, *about)
+    if columns.shares or asked.weighted:
+        return frame, fine, moved
+    if fine and constant(frame, columns):
+        return with_powers(frame, columns), fine, moved
+    frame = collected(asked.query(weighted=True))
+    return frame, sound(frame, *about), moved
+
+
+def _ends(asked: _Asked) -> tuple[float, float]:
+    """The smallest and the largest reward."""
+    reward = asked.rows.select(as_number(asked.columns.reward, asked.rows.collect_schema()).alias(REWARD))
+    ends = collected(reward.select(least=nw.col(REWARD).min(), most=nw.col(REWARD).max()))
+    return float(ends["least"].iloc[0]), float(ends["most"].iloc[0])
 
 
 def _known_arms(columns: Columns, declared: Sequence[Label] | None) -> Sequence[Label]:
@@ -344,17 +387,24 @@ def _known_arms(columns: Columns, declared: Sequence[Label] | None) -> Sequence[
 
 
 def _unit_totals(
-    rows: Any, columns: Columns, read: tuple[Parts, tuple[Label, ...]], centre: float, found: Findings
+    asked: _Asked, cells: pd.DataFrame, read: tuple[Parts, tuple[Label, ...]], found: Findings
 ) -> UnitTotals | None:
     """Totals by unit, None with problems; what the first query found about the rows is correct."""
     if (problem := unit_problem(read[0].whole(shares=False)[0])) is not None:
         found.add("impossible-arm", problem)
     if found.problems:
         return None
-    assert columns.unit is not None
-    query = unit_query(rows, columns, read[1], centre)
-    limit = exact_units(rows.collect_schema()[columns.unit])
-    return totals_of(collected(query), columns.unit, limit, read, found)
+    rows, unit = asked.rows, asked.columns.unit
+    assert unit is not None
+    frame = collected(unit_query(rows, asked.columns, read[1], asked.centres[0]))
+    return totals_of((cells, frame), unit, exact_units(rows.collect_schema()[unit]), read, found)
+
+
+def _find_faults(asked: _Asked, found: Findings) -> None:
+    """Counts the rows with each fault."""
+    faults = faults_of(asked.columns, asked.rows.collect_schema(), asked.reward_range)
+    counts = collected(fault_query(asked.read, faults))
+    _tell_faults(counts, faults | _sums_told(counts, faults, asked), found)
 
 
 def _sums_told(

@@ -247,14 +247,19 @@ def check_centre(centre: float, powers: FloatArray, least: float, most: float, f
     `powers` (3,) are the number of rewards and sums of them and of their squares, less the centre; `least`
     and `most` are the rewards' ends. Rewards that are all alike lose nothing.
     """
-    count, first, squares = powers
-    away = first / count
-    if most > least and away * away > _FAR**2 * (squares / count - away * away):
+    if most > least and is_far(powers):
         found.add(
             "far-centre",
             f"centre={centre:g} is so far from the rewards, which range from {least:g} to {most:g}, that "
             "centred squares would lose precision: omit it, or give a value within this range",
         )
+
+
+def is_far(powers: FloatArray) -> bool:
+    """Whether the mean reward is many standard deviations from the centre; powers as above."""
+    count, first, squares = powers
+    away = first / count
+    return bool(away * away > _FAR**2 * (squares / count - away * away))
 
 
 def check_cell_shares(cells: Cells, found: Findings) -> None:

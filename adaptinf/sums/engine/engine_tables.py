@@ -53,8 +53,6 @@ _BY_ARROW = (nw.Implementation.PYSPARK, nw.Implementation.PYSPARK_CONNECT, nw.Im
 _NANOSECONDS = "TIMESTAMPTZ_NS"
 _DIGITS = 18
 """Number of decimal digits that 64-bit integers can always represent."""
-_HEAD = 1_000
-"""Number of rows whose means are the centres, if none is given."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -429,16 +427,6 @@ def waiting(shown: bool) -> Iterator[None]:
 def _refresh(line: Any, done: threading.Event) -> None:
     while not done.wait(1.0):
         line.refresh()
-
-
-def usual_values(rows: nw.LazyFrame[Any], names: Sequence[str]) -> list[float]:
-    """Means of columns over the first valid entries that the engine returns; 0 if there are none."""
-    schema = rows.collect_schema()
-    wanted = [as_number(name, schema).alias(f"value_{place}") for place, name in enumerate(names)]
-    head = collected(rows.select(*wanted).head(_HEAD))
-    columns = [np.asarray(head[f"value_{place}"], dtype=np.float64) for place in range(len(names))]
-    known = [column[np.abs(column) < EXACT] for column in columns]
-    return [float(column.mean()) if len(column) else 0.0 for column in known]
 
 
 def as_number(name: str, schema: Mapping[str, nw.dtypes.DType]) -> nw.Expr:

@@ -112,6 +112,11 @@ def columns_of(
     )
 
 
+def propensities_of(columns: Columns) -> list[str]:
+    """Names in the query of the columns of propensities."""
+    return [own for own, (_, role) in columns.numbers.items() if role == "propensity"]
+
+
 def check_types(rows: nw.LazyFrame[Any], columns: Columns, found: Findings) -> None:
     """Columns of types that cannot be labels, batches, or numbers."""
     schema = rows.collect_schema()
