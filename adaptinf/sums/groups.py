@@ -243,7 +243,7 @@ class Grouped:
         Raises
         ------
         ParameterError
-            If there is no such column.
+            If a column does not exist.
 
         Examples
         --------
