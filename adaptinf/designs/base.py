@@ -463,7 +463,7 @@ class Design(Recorded, Stepwise, ABC):
 
     @property
     def traits(self) -> DesignTraits:
-        """What determines how the design's logs may be analysed; a subclass inherits or states it."""
+        """Properties that determine how the design's logs may be analysed; subclasses may override them."""
         return DesignTraits()
 
     def record(self) -> DesignRecord:

@@ -395,7 +395,7 @@ class Sums(WithFurther, Grouped, Promises):
         Raises
         ------
         ParameterError
-            If the name ends otherwise.
+            If the name has another ending.
         FileError
             If the file cannot be written; an existing file is left unchanged.
         """

@@ -446,7 +446,7 @@ class Correction:
         return max_information(self.epsilon, self.n, beta)
 
     def beta(self, alpha: float = _USUAL_ALPHA) -> float:
-        """Beta that attains the level at alpha; 0 if epsilon n gives more or the bound has no beta."""
+        """Beta that attains the level at alpha; 0 if epsilon n is the better bound, or without beta."""
         return alpha * log_level(log_of_level("Correction.beta", alpha), self.epsilon, self.n, self.bound)[1]
 
     def apply(self, log_p: ArrayLike) -> FloatArray:

@@ -105,7 +105,7 @@ def correction_for(
 
 
 def _by_person(log: GuaranteedLog, chosen_from: ChosenFrom) -> Correction:
-    """Correction by person: changing one person changes f by that person's epsilon, under any design."""
+    """Correction by person: changing one person changes f by at most their epsilon, under any design."""
     subject, ways = "a correction by person", ["AdaptiveLog(..., unit=)", "unit='round'"]
     if log.units is None:
         raise InvalidForLog(

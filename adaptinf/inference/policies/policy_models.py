@@ -217,21 +217,22 @@ class PolicyContrast:
 
     Notes
     -----
-    As in `PolicyValue`, but the difference of two policies' scores is one score with one weight per round, so
-    what moves the rewards of all arms in a round cancels. Combined weights, the default, keep its variance
-    even: they are v^(-1/2), with v the mean over past rounds of the sum over arms of (policy - baseline)^2 /
-    e, e the propensities. Past rounds are those of the batch before, or the last 50 in which the policies
-    differ, whichever are more, and never the round itself, whose context may have moved its e. If no context
-    had a part in e, it is the round's own; where `snapshots` tell the design's policy it is that at the
-    contexts of earlier rounds. Before the policies have differed it is a fair draw's.
+    As in `PolicyValue`, except that the difference of two policies' scores is a single score with one weight
+    per round, so influences common to all arms in a round cancel. Combined weights, the default, stabilise
+    its variance: they are v^(-1/2), where v is the mean over past rounds of the sum over arms of (policy -
+    baseline)^2 / e, and e are the propensities. Past rounds are those of the previous batch, or the last 50
+    in which the policies differ, whichever are more, and never the round itself, whose context may have
+    affected its e. If contexts did not affect e, the round's own e is used; if `snapshots` give the design's
+    policy, it is evaluated at the contexts of earlier rounds. Until the policies have differed, uniform
+    propensities are used.
 
-    Where the difference changes, the target is its mean over the rounds with these weights; uniform weights
-    estimate the mean over the period. Policies that always take one arm each have the `Contrast` of the arms,
-    with the same numbers where a round's own propensities make the weights.
+    If the difference changes over time, the target is its weighted mean over the rounds; uniform weights
+    estimate the mean over the period. For policies that always choose one arm each, the result is the
+    `Contrast` of the two arms, with the same numbers if weights are computed from a round's own propensities.
 
-    Stable-variance and min-variance weights are each policy's own, and the standard error takes into account
-    that both come from the same rounds: a drift that all arms share biases such a difference. CADR weights
-    the difference of the two scores by the inverse of its own standard deviation.
+    Stable-variance and min-variance weights are specific to each policy, and the standard error takes into
+    account that both use the same rounds: drift common to all arms biases such a difference. CADR weights the
+    difference of the two scores by the inverse of its standard deviation.
 
     References
     ----------
@@ -296,15 +297,16 @@ class PolicyContrast:
         Parameters
         ----------
         weights : {"combined", "uniform", "stable-variance", "min-variance"}, optional
-            By default combined, or uniform where these need what the log lacks or units have several rounds;
-            where `contextual` is given or rewards are `stationary`, as for `PolicyValue.fit`.
+            By default combined, or uniform if combined weights need information that the log lacks or units
+            have several rounds; if `contextual` is given or rewards are `stationary`, as for
+            `PolicyValue.fit`.
         contextual, estimator, outcome, ridge, snapshots, burn_in, null, keep_scores, stationary
             As in `PolicyValue.fit`.
 
         Returns
         -------
         Results
-            One term per policy.
+            Results with one term per policy.
 
         Raises
         ------
@@ -316,8 +318,8 @@ class PolicyContrast:
         Warns
         -----
         AdaptinfWarning
-            If a policy takes arms of propensity below 0.0001, or 0/1 rewards have an effective sample size
-            that is worth fewer than 10 successes or failures.
+            If a policy chooses arms with propensity below 0.0001, or 0/1 rewards have an effective sample
+            size equivalent to fewer than 10 successes or failures.
         """
         chosen = Request(
             weights, contextual, estimator, outcome, ridge, snapshots, burn_in, null, keep_scores, stationary
@@ -328,7 +330,7 @@ class PolicyContrast:
 def _question(
     subject: str, log: AdaptiveLog, policies: tuple[Policy, ...], rounds: Any, *, contrast: bool = False
 ) -> PolicyQuestion:
-    """Policies at the rounds used, which must have been able to choose their arms; rounds (T,)."""
+    """Policies at the rounds used, in which their arms must have been available; rounds (T,)."""
     used, keep, notes = marked_log(subject, log, rounds)
     if keep is not None:
         policies = tuple(policy.within(keep) for policy in policies)
@@ -370,7 +372,7 @@ def _results(model: str, question: PolicyQuestion, chosen: Request) -> Results:
 
 
 def _named(question: PolicyQuestion) -> tuple[tuple[str, ...], tuple[Estimand, ...]]:
-    """Terms of the table, and what they are of."""
+    """Terms of the table, and their estimands."""
     names = tuple(policy.name for policy in question.policies)
     if not question.contrast:
         return names, tuple(Estimand("policy-value", arm=name) for name in names)
