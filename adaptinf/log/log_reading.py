@@ -150,7 +150,7 @@ def own_log(path: Path, content: RestoredLog | StoredPublic) -> AdaptiveLog | Pu
 
 
 def named_log(table: TableSource, options: Mapping[str, Any]) -> AdaptiveLog:
-    """The log that these arguments of `AdaptiveLog` make from a table; errors name table and lines."""
+    """The log that these arguments of `AdaptiveLog` create from a table; errors name table and lines."""
     uses = uses_of(options, table.columns)
     frame, told = table.typed(uses, _labels_of(flat_options(options).get("success")))
     try:

@@ -66,7 +66,7 @@ class Promises:
         return tuple(map(str, told)) if isinstance(told, (list, tuple)) else (str(told),)
 
     def unpromised_by(self, reason: str) -> Self:
-        """The same log without a guarantee, and why: part of it was chosen using data that no noise hides."""
+        """The same log without a guarantee, and why: part of it was chosen from data not masked by noise."""
         if self.guarantee is None and not self.unpromised:
             return self
         made: Any = copy(self)
@@ -106,7 +106,7 @@ class Promises:
 
     @property
     def person_guarantee(self) -> PrivacyGuarantee | None:
-        """The guarantee for a person with all of their rounds; None without `unit` and several rounds.
+        """The guarantee for a person with all of their rounds; None if units are not given or have one round.
 
         It refers to `rounds_per_unit` rounds if this number was declared. Otherwise it refers to the largest
         number of rounds of any unit in the log, which depends on the data: anyone who must not learn it has

@@ -186,7 +186,7 @@ _PARQUET_SUFFIXES = (".parquet", ".pq")
 
 @dataclass(frozen=True, eq=False)
 class PublicLog:
-    """What a log's privacy guarantee covers, with a statement in words; `AdaptiveLog.public` makes it.
+    """The part of a log covered by its privacy guarantee, with an explanation; see `AdaptiveLog.public`.
 
     `to_parquet` writes it as one file, which `read_log` reads; `ArmMeans`, `Contrast`, `CATE`, `BinMeans` and
     `report` accept it, and recompute the published table from its releases.
@@ -339,7 +339,7 @@ class PublicLog:
         return cls(stored.guarantee, stored.facts, stored.releases, stored.rounds, parts)
 
     def to_csv(self, path: str | PathLike[str]) -> None:
-        """Write the releases as CSV, the rounds to ``<name>_rounds``, statement and facts to ``<path>.json``.
+        """Write releases as CSV, the rounds to ``<name>_rounds``, explanation and facts to ``<path>.json``.
 
         These files are for other programs: `read_log` reads the file of `to_parquet`.
 
@@ -460,25 +460,26 @@ class Publishable:
         Returns
         -------
         PublicLog
-            Releases, declared parameters and, under the standard notion, actions and what follows from them;
-            with the reason for every part. It has a writer of its own.
+            Releases, declared parameters and, under the standard notion, actions and everything that follows
+            from them, with a reason for every part. It has its own writer.
 
         Raises
         ------
         ParameterError
-            If `contexts` names no context of the log, or the guarantee protects contexts.
+            If `contexts` contains a name that is not a context of the log, or the guarantee protects
+            contexts.
         InvalidForLog
-            If the log has no finite guarantee, or its design does not state what its outputs are.
+            If the log has no finite guarantee, or its design does not define its outputs.
 
         Notes
         -----
-        Never in it: rewards, units, coins, seeds, times, counts of missing or clipped outcomes, and a digest
-        of the raw log, against which guesses could be checked. Under the anticipating notion a participant's
-        own action is omitted as well, and with it all actions, their counts and propensities by round: a
-        published column would show every participant's own.
+        It never contains rewards, units, coins, seeds, times, counts of missing or clipped outcomes, or a
+        digest of the raw log, against which guesses could be checked. Under the anticipating notion, a
+        participant's own action is omitted as well, and therefore all actions, their counts and propensities
+        by round: a published column would show every participant's own action.
 
-        What the design states is believed, and so is that arms, groups of contexts, parameters and horizon
-        were declared.
+        The design's statements are taken as true, as is the declaration of arms, groups of contexts,
+        parameters and horizon.
 
         Examples
         --------

@@ -33,9 +33,9 @@ class DiscreteLaplace(Mechanism):
     Parameters
     ----------
     epsilon : float
-        Privacy parameter of one release.
+        Privacy parameter for one release.
     sensitivity : int
-        Largest change of the released counts in L1, between neighbours.
+        Largest change of the released counts between neighbours, in L1.
 
     References
     ----------
@@ -66,7 +66,7 @@ class DiscreteLaplace(Mechanism):
         return 0.5 / math.sinh(0.5 / self.scale) ** 2
 
     def probability(self, k: ArrayLike) -> FloatArray:
-        """Probability that the noise of a count is k; 0 if k is not an integer.
+        """Probability that the noise of a count equals k; 0 if k is not an integer.
 
         Examples
         --------

@@ -63,7 +63,7 @@ def gaussian_delta(epsilon: float, scale: float, sensitivity: float = 1.0) -> fl
     Raises
     ------
     ParameterError
-        Listing every argument that is out of range.
+        If an argument is out of range; the message lists all of them.
 
     References
     ----------
@@ -100,7 +100,7 @@ def analytic_scale(epsilon: float, delta: float, sensitivity: float = 1.0) -> fl
     Raises
     ------
     ParameterError
-        Listing every argument that is out of range.
+        If an argument is out of range; the message lists all of them.
 
     References
     ----------
@@ -151,7 +151,7 @@ def classical_scale(epsilon: float, delta: float, sensitivity: float = 1.0) -> f
     Raises
     ------
     ParameterError
-        Listing every argument that is out of range.
+        If an argument is out of range; the message lists all of them.
 
     References
     ----------

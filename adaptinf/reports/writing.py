@@ -94,7 +94,7 @@ def report(
     Raises
     ------
     ParameterError
-        Listing everything that is inconsistent.
+        If arguments are inconsistent; the message lists every problem.
     MissingDependencyError
         If a Word document is requested, and python-docx is not installed.
     FileError

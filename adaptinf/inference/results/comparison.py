@@ -193,7 +193,7 @@ class Comparison:
         return frame.iloc[np.argsort(places, kind="stable")].reset_index(drop=True)
 
     def summary(self) -> ResultSummary:
-        """The table, one column for each result: as text, Markdown, LaTeX, HTML, CSV or a Great Table."""
+        """The table, with one column per result: as text, Markdown, LaTeX, HTML, CSV or a Great Table."""
         from adaptinf.inference.results.summary import ResultSummary
         from adaptinf.inference.results.tables import plain_table
 

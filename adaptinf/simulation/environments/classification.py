@@ -184,7 +184,7 @@ class Classification(Environment):
         Raises
         ------
         ParameterError
-            Listing everything that is inconsistent.
+            If arguments are inconsistent; the message lists every problem.
         """
         problems = POSITIVE("epsilon", epsilon) + SEED("rng", rng)
         policy = _policy(behaviour, len(self.arms), problems)

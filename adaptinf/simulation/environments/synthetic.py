@@ -154,7 +154,7 @@ class FiniteContext(Environment):
     Raises
     ------
     ParameterError
-        Listing everything that is inconsistent.
+        If arguments are inconsistent; the message lists every problem.
 
     Examples
     --------

@@ -375,7 +375,7 @@ class SmoothArms(Environment):
         Raises
         ------
         ParameterError
-            Listing everything that is inconsistent.
+            If arguments are inconsistent; the message lists every problem.
         """
         check(
             "SmoothArms.auxiliary",
