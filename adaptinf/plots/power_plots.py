@@ -1,4 +1,4 @@
-"""Power curves: how often a planned analysis rejects, over numbers of rounds or true effects."""
+"""Power curves: rejection rates of a planned analysis by number of rounds or by true effect."""
 
 from __future__ import annotations
 

@@ -205,7 +205,7 @@ def _holds_another(low: FloatArray, high: FloatArray, place: int) -> bool:
 
 
 def _slice(bins: Bins, at: float) -> Bins:
-    """Bins that contain a point with the coordinates from the third on, projected on the first two."""
+    """Bins that contain a point with the given third and later coordinates, projected on the first two."""
     rest_low, rest_high = bins.low[:, 2:], bins.high[:, 2:]
     # 1 belongs to the last bin
     holds = (rest_low <= at) & ((at < rest_high) | ((rest_high == 1.0) & (at == 1.0)))

@@ -297,7 +297,7 @@ class Trial(Operations):
         reward : float or None
             A number in the range of rewards; None says that the outcome will never come.
         key : str or int
-            Names the request, as for `assign`.
+            Identifies the request, as for `assign`.
 
         Returns
         -------

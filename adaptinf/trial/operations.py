@@ -58,7 +58,7 @@ class Operations:
         Raises
         ------
         ParameterError
-            Listing every request that is refused, and why. Nothing has changed then.
+            Listing every request that is refused, and why. Nothing has changed in this case.
         FileError
             As in `assign`: none was kept, or all. Send them again with their keys.
         """
@@ -87,7 +87,7 @@ class Operations:
         Raises
         ------
         ParameterError
-            Listing every request that is refused, and why. Nothing has changed then.
+            Listing every request that is refused, and why. Nothing has changed in this case.
         FileError
             As in `assign_many`.
 
@@ -146,7 +146,7 @@ class Operations:
         reward : float or None
             The correct outcome, as in `record`; None if it will never arrive.
         key : str or int
-            Names the request, as for `assign`.
+            Identifies the request, as for `assign`.
         reason, by : str
             Why, and who does it; the journal keeps both.
 
@@ -313,7 +313,7 @@ class Operations:
         arm : label
             One of the arms.
         key : str or int
-            Names the request, as for `assign`.
+            Identifies the request, as for `assign`.
         reason, by : str
             Why, and who does it; the journal keeps both.
 
@@ -354,7 +354,8 @@ class Operations:
         unit : str or int
             Who it is.
         key : str or int
-            Names the request, as for `assign`. It stays readable, as do the two below: name no one in them.
+            Identifies the request, as for `assign`. It stays readable, as do the two below: name no one in
+            them.
         reason, by : str
             Why, and who does it.
 
