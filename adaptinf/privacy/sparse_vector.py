@@ -1,4 +1,4 @@
-"""The sparse vector technique: many questions "is it above?", with one payment, at the first yes."""
+"""The sparse vector technique: many threshold questions, of which only the first yes has a cost."""
 
 from __future__ import annotations
 

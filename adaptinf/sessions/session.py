@@ -66,7 +66,7 @@ def _units(rounds: Rounds) -> NDArray[Any] | None:
 
 
 def _known_rounds(rounds: Rounds, window: int | None) -> IntArray | None:
-    """Number of rounds begun when the design could first use each outcome; None if always immediate."""
+    """Number of rounds begun when the design could first use each outcome; None if always at once."""
     done = rounds.decided
     steps, known = np.arange(done), rounds.known[:done]
     first, absent = known, np.isnan(rounds.record.reward[:done])

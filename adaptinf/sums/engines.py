@@ -158,11 +158,12 @@ def aggregate(
 
     Notes
     -----
-    What is checked, and what is said of it, is the same as of the rows of a log, whatever holds the table.
-    The query is one grouping, whatever the number of rows; what comes back has a row for each batch and arm.
-    A denominator or covariate adds sums of its products with rewards, 25 columns (7 without propensities).
-    Without `unit` each row counts as independent. With it a row comes back whose length grows with the square
-    of the number of arms; weights are then uniform, and the outcome model of AIPW is the centre.
+    The checks and the messages are the same as for the rows of a log, whatever engine holds the table. The
+    query is a single grouping, whatever the number of rows; its result has one row for each batch and arm. A
+    denominator or covariate adds sums of products with rewards, in 25 columns (7 without propensities).
+    Without `unit`, rows are treated as independent. With it, the result includes a row whose length grows
+    with the square of the number of arms; weights are then uniform, and the outcome model of AIPW is the
+    centre.
 
     Examples
     --------
@@ -259,7 +260,7 @@ def _names(given: Any) -> list[str]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Asked:
-    """The request to an engine: its rows, cut to periods too, the columns read, and the query."""
+    """The request to an engine: its rows, possibly truncated to periods, the columns read, and the query."""
 
     rows: nw.LazyFrame[Any]
     cut: nw.LazyFrame[Any]
@@ -348,7 +349,7 @@ def _known_arms(columns: Columns, declared: Sequence[Label] | None) -> Sequence[
 def _unit_totals(
     rows: Any, columns: Columns, read: tuple[Parts, tuple[Label, ...]], centre: float, found: Findings
 ) -> UnitTotals | None:
-    """Totals by unit, None with problems; what the first query found about the rows is correct."""
+    """Totals by unit; None if there are problems (what the first query found about the rows is valid)."""
     if (problem := unit_problem(read[0].whole(shares=False)[0])) is not None:
         found.add("impossible-arm", problem)
     if found.problems:
@@ -362,7 +363,7 @@ def _unit_totals(
 def _sums_told(
     counts: pd.DataFrame, faults: Mapping[str, tuple[str, Any]], asked: _Asked
 ) -> dict[str, tuple[str, Any]]:
-    """The fault of propensities that do not sum to 1 with their sums, if there are some."""
+    """The problem with propensities that do not sum to 1, with their sums, if there are any."""
     code = "propensities-sum"
     if code not in faults or not counts[column_of_fault(code)].sum():
         return {}
@@ -371,7 +372,7 @@ def _sums_told(
 
 
 def _tell_faults(counts: pd.DataFrame, faults: Mapping[str, tuple[str, Any]], found: Findings) -> None:
-    """Faults with their numbers of rows and where one occurs; counts by batch and arm."""
+    """Problems with the number of rows affected and the position of one; counts by batch and arm."""
     for code, (message, _) in faults.items():
         each = np.asarray(counts[column_of_fault(code)], dtype=np.float64)
         if each.sum():
@@ -387,7 +388,7 @@ def _read(
     declared: Sequence[Label] | None,
     found: Findings,
 ) -> tuple[Parts, tuple[Label, ...]] | None:
-    """Parts and arms from the query's result; None with problems."""
+    """Parts and arms from the query's result; None if there are problems."""
     if len(frame) == 0:
         found.add("empty-frame", "the table has no rows")
         return None
@@ -418,7 +419,7 @@ def _read(
 
 
 def _sure_beside_others(cells: Cells) -> bool:
-    """Whether an arm was certain in some rounds of a batch in which others were also chosen."""
+    """Whether an arm was certain in some rounds of a batch in which other arms were also chosen."""
     sure = (cells.pulls > 0.0) & (cells.smallest >= 1.0)
     return bool(np.any(sure.any(axis=1) & (np.count_nonzero(cells.pulls, axis=1) > 1)))
 
@@ -475,7 +476,7 @@ def _cells(
 def _products(
     columns: Columns, spread: Callable[[str], FloatArray], moments: FloatArray, centres: Sequence[float]
 ) -> Products | None:
-    """Sums of products with additional columns, None if there are none; moments (5, 4, B, K)."""
+    """Sums of products with additional columns, or None without any; moments (5, 4, B, K)."""
     further = columns.further
     if not further.names:
         return None
