@@ -128,7 +128,7 @@ class Faults:
         self._totals: Counter[str] = Counter()
 
     def add(self, row: int, code: str, told: str) -> None:
-        """Count a row with a fault; an empty code means that there is none."""
+        """Count a row with a fault; an empty code means no fault."""
         if not code:
             return
         self._told.setdefault(code, told)

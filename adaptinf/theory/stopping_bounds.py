@@ -118,7 +118,7 @@ def stopping_time_bound(
 def stopping_time_lower_bound(
     mean: ArrayLike, alpha: ArrayLike, beta: ArrayLike, epsilon: ArrayLike, bound: ArrayLike = 1.0
 ) -> FloatArray:
-    """Samples that any private rule must exceed with probability above 1/4, for some stream (Theorem 3.4).
+    """Number of samples that any private rule exceeds with probability above 1/4 (Theorem 3.4).
 
     Parameters
     ----------

@@ -189,7 +189,7 @@ class Trial(Operations):
 
     @classmethod
     def _begun(cls, place: Path, first: Entry, design: Design, draw: Draw | None = None) -> Trial:
-        """A trial in a new file, from this first entry; noise is given in audits, else drawn by OpenDP."""
+        """Create a trial in a new file from its first entry; noise is supplied in audits only."""
         # The database is loaded when a trial is used: this page of the manual needs none.
         from adaptinf.trial.journal import Journal
         from adaptinf.trial.requests import now

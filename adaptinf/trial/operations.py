@@ -274,7 +274,7 @@ class Operations:
         self._requests.change(lambda replay: (None, replay.restore(reason, by, head, runs, behind)))
 
     def moved(self, *, reason: str, by: str) -> None:
-        """Declare that the trial's file was moved to another disk or machine, and no other one continues.
+        """Declare that the trial's file was moved to another disk or machine, and that no other continues.
 
         The journal identifies the file: a file renamed on the same disk remains the same, and any other with
         the same rows opens as a copy. A copy made by `backup` must be restored instead.
