@@ -82,7 +82,7 @@ FOOTER = (
     guarantees.AUXILIARY,
     guarantees.SIMULATION_NOISE,
 )
-"""In their order in an explanation."""
+"""Headings in the order of an explanation."""
 
 HEADINGS = {
     "caution": "Cautions",
@@ -93,7 +93,7 @@ HEADINGS = {
     "advice": "Advice",
     "privacy": "Privacy",
 }
-"""For the parts of an explanation, by the kind of their content."""
+"""Headings for the parts of an explanation, by the kind of their content."""
 CHECKS = {"": "cannot be checked from this log", "checked": "checked", "contradicted": "contradicted"}
 """Statements about an assumption, by the finding of a check."""
 
@@ -299,11 +299,11 @@ DIFFERENCES = {
     "ratio-contrast": "ratio of {reward} to {denominator}",
     "policy-contrast": "value",
 }
-"""What is compared, by the kind of estimand."""
+"""The comparison, by the kind of estimand."""
 LEVEL_KINDS = {
     "arm-mean": "mean {reward}",
     "bin-mean": "mean {reward}",
     "policy-value": "value",
     "ratio": "ratio of {reward} to {denominator}",
 }
-"""What is estimated for one arm, policy or bin."""
+"""The estimand for one arm, policy or bin."""
