@@ -89,7 +89,7 @@ def _choose(tables: _Tables, public: FloatArray, context: FloatArray, source: An
 
 @kernel
 def _due(tables: _Tables, public: FloatArray) -> int:
-    """Number of values released now: after a window, the arrivals, and the contrasts of the undecided."""
+    """Number of values released now: after a window, the arrivals and the undecided contexts' contrasts."""
     now = int(public[SCALARS, _LEARNT])
     if now == tables.horizon:
         return 2 * tables.n_features

@@ -203,7 +203,7 @@ def run_by_looks(
     state: FloatArray,
     outcomes: FloatArray,
 ) -> None:
-    """Run the rule on two-valued samples, look by look: between looks the number of highs is binomial."""
+    """Run the rule on two-valued samples, look by look: in between, the number of highs is binomial."""
     for run in range(outcomes.shape[0]):
         _begin(rule, state, rng)
         while state[SAMPLES] < last and _choose(state[:PUBLIC]):

@@ -174,7 +174,7 @@ class Noise(Protocol):
 
 
 class SimulatedNoise:
-    """Seedable floating-point noise, fast and **not private**: the kernel draws from the generator itself."""
+    """Floating-point noise, fast, seedable and **not private**: the kernel draws from the generator."""
 
     name = "simulation"
 

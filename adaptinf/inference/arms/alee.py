@@ -149,7 +149,7 @@ class AleeFacts(ArmFacts):
 
     @property
     def propensities_unused(self) -> bool:
-        """Whether they vary, possibly because of earlier rewards or of contexts missing from the log."""
+        """Whether propensities vary, possibly because of earlier rewards or of unlogged contexts."""
         return bool(not self.profile.has_contexts and self.profile.varying_propensities)
 
     @property

@@ -348,7 +348,7 @@ def tested(question: Question, method: ArmMethod, fit: ArmFit, asked: Asked) -> 
 
 
 def bound_of(method: ArmMethod, fit: ArmFit) -> str:
-    """Basis of the minimum variance; empty if errors are clustered by unit, to which it does not apply."""
+    """Basis of the minimum variance; empty if errors are clustered by unit, for which there is none."""
     return method.bound if fit.by_unit is None else ""
 
 

@@ -13,13 +13,13 @@ from adaptinf.typing import FloatArray, IntArray
 _NO_PULL = 1e-9
 _FEW_CELLS = 16
 _BLOCK = 1 << 17
-"""Number of values per block: their temporaries stay in the processor's cache."""
+"""Number of values per block, chosen so that temporaries stay in the processor's cache."""
 
 
 def two_values(values: FloatArray) -> tuple[float, float] | None:
     """The two values in a sample; 0 and 1 if it contains only one of these; values (n,).
 
-    None if it takes more, or one that is neither 0 nor 1: what the other would be is unknown.
+    None if it takes more, or only one that is neither 0 nor 1, because the other value is then unknown.
     """
     if values.size == 0:
         return 0.0, 1.0
@@ -34,9 +34,9 @@ def uncommon_outcomes(cell: IntArray, values: FloatArray, n_cells: int) -> Float
 
     Shapes: cell, values (n,); returns (n_cells,).
 
-    An outcome is common that makes up at least half of a cell of two or more. With two values the others are
-    the successes or the failures, whichever are fewer. In order, at least half of the values lie on one of
-    the two in the middle, so nothing else need be counted.
+    An outcome is common if it makes up at least half of a cell of two or more. With two values, the others
+    are the successes or the failures, whichever are fewer. In sorted order, at least half of the values lie
+    on one of the two in the middle, so nothing else needs to be counted.
     """
     found = np.full(n_cells, math.inf)
     for code, own in enumerate(_values_of_cells(cell, values, n_cells)):
