@@ -1,4 +1,4 @@
-"""One result made from two: estimates at both extremes of the missing rewards."""
+"""One result combined from two: estimates at both extremes of the missing rewards."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ _ORDER = ("exact", "anytime", "asymptotic", "not valid")
 
 
 def both_ends(low: Results, high: Results, lead: str, missing: str) -> Results:
-    """Results with intervals from the lower limit at the lowest end to the upper limit at the highest.
+    """Results with intervals from the lower limit at the lowest extreme to the upper limit at the highest.
 
-    `lead` says whose estimates the table shows, ``"worst"`` or ``"best"``; `missing` tells of the rewards.
+    `lead` determines whose estimates the table shows, ``"worst"`` or ``"best"``; `missing` describes the
+    rewards.
     """
     first = low if lead == "worst" else high
     reference = EndsReference(
