@@ -217,7 +217,7 @@ class GroupQuestion:
 
     @cached_property
     def own(self) -> tuple[FloatArray, Fixed]:
-        """Propensities that determine each arm's own weight in the rounds used, and whose; shape (n, 2)."""
+        """Propensities that determine each arm's weight in the rounds used, and their source; (n, 2)."""
         both, past = self.propensities, self.past
         if both is None:
             reason = effects.LACKS_BOTH_PROPENSITIES()

@@ -1,4 +1,4 @@
-"""The Python within formulas: read as a tree, compared with a list of what is allowed, and computed by hand.
+"""The Python within formulas: parsed into a tree, compared with a list of what is allowed, and evaluated.
 
 Python's own `eval` is never called: what is not on the list cannot run.
 """

@@ -170,7 +170,7 @@ def _weighted(
 
 
 def _usable(weights: FloatArray, start: int, known: BoolArray | None) -> FloatArray:
-    """Weights, made 0 in rounds of which the outcome model knew nothing; weights (T, k), known (T,)."""
+    """Weights, set to 0 in rounds without an earlier reward for the model; weights (T, k), known (T,)."""
     weights[:start] = 0.0
     if known is not None:
         weights *= known[:, None]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def fixed_by(profile: LogProfile, codes: IntArray) -> Fixed:
-    """Whose propensities fix the arms' weight before a round's context, including contexts not in the log."""
+    """Source of the propensities that fix the weight before a round's context, also for unlogged contexts."""
     if profile.fixed_in_time or profile.propensities is None:
         return "round"
     batch = profile.log.arrays.batch
