@@ -257,7 +257,7 @@ def as_float(values: NDArray[Any]) -> tuple[FloatArray, BoolArray]:
 
 
 def whole_numbers(column: Column) -> int:
-    """The size up to which a column's floats represent every whole number: 2**24 for 32 bits."""
+    """The size up to which a column's floats represent every integer: 2**24 for 32 bits."""
     kinds = {column.values.dtype}
     if column.values.dtype.kind == "O":
         kinds = {np.dtype(kind) for kind in set(map(type, column.values)) if issubclass(kind, np.floating)}
