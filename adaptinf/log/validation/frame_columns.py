@@ -336,7 +336,7 @@ _ROWS_KEPT = 100
 class Findings:
     """Problems in the order found, and what was done to the frame.
 
-    Where `order` is given, rows were put in it, and problems name the rows as the frame has them.
+    If `order` is given, rows were sorted by it, and problems name the rows as numbered in the frame.
     """
 
     def __init__(self) -> None:
@@ -390,7 +390,7 @@ class _Counted(Findings):
 
 
 EXACT = 2**53
-"""Size from which float64 no longer represents every whole number."""
+"""Size from which float64 no longer represents every integer."""
 SUM_TOLERANCE = 1e-6
 """Tolerance for the sum of a row of propensities to differ from 1."""
 MATCH_TOLERANCE = 1e-6

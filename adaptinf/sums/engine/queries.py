@@ -39,7 +39,7 @@ from adaptinf.sums.engine.query_columns import (
 
 
 def fine(columns: Columns, reward_range: tuple[float, float] | None) -> nw.Expr:
-    """Whether a row has no faults, in as few steps as possible: this is nearly always so."""
+    """Whether a row has no faults, in as few steps as possible, because this is nearly always so."""
     reward, own = nw.col(REWARD), nw.col(PROPENSITY)
     fine = finite(reward) & (reward.abs() < float(EXACT))
     if reward_range is not None:
@@ -167,7 +167,8 @@ def cell_query(
 ) -> nw.LazyFrame[Any]:
     """Lazy sums by batch and arm of rewards and columns minus their centres, and counts of faulty rows.
 
-    `within` are pieces of batches, by which rows are distinguished too; `ends` asks for the ends of rewards.
+    `within` contains pieces of batches, by which rows are also grouped; `ends` requests the extremes of
+    rewards.
     """
     read, keys = selected(rows, batch, within, columns)
     usable = [REWARD, *(f"{FURTHER}{place}" for place in range(len(columns.further.names)))]

@@ -44,7 +44,7 @@ def unit_query(
 
 
 def exact_units(kind: nw.dtypes.DType) -> int:
-    """The size up to which a column's floats represent every whole number."""
+    """The size up to which a column's floats represent every integer."""
     # Floats of 32 bits have 24 of them for the digits, those of 64 bits have 53.
     return 2**24 if kind == nw.Float32 else EXACT
 
@@ -64,7 +64,7 @@ def _of_rows(arms: Sequence[Label], centre: float) -> dict[str, nw.Expr]:
 
 
 def _added(n_arms: int) -> dict[str, nw.Expr]:
-    """What is summed within units."""
+    """The values summed within units."""
     names = ["inverse", "weighted", "had", "events", "others"]
     by_arm = [f"{name}_{arm}" for name in names for arm in range(n_arms)]
     share = nw.col(PROPENSITY)
@@ -112,7 +112,7 @@ def totals_of(
 ) -> UnitTotals | None:
     """The totals from a query; None if rows have no unit, or have changed since.
 
-    `limit` is the size up to which the column of units has every whole number.
+    `limit` is the size up to which the column of units represents every integer.
     """
     values = {str(name): float(frame[name].iloc[0]) for name in frame.columns}
     unnamed, inexact, rounds = int(values.pop(_UNNAMED)), values.pop(_INEXACT), read[0].n_rounds
