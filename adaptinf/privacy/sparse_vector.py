@@ -1,4 +1,4 @@
-"""The sparse vector technique: many threshold questions, of which only the first yes has a cost."""
+"""The sparse vector technique: many threshold questions, where only the first yes has a cost."""
 
 from __future__ import annotations
 

@@ -230,7 +230,7 @@ def _blocks(rows: FloatArray, distinct: FloatArray, kind: str) -> Iterator[tuple
 
 
 NEAREST = 50
-"""Rounds in which the policies differ that a forecast rests on, or more where the batch before has more."""
+"""Rounds in which the policies differ used for a forecast, or more if the previous batch has more."""
 
 
 def contrast_weights(question: PolicyQuestion, logging: LoggingPolicies | None) -> FloatArray:
