@@ -1,4 +1,4 @@
-"""Claims about methods side by side, one of which is recommended."""
+"""Claims that compare methods, one of which is recommended."""
 
 from __future__ import annotations
 

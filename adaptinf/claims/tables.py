@@ -88,7 +88,7 @@ FOOTER = (
     guarantees.AUXILIARY,
     guarantees.SIMULATION_NOISE,
 )
-"""In their order in an explanation."""
+"""Headings in the order of an explanation."""
 
 HEADINGS = {
     "caution": "Cautions",
@@ -99,7 +99,7 @@ HEADINGS = {
     "advice": "Advice",
     "privacy": "Privacy",
 }
-"""For the parts of an explanation, by the kind of their content."""
+"""Headings for the parts of an explanation, by the kind of their content."""
 CHECKS = {"": "cannot be checked from this log", "checked": "checked", "contradicted": "contradicted"}
 """Statements about an assumption, by the finding of a check."""
 
@@ -354,4 +354,4 @@ LEVEL_KINDS = {
     "policy-value": "value",
     "ratio": "ratio of {reward} to {denominator}",
 }
-"""What is estimated for one arm, policy or bin."""
+"""The estimand for one arm, policy or bin."""

@@ -1,4 +1,4 @@
-"""``adaptinf analyze`` and ``adaptinf report``: estimates from a log, as a table or as a page."""
+"""``adaptinf analyze`` and ``adaptinf report``: estimates from a log, as a table or a report."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def add_report(commands: Any, short: str) -> None:
 def _checked_data(
     arguments: argparse.Namespace, problems: Sequence[str], sources: Sequence[Path]
 ) -> OpenedData:
-    """The data; one error that lists problems with arguments and files."""
+    """The data; a single error lists problems with arguments and files."""
     from adaptinf.cli.opened_data import opened
 
     options = log_options(arguments)
@@ -165,7 +165,7 @@ def analyze(arguments: argparse.Namespace) -> int:
 
 
 def _answer(results: Results, alpha: float, cautions: Sequence[str]) -> list[str]:
-    """Cautions that the table lacks, what was found in a sentence, and the table."""
+    """Cautions that the table lacks, the findings in a sentence, and the table."""
     table = rendered(results, alpha, "text")
     below = " ".join(table.split()).lower()
     others = [wrapped(one) for one in cautions if one.partition(": ")[2].lower() not in below]
@@ -209,7 +209,7 @@ def _fitted(asked: Asked, data: AdaptiveLog | Sums | PublicLog) -> Results:
 
 
 def _files(sources: Sequence[Path]) -> list[Path] | None:
-    """The files that were read, if they can be read again: neither a stream nor a folder."""
+    """The files that were read, if they can be read again; neither streams nor folders."""
     return list(sources) if all(source.is_file() for source in sources) else None
 
 

@@ -141,7 +141,7 @@ def validate(arguments: argparse.Namespace) -> int:
 
 
 def _told(log: Any) -> list[str]:
-    """What a log contains, in 80 columns: first the arms, then what it states and how it was read."""
+    """The contents of a log in 80 columns: first the arms, then its statements and how it was read."""
     from adaptinf.inference.results.tables import plain_table, stacked
     from adaptinf.reports.collection_facts import arm_rows
     from adaptinf.texts import visible_lines

@@ -93,7 +93,7 @@ def _named_sums(options: Mapping[str, Any]) -> bool:
 
 
 def _holds_sums(path: Path, options: Mapping[str, Any]) -> bool:
-    """Whether a file contains sums: columns of sums are named, or adaptinf wrote them."""
+    """Whether a file contains sums: columns of sums are named, or adaptinf wrote the file."""
     if _named_sums(options):
         return True
     if options or path.suffix.lower() not in PARQUET or not path.is_file():
@@ -157,7 +157,7 @@ def _opened_log(source: Any, options: Mapping[str, Any]) -> OpenedData:
 
 
 def _name_propensities(arguments: dict[str, Any], content: TableSource) -> None:
-    """Replace texts with labels, and a text that is not a column name with a number or a pattern."""
+    """Replace texts with labels, and a text that is not a column with a number or a pattern."""
     columns, named = content.columns, arguments.get("propensities")
     if "propensity" in arguments:
         arguments["propensity"] = _column_or_number(arguments["propensity"], columns)
@@ -175,7 +175,7 @@ def _name_propensities(arguments: dict[str, Any], content: TableSource) -> None:
 
 
 def _column_or_number(text: str, columns: Sequence[Any]) -> str | float:
-    """A column of that name, otherwise the number, otherwise an invalid name."""
+    """A column with that name, otherwise a number, otherwise an invalid name."""
     try:
         return text if text in columns else float(text)
     except ValueError:

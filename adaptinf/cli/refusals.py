@@ -1,4 +1,4 @@
-"""Messages of a command that refuses: without function names, in terms of its own options."""
+"""Messages of a command that refuses: without function names, in terms of the command's options."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def refusal(error: Exception, arguments: argparse.Namespace, words: Sequence[str
 
 
 def _said(error: Exception, words: Sequence[str]) -> str:
-    """An error without the name of a function that the user did not type."""
+    """An error message without the name of a function that the user did not type."""
     if not isinstance(error, ParameterError):
         text = str(error)
         head, _, rest = text.partition(": ")

@@ -257,7 +257,7 @@ _NAMELESS = ("create", "verify", "export")
 
 
 def _read_hidden(arguments: argparse.Namespace) -> None:
-    """Replace names given as a dash with lines of standard input."""
+    """Replace values given as a dash with lines of standard input."""
     for name in _HIDDEN:
         if getattr(arguments, name, None) == _DASH:
             line = sys.stdin.readline()

@@ -58,7 +58,7 @@ _CROWDED = 3_200
 
 @dataclass(frozen=True)
 class Stamp:
-    """What a page contains whatever its data."""
+    """The content of a page that does not depend on its data."""
 
     title: str
     call: str | None
@@ -316,7 +316,7 @@ def _pasted(text: str, references: Sequence[str]) -> str:
 
 
 def _framed(promise: str, inner: str, public: str) -> str:
-    """What is not covered in its frame, and below it what is."""
+    """Uncovered content in its frame, and covered content below it."""
     return f"{boxed(claims.PRIVATE(promise=promise), inner)}\n{public}" if promise else inner
 
 

@@ -283,7 +283,7 @@ class _Facts:
 
     @property
     def _is_own(self) -> bool:
-        """Whether the estimator is the user's, who alone vouches for its validity."""
+        """Whether the estimator is the user's, who alone is responsible for its validity."""
         notes = self.results.notes
         return any(isinstance(note, Said) and note.claim is OWN_NUMBERS for note in notes)
 

@@ -34,7 +34,7 @@ _MOST = 10
 
 @dataclass(frozen=True)
 class Shown:
-    """What is shown of a result: its adjustment is that of its table."""
+    """The part of a result that is shown; its adjustment is that of its table."""
 
     results: Results
     alpha: float
@@ -42,7 +42,7 @@ class Shown:
 
     @cached_property
     def adjustment(self) -> str | None:
-        """As in the table: if a correction is due, Holm's method replaces max-t."""
+        """As in the table: if a correction is needed, Holm's method replaces max-t."""
         return self.results._allowed(self.adjust)
 
     @cached_property
@@ -103,7 +103,7 @@ class Shown:
 
     @property
     def target(self) -> str:
-        """What the estimates are, in words."""
+        """Description of the estimates."""
         kinds = {ESTIMANDS.get(one.kind, "estimate") for one in self.results.estimands}
         return kinds.pop() if len(kinds) == 1 else "estimate"
 
@@ -177,12 +177,12 @@ class Shown:
 
     @property
     def sentence(self) -> str:
-        """What was found, with the numbers shown."""
+        """The finding, with the numbers shown."""
         return self.results.sentence(alpha=self.alpha, adjust=self.adjustment)
 
     @cached_property
     def reasons(self) -> Explanation:
-        """Everything on which the numbers rest."""
+        """The basis of the numbers."""
         return self.results.explain(self.alpha, self.adjustment)
 
     def said(self, place: int) -> str:

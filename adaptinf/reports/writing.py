@@ -1,4 +1,4 @@
-"""The report on a log or a result, as one HTML file."""
+"""A report on a log or a result, as one HTML file."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def report(
     call: str | None = None,
     on: date | None = None,
 ) -> None:
-    r"""Write a report as one HTML file: the finding, its plot, whether to believe it, and the methods.
+    r"""Write a report as one HTML file: the finding, a plot, checks of its validity, and the methods.
 
     Parameters
     ----------
@@ -72,51 +72,53 @@ def report(
         With a result: the log that it came from, for its checks, valid methods and pictures; or the public
         part that it was computed from, for what is published.
     methods : Recommendation, optional
-        What `recommend` says about the log; by default about arm means, or the first difference of arms.
+        The output of `recommend` for the log; by default for arm means, or for the first difference between
+        arms.
     plan : OperatingCharacteristics, optional
         The design's `audit.operating_characteristics`, simulated in advance, for an appendix and the topics
-        of the ICH E20 draft.
+        of the draft ICH E20 guideline.
     alpha : float
-        One minus the level of the intervals, between 0 and 0.5.
+        One minus the confidence level of the intervals, between 0 and 0.5.
     adjust : {"as its table", "max-t", "holm", "bh"} or None
-        For several terms: how the numbers of the table, the picture and the paragraph are adjusted; by
-        default as the result prints itself.
+        For several terms: how the numbers in the table, the plot and the paragraph are adjusted; by default
+        as in the printed result.
     brief : bool
-        Whether to write what fits on one printed page of A4: the sentence, the picture, cautions and methods.
+        Whether to write only what fits on one printed A4 page: the sentence, the plot, cautions and methods.
     docx : path, optional
-        Of a result or a log: also write its sentence, cautions, table, assumptions and methods as a Word
-        document, whose name ends in ``.docx``. Needs python-docx, the extra ``word``.
+        For a result or a log: also write its sentence, cautions, table, assumptions and methods as a Word
+        document with this name, which must end in ``.docx``. Requires python-docx, the extra ``word``.
     checklist : {"consort", "ich-e20"}, or several, optional
-        Items of a guideline with what the log answers: CONSORT 2025 and its extension for adaptive designs,
-        or the draft ICH E20. Not with ``brief=True``.
+        Items of a guideline with the answers that the log provides: CONSORT 2025 and its extension for
+        adaptive designs, or the draft ICH E20. Not available with ``brief=True``.
     source : path, or list of paths, optional
-        Files that the data were read from: the report names them with their SHA-256. By default it has the
-        SHA-256 of the rows, as ``log.frame.to_csv(index=False, lineterminator="\n")`` writes them.
+        Files from which the data were read: the report lists them with their SHA-256. By default it gives the
+        SHA-256 of the rows, in the form written by ``log.frame.to_csv(index=False, lineterminator="\n")``.
     title : str, optional
         Heading of the page.
     call : str, optional
-        The call or command that made the result, to be shown as it is.
+        The call or command that created the result, to be shown verbatim.
     on : date, optional
-        Date of the report; by default that of ``SOURCE_DATE_EPOCH`` where this is set, or today's in UTC.
+        Date of the report; by default that of ``SOURCE_DATE_EPOCH`` if this is set, and otherwise today's
+        date in UTC.
 
     Raises
     ------
     ParameterError
-        Listing everything that is inconsistent.
+        If arguments are inconsistent; the message lists every problem.
     MissingDependencyError
-        If a Word document is requested, and python-docx is not installed.
+        If a Word document is requested and python-docx is not installed.
     FileError
         If the file cannot be written; an existing file is left unchanged.
 
     Notes
     -----
-    The file needs nothing else: it holds its pictures, and asks no server for anything. All texts of the log
-    are escaped. A report of a trial is for its owner alone (mode 0600), as are the files of the trial's log.
-    The same call writes the same bytes on the same day with the same versions. The allocation over time
-    needs matplotlib; without it the report says so in its place.
+    The file is self-contained: it includes its plots and makes no requests to any server. All text from the
+    log is escaped. A report on a trial is readable only by its owner (mode 0600), like the files of the
+    trial's log. The same call writes the same bytes on the same day with the same versions. The plot of
+    allocation over time needs matplotlib; without it, the report says so instead.
 
-    Of a private log everything that its guarantee does not cover is in a frame that says so; what stands
-    outside of it is from ``log.public()``, from a result of releases alone, or typed by the caller.
+    For a private log, everything that its guarantee does not cover is in a marked frame; everything outside
+    the frame is from ``log.public()``, from a result based on releases alone, or entered by the caller.
 
     Examples
     --------
@@ -180,7 +182,7 @@ _PLAN_TITLE = "Operating characteristics of a plan"
 
 
 def _today() -> date:
-    """Today in UTC, or the day requested for reproducible builds."""
+    """Today's date in UTC, or the date requested for reproducible builds."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
     now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdigit() else datetime.now(UTC)
     return now.date()
@@ -202,7 +204,7 @@ def _content(
     stamp: Stamp,
     files: Sequence[Path],
 ) -> Content:
-    """The report's contents; for a log alone, the first recommended method."""
+    """The report's contents; for a log alone, using the first recommended method."""
     found, why = methods, ""
     if log is not None and found is None:
         found, why = _recommended(log, results)
@@ -218,7 +220,7 @@ def _content(
 
 
 def _checked(data: Any, path: Any, given: dict[str, Any]) -> tuple[Path, list[Path], Path | None]:
-    """Path of the file, files of the data, and of the Word document, after checking all arguments."""
+    """Paths of the report, the data files and the Word document, after checking all arguments."""
     place = as_path(_SUBJECT, "path", path)
     problems = alpha_problems(given["alpha"])
     for name in ("title", "call"):
@@ -307,7 +309,7 @@ def _data_problems(data: Any, log: Any, methods: Any, plan: Any) -> list[str]:
 
 
 def _recommended(log: AdaptiveLog | Sums, results: Results | None) -> tuple[Recommendation | None, str]:
-    """Valid estimators for a result's target; arm means if there are none."""
+    """Valid estimators for a result's target; for arm means if there are none."""
     first = None if results is None else results.estimands[0]
     if first is None or first.kind == "arm-mean":
         return recommend(log), ""

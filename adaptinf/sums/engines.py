@@ -1,4 +1,4 @@
-"""From rows in an engine, or in files, to sums: a query that runs there, and checks of its result."""
+"""From rows in a database or in files to sums: a query that runs there, and checks of its result."""
 
 from __future__ import annotations
 
@@ -94,74 +94,76 @@ def aggregate(
     Parameters
     ----------
     table : lazy or eager frame, path, or glob
-        Anything that narwhals reads: a DuckDB relation, a Polars LazyFrame, an ibis table, a Dask or PySpark
-        frame, a pandas or Polars DataFrame. Names of Parquet or CSV files, with ``*`` for several, and
-        folders of parts are read by DuckDB; whatever else `read_log` reads is read into memory.
+        Any table that narwhals supports: a DuckDB relation, a Polars LazyFrame, an ibis table, a Dask or
+        PySpark frame, or a pandas or Polars DataFrame. Parquet or CSV files, given by name with ``*`` for
+        several, and folders of parts are read by DuckDB; anything else that `read_log` supports is read into
+        memory.
     action, reward, batch : str
-        Columns of the chosen arm, its reward, and the batch, within which weights stay the same. A list of
-        actions names columns of 0 and 1, one for each arm, whose name is the column's.
+        Columns of the chosen arm, its reward, and the batch, within which weights are constant. A list for
+        the action names columns of 0 and 1, one for each arm, which is named after the column.
     propensity : str or float, optional
-        Column with the propensity of the chosen arm, which may vary from row to row, or one number.
+        Column with the propensity of the chosen arm, which may vary between rows, or a single number.
     propensities : mapping of arm to str or float, or str, optional
-        Columns with the propensity of each arm, or numbers; or their names with ``{arm}`` for the arm, or
-        what these begin with; in a frame of pandas or Polars also a column of lists or objects, as for
-        `AdaptiveLog`. By default those named ``propensity_<arm>``. Combined weights of a contrast need them.
-        Without any propensity the arms' shares of each batch are in, and an arm without rounds in a batch
-        counts as one that could not be chosen there.
+        Columns with the propensity of each arm, or numbers; or their names with ``{arm}`` in place of the
+        arm, or their common prefix; for a pandas or Polars frame also a column of lists or objects, as for
+        `AdaptiveLog`. By default those named ``propensity_<arm>``. Combined weights of a contrast require
+        them. Without any propensity, the arms' shares of each batch are used, and an arm without rounds in a
+        batch is treated as not available there.
     by : str or list of str
-        Columns whose labels make groups, which count as contexts; by default none.
+        Columns whose labels define groups, which are treated as contexts; by default none.
     denominator : str or list of str
-        Columns that mean rewards are to be divided by the mean of, for ratio metrics: numbers of at least 0.
+        Columns by whose mean the mean rewards are to be divided, for ratio metrics: nonnegative numbers.
     covariate : str or list of str
-        Columns from before the choice that are to explain rewards, which count as contexts.
+        Columns observed before the choice that can explain rewards, which are treated as contexts.
     unit : str, optional
-        Column of the units, such as users, where they have several rounds: a second query adds up what errors
-        by unit need. Propensities must be known, and every arm possible in every row. Units and groups do not
-        go together.
+        Column of the units, such as users, if they have several rounds: a second query computes the sums
+        needed for errors by unit. Propensities must be known, and every arm must be possible in every row.
+        Units cannot be combined with groups.
     every : {"hour", "day", "week", "month"}, optional
-        Truncates the times in `batch`; weeks begin on Monday. Instants, which have a zone or an offset, are
-        cut in UTC, whatever the zone of a column, a connection or the machine; stamps without one are cut as
-        they are written. Without propensities the same query sees whether arms' shares move within a period.
+        Period to which the times in `batch` are truncated; weeks begin on Monday. Times with a time zone or
+        an offset are truncated in UTC, whatever the zone of the column, the connection or the machine; times
+        without one are truncated as they are written. Without propensities, the same query checks whether the
+        shares of the arms change within a period.
     centre : float, optional
-        What is subtracted from rewards before they are squared; by default the mean of up to 1,000 rows,
-        which is a small query of its own. With `unit` it is AIPW's prediction: where rows are few, give a
-        value from before the trial. One that is too far from the rewards for their squares to keep digits is
-        refused. With a centre given, none is subtracted from denominators and covariates.
+        Value subtracted from rewards before they are squared; by default the mean of up to 1,000 rows, which
+        takes a small additional query. With `unit`, it is AIPW's prediction: if there are few rows, give a
+        value from before the trial. A centre so far from the rewards that their squares would lose precision
+        is refused. If a centre is given, nothing is subtracted from denominators and covariates.
     collect : bool
         False returns the query as the engine has it, not run: its plan or SQL can be looked at. With `unit`
         these are two queries, and `arms` or `propensities` must name the arms. With a centre no row is read:
         the query is that for propensities which are constant in each batch and arm.
     progress : bool
-        Show a line with the time that the query has taken.
+        Whether to show a line with the time that the query has taken.
     arms, reward_range, guarantee, adaptive, stopping : optional
         As in `Sums`.
     reading : dict, optional
-        ``"timezone"``, the name of a zone of the IANA database, such as ``"Europe/Berlin"``, by whose clock
-        instants are cut in place of UTC; stamps without a zone are refused then. `Sums.batches` are when
-        periods began, in UTC. An hour that comes twice, as clocks go back, is one batch. ``"sep"``,
-        ``"decimal"``, ``"encoding"`` and ``"missing_values"`` as for `read_log`. ``"round_propensities"`` as
-        for `AdaptiveLog`, at the cost of one more query.
+        ``"timezone"``, the name of a zone in the IANA database, such as ``"Europe/Berlin"``, in which times
+        are truncated instead of UTC; times without a zone are then refused. `Sums.batches` contains the times
+        at which periods began, in UTC. An hour that occurs twice, when clocks go back, is one batch.
+        ``"sep"``, ``"decimal"``, ``"encoding"`` and ``"missing_values"`` as for `read_log`.
+        ``"round_propensities"`` as for `AdaptiveLog`, at the cost of an additional query.
     about : dict, optional
         As in `Sums`.
 
     Returns
     -------
     Sums
-        Or the query, or the two queries.
+        The sums, or the query, or the two queries.
 
     Raises
     ------
     ParameterError
-        If an argument is invalid, or the table is none.
+        If an argument is invalid, or the table is not a table.
     LogValidationError
-        Listing all problems with the rows: how many there are of each fault, and where one is. Nothing is
-        dropped. Also where an engine stops, or has not enough memory.
+        If rows are invalid; the message gives the number of rows with each problem, and the position of one
+        of them. Nothing is dropped. Also raised if the engine fails or runs out of memory.
     FileNotFoundError
-        If no file has the name.
+        If no file has this name.
     FileError
-        If a file is cut off, empty or damaged.
+        If a file is truncated, empty or damaged.
     MissingDependencyError
-        If files are named and DuckDB is not there.
+        If files are given and DuckDB is not installed.
 
     Notes
     -----
@@ -389,7 +391,7 @@ def _known_arms(columns: Columns, declared: Sequence[Label] | None) -> Sequence[
 def _unit_totals(
     asked: _Asked, cells: pd.DataFrame, read: tuple[Parts, tuple[Label, ...]], found: Findings
 ) -> UnitTotals | None:
-    """Totals by unit, None with problems; what the first query found about the rows is correct."""
+    """Totals by unit; None if there are problems (what the first query found about the rows is valid)."""
     if (problem := unit_problem(read[0].whole(shares=False)[0])) is not None:
         found.add("impossible-arm", problem)
     if found.problems:
@@ -410,7 +412,7 @@ def _find_faults(asked: _Asked, found: Findings) -> None:
 def _sums_told(
     counts: pd.DataFrame, faults: Mapping[str, tuple[str, Any]], asked: _Asked
 ) -> dict[str, tuple[str, Any]]:
-    """The fault of propensities that do not sum to 1 with their sums, if there are some."""
+    """The problem with propensities that do not sum to 1, with their sums, if there are any."""
     code = "propensities-sum"
     if code not in faults or not counts[column_of_fault(code)].sum():
         return {}
@@ -419,7 +421,7 @@ def _sums_told(
 
 
 def _tell_faults(counts: pd.DataFrame, faults: Mapping[str, tuple[str, Any]], found: Findings) -> None:
-    """Faults with their numbers of rows and where one occurs; counts by batch and arm."""
+    """Problems with the number of rows affected and the position of one; counts by batch and arm."""
     for code, (message, _) in faults.items():
         each = np.asarray(counts[column_of_fault(code)], dtype=np.float64)
         if each.sum():
@@ -435,7 +437,7 @@ def _read(
     declared: Sequence[Label] | None,
     found: Findings,
 ) -> tuple[Parts, tuple[Label, ...]] | None:
-    """Parts and arms from the query's result; None with problems."""
+    """Parts and arms from the query's result; None if there are problems."""
     if len(frame) == 0:
         found.add("empty-frame", "the table has no rows")
         return None
@@ -466,7 +468,7 @@ def _read(
 
 
 def _sure_beside_others(cells: Cells) -> bool:
-    """Whether an arm was certain in some rounds of a batch in which others were also chosen."""
+    """Whether an arm was certain in some rounds of a batch in which other arms were also chosen."""
     sure = (cells.pulls > 0.0) & (cells.smallest >= 1.0)
     return bool(np.any(sure.any(axis=1) & (np.count_nonzero(cells.pulls, axis=1) > 1)))
 
@@ -523,7 +525,7 @@ def _cells(
 def _products(
     columns: Columns, spread: Callable[[str], FloatArray], moments: FloatArray, centres: Sequence[float]
 ) -> Products | None:
-    """Sums of products with additional columns, None if there are none; moments (5, 4, B, K)."""
+    """Sums of products with additional columns, or None without any; moments (5, 4, B, K)."""
     further = columns.further
     if not further.names:
         return None

@@ -1,4 +1,4 @@
-"""Data stored for a block of simulated trials: sums by analysis and term, merged in order; as tables."""
+"""Results of a block of simulated trials: sums by analysis and term, merged in order; tables."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _RUNS, _COVERED, _BELOW, _ABOVE, _REJECTED, _ERROR, _SPREAD, _WIDTH, _SE, _SES, 
 
 
 class Key(NamedTuple):
-    """The subject of a row of sums; `truth` is None if it is unknown, `null` if nothing is tested."""
+    """What a row of sums refers to; `truth` is None if unknown, `null` if nothing is tested."""
 
     analysis: str
     term: str
@@ -57,7 +57,7 @@ class Key(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """Trials of an analysis without information about a term; the term is empty if there is not a result."""
+    """Trials in which an analysis gives nothing for a term; the term is empty if there is no result."""
 
     kind: str
     analysis: str
@@ -182,7 +182,7 @@ def rejections(sums: BlockSums) -> list[int | None]:
 
 
 def _base(analysis: str) -> str:
-    """The name of an analysis without the names of its results."""
+    """The name of an analysis, without the names of its results."""
     return analysis.partition(": ")[0].removesuffix(", corrected")
 
 
@@ -282,7 +282,7 @@ def binomial_error(share: float, runs: float) -> float:
 
 
 def binomial_limits(count: float, runs: float, surely: float | None = None) -> tuple[float, float]:
-    """Exact 95% limits (Clopper and Pearson) of the mean of a number in [0, 1] that each trial has."""
+    """Exact 95% limits (Clopper and Pearson) for the mean of a number in [0, 1] over trials."""
     if not runs > 0:
         return math.nan, math.nan
     counts = np.array([count if surely is None else surely, count], dtype=np.float64)
@@ -291,7 +291,7 @@ def binomial_limits(count: float, runs: float, surely: float | None = None) -> t
 
 
 def share_text(share: float, error: float, runs: float, digits: int, places: int) -> str:
-    """A share of simulated trials, with its simulation error in brackets."""
+    """A proportion of simulated trials, with its simulation error in parentheses."""
     text = f"{share:.{digits}f}"
     if share not in (0.0, 1.0):
         return f"{text} ({error:.{places}f})"
@@ -307,14 +307,14 @@ def check_columns(frame: pd.DataFrame, columns: Sequence[str], subject: str = "t
 
 
 def markdown(frame: pd.DataFrame, digits: int = 4) -> str:
-    """A frame as a Markdown table; unknown values stay empty."""
+    """A frame as a Markdown table; unknown values are left empty."""
     lines = [list(map(str, frame.columns)), ["---"] * frame.shape[1]]
     lines += [[cell.replace("|", r"\|") for cell in row] for row in _cells(frame, digits)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def hypertext(frame: pd.DataFrame, caption: str, notes: Sequence[str], digits: int = 4) -> str:
-    """A frame as an HTML table with its caption and a list of notes; unknown values stay empty."""
+    """A frame as an HTML table with its caption and a list of notes; unknown values are left empty."""
     rows = table(list(map(str, frame.columns)), _cells(frame, digits), caption)
     return "\n".join([rows, numbered_notes(notes)])
 
@@ -328,7 +328,7 @@ def plain(
     aligns: str | None = None,
     once: Sequence[str] = _TOLD_ONCE,
 ) -> str:
-    """A frame as a text table of at most 80 columns, below a head and above its notes.
+    """A frame as a text table of at most 80 columns, below a heading and above its notes.
 
     Columns that distinguish rows (`once`), and are the same in all of them, are told once in the head.
     `aligns` is that of `LiteralTable`; by default numbers are on the right.
@@ -349,7 +349,7 @@ def plain(
 
 
 def numbered(notes: Sequence[str], width: int | None = None) -> list[str]:
-    """Notes with their numbers, in lines of a width."""
+    """Numbered notes, wrapped to a given width."""
     texts = [(f"[{number}] ", literal(note)) for number, note in enumerate(notes, start=1)]
     if width is None:
         return [head + text for head, text in texts]
@@ -361,7 +361,7 @@ def numbered(notes: Sequence[str], width: int | None = None) -> list[str]:
 
 
 def latex(frame: pd.DataFrame, title: str, notes: Sequence[str], digits: int = 4) -> str:
-    """A frame as a LaTeX tabular under a title, with notes below; unknown values stay empty."""
+    """A frame as a LaTeX tabular with a title and notes below; unknown values are left empty."""
     # statsmodels takes a while to load
     from adaptinf.inference.results.summary import ResultSummary
     from adaptinf.inference.results.tables import plain_table

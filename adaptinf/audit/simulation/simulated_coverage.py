@@ -1,4 +1,4 @@
-"""Is an analysis calibrated under a design? Coverage, bias and width with known truth."""
+"""Calibration of an analysis under a design: coverage, bias and width with known truth."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Coverage:
     frame : DataFrame
         One row per analysis and term, with the columns of `Study.frame` from `analysis` on.
     alpha : float
-        One minus the nominal level.
+        One minus the nominal confidence level.
     design, environment : str
         The simulated design and environment.
     horizon, replications : int
@@ -96,22 +96,22 @@ def coverage(
     env : Environment
         An environment with known truth.
     fit : callable
-        Takes an AdaptiveLog and returns a result, or a dict of results by name.
+        A function of an AdaptiveLog that returns a result, or a dict of results by name.
     horizon : int
-        Rounds of a trial.
+        Rounds per trial.
     replications : int
         Number of trials.
     rng : int, SeedSequence, Generator or None
         Source of randomness; trial r depends on (rng, r) alone.
     alpha : float
-        One minus the nominal level, between 0 and 0.5.
+        One minus the nominal confidence level, between 0 and 0.5.
     n_jobs : int
         Worker processes; the results do not depend on it.
 
     Returns
     -------
     Coverage
-        A result with a max-information correction has a second row for its corrected interval.
+        A result with a max-information correction has a second row for the corrected interval.
 
     Raises
     ------
@@ -120,8 +120,8 @@ def coverage(
 
     Notes
     -----
-    No frame is built for a simulated log. Coverage is among the trials with an interval; the others are
-    counted.
+    No data frame is built for a simulated log. Coverage is computed over the trials with an interval; the
+    others are counted.
 
     Examples
     --------
@@ -149,21 +149,21 @@ def coverage_from_tallies(
     alpha: float = 0.05,
     n_jobs: int = 1,
 ) -> Coverage:
-    """Like `coverage`, for an analysis that needs only sums: many runs together, without storing rounds.
+    """Like `coverage`, for an analysis that needs only sums: many runs together, no rounds stored.
 
     Parameters
     ----------
     design, env : Design, Environment
         The design that collects the data, and its environment.
     fit : callable
-        Takes `Replications` and returns, by name, estimates and limits of shape (runs, terms).
+        A function of `Replications` that returns, by name, estimates and limits of shape (runs, terms).
     truth : array_like of shape (terms,)
         True values.
     horizon, replications : int
         Rounds of a trial and number of trials.
     rng : int, SeedSequence, Generator or None
-        Source of randomness; trial r depends on (rng, r) alone. It is trial r of `coverage` only where the
-        design has no shortcut for replication.
+        Source of randomness; trial r depends on (rng, r) alone. It is the same as trial r of `coverage` only
+        if the design has no shortcut for replication.
     alpha : float
         One minus the nominal level that `fit` uses, between 0 and 0.5.
     n_jobs : int

@@ -55,7 +55,7 @@ class Damaged(AdaptinfError):
 
 
 def write_parquet(path: Path, table: pa.Table, metadata: Mapping[str, Any]) -> None:
-    """Write a table with metadata and a digest of both; the file appears complete or not at all."""
+    """Write a table with metadata and a digest of both, atomically."""
     stored = {**metadata, "digest": _digest(table, metadata)}
     whole = table.replace_schema_metadata({_KEY: json.dumps(stored).encode()})
     atomic_write(path, lambda file: pq.write_table(whole, file, compression="zstd", write_page_checksum=True))
@@ -83,7 +83,7 @@ def read_parquet(path: Path, fingerprint: str) -> tuple[pa.Table, dict[str, Any]
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write plain values as JSON; the file appears complete or not at all."""
+    """Write plain values as JSON, atomically."""
     text = json.dumps(value, indent=1, allow_nan=False) + "\n"
     atomic_write(path, lambda file: file.write(text.encode()))
 
@@ -100,7 +100,7 @@ def _digest(table: pa.Table, metadata: Mapping[str, Any]) -> str:
 
 
 def block_table(chunk: Chunk) -> pa.Table:
-    """Sums of a chunk: of each block its regret, then a row per term, then a row per gap and its reason."""
+    """Sums of a chunk: for each block its regret, then a row per term, then a row per gap and reason."""
     rows: list[tuple[Any, ...]] = []
     for block, sums in enumerate(chunk.blocks):
         rows.append((block, *[None] * 7, *sums.regret.tolist(), None))
@@ -137,7 +137,7 @@ def sums_of(table: pa.Table) -> list[BlockSums]:
 
 
 def kept_table(kept: Sequence[Kept]) -> pa.Table:
-    """Numbers of single runs, one row per run, analysis and term."""
+    """Results of single runs, one row per run, analysis and term."""
     labels: dict[str, list[Any]] = {"analysis": [], "term": []}
     dictionaries: dict[str, dict[str, int]] = {"analysis": {}, "term": {}}
     runs: list[Any] = [np.zeros(0, np.int64)]
@@ -182,7 +182,7 @@ class Folder:
         return self.root / "estimates" / self.labels[index] / f"{start:09d}.parquet"
 
     def prepare(self) -> None:
-        """Create the folders, and remove half-written files of a killed process."""
+        """Create the folders, and remove incomplete files left by a killed process."""
         for index in range(len(self.labels)):
             folders = [self._cell(index).parent, self._times(index).parent, self._shards(index)]
             for folder in [*folders, *([self._estimates(index, 0).parent] if self.keep else [])]:
@@ -281,7 +281,7 @@ class Folder:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep a second study out of the folder, if the system can lock files."""
+        """Keep other processes out of the folder, if the system can lock files."""
         with (self.root / ".lock").open("a") as file:
             _lock(file.fileno(), self.root)
             yield
@@ -409,7 +409,7 @@ def _global_names(code: types.CodeType) -> set[str]:
 
 
 def _state(value: Any) -> Any:
-    """What distinguishes an object from others of its class."""
+    """The properties that distinguish an object from others of its class."""
     if dataclasses.is_dataclass(value):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
@@ -450,7 +450,7 @@ def identity(manifest: Mapping[str, Any]) -> str:
 def settle(
     folder: Path, manifest: dict[str, Any], drawn: bool = False, same_sources: bool = True
 ) -> dict[str, Any]:
-    """Write a study's manifest, or check that the existing one agrees."""
+    """Write a study's manifest, or check that the existing one agrees with it."""
     manifest = {"format": _FORMAT, **manifest}
     path = folder / FILE
     if not path.exists():
@@ -524,5 +524,5 @@ def seed_of(root: np.random.SeedSequence) -> dict[str, Any]:
 
 
 def root_of(seed: Mapping[str, Any]) -> np.random.SeedSequence:
-    """The seed sequence of plain values."""
+    """The seed sequence given by plain values."""
     return np.random.SeedSequence(seed["entropy"], spawn_key=tuple(seed["spawn_key"]))

@@ -12,7 +12,7 @@ NEEDS = (
     Part("profile.contradicted_draws", "needs"),
     Part("availability_refusal", "needs"),
 )
-"""For inverse propensities, whatever the weights."""
+"""Claims for inverse propensities with any weights."""
 
 MIXES_CONTEXTS = Claim(
     "mixes_contexts",
@@ -45,7 +45,7 @@ WEIGHTS_NEED = (
     Part("no_shared_weights", "needs"),
     MIXES_CONTEXTS,
 )
-"""For weights computed from propensities."""
+"""Claims for weights computed from propensities."""
 
 FOR_CONTEXTS = Claim(
     "uniform_for_contexts",
@@ -96,7 +96,7 @@ ROW_CAUTIONS = (
     ),
     propensities.UNSETTLED,
 )
-"""For a row of `recommend`, where no estimate is known yet."""
+"""Claims for a row of `recommend`, before any estimate is known."""
 
 ASSUMES = (
     *propensities.ASSUMES,
@@ -163,7 +163,7 @@ AGAINST_ONE = Claim(
     "all pairs that include the most frequently chosen arm",
     "phrase",
 )
-"""The compared arms if there are too many for every pair."""
+"""The compared arms, if there are too many to compare all pairs."""
 FIT = (
     *ASSUMES,
     Part("availability_assumes", "assumes"),
@@ -219,7 +219,7 @@ FIT = (
     propensities.TINY,
     *arm_fits.FIT,
 )
-"""For a fit, in the order in which its table has them."""
+"""Statements for a fit, in the order of its table."""
 
 ARMS_MOVE = Claim(
     "inference.arms.weighted._fit",

@@ -58,7 +58,7 @@ FIT = (
     BEFORE_KNOWN,
     SHARES_DIFFER,
 )
-"""For a fit that weights by observation probabilities, or waits for late rewards."""
+"""Claims for a fit that weights by observation probabilities, or waits for late rewards."""
 
 SAME_WEIGHTS = Claim(
     "inference.arms.data.incomplete_rewards.past_outcome",

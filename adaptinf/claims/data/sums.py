@@ -27,7 +27,7 @@ MOVING = Claim(
     "needs",
 )
 WEIGHTS_NEED = (EQUAL_WEIGHTS, BY_ROUND, OF_SHARES, MOVING)
-"""For weights other than uniform ones."""
+"""Claims for weights other than uniform ones."""
 
 READ = Claim(
     "read",
@@ -63,4 +63,4 @@ CENTRE = Claim(
     "outcomes before the sums were computed.",
     "note",
 )
-"""If units have several rounds, and earlier ones would be informative about them."""
+"""A claim for units with several rounds, whose earlier rounds would be informative."""

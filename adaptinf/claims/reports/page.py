@@ -1,4 +1,4 @@
-"""Text of the sections of a report around tables and pictures."""
+"""Text in the sections of a report around tables and plots."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ class Asked:
 
     @property
     def nothing(self) -> bool:
-        """Whether means of all arms are estimated by the first method."""
+        """Whether the request is simply for means of all arms by the first method."""
         return self == Asked()
 
     def fit(self, log: Any) -> Results:
@@ -166,7 +166,7 @@ class Asked:
         return Contrast(log, treatment=first, control=second, **below).fit(**chosen, estimand=estimand)
 
     def methods(self, log: Any) -> Recommendation:
-        """The table of methods for the same."""
+        """The table of methods for the same request."""
         from adaptinf.inference.recommend import recommend
 
         first, second = self._arms(log)

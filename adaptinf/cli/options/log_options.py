@@ -135,7 +135,7 @@ def _success(text: str) -> str | dict[str, float]:
 
 
 def _pairs(text: str) -> dict[str, str] | str:
-    """Columns by arm; a text with one = is one pair, so its names may contain commas; otherwise a pattern."""
+    """Columns by arm; text with a single = is one pair, so names may contain commas; otherwise a pattern."""
     return _split(text) if "=" in text else text
 
 

@@ -59,11 +59,11 @@ WEIGHTS = (JOINT, "uniform", "sqrt", "two-point", "combined")
 _RARELY_DRAWN = 1e-3
 """Propensity below which estimates with uniform weights are far from normal at usual numbers of rounds."""
 _SMALL = 100_000
-"""Number of scores up to which NumPy is fast enough that loading Numba does not pay off."""
+"""Number of scores up to which NumPy is so fast that loading Numba does not pay off."""
 
 
 def _kinds(question: Question) -> tuple[str, ...]:
-    """Kinds of weights in order: first those that remain valid if all arms drift, if there are any."""
+    """Kinds of weights in order: first any that remain valid if all arms drift."""
     shared = (COMMON, "uniform") if question.contrast else (JOINT, "uniform")
     if question.stationary:
         return (*OWN, *shared) if question.contrast else (*OWN, *shared[::-1])
@@ -101,7 +101,7 @@ def _units_alone(question: Question, weights: str) -> tuple[str, ...]:
 
 
 def _circumstances(question: Question, weights: str) -> tuple[str, ...]:
-    """What gives a valid variant a place other than its usual one."""
+    """The circumstances that give a valid variant an unusual rank."""
     profile, own, uniform = question.profile, weights in OWN, weights == "uniform"
     if profile.repeated_units:
         return _units_alone(question, weights)
@@ -148,12 +148,12 @@ def _settle(estimator: str, question: Question, asked: Asked) -> Choice:
 
 
 def _weights_refusal(question: Question, weights: str) -> str:
-    """Why weights, whose decay is known, cannot be computed from propensities; empty if they can."""
+    """Why weights with a known decay cannot be computed from propensities; empty if they can."""
     return first(claims.WEIGHTS_NEED, WeightedFacts(question, weights, decay=0.0))
 
 
 def _usual(question: Question) -> str:
-    """Weights if only the estimator was requested."""
+    """Weights to use if only the estimator was requested."""
     profile = question.profile
     if profile.repeated_units:
         return "uniform"

@@ -264,7 +264,7 @@ class WeightedFacts(ArmFacts):
 
     @property
     def lagged(self) -> dict[str, str]:
-        """Whether each arm's own weight uses the propensities of the previous round."""
+        """Whether each arm's weight uses the propensities of the previous round."""
         return {"by": ROUND_BEFORE()} if self.is_sqrt and lags(self.question) else {}
 
     @property
@@ -320,5 +320,5 @@ class WeightedFacts(ArmFacts):
 
 
 def lags(question: Question) -> bool:
-    """Whether each arm's own weight uses the propensities of the previous round."""
+    """Whether each arm's weight uses the propensities of the previous round."""
     return not question.profile.fixed_before_contexts[question.codes].all()

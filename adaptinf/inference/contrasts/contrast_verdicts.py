@@ -1,4 +1,4 @@
-"""Validity of methods for single contrasts when applied to several with one control, and to lifts."""
+"""Validity of single-contrast methods when applied to several contrasts with one control, and to lifts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _worst(found: Sequence[Verdict], terms: Sequence[str]) -> Verdict:
 
 
 def told_at_once(profile: LogProfile, method: ArmMethod, verdict: Verdict) -> Verdict:
-    """The verdict, with how simultaneous intervals for all differences are computed."""
+    """The verdict, with a statement on how simultaneous intervals are computed."""
     if not verdict.valid or verdict.corrected:
         return verdict
     known = not method.contrast_only

@@ -58,8 +58,8 @@ class Recommendation:
     def frame(self) -> pd.DataFrame:
         """One row per method: method, label, length, call, reason, assumes and warning.
 
-        The length is that of the 95% intervals to be expected, over that of the first method: by counts,
-        propensities, and the mean and variance of all rewards together, never of an arm's.
+        The length is the expected length of 95% intervals, relative to the first method; it is computed from
+        counts, propensities, and the mean and variance of all rewards together, never of a single arm.
         """
         import pandas as pd
 
@@ -76,7 +76,7 @@ class Recommendation:
         )
 
     def _lengths(self) -> list[float]:
-        """Expected lengths over that of the first method; NaN if they are not known."""
+        """Expected lengths relative to the first method; NaN if unknown."""
         first = self.methods[0].verdict.length
         known = math.isfinite(first) and first > 0.0
         return [one.verdict.length / first if known else math.nan for one in self.methods]
@@ -210,5 +210,5 @@ def _note(method: Method) -> str:
 
 
 def _warning(method: Method) -> str:
-    """What is evidence against a method: of its assumptions what the log contradicts, then the rest."""
+    """Evidence against a method: first the assumptions that the log contradicts, then the rest."""
     return sentence([*contradictions(method.verdict.assumes), method.verdict.warning])

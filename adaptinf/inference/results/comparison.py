@@ -1,4 +1,4 @@
-"""Several results side by side, one column each."""
+"""Several results side by side, one per column."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ def _listed(names: list[str]) -> str:
 
 
 def _numbered(terms: Sequence[str]) -> list[_Term]:
-    """Terms, with how often each occurred before: labels such as 1 and "1" look alike."""
+    """Terms with the number of earlier occurrences: labels such as 1 and "1" look alike."""
     return [(term, terms[:place].count(term)) for place, term in enumerate(terms)]
 
 
 def _factor(term: str, factors: Sequence[str]) -> str | None:
-    """The named factor of which a coefficient is a level, but not an interaction; else empty."""
+    """The named factor of which a coefficient is a level (not an interaction); otherwise empty."""
     alone = term.endswith("]") and ":" not in term
     return next((factor for factor in factors if alone and term.startswith(f"{factor}[")), None)
 
 
 def _noted(result: Results, value: str, *kinds: Claim) -> str:
-    """A value in a note under a table, found by its claim; empty without that note."""
+    """A value in a note under a table, found through its claim; empty without that note."""
     found = [note for note in result.notes if isinstance(note, Said) and note.claim in kinds]
     return f"{found[0].values[value]}" if found else ""
 
@@ -66,7 +66,7 @@ def _rounds(result: Results) -> str:
 
 
 def _errors(result: Results) -> str:
-    """What standard errors allow for; for a regression, its covariance."""
+    """The type of standard errors; for a regression, its covariance."""
     kind = getattr(result, "covariance_type", "")
     return kind or ("by unit" if _noted(result, "units", units.ERRORS) else "")
 
@@ -129,13 +129,13 @@ class _Column:
         return format_number(self._result.estimate[place]) + stars
 
     def below(self, term: _Term) -> str:
-        """The line below it."""
+        """The line below the estimate."""
         if self._table.below == "std_error" and term in self._places:
             return f"({format_number(self._result.std_error[self._places[term]])})"
         return self._inference(term, "own")
 
     def below_corrected(self, term: _Term) -> str:
-        """The same, corrected for adaptive collection; an interval goes below standard errors."""
+        """The same, corrected for adaptive collection; an interval is placed below standard errors."""
         return self._inference(term, "corrected") if self.corrected else ""
 
     def _inference(self, term: _Term, kind: str) -> str:
@@ -160,16 +160,16 @@ def _term_rows(term: _Term, columns: Sequence[_Column]) -> list[list[str]]:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """A table of results; made by `compare`.
+    """A table of results, created by `compare`.
 
     Attributes
     ----------
     results : mapping of str to Results
-        What is compared.
+        The results to compare.
     alpha : float
-        One minus the level of the intervals.
+        One minus the confidence level of the intervals.
     below : {"interval", "std_error", "p_value"}
-        Line below each estimate of the printed table.
+        Type of the line below each estimate in the printed table.
     stars : bool
         Whether estimates have stars.
     fixed_effects : tuple of str
@@ -186,7 +186,7 @@ class Comparison:
     adjust: str | None = None
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per term and result.
+        """Frame with one row per term and result.
 
         Returns
         -------
@@ -223,7 +223,7 @@ class Comparison:
         return found
 
     def summary(self) -> ResultSummary:
-        """The table, one column for each result: as text, Markdown, LaTeX, HTML, CSV or a Great Table."""
+        """The table, with one column per result: as text, Markdown, LaTeX, HTML, CSV or a Great Table."""
         from adaptinf.inference.results.summary import ResultSummary
         from adaptinf.inference.results.tables import plain_table
 
@@ -236,12 +236,12 @@ class Comparison:
         return ResultSummary("Comparison", [table], lines=[*self._cautions(), *self._reading()])
 
     def _shown_terms(self) -> list[_Term]:
-        """Terms in the order in which they first come, but those of fixed effects."""
+        """Terms in the order in which they first appear, except those of fixed effects."""
         found = dict.fromkeys(term for result in self.results.values() for term in _numbered(result.terms))
         return [term for term in found if _factor(term[0], self.fixed_effects) is None]
 
     def _foot(self) -> dict[str, list[str]]:
-        """How each result was obtained, one line per property that some result has."""
+        """How each result was obtained, with one line per property that some result has."""
         results = list(self.results.values())
         lines: dict[str, list[str]] = {
             factor: ["yes" if any(_factor(x, (factor,)) for x in one.terms) else "no" for one in results]
@@ -261,7 +261,7 @@ class Comparison:
         return [("Caution", text) for text in (*self._validity(), *self._logs(), *self._targets(), *own)]
 
     def _reading(self) -> list[tuple[str, str]]:
-        """How the numbers are to be read."""
+        """How to interpret the numbers."""
         starred = [("Stars", tables.STARRED(nulls=self._nulls()))] if self.stars else []
         adjusted = [] if self.adjust is None else [("Note", tables.ADJUSTED_WITHIN[self.adjust]())]
         told = ("Note", tables.COMPARED(below=self._below(self.below)))
@@ -276,7 +276,7 @@ class Comparison:
         return tables.INTERVALS(level=100.0 * (1.0 - self.alpha))
 
     def _nulls(self) -> str:
-        """The values against which p-values are computed, and whose they are if they differ."""
+        """The values against which p-values are computed, and for which results if they differ."""
         found: dict[float, list[str]] = {}
         for name, result in self.results.items():
             found.setdefault(result.null, []).append(name)
@@ -286,7 +286,7 @@ class Comparison:
         return tables.NULLS_DIFFER(nulls=f"{', '.join(parts[:-1])} and {parts[-1]}")
 
     def _logs(self) -> list[str]:
-        """Whose data differ, as far as the results show."""
+        """Results with different data, as far as can be seen."""
         found: dict[tuple[int, str], list[str]] = {}
         for name, result in self.results.items():
             found.setdefault((result.facts.n_rounds, result.facts.design or "unknown"), []).append(name)
@@ -315,7 +315,7 @@ class Comparison:
         return notes[:_NOTES]
 
     def _validity(self) -> list[str]:
-        """Whose numbers are not valid, and how valid corrected ones are."""
+        """Results that are not valid, and the validity of corrected ones."""
         naive = [name for name, result in self.results.items() if result.validity == "not valid"]
         kinds = {name: _corrected_label(result) for name, result in self.results.items()}
         notes: list[str] = []
@@ -344,20 +344,20 @@ def compare(
     fixed_effects: Sequence[str] = (),
     adjust: str | None = None,
 ) -> Comparison:
-    """Put several results side by side, one column each.
+    """Show several results side by side, one per column.
 
     Parameters
     ----------
     *results : Results, or one mapping of str to Results
-        Results, which are then called by their model, estimator and weights; or by the names that they shall
-        have in the table.
+        The results, named after their model, estimator and weights; or, as keyword arguments, named as they
+        should appear in the table.
     alpha : float
-        One minus the level of the intervals, between 0 and 0.5.
+        One minus the confidence level of the intervals, between 0 and 0.5.
     below : {"interval", "std_error", "p_value"}
-        Line below each estimate.
+        Type of the line below each estimate.
     stars : bool
-        Whether estimates have one, two or three stars where their p-value is at most .05, .01 or .001: the
-        corrected one if there is one, and none in a column that is not valid.
+        Whether estimates have one, two or three stars if their p-value is at most .05, .01 or .001: the
+        corrected p-value if there is one, and no stars in a column that is not valid.
     fixed_effects : sequence of str
         Factors of formulas, such as ``"C(day)"``: a line says who has them, in place of their coefficients.
     adjust : {"max-t", "holm", "bh"}, optional
@@ -366,8 +366,8 @@ def compare(
     Returns
     -------
     Comparison
-        Prints as text; ``to_frame()`` has full precision, one row per term and result, and ``summary()`` the
-        other forms.
+        A comparison that prints as text; ``to_frame()`` has full precision, one row per term and result, and
+        ``summary()`` gives the other formats.
 
     Raises
     ------
@@ -376,8 +376,8 @@ def compare(
 
     Notes
     -----
-    A table of several methods shows how much the choice matters. Choosing by it, such as the shortest
-    interval, would spoil the level: `recommend` chooses before the estimates are seen.
+    A table of several methods shows how much the choice matters. Choosing a method by it, for example for the
+    shortest interval, would invalidate the level: `recommend` chooses before the estimates are seen.
 
     Examples
     --------
@@ -426,7 +426,7 @@ def compare(
 
 
 def _kind(value: Any) -> str:
-    """What was given, without its contents: a result or an array may fill pages."""
+    """The type of the value, without its contents: a result or an array may fill pages."""
     return (
         repr(value)
         if isinstance(value, (int, float, str)) and len(repr(value)) <= 60

@@ -1,4 +1,4 @@
-"""One result made from two: estimates at both extremes of the missing rewards."""
+"""One result combined from two: estimates at both extremes of the missing rewards."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ORDER = ("exact", "anytime", "asymptotic", "not valid")
 
 
 def both_ends(low: Results, high: Results, lead: str, missing: str) -> Results:
-    """Results with intervals from the lower limit at the lowest end to the upper limit at the highest.
+    """Results with intervals from the lower limit at the lowest extreme to the upper limit at the highest.
 
     `lead` says which of them are the estimates, ``"worst"``, ``"best"`` or, for the middle, ``"bounds"``;
     `missing` tells of the rewards.

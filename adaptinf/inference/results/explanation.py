@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 LABEL = 10
 """Width, in columns, of the labels of the lines under a table."""
 MORE = "result.explain()"
-"""Where every claim can be read."""
+"""Where all claims are listed."""
 _LINES = 6
 _METHOD_LINES = 2
 _NAMED = 5
@@ -37,15 +37,15 @@ class Reason:
     Attributes
     ----------
     kind : str
-        What it is: ``"caution"``, ``"missing"`` (why there is no number), ``"note"`` (how a number was
-        made), ``"assumes"``, ``"target"`` (what is estimated), ``"advice"`` or ``"privacy"``.
+        Its kind: ``"caution"``, ``"missing"`` (why there is no number), ``"note"`` (how a number was
+        computed), ``"assumes"``, ``"target"`` (what is estimated), ``"advice"`` or ``"privacy"``.
     text : str
         The claim.
     check : str
-        Of an assumption: ``"checked"``, ``"contradicted"``, or ``"cannot be checked from this log"``; empty
+        For an assumption: ``"checked"``, ``"contradicted"``, or ``"cannot be checked from this log"``; empty
         for everything else.
     short : str
-        The same in a few words, where these are under the table.
+        A shorter version, for the lines under the table.
     """
 
     kind: str
@@ -56,7 +56,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Everything that a result rests on; made by ``result.explain()``.
+    """All assumptions, cautions and notes of a result; made by ``result.explain()``.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class Explanation:
         return "\n".join(parts)
 
     def _sections(self) -> Iterator[tuple[str, list[str]]]:
-        """Headings with their claims as sentences; without those that have none."""
+        """Headings with their claims as sentences; headings without claims are omitted."""
         for kind, heading in tables.HEADINGS.items():
             if items := [_item(one) for one in self.of(kind)]:
                 yield heading, items
@@ -174,7 +174,7 @@ def _is_law(reason: Reason) -> bool:
 
 
 def estimator_name(estimator: str) -> str:
-    """What an estimator is called in a sentence."""
+    """The name of an estimator in a sentence."""
     known = tables.ESTIMATORS.get(estimator)
     return estimator if known is None else known()
 
@@ -223,7 +223,7 @@ def full_sentence(text: str) -> str:
 
 
 def _item(reason: Reason) -> str:
-    """A claim, with what its check found, as a sentence."""
+    """A claim, with the result of its check, as a sentence."""
     told = full_sentence(reason.text)
     return f"{told[:-1]} ({reason.check})." if reason.check and told.endswith(".") else told
 
@@ -247,7 +247,7 @@ class Footer:
 
     @property
     def corrected_alone(self) -> bool:
-        """Whether only corrected numbers do."""
+        """Whether only corrected numbers allow for it."""
         return self.results.validity == "not valid" and self.results.correction is not None
 
     @property
@@ -282,7 +282,7 @@ class Footer:
 
     @property
     def adjustment(self) -> str:
-        """How p-values and intervals allow for the number of terms."""
+        """How p-values and intervals account for the number of terms."""
         results, adjust = self.results, self._adjust
         if adjust is None:
             return ""
@@ -308,7 +308,7 @@ class Footer:
 
     @property
     def correction(self) -> list[str]:
-        """What corrected columns rest on."""
+        """The basis of the corrected columns."""
         correction, law = self.results.correction, self.results.reference
         if correction is None:
             return []
@@ -333,12 +333,12 @@ class Footer:
 
     @property
     def withdrawn(self) -> dict[str, str]:
-        """Why the design's promise does not hold."""
+        """Why the design's guarantee does not hold."""
         return {"why": "; ".join(self.facts.unpromised)} if self.facts.unpromised else {}
 
     @property
     def privacy(self) -> list[str]:
-        """What is promised, by whom, and how much of it covers these numbers."""
+        """The guarantee, who gives it, and how much of it covers these numbers."""
         guarantee = self.facts.guarantee
         if guarantee is None:
             return []

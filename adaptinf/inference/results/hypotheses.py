@@ -75,14 +75,14 @@ class WaldTest:
     df : int
         Number of independent restrictions: the degrees of freedom of its chi-squared distribution.
     log_pvalue : float
-        Natural log of the p-value, right where that underflows.
+        Natural log of the p-value, accurate even if that underflows.
     hypothesis : tuple of str
         The restrictions.
     notes : tuple of str
-        What else is to be known.
+        Further facts about the test.
     df_denom : float or None
-        Where the terms have Student's law, the fewest degrees of freedom of those involved: the statistic by
-        `df` has the F distribution with so many in the denominator.
+        If the terms have Student's distribution, the smallest degrees of freedom of those involved: the
+        statistic divided by `df` then has the F distribution with this many in the denominator.
     """
 
     statistic: float
@@ -118,13 +118,13 @@ class LinearTest:
     labels : tuple of str
         The q restrictions.
     effect, std_error, value : ndarray, shape (q,)
-        Estimates of the combinations, their standard errors, and the values they are tested against.
+        Estimates of the combinations, their standard errors, and their values under the null hypothesis.
     reference : Reference
-        Of effect minus value, so every null is 0.
+        For effect minus value, so every null is 0.
     notes : tuple of str
-        What else is to be known.
+        Further facts about the tests.
     covariance : ndarray, shape (q, q), or None
-        Of the combinations, if known.
+        For the combinations, if known.
     """
 
     labels: tuple[str, ...]
@@ -154,7 +154,7 @@ class LinearTest:
         Parameters
         ----------
         alpha : float
-            One minus the level, between 0 and 0.5.
+            One minus the confidence level, between 0 and 0.5.
         """
         check_alpha("conf_int", alpha)
         return self.reference.interval(math.log(alpha)) + self.value[:, None]
@@ -166,7 +166,7 @@ class LinearTest:
         Parameters
         ----------
         alpha : float
-            One minus the joint level, between 0 and 0.5.
+            One minus the joint confidence level, between 0 and 0.5.
         """
         check_alpha("conf_int_simultaneous", alpha)
         law, tail, size = self._family()
@@ -317,9 +317,9 @@ def linear_test(
 ) -> LinearTest:
     """Separate tests of linear combinations; estimate (k,), covariance (k, k), freedom (k,).
 
-    Normal or, where the terms have degrees of freedom, by Student's t with the fewest of those involved.
-    Differences of two terms have their own law where `contrast_of` knows it; what holds for several at once
-    is then by the correlations of the terms.
+    Normal or, if the terms have degrees of freedom, by Student's t with the smallest of those involved.
+    Differences of two terms have their own distribution if `contrast_of` provides it; joint inference then
+    uses the correlations of the terms.
     """
     size = len(hypothesis.labels)
     effect, std_error = np.zeros(size), np.zeros(size)

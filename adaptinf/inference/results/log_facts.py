@@ -1,4 +1,4 @@
-"""What a result remembers about its log, and limits too far apart to be informative."""
+"""Facts about its log that a result stores, and limits too far apart to be informative."""
 
 from __future__ import annotations
 
@@ -77,14 +77,14 @@ def _counts_of_sums(sums: Sums) -> ArmCounts:
 
 @dataclass(frozen=True, slots=True)
 class LogFacts:
-    """What a result remembers about its log.
+    """Facts about its log that a result stores.
 
     Attributes
     ----------
     n_rounds : int
         Rounds in the log.
     design : str or None
-        Name of the design that collected it.
+        Name of the design that collected the log.
     guarantee : PrivacyGuarantee or None
         What that design promises.
     noise : {"simulation", "release"} or None
@@ -94,19 +94,19 @@ class LogFacts:
     stated : bool
         Whether the guarantee was typed in by the person who made the log, rather than computed by a design.
     person : PrivacyGuarantee or None
-        What a unit of several rounds is promised with all of them.
+        The guarantee for a unit with all of its rounds.
     auxiliary : tuple of PrivacyGuarantee
-        What the participants of auxiliary logs are promised, one per log.
+        The guarantees for participants of auxiliary logs, one per log.
     unpromised : tuple of str
         Why there is no guarantee although the design has one.
     outcome : str
-        As what outcomes count that missed their window, in a table from releases.
+        The outcome assumed for those that missed their window, in a table from releases.
     readings : tuple of str
-        What a reader did, and what the log says of received arms and late outcomes, as sentences.
+        Processing by a reader, and statements of the log about received arms and late outcomes, as sentences.
     stopping : Stopping or None
-        What the log says of how its number of rounds was decided; None without a log, or where it was fixed.
+        How the log's number of rounds was determined; None without a log, or if it was fixed.
     owner_only : bool
-        Whether files about it are for their owner alone.
+        Whether files about it are readable by their owner only.
     spread : float
         Of its rewards, from the smallest to the largest, or of their declared range; their standard deviation
         if the range is not known; NaN if neither is.
@@ -115,9 +115,9 @@ class LogFacts:
     cautions : tuple of str
         Evidence against every number from it, whatever the method.
     reward : str
-        Name of the column of the rewards; empty if it is not known.
+        Name of the column of the rewards; empty if unknown.
     counts : ArmCounts or None
-        Rounds and events of the arms; None if no guarantee covers them, or nothing is known.
+        Rounds and events of the arms; None if no guarantee covers them, or they are unknown.
     """
 
     n_rounds: int
@@ -176,9 +176,9 @@ class LogFacts:
 
     @classmethod
     def released(cls, log: AdaptiveLog | PublicLog | Sums, outcome: str = "") -> LogFacts:
-        """What a table from releases alone may show: the same for a log and for its public part.
+        """What a table from releases alone may show, the same for a log and for its public part.
 
-        `outcome` says what late outcomes count as where the table does not take them as the design did.
+        `outcome` is the assumed outcome for late ones if the table does not treat them as the design did.
         """
         late, reading = _late_told({} if log.design is None else log.design.parameters)
         return cls(
@@ -208,9 +208,9 @@ def _reward_name(log: AdaptiveLog | Sums) -> str:
 
 
 def copies_told(log: AdaptiveLog | Sums) -> tuple[str, ...]:
-    """Whether rows occur twice, or neighbouring rows are dependent; found once and kept with the log.
+    """Whether rows occur twice, or neighbouring rows are dependent; computed once and stored with the log.
 
-    Sums do not tell. Stretches that recur explain neighbours that are alike, and are named alone.
+    Sums do not tell. Recurring stretches explain similar neighbours, and are then reported alone.
     """
     if isinstance(log, Sums):
         return ()
@@ -224,7 +224,8 @@ def copies_told(log: AdaptiveLog | Sums) -> tuple[str, ...]:
 def _one_row_each(log: AdaptiveLog) -> bool:
     """Whether dependence between rows is neither declared, through units, nor expected from contexts.
 
-    Rounds of one arm have similar contexts where these decide, and neighbours may have similar contexts, too.
+    Rounds of one arm have similar contexts if contexts determine the arm, and neighbours may also have
+    similar contexts.
     """
     decided = log.context and log.adaptive is not False
     return not decided and _returning_units(log) is None
@@ -267,7 +268,7 @@ def _declared(log: AdaptiveLog | Sums) -> float:
 
 
 def _late_told(parameters: Mapping[str, Any]) -> tuple[str, str]:
-    """What late outcomes counted as, for a table's head and notes; empty without a window."""
+    """The assumed value of late outcomes, for a table's head and notes; empty without a window."""
     window, late = parameters.get(WINDOW), parameters.get(LATE)
     if window is None or late is None:
         return "", ""

@@ -1,4 +1,4 @@
-"""What a result found, in one sentence, with its numbers as the table prints them."""
+"""The result in one sentence, with its numbers as printed in the table."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from adaptinf.typing import FloatArray
 
 _SHOWN, _LONGEST = 3, 60
-"""Number of names, and of characters in them all, in a sentence."""
+"""Number of names, and total number of characters in them, in a sentence."""
 
 
 def sentence_of(
     results: JointInference, term: str | None, alpha: float, unit: str | None, adjust: str | None = None
 ) -> str:
-    """What was found for one term, or for all; corrected intervals if only these are valid."""
+    """The result for one term, or for all; corrected intervals if only these are valid."""
     names = list(map(str, results.terms))
     problems = [absent("term", term, names)] if term is not None and str(term) not in names else []
     if unit is not None and any(one.kind in tables.LIFTS for one in results.estimands):
@@ -205,7 +205,7 @@ class _Found:
         ]
 
     def _best(self) -> str:
-        """Which arms may be the best, if the results for a winner can tell."""
+        """Which arms may be the best, if the results allow inference on a winner."""
         try:
             found = self.results.best_arms(self.alpha)  # type: ignore[attr-defined]
         except InvalidForLog:

@@ -1,6 +1,6 @@
 """Summary tables: statsmodels' own, with every cell and note escaped for LaTeX and HTML.
 
-Imported when a summary is first asked for, because statsmodels takes a while to load.
+Imported when a summary is first requested, because statsmodels takes a while to load.
 """
 
 from __future__ import annotations
@@ -123,14 +123,14 @@ class ResultSummary:
     def as_latex(self, caption: str | None = None, label: str | None = None) -> str:
         """Summary as LaTeX: a `table` with caption, tabulars and notes, for the booktabs package.
 
-        A tabular alone is ``summary.tables[-1].as_latex_tabular(center=False)``.
+        For a tabular alone, use ``summary.tables[-1].as_latex_tabular(center=False)``.
 
         Parameters
         ----------
         caption : str, optional
-            LaTeX, taken as it is; the title by default.
+            LaTeX, used unchanged; the title by default.
         label : str, optional
-            For references, such as ``"tab:trial"``.
+            Label for references, such as ``"tab:trial"``.
         """
         notes = [rf"\textit{{{name}}} {escape_latex(text)}" for name, text in self.lines]
         notes += [rf"[{n}] {escape_latex(note)}" for n, note in enumerate(self.notes, start=1)]
@@ -174,7 +174,7 @@ class ResultSummary:
     def as_csv(self) -> str:
         """Summary as comma-separated text; ``Results.to_frame`` gives full precision.
 
-        Texts that a spreadsheet would take for formulas begin with an apostrophe.
+        Texts that a spreadsheet would interpret as formulas begin with an apostrophe.
         """
         stream = io.StringIO()
         writer = csv.writer(stream, lineterminator="\n")
@@ -340,7 +340,7 @@ def _rounds_by_arm(results: JointInference) -> list[tuple[str, str]]:
 
 
 def _covered(facts: LogFacts, private: bool) -> str:
-    """What is promised for a table's numbers: nothing, unless all come from releases."""
+    """The guarantee for a table's numbers: none, unless all come from releases."""
     guarantee = facts.guarantee
     if guarantee is None:
         return "none" if facts.unpromised else ""

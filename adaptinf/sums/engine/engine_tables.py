@@ -45,7 +45,7 @@ from adaptinf.texts import listed
 from adaptinf.typing import FloatArray
 
 Uses: TypeAlias = Callable[[Sequence[str] | None], dict[str, Use]]
-"""What columns of these names are for; None: those named one by one."""
+"""The use of columns with these names; None: those named one by one."""
 NO_ROLES: Mapping[str, str] = {}
 NO_NUMBERS: Mapping[str, bool] = {}
 _BY_ARROW = (nw.Implementation.PYSPARK, nw.Implementation.PYSPARK_CONNECT, nw.Implementation.IBIS)
@@ -66,7 +66,7 @@ class Opened:
 def opened(
     table: Any, dialect: Dialect = PLAIN, uses: Uses = lambda names: {}, roles: Mapping[str, str] = NO_ROLES
 ) -> Opened:
-    """The rows of a frame, a file, or several; `uses` states what each column is for."""
+    """The rows of a frame, a file, or several; `uses` contains the use of each column."""
     files: Mapping[str, Mapping[str, str]] = {}
     if isinstance(table, (str, PathLike)) and str(table) != STANDARD_INPUT:
         table, files = _relation(as_path("aggregate", "table", table), dialect, uses, roles)
@@ -237,7 +237,7 @@ def readied(
 ) -> nw.LazyFrame[Any]:
     """Columns with the types that a log would use; others keep the engine's own.
 
-    `numbers` are columns of these, and whether truth values are some.
+    `numbers` contains columns of numbers, and whether booleans are allowed in them.
     """
     native, kind = rows.to_native(), rows.implementation
     if kind is nw.Implementation.PANDAS:
@@ -371,7 +371,7 @@ def _plain_arrow(table: Any) -> Any:
 
 @contextmanager
 def naming_failures() -> Iterator[None]:
-    """Turn an engine's exceptions into one error with advice: each engine has its own."""
+    """Convert an engine's exceptions into one error with advice; each engine has its own."""
     try:
         yield
     except AdaptinfError:

@@ -47,7 +47,7 @@ def unit_query(
 
 
 def exact_units(kind: nw.dtypes.DType) -> int:
-    """The size up to which a column's floats represent every whole number."""
+    """The size up to which a column's floats represent every integer."""
     # Floats of 32 bits have 24 of them for the digits, those of 64 bits have 53.
     return 2**24 if kind == nw.Float32 else EXACT
 
@@ -126,7 +126,7 @@ def totals_of(
 ) -> UnitTotals | None:
     """The totals from the queries by batch and by unit; None if rows have no unit, or have changed since.
 
-    `limit` is the size up to which the column of units has every whole number.
+    `limit` is the size up to which the column of units represents every integer.
     """
     cells, frame = frames
     values = {str(name): float(frame[name].iloc[0]) for name in frame.columns}

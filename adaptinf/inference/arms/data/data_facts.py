@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 
 class AvailabilityFacts:
-    """Rounds in which arms could be chosen, if one of them was unavailable in some.
+    """Rounds in which arms could be chosen, if one of them was sometimes unavailable.
 
-    `levels` says that arms share their weights, so each mean is for the rounds of all.
+    `levels` means that arms share their weights, so that each mean refers to the rounds of all arms.
     """
 
     def __init__(self, question: Question, *, levels: bool = False) -> None:
@@ -36,7 +36,7 @@ class AvailabilityFacts:
 
     @cached_property
     def _possible(self) -> BoolArray:
-        """Rounds that each arm's estimate uses, shape (T, k); batches of sums, (B, k)."""
+        """Rounds that the estimate of each arm uses, shape (T, k); for sums batches, (B, k)."""
         return self.profile.possible(self.question.codes, jointly=self.question.contrast)
 
     @property
@@ -185,10 +185,10 @@ def was_filled(log: AdaptiveLog) -> bool:
 
 
 class MissingRewardsFacts:
-    """Scores for rounds whose reward is observed and known.
+    """Facts on scores for rounds whose reward is observed and known.
 
-    `used` and `left_out` are the contexts that make strata of the shares observed, and those of too many
-    values; `ready` (T, k) are the rounds with a weight.
+    `used` and `left_out` are the contexts that define strata of the observed shares, and those with too many
+    values; `ready` (T, k) marks the rounds with a weight.
     """
 
     def __init__(
@@ -253,14 +253,14 @@ class MissingRewardsFacts:
 
 
 class ReleasedPairFacts:
-    """A pair of the log's arms."""
+    """Facts for a pair of the log's arms."""
 
     def __init__(self, question: Question) -> None:
         self.question, self.profile = question, question.profile
 
     @property
     def contexts_found(self) -> None:
-        """None: a table from releases reveals nothing that rows show."""
+        """None, because a table from releases reveals nothing that only rows show."""
 
     @property
     def means_stay(self) -> bool:
@@ -268,7 +268,7 @@ class ReleasedPairFacts:
 
     @property
     def drift_found(self) -> None:
-        """A table of releases reveals nothing about the rewards behind them."""
+        """None, because a table of releases reveals nothing about the rewards behind them."""
 
     @property
     def several_pairs(self) -> bool:
@@ -280,7 +280,7 @@ _FEW_IN_A_BATCH = 10
 
 
 class SumsWeightsFacts:
-    """Weights that may be unavailable for sums."""
+    """Facts on weights that may be unavailable for sums."""
 
     def __init__(self, profile: LogProfile, weights: str) -> None:
         self.profile, self.weights = profile, weights
@@ -300,7 +300,7 @@ class SumsWeightsFacts:
 
 
 class SumsFacts:
-    """Estimates of arm means from sums."""
+    """Facts on estimates of arm means from sums."""
 
     def __init__(self, question: Question, sums: Sums) -> None:
         self.question, self.profile, self.sums = question, question.profile, sums

@@ -55,10 +55,11 @@ _ROUNDS_A_CELL = 20
 
 
 def past_outcome(question: Question, asked: Asked) -> Outcome:
-    """Predictions from rewards observed and known in time, with probabilities of observing a reward.
+    """Predictions from rewards observed and known in time, with observation probabilities.
 
-    Running means, or running regressions. Where rewards are missing these have an intercept for each arm and
-    stratum of the shares observed, so their residuals are 0 on average there, as with its mean.
+    They are running means or running regressions. If rewards are missing, the regressions have an intercept
+    for each arm and stratum of the observed shares, so their residuals are 0 on average there, as for the
+    mean.
     """
     profile, codes = question.profile, question.codes
     log = profile.log
@@ -156,7 +157,7 @@ def _scored(
 
 
 def _every(question: Question) -> FloatArray | None:
-    """Every arm's propensity, as far as it is known, shape (T, K)."""
+    """Propensities of all arms, as far as they are known, shape (T, K)."""
     known = question.profile.log.arrays.propensities
     return question.profile.partial_propensities if known is None else known
 
@@ -167,7 +168,7 @@ def _every(question: Question) -> FloatArray | None:
 def at_both_ends(model: ArmModel, arguments: Mapping[str, Any]) -> Results:
     """A model's results with missing rewards at their lowest and at their highest.
 
-    The rewards of a control, which are subtracted, are at the other end.
+    The rewards of a control, which are subtracted, are set to the other end.
     """
     log, opposed = model.log, (getattr(model, "control", None),)
     assert log.reward_range is not None
