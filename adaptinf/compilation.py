@@ -1,16 +1,16 @@
 """Numba decorators whose disk cache is keyed by the source files that a compiled function can use.
 
-A stock Numba cache considers only the file that contains the function: when a kernel in another file changes,
-stale machine code continues to run. Here the stamp of each cached function is a hash of its file and of all
-files of the package that it imports, directly or indirectly: an edit recompiles only what can be affected. If
-the imports cannot be determined, every file of the package counts.
+The standard Numba cache considers only the file that contains the function: when a kernel in another file
+changes, stale machine code continues to run. Here the stamp of each cached function is a hash of its file and
+of all files of the package that it imports, directly or indirectly: an edit recompiles only what can be
+affected. If the imports cannot be determined, every file of the package counts.
 
 The cache uses Python's pickle format, which runs code when it is read: a folder is used only if no one but
 its owner can write to it, and the owner is the current user. If there is no such folder, or the disk fails,
 functions are compiled in memory, and one warning says so.
 
-The packages along the path of an imported module also execute their ``__init__`` files, but these do not
-count: they only import modules, and a module that nothing here imports cannot be called by a kernel (an
+The packages along the path of an imported module also execute their ``__init__`` files, but these are
+ignored: they only import modules, and a module that nothing here imports cannot be called by a kernel (an
 ``@overload`` is in the file of its function). An ``__init__`` file counts if a name is imported from it,
 together with the modules from which this name comes.
 """
@@ -58,7 +58,7 @@ class _Import(NamedTuple):
 
 
 class _Source(NamedTuple):
-    """A file's hash, its imports from the package, and what it binds: by one of them, otherwise None."""
+    """A file's hash, its imports from the package, and the names it binds: by an import, otherwise None."""
 
     digest: bytes
     imports: frozenset[_Import]
@@ -235,7 +235,7 @@ class _SourceCache(FunctionCache):
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Cache compiled code on disk, if the disk permits."""
+        """Cache compiled code on disk, if possible."""
         try:
             super().save_overload(sig, data)  # type: ignore[no-untyped-call]
         except OSError as error:
@@ -269,8 +269,8 @@ def _warn_once(why: str) -> None:
 def kernel(function: Function) -> Function:
     """Compile a decision or noise kernel: inlined by LLVM into whatever calls it.
 
-    Code that takes arguments from Python would be a third of a design's compiled code, and few kernels are
-    ever called from Python: for those, a separate version is compiled.
+    Code that takes arguments from Python would account for a third of a design's compiled code, and few
+    kernels are ever called from Python: a separate version is compiled for those.
     """
     options = {"forceinline": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
     decorated: Function = _njit(no_cpython_wrapper=True, **options)(function)

@@ -19,7 +19,7 @@ def __dir__() -> list[str]:
 
 
 def rand_hie() -> pd.DataFrame:
-    """Effect of free care on doctor visits: 20,190 person-years of the RAND Health Insurance Experiment.
+    """Effect of free care on doctor visits: 20,190 person-years from the RAND Health Insurance Experiment.
 
     Returns
     -------
@@ -45,9 +45,9 @@ def rand_hie() -> pd.DataFrame:
     outpatient care up to a yearly limit (Manning et al. 1987): it counts as cost sharing here. Treating
     ``lncoins == 0`` alone as free care would mix the two.
 
-    statsmodels notes that the data are a subset of the original ones, vary slightly compared to those
-    reported in Cameron and Trivedi (2005), and are in the public domain. Our columns are based on its
-    ``lncoins`` (the logarithm of coinsurance + 1), ``idp``, ``mdvis``, ``hlthg``, ``hlthf`` and ``hlthp``.
+    statsmodels notes that the data are a subset of the original data, differ slightly from those reported in
+    Cameron and Trivedi (2005), and are in the public domain. Our columns are based on its ``lncoins`` (the
+    logarithm of coinsurance + 1), ``idp``, ``mdvis``, ``hlthg``, ``hlthf`` and ``hlthp``.
 
     References
     ----------
@@ -103,13 +103,13 @@ _ARMS = range(1, 7)
 
 
 def farmer_trial(path: str | PathLike[str]) -> pd.DataFrame:
-    r"""How to call rice farmers: 8,400 calls in 14 batches of an adaptive trial with six treatments.
+    r"""How to call rice farmers: 8,400 calls in 14 batches from an adaptive trial with six treatments.
 
     Parameters
     ----------
     path : path
-        A copy of ``data/combined_outcomes.csv`` of the public repository
-        ``maxkasy/Precision-Agriculture-for-Development`` on GitHub. The repository states no licence, so
+        Path to a copy of ``data/combined_outcomes.csv`` from the public repository
+        ``maxkasy/Precision-Agriculture-for-Development`` on GitHub. The repository has no licence, so
         adaptinf neither ships nor downloads the file.
 
     Returns
@@ -127,9 +127,9 @@ def farmer_trial(path: str | PathLike[str]) -> pd.DataFrame:
     Raises
     ------
     FileNotFoundError
-        If there is no such file; it says where to get it.
+        If there is no such file; the message says where to get it.
     ParameterError
-        If the file differs from the expected one, listing all differences.
+        If the file differs from the expected one; the message lists all differences.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""The plots that a log and results draw of themselves, from `adaptinf.plots`, which is above them."""
+"""The plots that a log and results draw of themselves, using `adaptinf.plots`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def drawn(picture: str, of: Any, ax: Axes | None, options: dict[str, Any]) -> Axes:
-    """The axes with a plot of something, by the name of the plot."""
+    """The axes with a plot of an object, by the name of the plot."""
     # By name and when it is drawn: pictures know what they draw, and not the other way round.
     axes: Axes = getattr(import_module("adaptinf.plots"), picture)(of, ax, **options)
     return axes

@@ -1,4 +1,4 @@
-"""Errors that state every problem, and what to do about it."""
+"""Errors that state every problem and how to solve it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ROWS_SHOWN = 10
 
 
 class AdaptinfError(Exception):
-    """Base of every error that adaptinf raises deliberately; all of them can be pickled.
+    """Base class of every error that adaptinf raises deliberately; all of them can be pickled.
 
     Examples
     --------
@@ -46,14 +46,14 @@ class AdaptinfError(Exception):
 
 
 def _restored(kind: type[AdaptinfError], args: tuple[Any, ...]) -> AdaptinfError:
-    """An error as it was raised, without calling its constructor; attributes follow as its state."""
+    """An error restored without calling its constructor; its attributes are set from its state."""
     error = kind.__new__(kind, *args)
     super(AdaptinfError, error).__init__(*args)
     return error
 
 
 class AdaptinfWarning(UserWarning):
-    """Base of every warning that adaptinf gives.
+    """Base class of every warning that adaptinf issues.
 
     Examples
     --------
@@ -74,9 +74,9 @@ class ParameterError(AdaptinfError, ValueError):
     Parameters
     ----------
     subject : str
-        What was being built or called.
+        The object being built or called.
     problems : sequence of str
-        One sentence per problem: what is wrong and what would be right.
+        One sentence per problem: what is wrong, and what would be valid.
 
     Examples
     --------
@@ -97,12 +97,12 @@ class ParameterError(AdaptinfError, ValueError):
 
 
 class MissingDependencyError(AdaptinfError, ImportError):
-    """An optional package is needed and cannot be imported.
+    """An optional package is needed but cannot be imported.
 
     Parameters
     ----------
     purpose : str
-        What it is needed for.
+        The task that needs the package.
     package : str
         Its name.
     extra : str
@@ -134,9 +134,9 @@ class FileError(AdaptinfError, OSError):
     path : str
         The file.
     done : {"read", "written"}
-        What cannot be done with it.
+        The operation that failed, with the file.
     reason : str
-        Why, as the system says it.
+        The reason reported by the operating system.
 
     Examples
     --------
@@ -153,14 +153,14 @@ class FileError(AdaptinfError, OSError):
 
 
 class JournalError(AdaptinfError, ValueError):
-    """The journal of a trial is not as written: damaged, changed, or truncated.
+    """The journal of a trial is not in its original state: damaged, changed, or truncated.
 
     Parameters
     ----------
     path : str
         The file.
     reason : str
-        What was found.
+        The problems that were found.
 
     Examples
     --------
@@ -192,20 +192,21 @@ class GuaranteeError(AdaptinfError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One kind of damage in a frame.
+    """One kind of problem in a frame.
 
     Attributes
     ----------
     code : str
         Short machine-readable name, such as ``"missing-reward"``.
     message : str
-        What is wrong and what to do.
+        Description of the problem and its solution.
     rows : tuple of int
-        Positions of the first offending rows (from 0); empty if the problem is not of rows.
+        Positions of the first affected rows (from 0); empty if the problem does not concern rows.
     total : int
-        Number of offending rows.
+        Number of affected rows.
     lines : tuple of str
-        The same rows as a text file counts its lines, from 1 and with the header; empty for other tables.
+        The same rows by line number in a text file, counted from 1 and including the header; empty for other
+        tables.
 
     Examples
     --------
@@ -236,9 +237,9 @@ class LogValidationError(AdaptinfError, ValueError):
     Parameters
     ----------
     problems : sequence of Problem
-        Everything that was found.
+        All problems that were found.
     subject : str
-        What was checked.
+        The object that was checked.
 
     Examples
     --------
@@ -271,9 +272,9 @@ class InvalidForLog(AdaptinfError, ValueError):
     method : str
         The method that was requested.
     reason : str
-        Why this log does not support it.
+        The reasons why this log does not support it.
     alternatives : sequence of str
-        What this log supports, and with which reservation.
+        Methods that this log supports, with any reservations.
 
     Examples
     --------

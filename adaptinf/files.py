@@ -1,4 +1,4 @@
-"""Files that are written completely or not at all, and names that lead to one file."""
+"""Files that are written completely or not at all, and names that refer to the same file."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ OWNER_ONLY = 0o600
 
 
 def atomic_write(path: Path, fill: Callable[[BinaryIO], Any], owner_only: bool = False) -> None:
-    """Write a file by `fill`: whatever interrupts, the name has the complete old or new content.
+    """Write a file using `fill`: after any interruption, the name has the complete old or new content.
 
-    A link is followed; an existing file keeps its mode, and its owner where the system allows it. A new one
-    has what the umask leaves. With `owner_only` both are 0600, from the first byte on. A device or a pipe is
-    written as it is.
+    Links are followed; an existing file keeps its mode, and its owner if the system allows it. A new file has
+    the mode left by the umask. With `owner_only`, both have mode 0600 from the first byte on. A device or a
+    pipe is written to directly.
     """
     with told(path, "written"):
         if "\0" in str(path):
@@ -55,17 +55,17 @@ def atomic_write(path: Path, fill: Callable[[BinaryIO], Any], owner_only: bool =
 
 
 def real(path: Path) -> Path:
-    """Target of links; a circle of links is left unresolved, and the system refuses it."""
+    """Target of links; a cycle of links is left unresolved, and refused by the system."""
     return Path(os.path.realpath(path))
 
 
 def stage(
     place: Path, fill: Callable[[BinaryIO], Any], like: Path | None = None, owner_only: bool = False
 ) -> Path:
-    """A temporary file next to `place`, filled and on disk; removed if anything fails.
+    """A temporary file next to `place`, filled and on disk; it is removed if anything fails.
 
-    It has the mode and owner of the file at `place`, or if there is none those of the file `like`; with
-    `owner_only` it has mode 0600.
+    It has the mode and owner of the file at `place`, or otherwise of the file `like`; with `owner_only`, it
+    has mode 0600.
     """
     old = _checked_status(place)
     if old is None and like is not None:
@@ -90,7 +90,7 @@ def stage(
 
 
 def publish(temporary: Path, place: Path) -> None:
-    """Rename a staged file, in one step."""
+    """Rename a temporary file, in one step."""
     try:
         os.replace(temporary, place)
     except BaseException:
@@ -100,7 +100,7 @@ def publish(temporary: Path, place: Path) -> None:
 
 
 def owners_alone(path: Path) -> bool | None:
-    """Whether only its owner may access a file; None if there is none, or no such modes."""
+    """Whether only its owner may access a file; None if there is no file, or no such modes."""
     if os.name != "posix":
         return None
     with contextlib.suppress(OSError):
@@ -109,7 +109,7 @@ def owners_alone(path: Path) -> bool | None:
 
 
 def same_file(first: Path, second: Path) -> bool:
-    """Whether two names lead to one file: equal, or linked in either direction; they need not exist."""
+    """Whether two names refer to the same file: equal, or linked in either direction; they need not exist."""
     try:
         return os.path.samefile(first, second)
     except OSError:
@@ -127,7 +127,7 @@ def file_digest(path: Path) -> str | None:
 
 @contextlib.contextmanager
 def told(path: Path, done: str) -> Iterator[None]:
-    """Turn the system's error about a file into one that names it."""
+    """Convert the system's error about a file into one that names it."""
     try:
         yield
     except FileError:
@@ -137,7 +137,7 @@ def told(path: Path, done: str) -> Iterator[None]:
 
 
 def is_stream(path: Path) -> bool:
-    """Whether there is a device or a pipe with that name, which no file may replace."""
+    """Whether a device or a pipe has this name, which no file may replace."""
     with contextlib.suppress(OSError):
         mode = path.stat().st_mode
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISSOCK(mode)):
@@ -174,7 +174,7 @@ def _sweep(place: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make a new name survive a power cut, if folders can be opened."""
+    """Make a new name survive a power cut, if the system can open folders."""
     if os.name == "posix":
         handle = os.open(folder, os.O_RDONLY)
         try:

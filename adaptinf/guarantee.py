@@ -1,4 +1,4 @@
-"""Differential-privacy guarantees as values: what is protected, how strongly, and how guarantees combine."""
+"""Differential-privacy guarantees as values: what is protected, how strongly, and how they combine."""
 
 from __future__ import annotations
 
@@ -29,12 +29,13 @@ class PrivacyGuarantee:
     Parameters
     ----------
     epsilon : float
-        Privacy loss, in nats; 0 or more. ``math.inf`` means that nothing is guaranteed.
+        Privacy loss, in nats; 0 or more. ``math.inf`` means that there is no guarantee.
     delta : float
         Failure probability in [0, 1]; 0 is pure differential privacy.
     unit : {"reward", "record"}
-        The difference between neighbouring data sets: one round's potential rewards (contexts are public), or
-        one participant's whole record, context and potential rewards. Records are replaced, never removed.
+        The unit in which neighbouring data sets differ: one round's potential rewards (with public contexts),
+        or one participant's whole record, that is, context and potential rewards. Records are replaced, never
+        removed.
     model : {"central", "local"}
         Whether a trusted curator adds the noise, or each participant does.
     notion : {"standard", "anticipating"}
@@ -43,27 +44,27 @@ class PrivacyGuarantee:
     reasons : tuple of str
         Explanations of the numbers, if needed.
     rounds : int
-        Number of units in which neighbours may differ: 1, or the maximum number of rounds of a person, as
-        returned by `group`.
+        Number of units in which neighbours may differ: 1, or the maximum number of rounds of a person, as set
+        by `group`.
 
     Raises
     ------
     ParameterError
-        Listing every field that is out of range.
+        If a field is out of range; the message lists all of them.
 
     Notes
     -----
-    The guarantee covers the actions and the named releases. It covers neither the raw log, nor propensities,
-    nor estimates computed from the raw log. A participant who returns is covered as described in `group`.
+    The guarantee covers the actions and the named releases. It does not cover the raw log, the propensities,
+    or estimates computed from the raw log. A participant who returns is covered as described in `group`.
 
     Coverage depends on the notion. Under the anticipating notion, a participant's own action is *not*
     covered: a published column of actions shows everyone's own action, and under a design that decides by
-    context, it may reveal the context. A participant is protected against anyone who sees the releases and
+    context, it may reveal the context. A participant is protected against everyone who sees the releases and
     the actions of others.
 
-    Standard record-level implies standard reward-level. Anticipating record-level does not: let the first
-    action be a fair coin and the second the coin xor the first reward. The second action alone contains no
-    information about that reward, but the pair reveals it.
+    A standard record-level guarantee implies a standard reward-level guarantee. An anticipating record-level
+    guarantee does not: let the first action be a fair coin and the second the coin xor the first reward. The
+    second action alone contains no information about that reward, but both actions together reveal it.
 
     References
     ----------
@@ -102,47 +103,47 @@ class PrivacyGuarantee:
 
     @property
     def is_pure(self) -> bool:
-        """Whether delta is 0 and epsilon finite."""
+        """Whether delta is 0 and epsilon is finite."""
         return self.delta == 0.0 and math.isfinite(self.epsilon)
 
     @property
     def protects(self) -> str:
-        """Description of how neighbours differ: the unit, or a person and the unit of each round."""
+        """Description of how neighbours differ: by the unit, or by a person and the unit of each round."""
         if self.rounds == 1:
             return self.unit
         return f"person with at most {self.rounds} rounds ({self.unit})"
 
     def group(self, m: int) -> PrivacyGuarantee:
-        """Guarantee of a person who takes part in at most m rounds.
+        """Guarantee for a person who participates in at most m rounds.
 
         Parameters
         ----------
         m : int
-            Maximum number of rounds of a person, 1 or more. It is a cap fixed in advance, and which rounds
-            belong to whom is public: the maximum that anyone *had* is a fact about the data.
+            Maximum number of rounds per person, 1 or more. It must be a cap fixed in advance, and which
+            rounds belong to whom is public: the maximum that *actually occurred* depends on the data.
 
         Returns
         -------
         PrivacyGuarantee
-            m epsilon and delta (e^(m epsilon) - 1) / (e^epsilon - 1), which is m delta at epsilon = 0; at
-            most 1. Its `rounds` are m times those of this guarantee.
+            A guarantee with m epsilon and delta (e^(m epsilon) - 1) / (e^epsilon - 1), which is m delta at
+            epsilon = 0; at most 1. Its `rounds` is m times that of this guarantee.
 
         Raises
         ------
         ParameterError
-            If m is not a whole number of at least 1.
+            If m is not a positive whole number.
 
         Notes
         -----
         Change the m rounds one at a time: P_0(A) <= e^epsilon P_1(A) + delta <= ... <= e^(m epsilon) P_m(A) +
         delta (1 + e^epsilon + ... + e^((m - 1) epsilon)). The chain P_m(A) = 0, P_(i - 1)(A) = e^epsilon
-        P_i(A) + delta on two outcomes attains it as long as P_1(A) <= (1 - delta) / (1 + e^epsilon): no
-        smaller delta holds for every mechanism. The delta of a particular mechanism may be smaller, as for
-        normal noise. A delta of one half or more is useless, attained or not.
+        P_i(A) + delta on two outcomes attains it as long as P_1(A) <= (1 - delta) / (1 + e^epsilon), so no
+        smaller delta holds for every mechanism. The delta of a particular mechanism may be smaller, for
+        example with normal noise. A delta of one half or more is useless, whether or not it is attained.
 
         Under the anticipating notion, each step compares all outputs except one of the person's own actions,
-        so the chain compares all outputs except all m of them. In the local model each of the m reports is
-        private for itself, and the chain holds as it stands.
+        so the chain compares all outputs except all m of them. In the local model, each of the m reports is
+        private on its own, and the chain holds unchanged.
 
         Examples
         --------
@@ -157,34 +158,34 @@ class PrivacyGuarantee:
         )
 
     def compose(self, *others: PrivacyGuarantee) -> PrivacyGuarantee:
-        """Guarantee of this and the others run on the same data: see `sequential`."""
+        """Guarantee of this and the other mechanisms run on the same data: see `sequential`."""
         return sequential(self, *others)
 
     def postprocess(self) -> PrivacyGuarantee:
-        """Guarantee of anything computed from the protected outputs: unchanged.
+        """Guarantee for anything computed from the protected outputs, which is unchanged.
 
         Notes
         -----
-        Under the anticipating notion, "the protected outputs" of a participant exclude that participant's own
-        action: a function that reads it is not post-processing.
+        Under the anticipating notion, "the protected outputs" for a participant exclude that participant's
+        own action: a function that uses it is not post-processing.
         """
         return self
 
     def reward_level(self) -> PrivacyGuarantee | None:
-        """Standard guarantee for one round's rewards that this one implies, or None.
+        """Standard guarantee for the rewards of one round that this one implies, or None.
 
         Returns
         -------
         PrivacyGuarantee or None
             This guarantee with unit ``"reward"`` if the notion is standard; None if it is anticipating,
-            because nothing about the joint distribution of all outputs follows from it.
+            because it then implies nothing about the joint distribution of all outputs.
         """
         if self.notion != "standard":
             return None
         return self if self.unit == "reward" else replace(self, unit="reward")
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values that survive JSON; an infinite epsilon becomes the string ``"inf"``.
+        """Plain values that can be stored as JSON; an infinite epsilon becomes the string ``"inf"``.
 
         Examples
         --------
@@ -236,8 +237,8 @@ class PrivacyGuarantee:
 def sequential(*guarantees: PrivacyGuarantee) -> PrivacyGuarantee:
     """Guarantee of several mechanisms run on the same data: epsilon and delta add up.
 
-    A later mechanism may be chosen from the outputs of earlier ones. Under the anticipating notion, it may
-    not read the participant's own action, which those outputs exclude.
+    A later mechanism may be chosen from the outputs of earlier ones. Under the anticipating notion, it must
+    not use the participant's own action, which those outputs exclude.
     """
     _check_combinable("sequential", guarantees)
     return replace(
@@ -249,42 +250,42 @@ def sequential(*guarantees: PrivacyGuarantee) -> PrivacyGuarantee:
 
 
 def parallel(*guarantees: PrivacyGuarantee, over: str) -> PrivacyGuarantee:
-    """Guarantee of several mechanisms if a record enters only one of them: the largest epsilon and delta.
+    """Guarantee of several mechanisms if each record enters only one: the largest epsilon and delta.
 
     Parameters
     ----------
     *guarantees : PrivacyGuarantee
         The guarantee of each mechanism, with independent noise.
     over : {"participants", "epochs", "arms", "contexts"}
-        What determines the mechanism that a record enters. It must be fixed before the record is read, by
+        What determines which mechanism a record enters. It must be determined before the record is read, by
         public data, earlier releases and fresh coins:
 
         ``"participants"``: a partition of the participants that is fixed in advance. ``"epochs"``: series of
-        rounds with statistics that start afresh, whose ends are fixed or determined by earlier releases,
-        never by raw counts or rewards. ``"arms"``: a reward enters the counter of the arm that was pulled,
-        counters are clocked by their own pulls, and arms are chosen only by actions, releases and coins.
-        ``"contexts"``: groups by a context that is public.
+        rounds with statistics that start afresh, and with ends that are fixed or determined by earlier
+        releases, never by raw counts or rewards. ``"arms"``: a reward enters the counter of the arm that was
+        pulled, counters are clocked by their own pulls, and arms are chosen using only actions, releases and
+        coins. ``"contexts"``: groups defined by a public context.
 
     Raises
     ------
     ParameterError
-        If there is no guarantee, or no such partition.
+        If no guarantee is given, or the partition is unknown.
     GuaranteeError
-        If the guarantees differ in their terms, or the partition does not qualify for them.
+        If the guarantees have different terms, or the partition is not valid for them.
 
     Notes
     -----
-    Over arms, fix a sequence of actions. It determines which reward enters which counter, whatever the
-    rewards are, and its occurrence is a condition on the counters' releases: one reward changes the input of
-    one counter, and the probability by a factor of at most e^epsilon. The argument is pointwise in the
-    sequence, which needs delta = 0: with a delta the actions are an adaptive stream (Denisov et al.: such a
-    stream is harmless for normal noise, which a design must show for itself).
+    For arms, fix a sequence of actions. It determines which reward enters which counter, whatever the rewards
+    are, and its occurrence is a condition on the counters' releases: one reward changes the input of one
+    counter, and hence the probability by a factor of at most e^epsilon. The argument is pointwise in the
+    sequence, which requires delta = 0: with positive delta, the actions form an adaptive stream (Denisov et
+    al.: such a stream does no harm with normal noise, which must be shown for each design).
 
     A record's own context does not define a public partition. Records are replaced, so one with another
     context leaves one group and enters another: the cost is the sum of the two largest epsilons.
 
-    A person of several rounds may enter several mechanisms. Compose the guarantees of single rounds, then
-    `group` them.
+    A person with several rounds may enter several mechanisms. Compose the guarantees of single rounds, then
+    apply `group`.
 
     References
     ----------
@@ -318,7 +319,7 @@ def parallel(*guarantees: PrivacyGuarantee, over: str) -> PrivacyGuarantee:
 
 
 def _no_partition(guarantees: Sequence[PrivacyGuarantee], over: str) -> str:
-    """Why a record may enter several mechanisms; empty if it enters only one."""
+    """The reason why a record may enter several mechanisms; empty if it enters only one."""
     if guarantees[0].rounds > 1:
         return (
             "a person with several rounds may enter several mechanisms; combine the guarantees for single "

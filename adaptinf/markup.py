@@ -1,4 +1,4 @@
-"""HTML for external texts: escaped, with tables that screen readers can navigate."""
+"""HTML for external text: escaped, with tables that screen readers can navigate."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _Record(Protocol):
 
 
 class Recorded:
-    """Base of designs and rules: notebooks show the table of parameters."""
+    """Base class of designs and rules, which notebooks show as a table of parameters."""
 
     def record(self) -> Any:
         """Name and parameters."""
@@ -46,12 +46,12 @@ def _parameter_rows(parameters: Mapping[str, Any], within: str = "") -> list[tup
 
 
 def escaped(value: Any) -> str:
-    """Text on one visible line, every character literal in HTML."""
+    """Text on one visible line, with every character literal in HTML."""
     return html.escape(literal(str(value)))
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> str:
-    """A table of plain texts whose first column names the rows; numeric columns are right-aligned."""
+    """A table of plain text whose first column names the rows; numeric columns are right-aligned."""
     numeric = [
         place > 0 and any(row[place] for row in rows) and all(set(row[place]) <= _NUMBERS for row in rows)
         for place in range(len(headers))
@@ -70,7 +70,7 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -
 
 
 def framed(caption: str, inner: str, kind: str = "wide") -> str:
-    """A table in its own frame, which scrolls if the page is narrow, or fills it."""
+    """A table in its own frame, which scrolls or fills the page if the page is narrow."""
     name = escaped(caption)
     return (
         f'<div class="{kind}" role="region" aria-label="{name}" tabindex="0">\n'

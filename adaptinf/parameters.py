@@ -42,7 +42,7 @@ def refuse(subject: str, problems: Iterable[str]) -> None:
 def check_fields(parameters: Any, also: Callable[[], list[str]] = list, first: str = "") -> None:
     """Check a dataclass by the constraints of its fields, one of them first, and by `also`.
 
-    Numbers become Python's own, which print, and divide, as such.
+    Numbers are converted to Python's own types, which print and divide as expected.
     """
     kind: Any = type(parameters)
     declared = {name: (getattr(parameters, name), each) for name, each in _field_constraints(kind).items()}
@@ -82,7 +82,7 @@ def _annotated(hint: Any) -> Constraint | None:
 class Number:
     """A number in [low, high], or (low, high].
 
-    If there is no upper end, sizes whose squares or inverses leave the range of floats are refused too.
+    If there is no upper end, sizes whose squares or inverses are outside the range of floats are refused too.
     """
 
     low: float = -math.inf
@@ -124,7 +124,7 @@ def alpha_problems(alpha: object) -> list[str]:
 
 @dataclasses.dataclass(frozen=True)
 class Count:
-    """A whole number of at least `low`, and small enough for a float."""
+    """An integer of at least `low`, small enough for a float."""
 
     low: int = 1
 
@@ -152,7 +152,7 @@ class OneOf:
 
 @dataclasses.dataclass(frozen=True)
 class Is:
-    """A value that passes a test, or is of a type; `what` describes it in words."""
+    """A value that passes a test, or has a type; `what` describes it in words."""
 
     test: type | Callable[[Any], bool]
     what: str
@@ -178,7 +178,7 @@ class OrNone:
 
 
 class Each:
-    """What two constraints accept in turn; the first that does not reports the problem."""
+    """Two constraints applied in turn; the first that fails reports the problem."""
 
     def __init__(self, *constraints: Constraint) -> None:
         self.constraints = constraints

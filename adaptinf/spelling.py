@@ -31,7 +31,7 @@ _LOOKS = {
 }  # fmt: skip
 """Letters of the Latin, Greek and Cyrillic scripts, and hyphens, by the sign that they resemble.
 
-Letters that are both in one alphabet are kept distinct, although that table has some of them.
+Letters that belong to the same alphabet are kept distinct, although that table contains some of them.
 """
 _UNSEEN = {"\u115f", "\u1160", "\u3164", "\u2800"}
 """Letters and marks that are blank by themselves, besides the characters in category Cf."""
@@ -44,7 +44,7 @@ _SHOWN = 6
 
 
 def reads_as(text: str) -> str:
-    r"""What a reader takes a text for: equal for all that look alike; case matters.
+    r"""The text as a reader perceives it: equal for all that look alike; case matters.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def reads_as(text: str) -> str:
 
 
 def told_apart(labels: Sequence[Any]) -> str:
-    """Labels that look alike, quoted, with the code points of what they do not share.
+    """Labels that look alike, quoted, with the code points that they do not share.
 
     Examples
     --------

@@ -73,7 +73,7 @@ def listed(names: Iterable[Any], most: int = _LISTED) -> str:
 
 
 def several(names: Sequence[str], most: int, mark: str = ", ") -> str:
-    """The first names, and how many more there are; empty if there are none.
+    """The first names, and the number of further ones; empty if there are none.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def several(names: Sequence[str], most: int, mark: str = ", ") -> str:
 
 
 def unlisted(name: str, choices: Collection[Any], value: Any, others: str = "") -> str:
-    """State that an argument is none of its choices (nor anything else allowed), and suggest one.
+    """State that an argument is not among its choices (nor anything else allowed), and suggest one.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def unlisted(name: str, choices: Collection[Any], value: Any, others: str = "") 
 
 
 def absent(what: str, value: Any, known: Collection[Any], holder: str = "there are:") -> str:
-    """State that there is no such thing, list those there are, and suggest one.
+    """State that something does not exist, list what does, and suggest one.
 
     Examples
     --------
@@ -110,9 +110,9 @@ def absent(what: str, value: Any, known: Collection[Any], holder: str = "there a
 
 
 def did_you_mean(value: Any, known: Iterable[Any]) -> str:
-    """Suggest the known name nearest to a misspelt one, after a semicolon; empty if none is near.
+    """Suggest the known name nearest to a misspelt one, after a semicolon; empty if none is close.
 
-    Numbers are compared with names only: 10 is not a misspelt 100, but may be meant by "10".
+    Numbers are compared with names only: 10 is not a misspelt 100, but "10" may be.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Worker processes: jobs are spread over them, and they end with the process that started them."""
+"""Worker processes: jobs are distributed over them, and they end with the process that started them."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from joblib.externals.loky import get_reusable_executor
 Job = tuple[Callable[..., Any], tuple[Any, ...]]
 """A function that can be pickled, and its arguments."""
 TERMINATED = 128 + int(signal.SIGTERM)
-"""What a shell reports for a process that was asked to stop."""
+"""The exit code that a shell reports for a process that was asked to stop."""
 
 
 def n_workers(n_jobs: int) -> int:
-    """How many processes `n_jobs` stands for."""
+    """The number of processes for `n_jobs`."""
     return int(effective_n_jobs(n_jobs))
 
 
 def spread(jobs: Iterable[Job], n_jobs: int) -> list[Any]:
-    """What each job returns, in the order of the jobs; as for `unordered`."""
+    """The result of each job, in the order of the jobs; as for `unordered`."""
     if n_jobs == 1:
         return [function(*arguments) for function, arguments in jobs]
     with _ended_together():
@@ -31,9 +31,9 @@ def spread(jobs: Iterable[Job], n_jobs: int) -> list[Any]:
 
 
 def unordered(jobs: Iterable[Job], n_jobs: int) -> Iterator[Any]:
-    """What each job returns, as soon as it is done.
+    """The result of each job, as soon as it is done.
 
-    SIGTERM raises SystemExit meanwhile, unless the process handles it in a way of its own.
+    During this time SIGTERM raises SystemExit, unless the process handles it itself.
     """
     if n_jobs == 1:
         yield from (function(*arguments) for function, arguments in jobs)

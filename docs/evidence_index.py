@@ -58,8 +58,8 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
         "hadad": (
             "The coverage that Hadad et al. (2021) published for weighted means comes back",
             (
-                r"all (\d+) figures of the paper's plot of coverage come back within ([\d.]+) "
-                r"points.*?(\d+ of \d+) come"
+                r"all (\d+) figures in the paper's plot of coverage are reproduced within ([\d.]+) "
+                r"points.*?(\d+ of \d+) are"
             ),
             ("best minus middle arm: all {0} published figures within {1} points; best minus worst arm: {2}"),
             "the paper's plot",
@@ -236,7 +236,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
         "live_noise": (
             "Audits of noise catch mistakes, and refute nothing that is right",
             (
-                r"(\d+) audits of right designs, and one more of each with all defaults: (\d+) refuted\. "
+                r"(\d+) audits of correct designs, and one more of each with all defaults: (\d+) refuted\. "
                 r"Planted faults:\s+(\d+ of \d+) found"
             ),
             "{1} of {0} right designs refuted; {2} mistakes found",
@@ -397,13 +397,13 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "1.20",
         ),
         "large_logs_speed": (
-            "Adding up files takes little longer than the database itself",
+            "Adding up files takes little longer than eight sums in the database itself",
             (
-                r"\| 10,000,000 (?:\| [\d.]+ ){3}\| ([\d.]+) \|.*?\| 40,000,000 (?:\| [\d.]+ ){3}\| "
-                r"([\d.]+) \|"
+                r"\| the chosen arm's propensity, constant in a batch \| ([\d.]+) \|.*?"
+                r"\| both arms' propensities, constant in a batch \| ([\d.]+) \|"
             ),
-            "{0} times at 10 million rows, {1} at 40",
-            "1.15",
+            "{0} times with the chosen arm's propensity, {1} with those of both arms",
+            "1.25",
         ),
         "setup": (
             "The set-up commands work on an empty machine",
@@ -414,7 +414,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
         "first_hour": (
             "A CSV file becomes a table, pictures and a report in three commands",
             (
-                r"(Three commands), including setting up the environment.*?three pictures in one file of "
+                r"(Three commands), including setting up the environment.*?three figures in one file of "
                 r"([\d,]+) bytes"
             ),
             "{0}; one file of {1} bytes with three pictures",

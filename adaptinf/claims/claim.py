@@ -1,4 +1,4 @@
-"""A claim: a sentence that may be stated about a log, the fact it states, and its purpose."""
+"""A claim: a sentence that may be stated about a log, the fact on which it depends, and its purpose."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ needs
 reason
     Why a method is valid.
 assumes
-    An assumption of a method; `check` names the test of it on a log, or is empty if no log can test it.
+    An assumption of a method; `check` names its test on a log, and is empty if no log can test it.
 caution
     Why numbers may be less reliable than their label suggests.
 missing
-    Why there is no number.
+    Why a number is missing.
 note
     How a number was computed.
 privacy
@@ -31,7 +31,7 @@ target
 advice
     What to do.
 phrase
-    Words within another claim, or in a cell of a table, never on their own.
+    Words that are part of another claim or of a table cell, and never stand alone.
 """
 
 KINDS: frozenset[Kind] = frozenset(get_args(Kind))
@@ -39,7 +39,7 @@ KINDS: frozenset[Kind] = frozenset(get_args(Kind))
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The finding of an assumption's check on one log; a log that cannot be checked has none."""
+    """The result of checking an assumption on one log; a log that cannot be checked has none."""
 
     cautions: tuple[str, ...] = ()
     """Evidence against the assumption, with its cause; empty if there is none."""
@@ -51,7 +51,7 @@ class Finding:
 
 
 class Said(str):
-    """A claim as stated about one log: its text, its values, and the finding of an assumption's check."""
+    """A claim as stated about one log: its text, its values, and the finding for an assumption."""
 
     __slots__ = ("claim", "found", "values")
     claim: Claim
@@ -61,7 +61,7 @@ class Said(str):
     def __new__(
         cls, text: str, claim: Claim, values: Mapping[str, Any], found: Finding | None = None
     ) -> Said:
-        """Keep the text with its sources."""
+        """Create the text together with its sources."""
         made = super().__new__(cls, text)
         made.claim, made.values, made.found = claim, values, found
         return made
@@ -78,7 +78,7 @@ class Said(str):
 
     @property
     def short(self) -> str:
-        """The same in a few words; empty if the claim has none."""
+        """A short version; empty if the claim has none."""
         return self.claim.short.format_map(self.values)
 
 
@@ -96,22 +96,22 @@ class Claim:
     """
 
     fact: str
-    """A property of the facts with which a method record's list is evaluated, or the deciding function."""
+    """A property of the facts with which a list of claims is evaluated, or the deciding function."""
     sentence: str
-    """Words, with values as in `str.format`."""
+    """The text, with placeholders as in `str.format`."""
     kind: Kind
     check: str = ""
     """For an assumption: a property of the same facts that gives the `Finding` of its check, or None."""
     short: str = field(default="", compare=False)
-    """The same in a few words, for the lines under a table, with the same values."""
+    """A short version for the lines under a table, with the same values."""
     phrases: Mapping[str, Claim] = field(default_factory=dict, repr=False, compare=False)
     """Phrases that always occur in the sentence, by the names of their placeholders."""
     ask: Callable[[Any], Any] = field(init=False, repr=False, compare=False)
-    """Reads the fact from the facts of a list; cached, because lists are evaluated at every fit."""
+    """Reads the fact from the facts of a list; cached, because lists are evaluated in every fit."""
     look: Callable[[Any], Finding | None] | None = field(init=False, repr=False, compare=False)
     """Reads the finding of the check from the same facts; None if no log can test it."""
     constant: Said | None = field(init=False, repr=False, compare=False)
-    """The text if there is nothing to fill in or check: always the same."""
+    """The text if there is nothing to fill in or to check, so that it is always the same."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ask", attrgetter(self.fact))
@@ -126,7 +126,7 @@ class Claim:
         return self.filled(values)
 
     def of(self, facts: Any, values: Mapping[str, Any]) -> Said:
-        """The same, with the finding of the check of an assumption."""
+        """The same, with the finding for an assumption."""
         return self.filled(values, None if self.look is None else self.look(facts))
 
     def filled(self, values: Mapping[str, Any], found: Finding | None = None) -> Said:
@@ -138,20 +138,20 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Statements made earlier by other claims, at this position of a list: a property with sentences."""
+    """Statements already made by other claims, at this position in a list: a property with sentences."""
 
     fact: str
     kind: Kind
     ask: Callable[[Any], Any] = field(init=False, repr=False, compare=False)
     look: ClassVar[None] = None
-    """Their assumptions were checked there."""
+    """Their assumptions have already been checked."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ask", attrgetter(self.fact))
 
 
 Answer = tuple[Claim | Part, Any, Finding | None]
-"""A claim or place whose fact is true, the fact, and the finding of the check of an assumption."""
+"""A claim or part whose fact is true, the fact, and the finding for an assumption."""
 
 
 def answers(claims: Iterable[Claim | Part], facts: Any, kinds: Container[Kind]) -> list[Answer]:
@@ -164,9 +164,10 @@ def answers(claims: Iterable[Claim | Part], facts: Any, kinds: Container[Kind]) 
 
 
 def sentences(answer: Answer) -> Sequence[str]:
-    """The sentences of one claim about a fact that is true.
+    """The sentences of one claim whose fact is true.
 
-    True gives the sentence; a mapping fills it in, and a sequence of mappings gives it once for each.
+    If the fact is True, the sentence is given once; a mapping fills it in, and a sequence of mappings gives
+    it once for each.
     """
     claim, value, found = answer
     if isinstance(claim, Part):
@@ -178,7 +179,7 @@ def sentences(answer: Answer) -> Sequence[str]:
 
 
 def said(claims: Iterable[Claim | Part], facts: Any, *kinds: Kind) -> list[str]:
-    """The statements of an ordered list whose facts are true; of all kinds unless some are named.
+    """The statements in an ordered list whose facts are true; of all kinds unless some are named.
 
     Facts that are false, empty or None produce nothing.
     """
@@ -187,7 +188,7 @@ def said(claims: Iterable[Claim | Part], facts: Any, *kinds: Kind) -> list[str]:
 
 
 def first(claims: Iterable[Claim | Part], facts: Any) -> str:
-    """The first that is true, because refusals are given one at a time; empty if there is none."""
+    """The first true one, because refusals are stated one at a time; empty if there is none."""
     for claim in claims:
         if (value := claim.ask(facts)) and (found := sentences((claim, value, None))):
             return found[0]

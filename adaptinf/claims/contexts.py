@@ -1,4 +1,4 @@
-"""Claims about contexts: what they affected, and what they depend on."""
+"""Claims about contexts: what they affected, and on what they depend."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NO_PART = Claim(
     check="contexts_found",
     short="assignment ignored contexts",
 )
-"""For a method that compares the arms' rounds regardless of their contexts."""
+"""Claims for a method that compares the arms' rounds regardless of their contexts."""
 
 MIXED = Claim(
     "inference.validity.profile.LogProfile.context_refusal",
@@ -60,9 +60,9 @@ NEVER_RANDOM = Claim(
     "True)",
     "caution",
 )
-"""For a method that compares the arms' rounds directly."""
+"""Claims for a method that compares the arms' rounds directly."""
 NOT_IN_LOG = Claim("inference.validity.profile.LogProfile.context_names", "unlogged contexts", "phrase")
-"""What may affect propensities if the log names no context."""
+"""Description of what may affect propensities if the log has no contexts."""
 
 WITH_COLUMN = Claim(
     "inference.validity.profile.LogProfile.in_place_of_means",
@@ -109,4 +109,4 @@ UNTOLD = Claim(
     "assumes",
     short="the design used no contexts",
 )
-"""For a method that must know the effect of other rounds' contexts."""
+"""Claims for a method that must know the effect of other rounds' contexts."""

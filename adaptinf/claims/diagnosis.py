@@ -19,14 +19,16 @@ QUESTIONS = {
     "overlap": "In how many rounds was an arm's propensity very low?",
 }
 """By the names of the checks."""
-QUESTIONS_OF_SHARES = {
-    "shares within batches": "Are the arm proportions that replace propensities constant within batches?"
+OCCASIONAL = {
+    "shares within batches": "Are the arm proportions that replace propensities constant within batches?",
+    "negative control": "Does a variable that no arm can affect differ between arms, given the propensities?",
+    "availability": "In how many rounds could an arm that is otherwise assigned at random not be chosen?",
+    "missing rewards": "What proportion of an arm's rewards is missing?",
+    "missing by arm": "Is this proportion the same in all arms?",
+    "missing by batch": "Is it constant over time within each arm?",
 }
-"""An additional question if sums of shares were computed from rows with times."""
-QUESTIONS_OF_CONTROLS = {
-    "negative control": "Does a variable that arms cannot affect differ between arms, given the propensities?"
-}
-"""An additional question if such columns are named."""
+"""Questions that only some logs raise: sums of shares from rows with times, columns that are named as
+controls, arms that come or go, and missing rewards."""
 
 # Choices against propensities
 
@@ -214,6 +216,41 @@ CONTEXTS_CHANGE = Claim(
     "note",
 )
 
+# Missing rewards
+
+NEEDS_REWARDS = Claim(
+    "profile.incomplete",
+    "the check requires all rewards, but {missing:,} of {rounds:,} are missing",
+    "needs",
+)
+MISSING_ALIKE = Claim(
+    "inference.diagnostics.missing_checks.missing_checks",
+    "rewards are missing or observed in too few groups of rounds to compare proportions",
+    "needs",
+)
+MISSING_BY_ARM = Claim(
+    "inference.diagnostics.missing_checks.missing_checks",
+    "the proportion of missing rewards differs between arms, so estimates are biased if missingness "
+    "depends on the rewards",
+    "caution",
+)
+GIVE_BOUNDS = Claim(
+    "inference.diagnostics.missing_checks.missing_checks",
+    "also report the bounds, which hold whatever the missing values (missing='bounds')",
+    "advice",
+)
+MISSING_OVER_TIME = Claim(
+    "inference.diagnostics.missing_checks.missing_checks",
+    "the proportion of missing rewards changes over time within arms, so missing='drop' relies on "
+    "constant arm means",
+    "caution",
+)
+NOT_YET_IN = Claim(
+    "inference.diagnostics.missing_checks.missing_checks",
+    "if the latest outcomes are not yet in, analyse only the rounds that are old enough",
+    "advice",
+)
+
 # Propensities that are small, and what is left after weighting
 
 SMALL_PROPENSITY = Claim(
@@ -245,12 +282,25 @@ STABILISE = Claim(
     "undercover when the effective sample size is small",
     "advice",
 )
+NOT_THERE = Claim(
+    "inference.diagnostics.arm_checks.availability_checks",
+    "an arm had propensity 0 in some rounds (it was not available there, which is not poor overlap); "
+    "inverse-propensity-weighted comparisons use only rounds in which all compared arms were available",
+    "note",
+)
+WENT_AWAY = Claim(
+    "inference.diagnostics.arm_checks.availability_checks",
+    "an arm was unavailable at the end, and estimates of its mean are biased if it was removed because of "
+    "its rewards",
+    "caution",
+)
 HARDLY_CHOSEN = Claim(
     "inference.diagnostics.arm_checks.overlap_checks",
     "an arm has very small propensities in some rounds (poor overlap), so the arm's "
     "inverse-propensity-weighted estimate may have a large variance",
     "caution",
 )
+ABSENT = Claim("inference.diagnostics.arm_checks.availability_checks", "rounds with propensity 0", "phrase")
 BELOW = Claim(
     "inference.diagnostics.arm_checks.overlap_checks",
     "rounds with propensity < {limit:g}",

@@ -1,4 +1,4 @@
-"""Facts that claims use about every method that weights rounds: the kind of weights, and any fit."""
+"""Facts that claims use for every method that weights rounds: the kind of weights, and any fit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ Fit = TypeVar("Fit")
 
 
 class Fitted(Generic[Fit]):
-    """For a row of `recommend`, and of a fit once there is one."""
+    """Facts for a row of `recommend`, and for a fit once there is one."""
 
     fit: Fit
     """The fit to which notes and cautions refer."""
@@ -20,7 +20,7 @@ class Fitted(Generic[Fit]):
 
 
 class KindOfWeights:
-    """For one kind of weights."""
+    """Facts for one kind of weights."""
 
     profile: Any
     """The profile of the log."""

@@ -30,7 +30,7 @@ NEEDS = (
     Part("weights_refusal", "needs"),
     CONTEXTUAL_BY_UNIT,
 )
-"""For one way to weight."""
+"""Claims for one kind of weights."""
 
 MEANS_OF_ARMS = Claim(
     "inference.policies.policy_question.PolicyQuestion.check_propensities",
@@ -38,7 +38,7 @@ MEANS_OF_ARMS = Claim(
     "arm means",
     "advice",
 )
-"""Alternatives to a value that needs propensities."""
+"""Alternatives to a policy value that requires propensities."""
 
 # Why it is valid
 
@@ -344,4 +344,4 @@ FIT = (
     propensities.FEW_EFFECTIVE,
     Part("law.cautions", "caution"),
 )
-"""For a fit, in the order in which its table has them."""
+"""Statements for a fit, in the order of its table."""

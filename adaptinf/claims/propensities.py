@@ -15,7 +15,7 @@ EVERY_ONE_NEEDED = Claim(
     "every arm's propensity is required in every round, whereas the log has only that of the chosen arm",
     "needs",
 )
-"""Of weights, and of what a design would have done at another round."""
+"""Claims about weights, and about what a design would have done in another round."""
 RIGHT = Claim(
     "profile.logs_propensities",
     "the logged propensities are the true assignment probabilities",
@@ -37,7 +37,7 @@ SHARES_STAY = Claim(
     short="constant shares within batches",
 )
 ASSUMES = (RIGHT, ESTIMATED, SHARES_STAY)
-"""For every method that divides by them."""
+"""Claims for every method that divides by propensities."""
 UNSETTLED = Claim(
     "unsettled",
     "estimates may not be asymptotically normal if propensities do not stabilise but continue to vary "

@@ -14,12 +14,18 @@ CORRECTED = Claim(
     "means and by the MOVER method for differences. Standard errors are not corrected.",
     "note",
 )
-SKEWNESS_UNKNOWN = Claim(
-    "skewness_unknown",
-    "intervals may undercover if rewards are skewed or outcomes are rare; neither condition can be "
-    "checked from the logged sums unless sum_cubes= or nonzero= is set",
+SHAPE_UNKNOWN = Claim(
+    "shape_unknown",
+    "intervals may undercover if rewards are skewed or outcomes are rare; the logged sums show the former "
+    "only with sum_cubes=, and the latter only with nonzero=",
     "caution",
 )
+SKEWNESS_UNKNOWN = Claim(
+    "skewness_unknown",
+    "intervals may undercover if rewards are skewed, which the logged sums show only with sum_cubes=",
+    "caution",
+)
+"""Where outcomes were counted."""
 NO_INTERVAL = Claim(
     "inference.validity.rare.without_interval",
     "For {terms}, tests and intervals are omitted: there are fewer than {fewest} {uncommon} (counts in "

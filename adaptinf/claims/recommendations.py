@@ -1,4 +1,4 @@
-"""Claims about methods side by side, one of which is recommended."""
+"""Claims that compare methods, one of which is recommended."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ LENGTHS = Claim(
     "inference.recommend.table.Recommendation.summary",
     "Length is the expected length of the 95% interval relative to that of the first method. It is "
     "computed from counts, propensities, and the overall mean and variance of rewards.",
+    "note",
+)
+LENGTHS_BRIEFLY = Claim(
+    "inference.recommend.table.Recommendation.summary",
+    "Expected length of 95% intervals, relative to the first method.",
     "note",
 )
 NO_PART = Claim(

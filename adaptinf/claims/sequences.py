@@ -181,7 +181,7 @@ FIT = (
     Part("shape_cautions", "caution"),
     units.OF_LOGGED_ROUNDS,
 )
-"""For a fit, in the order in which its table has them."""
+"""Statements for a fit, in the order of its table."""
 
 # Of a summary
 

@@ -1,4 +1,4 @@
-"""Claims about methods that need constant means, and about rounds whose shares of arms moved."""
+"""Claims about methods that require constant means, and about changes in the arms' shares."""
 
 from __future__ import annotations
 

@@ -62,6 +62,11 @@ REPEATED_UNITS = Claim(
     "The {rounds} rounds, from {units} units, are treated as conditionally independent given the past.",
     "note",
 )
+OUTSIDE_FAMILY = Claim(
+    "outside_family",
+    "Simultaneous p-values and intervals leave out {terms}, on which the log has no information.",
+    "note",
+)
 CAUTION = Claim("cautions", "Caution: {caution}.", "caution")
 FOOTER = (
     NAIVE,
@@ -70,6 +75,7 @@ FOOTER = (
     Part("law", "note"),
     WITHOUT_STD_ERROR,
     Part("adjustment", "note"),
+    OUTSIDE_FAMILY,
     Part("correction", "note"),
     CORRECTS_ROUNDS,
     Part("notes", "note"),
@@ -82,7 +88,7 @@ FOOTER = (
     guarantees.AUXILIARY,
     guarantees.SIMULATION_NOISE,
 )
-"""In their order in an explanation."""
+"""Headings in the order of an explanation."""
 
 HEADINGS = {
     "caution": "Cautions",
@@ -93,17 +99,20 @@ HEADINGS = {
     "advice": "Advice",
     "privacy": "Privacy",
 }
-"""For the parts of an explanation, by the kind of their content."""
+"""Headings for the parts of an explanation, by the kind of their content."""
 CHECKS = {"": "cannot be checked from this log", "checked": "checked", "contradicted": "contradicted"}
 """Statements about an assumption, by the finding of a check."""
 
 TOO_LONG = Claim(
     "inference.results.log_facts.meaningful",
-    "No useful interval exists for {terms}: the estimate depends on too few rounds, and the width of "
-    "any interval would exceed {longest:,} times {scale}.",
+    "The log has no information on {terms}: the estimate depends on too few rounds, and its interval would "
+    "be wider than {longest:,} times {scale}, so none is given.",
     "missing",
 )
-OF_REWARDS = Claim("inference.results.log_facts.meaningful", "the spread of the rewards", "phrase")
+OF_RANGE = Claim("inference.results.log_facts.meaningful", "the range of the rewards", "phrase")
+OF_REWARDS = Claim(
+    "inference.results.log_facts.meaningful", "the standard deviation of the rewards", "phrase"
+)
 OF_CONTROL = Claim("inference.results.log_facts.meaningful", "the mean of the control arm", "phrase")
 OF_ERROR = Claim("inference.results.log_facts.meaningful", "the standard error of the estimate", "phrase")
 
@@ -170,6 +179,9 @@ OWN_NUMBERS = Claim(
     short="supplied by the user, {validity}",
 )
 
+OWN_ASSUMPTION = Claim("inference.results.own.result", "{assumption}", "assumes", short="{assumption}")
+OWN_REFERENCE = Claim("inference.results.own.result", "Reference: {reference}.", "note")
+
 INTERVALS = Claim(
     "inference.results.comparison.Comparison.summary", "{level:g}% confidence intervals", "phrase"
 )
@@ -188,6 +200,28 @@ STARRED = Claim(
     "ones where there are any, and none in columns that are not valid.",
     "note",
 )
+_WITHIN = "inference.results.comparison.Comparison.summary"
+ADJUSTED_WITHIN = {
+    "holm": Claim(
+        _WITHIN,
+        "P-values are adjusted for the number of terms in a column by Holm's method; each interval is for "
+        "one term.",
+        "note",
+    ),
+    "bh": Claim(
+        _WITHIN,
+        "P-values are adjusted for the number of terms in a column by the Benjamini-Hochberg method; each "
+        "interval is for one term.",
+        "note",
+    ),
+    "max-t": Claim(
+        _WITHIN,
+        "P-values and intervals are adjusted for the number of terms in a column (max-t); corrected p-values "
+        "are adjusted by Holm's method, and corrected intervals are for one term each.",
+        "note",
+    ),
+}
+"""Handling of several terms in a table of several results."""
 NULLS_DIFFER = Claim(
     "inference.results.comparison.Comparison.summary", "{nulls}, so the p-values are not comparable", "note"
 )
@@ -254,6 +288,16 @@ UNDECIDED = Claim(
     "Undecided whether {treatment} or {control} has the higher {what}: difference {estimate} ({interval}).",
     "phrase",
 )
+LIFTED = Claim(
+    _FOUND, "The {what} is {size} {direction} for {treatment} than for {control} ({interval}).", "phrase"
+)
+LIFT_UNDECIDED = Claim(
+    _FOUND,
+    "Undecided whether {treatment} or {control} has the higher {what}: lift {estimate} ({interval}).",
+    "phrase",
+)
+LIFTED_ALONE = Claim(_FOUND, "{treatment} has a {direction} {what} (lift {estimate}, {interval})", "phrase")
+NO_UNIT = Claim(_FOUND, "unit does not apply to relative lifts, which have none: omit it", "needs")
 IN_GROUP = Claim(_FOUND, "For {group}: {sentence}", "phrase")
 LEVEL = Claim(_FOUND, "{term} has {what} {estimate} ({interval}).", "phrase")
 LEVELS = Claim(
@@ -262,6 +306,8 @@ LEVELS = Claim(
     "lowest, {least}; the intervals do not allow for this selection.",
     "phrase",
 )
+BOUNDED_LEVELS = Claim(_FOUND, "Whatever the missing rewards: {levels}.", "phrase")
+BOUNDED_LEVEL = Claim(_FOUND, "{term} has {what} {estimate} ({interval})", "phrase")
 BEST_ALONE = Claim(_FOUND, "every other arm is ruled out as the best at level {alpha:g}", "phrase")
 BEST_OF_SEVERAL = Claim(
     _FOUND, "undecided which is best: {arms} are not ruled out at level {alpha:g}", "phrase"
@@ -300,10 +346,12 @@ DIFFERENCES = {
     "policy-contrast": "value",
 }
 """What is compared, by the kind of estimand."""
+LIFTS = {"lift": "mean {reward}", "ratio-lift": "ratio of {reward} to {denominator}"}
+"""The same for relative effects."""
 LEVEL_KINDS = {
     "arm-mean": "mean {reward}",
     "bin-mean": "mean {reward}",
     "policy-value": "value",
     "ratio": "ratio of {reward} to {denominator}",
 }
-"""What is estimated for one arm, policy or bin."""
+"""The estimand for one arm, policy or bin."""

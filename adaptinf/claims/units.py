@@ -25,14 +25,14 @@ NOT_BY_UNIT = Claim(
     "rounds from the same unit are treated as independent, so standard errors may be too small",
     "caution",
 )
-"""For errors that ignore repeated units."""
+"""A claim about errors that ignore repeated units."""
 OF_LOGGED_ROUNDS = Claim(
     "profile.repeated_units",
     "intervals apply only to the average expected reward in the logged rounds; for the population of "
     "units, they may be far too narrow, because of dependence within units",
     "caution",
 )
-"""For a method that is valid only for the rounds of the log."""
+"""A claim for a method that is valid only for the rounds of the log."""
 INCOMPLETE = Claim(
     "incomplete_by_unit",
     "the model for missing rewards requires independent rounds, but some units appear in more than one round",
@@ -115,7 +115,7 @@ EXACT_TEST = Claim(
     "caution",
 )
 COUNT_CAUTIONS = (FEW, EXACT_TEST)
-"""For the number of all units."""
+"""Text with the number of all units."""
 FEW_WITH_ARM = Claim(
     "few_with_arm",
     "few units contribute to {terms} (effective number of units in parentheses), so intervals may undercover",

@@ -34,13 +34,13 @@ class Assumed(str):
 
 
 def assumptions(clauses: Iterable[str]) -> list[str]:
-    """The note under a table on its assumptions and its target; none if there are none."""
+    """The note below a table on its assumptions and its target; none without any."""
     note = Assumed(clauses)
     return [note] if note else []
 
 
 def also_assumed(notes: Iterable[str], clauses: Iterable[str]) -> tuple[str, ...]:
-    """Notes under a table with further assumptions, first those that the log cannot test; not repeated."""
+    """Notes below a table with further assumptions, untestable ones first, without repetition."""
     listed, more = list(notes), list(clauses)
     for place, note in enumerate(listed):
         if isinstance(note, Assumed):
@@ -72,7 +72,7 @@ def with_status(clauses: Iterable[str]) -> str:
 
 
 def of_terms(text: str, terms: str) -> str:
-    """A claim, or a note on assumptions, with the terms before it that it is said of; else a text."""
+    """A claim, or a note on assumptions, preceded by the terms to which it applies; otherwise a text."""
     if isinstance(text, Assumed):
         return Assumed(of_terms(clause, terms) for clause in text.clauses)
     if not isinstance(text, Said):
@@ -84,13 +84,13 @@ def of_terms(text: str, terms: str) -> str:
 
 
 def contradictions(clauses: Iterable[str]) -> list[str]:
-    """Evidence against the assumptions among clauses, each caution once."""
+    """Evidence against the assumptions in some clauses, with each caution once."""
     checked = [one.found for one in clauses if isinstance(one, Said) and one.found is not None]
     return list(dict.fromkeys([caution for found in checked for caution in found.cautions]))
 
 
 def under_table(claims: Iterable[Claim | Part], facts: Any) -> tuple[list[str], list[str]]:
-    """Statements of a list under a table: assumptions in one note, then notes and advice; and cautions.
+    """Statements below a table: assumptions in one note, then notes and advice; and cautions.
 
     Evidence against an assumption comes first among the cautions.
     """

@@ -1,4 +1,4 @@
-"""``adaptinf analyze`` and ``adaptinf report``: estimates from a log, as a table or as a page."""
+"""``adaptinf analyze`` and ``adaptinf report``: estimates from a log, as a table or a report."""
 
 from __future__ import annotations
 
@@ -35,6 +35,8 @@ from adaptinf.texts import csv_text, several
 if TYPE_CHECKING:
     from adaptinf.cli.opened_data import OpenedData
     from adaptinf.inference.results.fit_results import Results
+    from adaptinf.log import AdaptiveLog, PublicLog
+    from adaptinf.sums import Sums
 
 _SHOWN = 12
 _VISITS = "visits.csv --action page --reward bought --propensity p"
@@ -113,7 +115,7 @@ def add_report(commands: Any, short: str) -> None:
 def _checked_data(
     arguments: argparse.Namespace, problems: Sequence[str], sources: Sequence[Path]
 ) -> OpenedData:
-    """The data; one error that lists problems with arguments and files."""
+    """The data; a single error lists problems with arguments and files."""
     from adaptinf.cli.opened_data import opened
 
     options = log_options(arguments)
@@ -129,6 +131,7 @@ def _checked_data(
         raise
     if problems:
         raise ParameterError("arguments", problems)
+    arguments.stored = found.stored
     return found
 
 
@@ -142,8 +145,8 @@ def analyze(arguments: argparse.Namespace) -> int:
     if arguments.explain and form_of(arguments) not in ("text", "json"):
         problems.append("--explain goes with --format text; json has every claim")
     found = _checked_data(arguments, problems, sources)
-    log, form = found.log, form_of(arguments)
-    results = with_unused(Asked.of(arguments).fit(log), found.unused)
+    log, form = found.data, form_of(arguments)
+    results = with_unused(_fitted(Asked.of(arguments), log), found.unused)
     cautions = [] if results.private else cautions_of(log)
     if form == "text":
         explained = [str(results.explain(arguments.alpha))] if arguments.explain else []
@@ -157,12 +160,12 @@ def analyze(arguments: argparse.Namespace) -> int:
         common = {"alpha": arguments.alpha, "call": arguments.call, "source": _files(sources)}
         write_report(results, arguments.report, log=log, **common)
         confirm(arguments, arguments.report, "a report")
-    put(arguments, text, log.owner_only)
+    put(arguments, text, getattr(log, "owner_only", False))
     return CONCERN if arguments.strict and cautions else DONE
 
 
 def _answer(results: Results, alpha: float, cautions: Sequence[str]) -> list[str]:
-    """Cautions that the table lacks, what was found in a sentence, and the table."""
+    """Cautions that the table lacks, the findings in a sentence, and the table."""
     table = rendered(results, alpha, "text")
     below = " ".join(table.split()).lower()
     others = [wrapped(one) for one in cautions if one.partition(": ")[2].lower() not in below]
@@ -185,16 +188,28 @@ def report(arguments: argparse.Namespace) -> int:
     if arguments.adjust is not None:
         common["adjust"] = arguments.adjust
     if not asked.nothing:
-        results = with_unused(asked.fit(found.log), found.unused)
-        write_report(results, arguments.output, log=found.log, **common)
+        results = with_unused(_fitted(asked, found.data), found.unused)
+        write_report(results, arguments.output, log=found.data, **common)
     else:
         write_report(found.data, arguments.output, **common)
     confirm(arguments, arguments.output, "a report")
     return DONE
 
 
+def _fitted(asked: Asked, data: AdaptiveLog | Sums | PublicLog) -> Results:
+    """Results of what was asked; of a public part alone, the table that its releases determine."""
+    from adaptinf.log import PublicLog
+
+    if not (isinstance(data, PublicLog) and asked.nothing):
+        return asked.fit(data)
+    from adaptinf.reports.published import answer_of
+
+    determined, _ = answer_of(data)
+    return asked.fit(data) if determined is None else determined
+
+
 def _files(sources: Sequence[Path]) -> list[Path] | None:
-    """The files that were read, if they can be read again: neither a stream nor a folder."""
+    """The files that were read, if they can be read again; neither streams nor folders."""
     return list(sources) if all(source.is_file() for source in sources) else None
 
 

@@ -26,6 +26,7 @@ from adaptinf.texts import visible
 
 if TYPE_CHECKING:
     from adaptinf.cli.opened_data import OpenedData
+    from adaptinf.inference.recommend import Recommendation
     from adaptinf.inference.results.summary import ResultSummary
 
 _VISITS = "visits.csv --action page --reward bought --propensity p"
@@ -102,7 +103,8 @@ def add_recommend(commands: Any, short: str) -> None:
     )
     add_log_options(parser)
     add_target_options(parser)
-    add_output_options(parser, strict="if no method is valid")
+    output = add_output_options(parser, strict="if no method is valid")
+    output.add_argument("--explain", action="store_true", help="also print why each method is valid or not")
 
 
 def _data(arguments: argparse.Namespace, asked: bool = False) -> OpenedData:
@@ -114,7 +116,9 @@ def _data(arguments: argparse.Namespace, asked: bool = False) -> OpenedData:
     options = log_options(arguments)
     if asked:
         further_columns(arguments, options, SUMS)
-    return opened(sources, options)
+    found = opened(sources, options)
+    arguments.stored = found.stored
+    return found
 
 
 def validate(arguments: argparse.Namespace) -> int:
@@ -137,7 +141,7 @@ def validate(arguments: argparse.Namespace) -> int:
 
 
 def _told(log: Any) -> list[str]:
-    """What a log contains, in 80 columns: first the arms, then what it states and how it was read."""
+    """The contents of a log in 80 columns: first the arms, then its statements and how it was read."""
     from adaptinf.inference.results.tables import plain_table, stacked
     from adaptinf.reports.collection_facts import arm_rows
     from adaptinf.texts import visible_lines
@@ -195,7 +199,16 @@ def recommend(arguments: argparse.Namespace) -> int:
     log = _data(arguments, asked=True).log
     found = Asked.of(arguments).methods(log)
     facts = {"target": found.target, "log": dict(found.facts)}
-    text = table_text(form_of(arguments), found.summary, found.frame, facts, "methods")
+    text = table_text(form_of(arguments), lambda: _methods(found, arguments), found.frame, facts, "methods")
     put(arguments, text, log.owner_only)
     valid = any(method.verdict.valid for method in found.methods)
     return DONE if valid or not arguments.strict else CONCERN
+
+
+def _methods(found: Recommendation, arguments: argparse.Namespace) -> ResultSummary:
+    """The table of methods, with all reasons if these are requested."""
+    if arguments.explain:
+        return found.explain()
+    summary = found.summary()
+    summary.lines = (*summary.lines[:-1], ("More", "the same command with --explain"))
+    return summary

@@ -14,7 +14,7 @@ _COLUMN = "COLUMN"
 
 
 def complete(parser: CommandParser) -> None:
-    """Answer a completion request, and exit; without argcomplete, do nothing."""
+    """Answer a completion request and exit; without argcomplete, do nothing."""
     try:
         import argcomplete
     except ImportError:

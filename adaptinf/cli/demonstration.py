@@ -80,7 +80,7 @@ class Tally:
 
     @classmethod
     def of(cls, answers: Iterable[Answer]) -> Tally:
-        """The tally for some answers."""
+        """The tally for several answers."""
         found = list(answers)
         errors = np.array([answer.estimate - answer.truth for answer in found])
         missed = sum(answer.misses for answer in found)
@@ -99,7 +99,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """A heading, the setting and the question, how trials are simulated, and tallies of `RECORDED` ones."""
+    """A heading, the setting and the question, how trials are simulated, and recorded tallies."""
 
     title: str
     story: str
@@ -117,7 +117,7 @@ def bandit_trials(rng: int, trials: int) -> Iterator[Pair]:
 
 
 def late_page(rng: np.random.Generator) -> Sums:
-    """Six weeks of two pages: the new one starts in the third, and sales of both rise every week."""
+    """Six weeks with two pages: the new one starts in the third, and sales of both rise every week."""
     rows = []
     for week, share in enumerate((0.0, 0.0, 0.3, 0.5, 0.6, 0.7)):
         chances = {"old": 1.0 - share, "new": share}
@@ -212,11 +212,11 @@ EXPERIMENTS = (
     ),
 )
 RECORDED = 500
-"""Results for this many trials run in advance, with seed 3; a test runs them again."""
+"""Results for this many trials, computed in advance with seed 3; a test computes them again."""
 
 
 def demonstration(rng: int, trials: int | None = None) -> str:
-    """What the experiments show: the first trial of a seed; and `trials` of them, or the `RECORDED` ones."""
+    """The experiments' results: the first trial of a seed, and `trials` of them or the `RECORDED` ones."""
     parts = [f"Three experiments that a textbook analysis gets wrong\n{'=' * ROOM}\n{wrapped(_OPENING, '')}"]
     # A progress bar goes to standard error where that is a terminal.
     bar_format = "{percentage:3.0f}%|{bar}|"
@@ -235,7 +235,7 @@ def demonstration(rng: int, trials: int | None = None) -> str:
 
 
 def write_report(place: Path, rng: int) -> str:
-    """Write a report on the late page's first trial, and show the calls and their output."""
+    """Write a report on the first trial of the late page, and show the calls and their output."""
     sums = late_page(next(_generators(rng, 1, 1)))
     result = Contrast(sums, treatment="new", control="old").fit()
     report(result, place, log=sums, title="A page that came late")

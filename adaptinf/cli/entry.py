@@ -73,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def command_parser(*wanted: str) -> CommandParser:
-    """All commands, the requested ones with their options."""
+    """All commands, with options for the requested ones."""
     parser = CommandParser(
         prog="adaptinf",
         opening="Valid inference for adaptively collected data, with or without differential privacy.",

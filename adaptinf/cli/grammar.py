@@ -47,7 +47,7 @@ class CommandParser(argparse.ArgumentParser):
         self._opening, self._examples = opening, tuple(examples)
 
     def format_help(self) -> str:
-        """What the command does, examples, then its options."""
+        """The purpose of the command, examples, then its options."""
         width = min(_WIDEST, shutil.get_terminal_size().columns - 2)
         examples = "\n".join(["examples:", *(f"  {line}" for line in self._examples)])
         return "\n\n".join([textwrap.fill(self._opening, width), examples, super().format_help()])
@@ -102,7 +102,7 @@ def add_command(
 
 
 def wrapped(line: str, indent: str = "  ") -> str:
-    """A line of an answer in 80 columns, further lines indented as it is and by some more."""
+    """A line of an answer in 80 columns, with further lines indented slightly more."""
     own = line[: len(line) - len(line.lstrip())]
     return textwrap.fill(
         line, ROOM, subsequent_indent=own + indent, break_on_hyphens=False, break_long_words=False
@@ -110,7 +110,7 @@ def wrapped(line: str, indent: str = "  ") -> str:
 
 
 def tell(text: str) -> None:
-    """Print a message apart from the output; nothing if standard error is closed."""
+    """Print a message separately from the output; nothing if standard error is closed."""
     if sys.stderr is not None:  # print would take standard output in its place
         print(text, file=sys.stderr)
 

@@ -35,10 +35,7 @@ _OTHERS = ("reward_range", "context", "date_format", "group", "adaptive", "stopp
 _NEEDED = ("action", "reward")
 _HOLDER = "{arm}"
 _FROM_BATCHES = "from batches"
-_PUBLIC = (
-    "it is the public part of a log, without rows: use adaptinf report or, in Python, pass read_log(path) "
-    "to ArmMeans, Contrast, CATE or BinMeans"
-)
+_PUBLIC = "it is the public part of a log, without rows: adaptinf analyze and adaptinf report need none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +45,8 @@ class OpenedData:
     data: Any
     name: str
     unused: list[str]
+    stored: bool = False
+    """Whether the file itself states what its columns are."""
 
     @property
     def log(self) -> AdaptiveLog | Sums:
@@ -63,9 +62,10 @@ class OpenedData:
         return "table of sums" if isinstance(self.data, Sums) else "log"
 
 
-def cautions_of(log: AdaptiveLog | Sums) -> list[str]:
-    """Evidence against the statements of a log, one line each."""
-    return [visible(CAUTION(caution=one)) for one in log_cautions(log)]
+def cautions_of(log: AdaptiveLog | Sums | PublicLog) -> list[str]:
+    """Evidence against the statements of a log, one line each; a public part shows none."""
+    found = [] if isinstance(log, PublicLog) else log_cautions(log)
+    return [visible(CAUTION(caution=one)) for one in found]
 
 
 def sources_of(arguments: argparse.Namespace) -> list[Path]:
@@ -93,7 +93,7 @@ def _named_sums(options: Mapping[str, Any]) -> bool:
 
 
 def _holds_sums(path: Path, options: Mapping[str, Any]) -> bool:
-    """Whether a file contains sums: columns of sums are named, or adaptinf wrote them."""
+    """Whether a file contains sums: columns of sums are named, or adaptinf wrote the file."""
     if _named_sums(options):
         return True
     if options or path.suffix.lower() not in PARQUET or not path.is_file():
@@ -107,7 +107,7 @@ def _holds_sums(path: Path, options: Mapping[str, Any]) -> bool:
 def _opened_sums(source: Any, options: Mapping[str, Any]) -> OpenedData:
     """Sums from a file, or from several."""
     if not options:
-        return OpenedData(Sums.read_parquet(source), str(source), [])
+        return OpenedData(Sums.read_parquet(source), str(source), [], stored=True)
     dialect, options = dialect_from("arguments", options)
     known = {"action", "epsilon", *_ROLES, *_OTHERS}
     problems = [f"{_flag(name)} is required with --n" for name in _SUMS_NEEDED if name not in options]
@@ -141,7 +141,7 @@ def _opened_log(source: Any, options: Mapping[str, Any]) -> OpenedData:
     dialect, options = dialect_from("arguments", options)
     content = open_source(source, dialect, options, _flag)
     if not isinstance(content, TableSource):
-        return OpenedData(own_log(source, content), str(source), [])
+        return OpenedData(own_log(source, content), str(source), [], stored=True)
     missing = [
         f"--{name} is required: the name of its column (the file has {', '.join(map(repr, content.columns))})"
         for name in _NEEDED
@@ -157,7 +157,7 @@ def _opened_log(source: Any, options: Mapping[str, Any]) -> OpenedData:
 
 
 def _name_propensities(arguments: dict[str, Any], content: TableSource) -> None:
-    """Replace texts with labels, and a text that is not a column name with a number or a pattern."""
+    """Replace texts with labels, and a text that is not a column with a number or a pattern."""
     columns, named = content.columns, arguments.get("propensities")
     if "propensity" in arguments:
         arguments["propensity"] = _column_or_number(arguments["propensity"], columns)
@@ -175,7 +175,7 @@ def _name_propensities(arguments: dict[str, Any], content: TableSource) -> None:
 
 
 def _column_or_number(text: str, columns: Sequence[Any]) -> str | float:
-    """A column of that name, otherwise the number, otherwise an invalid name."""
+    """A column with that name, otherwise a number, otherwise an invalid name."""
     try:
         return text if text in columns else float(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Messages of a command that refuses: without function names, in terms of its own options."""
+"""Messages of a command that refuses: without function names, in terms of the command's options."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ import argparse
 import re
 from collections.abc import Collection, Sequence
 
+from adaptinf.cli.options.flag_columns import COLUMNS
 from adaptinf.errors import ParameterError
 from adaptinf.texts import visible, visible_lines
 
+_OF_FILES = {f"--{name.replace('_', '-')}" for name in (*COLUMNS, "propensities", "context", "missing")}
+"""Options that a file written by adaptinf does not take."""
+_STORED = "the file itself states what its columns are: write it again from its source, with the option"
 _INTERNAL = re.compile(r"[A-Za-z_][\w.]*(?: files)?")
 """Names of functions and classes, as they appear in Python errors."""
 _GENERAL = ("arguments", "arguments and file")
@@ -21,11 +25,13 @@ def refusal(error: Exception, arguments: argparse.Namespace, words: Sequence[str
     """The message of an error, one problem per line."""
     flags = set(arguments.parser._option_string_actions)
     text = in_flags(_said(error, words), flags)
+    if getattr(arguments, "stored", False) and _OF_FILES & set(re.findall(r"--[a-z-]+", text)):
+        text = f"{text} ({_STORED})"
     return f"{arguments.parser.prog}: {visible(text, chr(10))}"
 
 
 def _said(error: Exception, words: Sequence[str]) -> str:
-    """An error without the name of a function that the user did not type."""
+    """An error message without the name of a function that the user did not type."""
     if not isinstance(error, ParameterError):
         text = str(error)
         head, _, rest = text.partition(": ")

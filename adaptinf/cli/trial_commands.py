@@ -169,7 +169,9 @@ def _verify_flags(parser: CommandParser) -> None:
 
 def _export_flags(parser: CommandParser) -> None:
     parser.add_argument(
-        "--missing", choices=("drop", "worst", "best"), help="meaning of an outcome that has not arrived"
+        "--missing",
+        choices=("drop", "bounds", "worst", "best"),
+        help="meaning of an outcome that has not arrived",
     )
     parser.add_argument(
         "--as-told", action="store_true", help="use amended outcomes with the values that the design received"
@@ -255,7 +257,7 @@ _NAMELESS = ("create", "verify", "export")
 
 
 def _read_hidden(arguments: argparse.Namespace) -> None:
-    """Replace names given as a dash with lines of standard input."""
+    """Replace values given as a dash with lines of standard input."""
     for name in _HIDDEN:
         if getattr(arguments, name, None) == _DASH:
             line = sys.stdin.readline()

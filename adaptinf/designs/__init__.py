@@ -1,6 +1,6 @@
 """Adaptive designs, one file per family.
 
-Parameters out of range raise one `ParameterError` that lists them all.
+Parameters out of range raise a single `ParameterError` that lists them all.
 """
 
 from adaptinf.designs.arms.biased_coin import DBCD, ERADE, PermutedBlocks

@@ -1,4 +1,4 @@
-"""What every design can do: be run, replicated, used step by step, and state its guarantee."""
+"""What every design can do: be run, replicated or used step by step, and state its guarantee."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from adaptinf.typing import FloatArray, RandomSource
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """Requirements of a design for its environments.
+    """Requirements that a design imposes on its environments.
 
     Parameters
     ----------
     min_arms, max_arms : int
-        Fewest and most arms; None for any number.
+        Smallest and largest number of arms; None for no limit.
     min_horizon : int
         Fewest rounds.
     vectors : {"ignored", "needed", "refused", "any"}
@@ -57,7 +57,7 @@ class Needs:
 
 
 def environment_problems(needs: Needs, env: Environment) -> list[str]:
-    """Why a design cannot be run in an environment."""
+    """Reasons why a design cannot be run in an environment."""
     problems = []
     if env.n_arms < needs.min_arms or (needs.max_arms is not None and env.n_arms > needs.max_arms):
         span = (
@@ -87,22 +87,22 @@ def environment_problems(needs: Needs, env: Environment) -> list[str]:
 class Stepwise:
     """Designs that can be used step by step.
 
-    Subclasses say which outcomes may be pending when an arm is chosen: none ("last"), any ("any"), or those
-    of a public window ("window"); where context vectors must lie: "any", the unit "ball", the unit "cube"; as
-    which reward an outcome counts that never comes, None if there is no rule for that; and what the stream
-    and the place are that name a node of exact noise, None if there is none, for a reason.
+    Subclasses state which outcomes may be pending when an arm is chosen: none ("last"), any ("any"), or those
+    within a public window ("window"); where context vectors must lie: "any", the unit "ball" or the unit
+    "cube"; the reward as which a missing outcome counts, or None if there is no such rule; and the stream and
+    position that identify a node of exact noise, or None, with a reason, if there is none.
     """
 
     pending: ClassVar[str] = "last"
     domain: ClassVar[str] = "any"
     lost: ClassVar[float | None] = None
     lost_unsaid: ClassVar[float | None] = None
-    """Reward as which a missing one counts in trials whose file does not say; None if never changed."""
+    """Reward assumed for a missing outcome if the trial's file specifies none; None if never changed."""
     nodes: ClassVar[tuple[str, str] | None] = None
     inexact: ClassVar[str] = "it has no privacy guarantee, or draws its noise only inside its own kernels"
 
     def largest_scale(self, horizon: int, n_arms: int) -> float:
-        """Largest scale of a node of exact noise, for rewards of width 1.
+        """Largest scale of the exact noise of a node, for rewards of width 1.
 
         Parameters
         ----------
@@ -112,12 +112,12 @@ class Stepwise:
         Returns
         -------
         float
-            Infinite if there is no exact noise.
+            Scale; infinite if there is no exact noise.
         """
         return math.inf
 
     def exact_sums(self, horizon: int, n_arms: int) -> ExactSums | None:
-        """Source of noisy sums in whole numbers outside the kernels; None if the kernels compute them.
+        """Source of integer-valued noisy sums outside the kernels; None if the kernels compute them.
 
         Parameters
         ----------
@@ -127,7 +127,7 @@ class Stepwise:
         return None
 
     def longest_window(self, horizon: int) -> float:
-        """The longest window that outcomes can have, in rounds.
+        """The longest possible window for outcomes, in rounds.
 
         Parameters
         ----------
@@ -137,7 +137,7 @@ class Stepwise:
         Returns
         -------
         float
-            Infinite where any will do.
+            Length; infinite if there is no limit.
         """
         return math.inf
 
@@ -160,43 +160,44 @@ class Stepwise:
         Parameters
         ----------
         arms : list of labels, or int
-            The arms; a number stands for 0, 1, ...
+            The labels of the arms; a number stands for 0, 1, ...
         horizon : int
-            The most rounds there can be. Guarantees hold for this many.
+            Largest possible number of rounds. Guarantees hold for this number.
         features : list of labels, or int, optional
-            Contexts that can arrive.
+            The contexts that can arrive.
         dimension : int, optional
-            Length of context vectors, in their place.
+            Length of context vectors, which replace `features`.
         per_arm : bool
-            Whether each arm has a context vector of its own.
+            Whether each arm has its own context vector.
         reward_range : (float, float)
             Smallest and largest possible reward, declared in advance.
         window : int, optional
-            For private designs whose outcomes come late: the outcome of a round enters after `window` further
-            rounds, whenever it comes, and counts as 0 if it is not there then.
+            For private designs with delayed outcomes: the outcome of a round enters after `window` further
+            rounds, whenever it arrives, and counts as 0 if it has not arrived by then.
         in_time : float, optional
-            With `window`: release each arm's successes and failures that were in time as well, when the last
-            window has ended, at so much privacy beside the design's. It must be asked for in advance, and
-            contexts must have no part in the choice. `ArmMeans.fit("released")` reads them.
+            With `window`: also release the timely successes and failures of each arm once the last window has
+            ended, at this privacy cost in addition to the design's. It must be requested in advance, and
+            contexts must not affect the choice. `ArmMeans.fit("released")` uses these counts.
         rng : int, SeedSequence, Generator or None
-            Source of the coins, and of simulated noise.
+            Source of randomness for the coins and for simulated noise.
         noise : {"simulation", "release"}
-            Where privacy noise comes from. Simulated noise is not private, and the log says so. ``"release"``
-            is exact noise of OpenDP, which is never seeded, on rewards rounded to a grid of 2^20 units.
+            Source of the privacy noise. Simulated noise is not private, and the log states this.
+            ``"release"`` uses exact noise from OpenDP, which is never seeded, on rewards rounded to a grid of
+            2^20 units.
 
         Returns
         -------
         Session
-            With `assign`, `record` and `log`. On the same rewards and contexts it makes the choices of `run`
-            with the same `rng`, where `run` takes these from a `Tableau`.
+            A session with the methods `assign`, `record` and `log`. For the same rewards and contexts, it
+            makes the same choices as `run` with the same `rng` in a `Tableau` environment.
 
         Raises
         ------
         ParameterError
-            Listing everything that is inconsistent, and for ``noise="release"`` why a design has no exact
-            noise.
+            If arguments are inconsistent (the message lists every problem), or the design has no exact noise
+            for ``noise="release"`` (it states why).
         MissingDependencyError
-            If OpenDP is needed and not installed.
+            If OpenDP is needed but not installed.
         """
         declared = arms, features, dimension, per_arm, reward_range
         return open_session(self, declared, horizon, window, rng, noise=noise, in_time=in_time)
@@ -207,11 +208,11 @@ _ENVIRONMENT = Is(Environment, "an environment, such as BernoulliArms([0.3, 0.5]
 
 @dataclasses.dataclass(frozen=True)
 class Design(Recorded, Stepwise, ABC):
-    """Base of all designs: frozen parameters, checked when they are given.
+    """Base class of all designs: frozen parameters, validated on construction.
 
-    A subclass gives its compiled program and its traits; a private one its guarantee as well. It may say what
-    its codes mean (statuses of rounds, names of releases and of what is reported at the end), what it needs
-    of an environment, and whether a round that a `Mixture` overrides enters nothing.
+    A subclass supplies its compiled program and its traits; a private design also supplies its guarantee. It
+    may also define the meaning of its codes (statuses of rounds, names of releases and of values reported at
+    the end), its requirements for environments, and whether a round that a `Mixture` overrides is ignored.
 
     Examples
     --------
@@ -231,21 +232,21 @@ class Design(Recorded, Stepwise, ABC):
         check_fields(self, self._problems)
 
     def _problems(self) -> list[str]:
-        """Problems with the parameters beyond the constraints that annotate them."""
+        """Problems with the parameters beyond those that their annotated constraints detect."""
         return []
 
     @abstractmethod
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
     ) -> Program:
-        """Compiled entry point and tables for one environment and horizon."""
+        """Compiled entry point and tables for an environment and a horizon."""
 
     def _has_shortcut(self, environment: Environment) -> bool:
-        """Whether a run that stores no rounds can be drawn in a faster way, exact in distribution."""
+        """Whether there is a faster simulation, with the same distribution, for runs that store no rounds."""
         return False
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee | None:
-        """The privacy of the actions and releases, composed from the design's mechanisms.
+        """The privacy guarantee for actions and releases, composed from the design's mechanisms.
 
         Parameters
         ----------
@@ -255,18 +256,18 @@ class Design(Recorded, Stepwise, ABC):
         Returns
         -------
         PrivacyGuarantee or None
-            None for a design that promises none.
+            The guarantee, or None if the design has none.
 
         Raises
         ------
         ParameterError
-            If `horizon` or `n_arms` is not a whole number of at least 1.
+            If `horizon` or `n_arms` is not a positive whole number.
         """
         self._refuse_sizes(horizon, n_arms)
         return None
 
     def reward_guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee | None:
-        """The guarantee for one round's rewards (contexts public), which max-information needs.
+        """The guarantee for the rewards of one round (with public contexts), which max-information requires.
 
         Parameters
         ----------
@@ -276,7 +277,7 @@ class Design(Recorded, Stepwise, ABC):
         Returns
         -------
         PrivacyGuarantee or None
-            By default what `guarantee` implies.
+            The guarantee, by default the one that `guarantee` implies.
         """
         whole = self.guarantee(horizon, n_arms)
         return None if whole is None else whole.reward_level()
@@ -285,30 +286,30 @@ class Design(Recorded, Stepwise, ABC):
         check(f"{type(self).__name__}.guarantee", horizon=(horizon, COUNT), n_arms=(n_arms, COUNT))
 
     def outcome_names(self, n_features: int) -> tuple[str, ...]:
-        """Names of what a run reports at its end, one for each column of `Replications.outcomes`."""
+        """Names of the values reported at the end of a run: the columns of `Replications.outcomes`."""
         return self.outcomes
 
     def _recommended(self, run: Run, env: Environment) -> Any:
-        """Label of the arm that a best-arm design names at the end."""
+        """Label of the arm that a best-arm design recommends at the end."""
         names = self.outcome_names(env.n_features)
         if "recommended" not in names or np.isnan(code := run.outcome[names.index("recommended")]):
             return None
         return env.arms[int(code)]
 
     def _placed(self, env: Environment) -> Design:
-        """The design, with the information about the environment that its guarantee and its log require."""
+        """The design, with the information on the environment that its guarantee and its log require."""
         return self
 
     def _environment_problems(self, env: Environment, horizon: int) -> list[str]:
-        """Why the design cannot be run there, checked before anything is collected."""
+        """Reasons why the design cannot be run in the environment, checked before anything is collected."""
         return environment_problems(self.needs, env)
 
     def _feedback_rounds(self, run: Run, horizon: int) -> int | None:
-        """Rounds whose reward can change a later action."""
+        """Number of rounds whose reward can affect a later action."""
         return horizon - 1
 
     def _released_rounds(self, run: Run, horizon: int) -> int | None:
-        """Rounds whose reward can change a release or a later action."""
+        """Number of rounds whose reward can affect a release or a later action."""
         return horizon
 
     def _batches(self, horizon: int, n_arms: int) -> Any:
@@ -316,28 +317,28 @@ class Design(Recorded, Stepwise, ABC):
         return None
 
     def run(self, env: Environment, horizon: int, rng: RandomSource | None = None) -> AdaptiveLog:
-        """Run the design once and store every round.
+        """Run the design once, storing every round.
 
         Parameters
         ----------
         env : Environment
-            Where contexts and rewards come from.
+            Source of contexts and rewards.
         horizon : int
             Number of rounds.
         rng : int, SeedSequence, Generator or None
-            Source of randomness. Privacy noise is simulated: the log is labelled as not private.
+            Source of randomness. Privacy noise is simulated, so the log is labelled as not private.
 
         Returns
         -------
         AdaptiveLog
-            With propensities where they exist, releases and guarantee.
+            The log, with propensities if they exist, releases and the guarantee.
 
         Raises
         ------
         ParameterError
-            Listing everything that is inconsistent, before anything is drawn.
+            If arguments are inconsistent; the message lists every problem, before anything is drawn.
         LogValidationError
-            If the environment's rewards are such as a frame is refused for: infinite, or of 2**53 and more.
+            If the environment's rewards are invalid in a log: infinite, or at least 2**53.
         """
         return next(self.logs(env, horizon, 1, rng))
 
@@ -349,28 +350,28 @@ class Design(Recorded, Stepwise, ABC):
         rng: RandomSource | None = None,
         start: int = 0,
     ) -> Iterator[AdaptiveLog]:
-        """Logs of runs `start` to `replications`, one after another; run r is the same as replicate r.
+        """Logs of runs `start` to `replications`, one after another; run r equals replicate r.
 
         Parameters
         ----------
         env : Environment
-            Where contexts and rewards come from.
+            Source of contexts and rewards.
         horizon, replications : int
-            Rounds of a run, and where to stop.
+            Rounds per run, and the run at which to stop.
         rng : int, SeedSequence, Generator or None
             Source of randomness.
         start : int
-            First run, a multiple of 64.
+            First run, which must be a multiple of 64.
 
         Yields
         ------
         AdaptiveLog
-            A log with arrays of its own.
+            A log with its own arrays.
 
         Raises
         ------
         ParameterError
-            Listing everything that is inconsistent, before anything is drawn.
+            If arguments are inconsistent; the message lists every problem, before anything is drawn.
         """
         self._check(env, horizon, replications, rng, start)
         placed = self._placed(env)
@@ -395,29 +396,30 @@ class Design(Recorded, Stepwise, ABC):
         Parameters
         ----------
         env : Environment
-            Where contexts and rewards come from.
+            Source of contexts and rewards.
         horizon, replications : int
-            Rounds of a run, and number of runs.
+            Rounds per run, and number of runs.
         rng : int, SeedSequence, Generator or None
             Source of randomness; replicate r depends on (rng, r) alone.
         n_jobs : int
             Worker processes, -1 for all cores; the results do not depend on it.
         start : int
-            First run, a multiple of 64: the result holds runs `start` to `replications`.
+            First run, which must be a multiple of 64: the result contains runs `start` to `replications`.
         by_rounds : bool, optional
-            Loop over every round, with the numbers of `run`. By default only where the design has no exact
-            shortcut: over a stretch in which nothing adapts, counts and sums of 0/1 rewards are binomial, so
-            drawing these has the same distribution; so has Thompson sampling from one draw per arm.
+            Whether to loop over every round, reproducing the numbers of `run`. By default this is done only
+            if the design has no exact shortcut: over a stretch without adaptation, counts and sums of 0/1
+            rewards are binomial, so they can be drawn directly; Thompson sampling can be simulated with one
+            draw per arm.
 
         Returns
         -------
         Replications
-            Means, pulls, regret and released numbers of every run.
+            Means, pulls, regret and released numbers for every run.
 
         Raises
         ------
         ParameterError
-            Listing everything that is inconsistent, before anything is drawn.
+            If arguments are inconsistent; the message lists every problem, before anything is drawn.
         """
         self._check(env, horizon, replications, rng, start, n_jobs, by_rounds)
         looped = not self._has_shortcut(env) if by_rounds is None else by_rounds
@@ -461,11 +463,11 @@ class Design(Recorded, Stepwise, ABC):
 
     @property
     def traits(self) -> DesignTraits:
-        """What determines how the design's logs may be analysed; a subclass inherits or states it."""
+        """Properties that determine how the design's logs may be analysed; subclasses may override them."""
         return DesignTraits()
 
     def record(self) -> DesignRecord:
-        """Name, parameters and traits, as a log stores them."""
+        """Name, parameters and traits, in the form that a log stores."""
         return DesignRecord(
             name=type(self).__name__,
             parameters={field.name: getattr(self, field.name) for field in dataclasses.fields(self)},

@@ -1,4 +1,4 @@
-"""A user's own design, in plain Python."""
+"""A user-defined design in plain Python."""
 
 from __future__ import annotations
 
@@ -32,42 +32,43 @@ class FunctionDesign(Design):
     Parameters
     ----------
     choose : callable
-        ``choose(state, context, rng)`` returns one probability an arm, in the order of the environment's
-        arms, and one of the arms is drawn by them; or the number of an arm (0, 1, ...). It does so in every
-        round in the same way.
+        ``choose(state, context, rng)`` returns one probability per arm, in the order of the environment's
+        arms, from which an arm is drawn; or the number of an arm (0, 1, ...). It must return the same kind of
+        value in every round.
     update : callable, optional
-        ``update(state, context, arm, reward)`` returns the state for the next round; the old one stays as it
-        is. Without it the state never changes, and rewards cannot move the choice.
+        ``update(state, context, arm, reward)`` returns the state for the next round, and must not modify the
+        old state. If omitted, the state never changes, and rewards cannot affect the choice.
     start : object or callable, optional
-        The first state, or a function of the number of arms that returns it. Anything that can be pickled.
+        The initial state, or a function of the number of arms that returns it. It can be any object that can
+        be pickled.
     traits : DesignTraits, optional
-        What decides how logs may be analysed. By default of a design of which nothing is known: it may adapt,
-        and to contexts.
+        Properties that determine how logs may be analysed. By default nothing is assumed: the design may
+        adapt to rewards and to contexts.
 
     Raises
     ------
     ParameterError
-        On construction, if a function cannot be called with these arguments, or the traits are not right. In
-        a run, naming the round: if `choose` returns neither the number of an arm nor probabilities that add
-        up to 1, returns arms in some rounds and probabilities in others, contradicts the traits, a function
-        fails, or the state was changed in place.
+        On construction, if a function cannot be called with these arguments, or the traits are invalid.
+        During a run, naming the round: if `choose` returns neither the number of an arm nor probabilities
+        that sum to 1, returns arms in some rounds and probabilities in others, or contradicts the traits; if
+        a function fails; or if the state was modified in place.
 
     Notes
     -----
-    ``context`` is the label of the round's context; the vector that all arms share, of shape (dimension,), or
-    an array of shape (arms, dimension), which cannot be written to; None if there are none, and where the
+    ``context`` is the label of the round's context; the vector shared by all arms, of shape (dimension,); or
+    an array of shape (arms, dimension), which is read-only; it is None if there are no contexts, or if the
     traits say that none are used.
 
-    Randomness comes from ``rng`` alone, a NumPy Generator: the results do not depend on it `n_jobs`.
+    All randomness must come from ``rng``, a NumPy Generator; the results then do not depend on `n_jobs`.
 
-    Probabilities are logged as exact propensities. If `choose` names arms, a log has none: estimators that
-    divide by propensities refuse it. Return 1 for an arm that is certain.
+    Probabilities are logged as exact propensities. If `choose` returns arms, the log has no propensities, and
+    estimators that divide by propensities refuse it. Return probability 1 for an arm that is certain.
 
-    In environments without contexts the logs say that contexts had no part in the choice.
+    In environments without contexts, the logs state that contexts did not affect the choice.
 
-    That a state is changed in place is looked for in every logged run, and in the first of 64 replicates.
-    The design promises no privacy. A loop in Python does some hundred thousand rounds a second: a compiled
-    design does a hundred times as many (see "Your own design, environment, estimator").
+    Every logged run, and the first of every 64 replicates, is checked for states that were modified in place.
+    The design has no privacy guarantee. A loop in Python runs about a hundred thousand rounds per second; a
+    compiled design is about a hundred times as fast (see "Your own design, environment, estimator").
 
     Examples
     --------
@@ -111,28 +112,28 @@ class FunctionDesign(Design):
 
     @property
     def traits(self) -> DesignTraits:
-        """The stated traits; without `update` the design does not adapt."""
+        """The given traits; without `update`, the design does not adapt."""
         return replace(self.stated, adapts=False) if self.update is None else self.stated
 
     @classmethod
     def of_counts(cls, probability: Callable[..., Any]) -> FunctionDesign:
-        """A rule for two arms by counts and sums, in the form required by `audit.exact`.
+        """A rule for two arms based on counts and sums, in the form required by `audit.exact`.
 
         Parameters
         ----------
         probability : callable
-            ``probability(n1, s1, n0, s0, t)``, the probability of arm 1 in round t (from 1), where arm k was
-            pulled n_k times with sum of rewards s_k.
+            A function ``probability(n1, s1, n0, s0, t)`` that returns the probability of arm 1 in round t
+            (counted from 1), if arm k has been pulled n_k times with total reward s_k.
 
         Returns
         -------
         FunctionDesign
-            It calls the function with arrays of shape (1,), and keeps what it returned.
+            A design that calls the function with arrays of shape (1,), and stores its results.
 
         Raises
         ------
         ParameterError
-            If the function cannot be called so.
+            If the function cannot be called in this way.
 
         Examples
         --------
@@ -151,7 +152,7 @@ class FunctionDesign(Design):
 
     @property
     def needs(self) -> Needs:  # type: ignore[override]
-        """How it uses context vectors follows from its traits; outcomes may be late."""
+        """The traits determine how context vectors are used; outcomes may arrive late."""
         uses = self.traits.uses_context
         kinds = {"no": "ignored", "groups": "refused", "vectors": "needed", "position": "needed"}
         return Needs(vectors=kinds.get(uses, "any"), takes_delays=True)
@@ -219,7 +220,7 @@ class FunctionDesign(Design):
 
 
 def _name(function: Any) -> str:
-    """The name of a function in a text."""
+    """The name of a function, for messages."""
     if isinstance(function, functools.partial):
         return _name(function.func)
     if isinstance(function, _CountRule):
@@ -230,7 +231,7 @@ def _name(function: Any) -> str:
 
 @dataclass(eq=False)
 class _CountRule:
-    """Probabilities of two arms from a rule by counts, cached once known."""
+    """Probabilities of two arms from a rule based on counts, cached after the first call."""
 
     probability: Callable[..., Any]
 

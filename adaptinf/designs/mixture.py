@@ -1,4 +1,4 @@
-"""Mixture: any design, with a share of the rounds assigned uniformly, so that propensities are known."""
+"""Mixture: any design, with a share of rounds assigned uniformly, so that propensities are known."""
 
 from __future__ import annotations
 
@@ -37,23 +37,23 @@ class Mixture(Design):
     exploration : float
         Probability of overriding the proposal, in (0, 1].
     decay : float
-        It is exploration * t^-decay in round t.
+        In round t it is exploration * t^-decay.
 
     Notes
     -----
-    With delta_t the probability of an override, an arm's propensity is delta_t / K plus (1 - delta_t) times
-    what the design gives it: its own propensity where it has one, else 1 for the proposal and 0 for the
-    others. It is known even where the design's own depends on the noise of private counters, because it is
-    taken given the proposal. So IPW, AIPW and confidence sequences apply to any design.
+    If delta_t is the probability of an override, an arm's propensity is delta_t / K plus (1 - delta_t) times
+    the design's propensity if it has one, and otherwise times 1 for the proposal and 0 for the others. It is
+    known even if the design's own propensity depends on the noise of private counters, because it is
+    conditional on the proposal. IPW, AIPW and confidence sequences therefore apply to any design.
 
     An index design (UCB, PrivateUCB, Thompson, EpsilonGreedy, LinUCB, LinPriv) learns from the arm that was
-    really pulled. A design in epochs (SuccessiveElimination, PrivateSuccessiveElimination, the best-arm
-    designs) skips the round and makes the same proposal again; one that needs its whole budget may then name
-    no arm. LDPBandit and ABSE learn from the arm that was pulled where it is still left in its bin. ConSE
-    and DPConSE keep their calendar and count the arrival, but the reward enters none of their sums.
+    actually pulled. A design that works in epochs (SuccessiveElimination, PrivateSuccessiveElimination, the
+    best-arm designs) skips the round and repeats the proposal; a design that needs its whole budget may then
+    recommend no arm. LDPBandit and ABSE learn from the pulled arm if it remains in its bin. ConSE and DPConSE
+    keep their schedule and count the arrival, but the reward enters none of their sums.
 
-    Privacy is the design's own: overrides are coins that do not look at the data, and given them each
-    reward enters the same released sums as before, or none. The proposals count as outputs.
+    The privacy guarantee is that of the design: overrides are coins that do not depend on the data, and given
+    them, each reward enters the same released sums as before, or none. The proposals count as outputs.
 
     References
     ----------
@@ -80,9 +80,9 @@ class Mixture(Design):
 
     @property
     def traits(self) -> DesignTraits:
-        """As for the design, with random draws and a floor; nothing is known about its counts.
+        """Traits: as for the design, with random draws and a floor; whether counts are stable is unknown.
 
-        Its proposals are outputs, which overridden rounds may show as a phase: coins, which are not.
+        Its proposals are outputs, which overridden rounds may show as a phase; the coins are not outputs.
         """
         own = self.design.traits
         outputs = None if own.outputs is None else dataclasses.replace(own.outputs, phase="not covered")
@@ -102,7 +102,7 @@ class Mixture(Design):
 
     @property
     def needs(self) -> Needs:  # type: ignore[override]
-        """The smallest number of rounds that the design needs; it states other requirements itself."""
+        """The smallest number of rounds that the design needs; it checks other requirements itself."""
         return Needs(min_horizon=self.design.needs.min_horizon)
 
     pending = _own("pending", "Outcomes that may be pending when the design proposes an arm.")
@@ -113,7 +113,7 @@ class Mixture(Design):
     inexact = _own("inexact", "Reason why the design has no exact noise.")
 
     def largest_scale(self, horizon: int, n_arms: int) -> float:
-        """As for the design: overrides draw none."""
+        """As for the design, because overrides draw no noise."""
         return self.design.largest_scale(horizon, n_arms)
 
     def exact_sums(self, horizon: int, n_arms: int) -> ExactSums | None:
@@ -135,7 +135,7 @@ class Mixture(Design):
         return self.design.guarantee(horizon, n_arms)
 
     def reward_guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee | None:
-        """As for the design, for one round's rewards."""
+        """As for the design, for the rewards of one round."""
         return self.design.reward_guarantee(horizon, n_arms)
 
     def outcome_names(self, n_features: int) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Results of runs: a log of one, sums over many; and the meaning of a kernel's codes."""
+"""Results of runs: the log of one run, sums over many runs, and the meaning of a kernel's codes."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ class Replications:
     tallies : ndarray of shape (replications, statuses, features, arms, 3)
         Counts, sums and sums of squares of the rewards, by status of the round.
     outcomes : ndarray of shape (replications, outcomes)
-        What the design reported at the end of each run; columns by `outcome_names`.
+        Values that the design reported at the end of each run; columns given by `outcome_names`.
     outcome_names : tuple of str
         Names of the columns of `outcomes`.
     statuses : tuple of Status
-        What the second axis of `tallies` means; empty if a design has one kind of round.
+        Meaning of the second axis of `tallies`; empty if a design has only one kind of round.
     regret : ndarray of shape (replications,)
         Pseudo-regret of each run.
     contextual : bool
@@ -114,14 +114,14 @@ class Replications:
 
     @property
     def recommended(self) -> IntArray:
-        """Position of the arm that each run named at its end, shape (replications,); -1 if none."""
+        """Position of the arm that each run recommended at its end, shape (replications,); -1 if none."""
         if "recommended" not in self.outcome_names:
             raise ParameterError("recommended", ["only best-arm designs recommend an arm at the end"])
         named = self.released["recommended"][:, 0]
         return np.where(np.isnan(named), -1.0, named).astype(np.int64)
 
     def phase_tallies(self, phase: str, randomised: bool | None = None) -> FloatArray:
-        """Counts, sums and squares of the rounds of a phase.
+        """Counts, sums and sums of squares for the rounds of a phase.
 
         Parameters
         ----------
@@ -133,7 +133,7 @@ class Replications:
         Returns
         -------
         ndarray of shape (replications, features, arms, 3)
-            Tallies of those rounds.
+            The tallies of these rounds.
         """
         keep = [
             code
@@ -157,7 +157,7 @@ def log_of(
     guarantee: PrivacyGuarantee | None,
     reward_guarantee: PrivacyGuarantee | None,
 ) -> AdaptiveLog:
-    """The log of the completed rounds, for a design that planned for `horizon` of them."""
+    """The log of the completed rounds of a design that was planned for `horizon` rounds."""
     record = run.record
     phases = tuple(dict.fromkeys(status.phase for status in design.statuses))
     unpromised = [_BY_HAND] if run.removed and guarantee is not None else []
@@ -194,7 +194,7 @@ def _stopping(design: Any, run: Run, horizon: int) -> str | None:
 
 
 def _releases(design: Any, run: Run, env: Environment, horizon: int) -> dict[str, Any] | None:
-    """Columns of the design's releases, and of in-time sums if there are any."""
+    """Columns of the design's releases, and of timely sums if there are any."""
     own: dict[str, Any] | None = None
     if run.released.shape[0]:
         own = design._releases(run.released, env, horizon)
@@ -219,7 +219,7 @@ def _releases(design: Any, run: Run, env: Environment, horizon: int) -> dict[str
 def release_columns(
     released: FloatArray, names: Sequence[str], groups: Sequence[Any], mechanisms: Sequence[str]
 ) -> dict[str, Any]:
-    """Columns of the releases written by a kernel; there is one mechanism for all names, or one for each."""
+    """Columns of the releases written by a kernel, with one mechanism for all names or one for each."""
     codes = released[:, 1].astype(np.int64)
     by_name = mechanisms if len(mechanisms) > 1 else [*mechanisms] * len(names)
     return {
@@ -233,7 +233,7 @@ def release_columns(
 
 
 def check_run(run: Run) -> None:
-    """Refuse rewards from a run that would be refused in a frame."""
+    """Refuse rewards of a run that would be refused in a data frame."""
     reward, found = run.record.reward, Findings()
     what = "the environment's reward"
     found.add_rows("infinite-reward", f"{what} {FAULTS['infinite']}", np.isinf(reward))
@@ -242,14 +242,14 @@ def check_run(run: Run) -> None:
 
 
 def _feedback_rounds(design: Any, run: Run) -> int | None:
-    """Rounds whose reward can change a later action, and must therefore be known before the last choice."""
+    """Rounds whose reward can change a later action, and so must be known before the last choice."""
     rounds = run.record.action.size
     most = _at_least(design._feedback_rounds(run, rounds), _last_removal(run))
     return most if most is None or run.known is None else min(most, int((run.known < rounds).sum()))
 
 
 def _released_rounds(design: Any, run: Run) -> int | None:
-    """Rounds whose reward can change a release or a later action; all if in-time outcomes are counted."""
+    """Rounds whose reward can change a release or a later action; all if timely outcomes are counted."""
     rounds = run.record.action.size
     if run.in_time_epsilon is not None:
         return rounds
@@ -267,7 +267,7 @@ def _at_least(counted: int | None, least: int) -> int | None:
 
 
 def _record(design: Any, run: Run, env: Environment, horizon: int, unpromised: list[str]) -> DesignRecord:
-    """What a log stores about its design, and about its collection if that differed from a run's."""
+    """What a log stores about its design, and about its collection if that differed from an ordinary run."""
     record: DesignRecord = design.record()
     told: dict[str, Any] = {}
     if run.record.action.size < horizon:
@@ -287,7 +287,7 @@ def _record(design: Any, run: Run, env: Environment, horizon: int, unpromised: l
 
 
 def _by_hand(traits: DesignTraits | None) -> DesignTraits | None:
-    """Traits of a design from which arms were removed: rewards may have caused it, and no floor holds."""
+    """Traits of a design from which arms were removed: rewards may be the reason, and no floor holds."""
     if traits is None:
         return None
     return replace(traits, adapts=True, floor=None, stability=None, outputs=None)
@@ -320,7 +320,7 @@ def _arrays(design: Any, run: Run, env: Environment, phases: tuple[str, ...]) ->
 
 
 def _batches(design: Any, run: Run, env: Environment) -> Any:
-    """Batch number of each round, or None; if an arm is removed within a batch, another one begins."""
+    """Batch number of each round, or None; removing an arm within a batch starts a new batch."""
     rounds = run.record.action.size
     batch = design._batches(rounds, env.n_arms)
     if batch is None or not run.removed:

@@ -31,7 +31,7 @@ _FLAGS = ("Y", "N", "")
 
 
 def name_problems(adsl: str, subjects: pd.DataFrame, analysis: str, outcomes: pd.DataFrame) -> list[str]:
-    """Invalid subject names, names that differ only in blanks, or names missing from ADSL."""
+    """Invalid subject identifiers, those that differ only in blanks, and those missing from ADSL."""
     known, problems = _names(adsl, subjects)
     found, more = _names(analysis, outcomes)
     problems += more
@@ -54,7 +54,7 @@ def _names(what: str, frame: pd.DataFrame) -> tuple[list[Any], list[str]]:
 
 
 def flag_problems(adsl: str, subjects: pd.DataFrame, population: str) -> list[str]:
-    """Flags that are neither Y nor N nor missing: their meaning is unknown."""
+    """Flags that are neither Y, N nor missing, so their meaning is unknown."""
     odd = [flag for flag in subjects[population].tolist() if not _is_flag(flag)]
     listed = ", ".join(dict.fromkeys(f"{flag!r:.40}" for flag in odd[:_SHOWN]))
     return [f"{adsl}: the flag {population} must be Y, N or empty, but is {listed}"] if odd else []
@@ -66,7 +66,7 @@ def _is_flag(flag: Any) -> bool:
 
 
 def chosen_records(records: pd.DataFrame, wanted: Mapping[str, Any]) -> pd.DataFrame:
-    """Records whose columns have exactly the requested values."""
+    """Records whose columns have exactly the required values."""
     keep = np.ones(len(records), dtype=np.bool_)
     for column, value in wanted.items():
         keep &= np.array([_is(entry, value) for entry in records[column].tolist()], dtype=np.bool_)
@@ -83,7 +83,7 @@ def _is(entry: Any, value: Any) -> bool:
 
 
 def order_values(adsl: str, subjects: pd.DataFrame, keys: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
-    """Columns by which subjects are sorted, dates in text as times, and columns without a clear order."""
+    """Columns by which subjects are sorted (text dates as times), and columns without a clear order."""
     values, problems = {}, []
     for key in keys:
         column, bad = _ordered(column_of(subjects, key))
@@ -128,7 +128,7 @@ def _no_number(value: Any) -> bool:
 def check_subjects(
     source: str, subjects: pd.DataFrame, outcomes: pd.DataFrame, order: pd.DataFrame, treatment: str
 ) -> None:
-    """Raise one error listing every subject without a treatment, an outcome, or a unique place."""
+    """Raise a single error that lists every subject without a treatment, an outcome, or a unique place."""
     findings = Findings()
     names, keys = subjects[SUBJECT], ", ".join(map(str, order))
     repeated = names.duplicated(keep=False).to_numpy()
@@ -156,7 +156,7 @@ def check_subjects(
 
 
 def tell_deviations(subjects: pd.DataFrame, planned: str, actual: str) -> None:
-    """Warn about subjects who received a treatment other than planned."""
+    """Warn about subjects who received a treatment other than the planned one."""
     columns = [labels_of(subjects, name) for name in (planned, actual)]
     one, two = ([*map(label_key, labels.values), None] for labels in columns)
     pairs = zip(columns[0].codes, columns[1].codes, strict=True)
@@ -171,7 +171,7 @@ def tell_deviations(subjects: pd.DataFrame, planned: str, actual: str) -> None:
 
 
 def examples(names: Any) -> str:
-    """The first of some names."""
+    """The first few of some names."""
     listed = list(names)
     shown = ", ".join(map(str, listed[:_SHOWN]))
     return f"{shown}, ..." if len(listed) > _SHOWN else shown
@@ -204,63 +204,65 @@ def read_adam(
     Parameters
     ----------
     adsl : path or DataFrame
-        One row per subject. A path ends in ``.xpt`` (SAS transport, version 5), ``.csv`` or ``.parquet``.
+        Data set with one row per subject. A path must end in ``.xpt`` (SAS transport, version 5), ``.csv`` or
+        ``.parquet``.
     analysis : path or DataFrame
-        Of the basic data structure (``PARAMCD``, ``AVAL``): one row per subject once filtered.
+        Data set in the basic data structure (``PARAMCD``, ``AVAL``), with one row per subject after
+        filtering.
     parameter : str
-        The outcome's ``PARAMCD``.
+        The ``PARAMCD`` of the outcome.
     order : str or sequence of str
-        Columns of ADSL that put subjects in the order of their assignment, such as ``["RANDDT", "RANDNUM"]``:
-        numbers, times or ISO dates; other text is refused, as its order is that of letters.
+        Columns of ADSL that give the order of assignment, such as ``["RANDDT", "RANDNUM"]``: numbers, times
+        or ISO dates; other text is refused, because it would be sorted alphabetically.
     propensity : str, mapping of arm to float, or DataFrame, optional
         ADaM has no variable for assignment probabilities. Either the name of a column of ADSL with the
-        probability of the planned arm; or one probability an arm, the same for all; or a table with one
-        column named after each arm and, beside them, columns of ADSL by which its rows are found, such as a
-        stage or stratum.
+        probability of the planned arm; or one probability per arm, the same for all subjects; or a table with
+        one column named after each arm and, in addition, the columns of ADSL by which rows are looked up,
+        such as a stage or stratum.
     treatment : {"planned", "actual"}
-        Which treatment is the action. Propensities belong to the planned one alone.
+        Which treatment is the action. Propensities apply to the planned treatment only.
     planned, actual : str
-        Their columns in ADSL.
+        The columns of ADSL that contain the treatments.
     records : mapping of str to value, optional
-        Which records of the analysis data set are meant, such as ``{"AVISITN": 8, "ANL01FL": "Y"}``.
+        Values that select records of the analysis data set, such as ``{"AVISITN": 8, "ANL01FL": "Y"}``.
     population : str, optional
-        Flag of ADSL that is ``"Y"`` for the subjects to take, and ``"N"`` or missing for others; None takes
-        all.
+        Flag of ADSL that is ``"Y"`` for the subjects to include, and ``"N"`` or missing for others; None
+        includes all subjects.
     value : str
         Column of the outcome.
     covariates : sequence of str
-        Baseline columns of ADSL to keep as contexts. Columns by which propensities are looked up are kept in
-        any case, the stage excepted: estimators must know what moved the propensities.
+        Baseline columns of ADSL to keep as contexts. Columns by which propensities are looked up are always
+        kept, except for the stage: estimators must know what affected the propensities.
     batch : str, optional
-        Column of ADSL with the stage of the trial; the stages must follow each other in `order`.
+        Column of ADSL with the stage of the trial; the stages must be consecutive in `order`.
     **options
         As in `read_log`: ``reward_range``, ``design``, ``guarantee``, ``arms``, ...
 
     Returns
     -------
     AdaptiveLog
-        One round per subject, ``unit`` being ``USUBJID``.
+        A log with one round per subject, where ``unit`` is ``USUBJID``.
 
     Raises
     ------
     ParameterError
-        If files, columns or arguments make no sense, a flag is neither Y nor N nor missing, a subject of
-        the analysis data set is absent from ADSL, or names of subjects are blank or differ by blanks alone.
+        If files, columns or arguments are invalid, a flag is neither Y, N nor missing, a subject of the
+        analysis data set is absent from ADSL, or subject identifiers are blank or differ only in blanks.
     LogValidationError
-        Listing all problems with the subjects, rows being counted in the order of assignment: no treatment,
-        no outcome, several outcomes, no place in the order of its own, no row in the table of propensities;
-        then what `AdaptiveLog` finds.
+        If subjects are invalid (the message lists every problem, counting rows in the order of assignment):
+        no treatment, no outcome, several outcomes, no unique place in the order, or no row in the table of
+        propensities; and for any problem found by `AdaptiveLog`.
 
     Warns
     -----
     AdaptinfWarning
-        How many subjects got another treatment than planned.
+        If subjects received a treatment other than the planned one; the message gives their number.
 
     Notes
     -----
-    No one is dropped: a subject of the population without an outcome is an error, as leaving such subjects
-    out would no longer compare like with like. In a CSV, ``USUBJID`` and ``PARAMCD`` are text as it stands
-    there: 001 is not 1.
+    No subject is dropped: a subject of the population without an outcome is an error, because without such
+    subjects the arms would no longer be comparable. In a CSV file, ``USUBJID`` and ``PARAMCD`` are read as
+    text: 001 is not 1.
 
     References
     ----------
@@ -338,7 +340,7 @@ def read_adam(
 def _written(
     path: Path | None, subjects: pd.DataFrame, arms: list[str], covariates: list[str], batch: str | None
 ) -> tuple[pd.DataFrame, list[str], list[Reading]]:
-    """Subjects with labels as in a CSV, problems with them, and what was kept unchanged."""
+    """Subjects with labels as in a CSV, problems with them, and what was left unchanged."""
     if path is None:
         return subjects, [], []
     problems = mixed_problems(path, subjects, covariates)
@@ -348,14 +350,14 @@ def _written(
 
 
 def _text_outcomes(path: Path | None, outcomes: pd.DataFrame, value: str, success: Any) -> pd.DataFrame:
-    """Records whose values are text if the success is."""
+    """Records whose values are text if the value for success is."""
     if path is None or not isinstance(success, str):
         return outcomes
     return as_written(path, outcomes, text=[value])[0]
 
 
 def _in_population(subjects: pd.DataFrame, population: str) -> tuple[pd.DataFrame, list[Reading]]:
-    """Subjects whose flag is Y, and the number of others."""
+    """Subjects whose flag is Y, and the number of other subjects."""
     chosen = chosen_records(subjects, {population: "Y"})
     left, everyone = len(subjects) - len(chosen), len(subjects)
     if not left:
@@ -409,7 +411,7 @@ def _kind_problems(treatment: Any, records: Any, propensity: Any) -> list[str]:
 def _frame(
     source: str | PathLike[str] | pd.DataFrame, name: str, what: str
 ) -> tuple[pd.DataFrame, Path | None, str]:
-    """A data set with rows counted from 0, its file if it has one, and its name in errors."""
+    """A data set with rows counted from 0, its file if it has one, and its name for error messages."""
     if isinstance(source, pd.DataFrame):
         return source.reset_index(drop=True), None, what
     path = as_path("read_adam", name, source, " or a DataFrame")
@@ -448,7 +450,7 @@ def _propensities(
 
 
 def _strata(subjects: pd.DataFrame, propensity: Any) -> list[str]:
-    """Columns of ADSL used to look up a table of propensities."""
+    """Columns of ADSL that are used to look up propensities in a table."""
     table = isinstance(propensity, pd.DataFrame)
     return [str(column) for column in propensity if column in subjects] if table else []
 

@@ -62,7 +62,7 @@ class Events:
 
 
 def read_events(path: Path, form: Form) -> Events:
-    """The file's events; one error that lists all problems."""
+    """Read the events of a file; a single error lists all problems."""
     lines = list(numbered_lines(path, "read_dsjson"))
     if not lines:
         raise ParameterError("read_dsjson", [f"{path} contains no events"])
@@ -83,14 +83,14 @@ def read_events(path: Path, form: Form) -> Events:
 
 
 def nothing_left(form: Form, absent: int) -> str:
-    """Report that no event in a file can be read."""
+    """Report that a file contains no readable event."""
     with_slot = f", and none of the others has slot {form.slot}" if absent else ""
     return f"contains only events with _skipLearn{with_slot}"
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Contents of a line: an event, and the code of any problem, with the place."""
+    """Contents of a line: an event, or the code of a problem and where it is."""
 
     event: Any
     code: str = ""
@@ -128,7 +128,7 @@ class Faults:
         self._totals: Counter[str] = Counter()
 
     def add(self, row: int, code: str, told: str) -> None:
-        """Count a row with a fault; no fault if the code is empty."""
+        """Count a row with a fault; an empty code means no fault."""
         if not code:
             return
         self._told.setdefault(code, told)
@@ -213,14 +213,14 @@ def _whole(digits: str) -> int | float:
 
 
 class _Trouble(NamedTuple):
-    """Problems with an event, and the field that shows it."""
+    """A problem with an event, and the field that shows it."""
 
     code: str
     field: str = ""
 
 
 def _trouble(event: Any) -> _Trouble | None:
-    """Problems with an event; None for a sound one."""
+    """The problem with an event; None if it is valid."""
     if not isinstance(event, dict):
         return _Trouble("no-object")
     if event.get("_skipLearn", False) is not False:
@@ -281,65 +281,65 @@ def read_dsjson(
     played: str = "first",
     slot: int | None = None,
 ) -> AdaptiveLog:
-    r"""Read a dsjson file of decisions with their costs.
+    r"""Read decisions and their costs from a dsjson file.
 
     Parameters
     ----------
     path : path
-        One event a line.
+        File with one event per line.
     action_id : str, optional
-        Feature that names an action, such as ``"id"`` or ``"article.id"`` for one in a namespace. By default
-        an action's label is its place in the event's list, counted from 1, which is right only where every
-        event lists the same actions in the same order.
+        Feature that names an action, such as ``"id"``, or ``"article.id"`` for a feature in a namespace. By
+        default the label of an action is its position in the event's list, counted from 1, which is correct
+        only if every event lists the same actions in the same order.
     context : iterable of str, optional
         Shared features to keep, such as ``"hour"`` or ``"user.age"``; by default all numbers, booleans and
         strings that every event has.
     reward_range : (float, float), optional
-        Smallest and largest possible reward, minus the cost.
+        Smallest and largest possible reward, that is, minus the cost.
     played : {"first", "label"}
-        Which action was played: the first of ``a``; or that of ``_label_Action``, counted from 1, where ``a``
-        and ``p`` list the actions in any order, ``a`` counted from 0 or 1.
+        Which action was played: the first one in ``a``; or that of ``_label_Action``, counted from 1, in
+        which case ``a`` and ``p`` may list the actions in any order, with ``a`` counted from 0 or 1.
     slot : int, optional
-        Slot of a conditional bandit (``c._slots`` and ``_outcomes``), counted from 1: the log is of its
-        choices alone.
+        Slot of a conditional bandit (``c._slots`` and ``_outcomes``), counted from 1: the log contains its
+        choices only.
 
     Returns
     -------
     AdaptiveLog
-        One round an event, in the order of the file. The reward is minus ``_label_cost``; the propensities
-        are ``p``, of all actions, put in one order of arms.
+        A log with one round per event, in the order of the file. The reward is minus ``_label_cost``; the
+        propensities are the probabilities ``p`` of all actions, arranged in a fixed order of arms.
 
     Raises
     ------
     ParameterError
-        If the file cannot be read as UTF-8 text or a feature is unknown.
+        If the file cannot be read as UTF-8 text, or a feature is unknown.
     LogValidationError
-        Listing all problems with the lines (row 0 is the first line with text in it): no JSON object (a key
-        that is there twice, NaN, which JSON does not have, and nesting beyond 100 levels included), no label,
-        lists of actions and probabilities that do not match, a logged action that is not the first of the
-        list or whose probability differs, other actions than in the first event, or events that a throttle
-        left out at changing rates.
+        If lines are invalid (the message lists every problem; row 0 is the first non-blank line): not a JSON
+        object (including duplicate keys, NaN, which JSON does not allow, and nesting deeper than 100 levels),
+        no label, lists of actions and probabilities that do not match, a logged action that is not the first
+        in the list or whose probability differs, actions other than those of the first event, or events
+        omitted by a throttle at changing rates.
 
     Notes
     -----
-    An event lists its actions in the policy's ranking order (``a``, places in ``_multi`` counted from 1),
-    their probabilities in the same order (``p``), and the one that was played first. A line that contains a
-    late outcome without a decision is refused: join outcomes to their decisions first. Files in which ``a``
-    is not a ranking, such as those of Vowpal Wabbit's own simulator, are refused unless ``played="label"``
-    defines how they are read; ``_label_probability`` must then be that action's entry of ``p``.
+    An event lists its actions in the policy's ranking order (``a``, positions in ``_multi`` counted from 1)
+    and their probabilities in the same order (``p``); the first action is the one that was played. A line
+    with a late outcome but no decision is refused: join outcomes to their decisions first. Files in which
+    ``a`` is not a ranking, such as those of Vowpal Wabbit's own simulator, are refused unless
+    ``played="label"`` specifies how to read them; ``_label_probability`` must then equal that action's entry
+    of ``p``.
 
-    Slots form separate logs, not rows of one: the slots of an event are filled before any of their outcomes
-    is known, each without the actions taken by earlier slots, so two rows of an event would not be two
-    rounds. Actions that a slot could not take in an event have propensity 0 there; actions that it could
-    never take are not arms. For a later slot, the log has ``'context_free': False`` if earlier choices
+    Slots form separate logs rather than rows of one log: the slots of an event are filled before any of their
+    outcomes is known, each without the actions taken by earlier slots, so two rows of the same event would
+    not be two rounds. Actions that a slot could not take in an event have propensity 0 there; actions that it
+    could never take are not arms. For a later slot, the log has ``'context_free': False`` if earlier choices
     varied. Slates, which have one cost for the choices of all slots together, are refused.
 
-    Events with ``"_skipLearn": true`` are dropped, as Vowpal Wabbit drops them, and counted in
-    ``log.report``.
+    Events with ``"_skipLearn": true`` are dropped, as in Vowpal Wabbit, and counted in ``log.report``.
 
-    A policy may have used features that are not contexts of the log: lists, those that some events lack or
-    that `context` omits, and those of actions. If such features vary between events, the log has
-    ``'context_free': False``, so no estimator treats the arms' rounds as comparable mixes.
+    A policy may have used features that are not contexts of the log: lists, features that some events lack or
+    that `context` omits, and features of actions. If such features vary between events, the log has
+    ``'context_free': False``, so no estimator assumes that the arms' rounds have comparable contexts.
 
     ``pdrop``, the probability with which a client dropped events, must be constant: constant thinning that is
     unrelated to the outcome leaves every estimate valid, other thinning does not.
@@ -444,7 +444,7 @@ def _log(
 def _arms(
     events: list[dict[str, Any]], action_id: str | None, slot: int | None
 ) -> tuple[list[Any], list[list[Any]]]:
-    """Labels of the arms, in the order of the first event, and of every event's actions."""
+    """Labels of the arms, in the order of the first event, and the labels of every event's actions."""
     places = [action_labels(event["c"]["_multi"], action_id) for event in events]
     findings = Findings()
     unnamed = np.array([None in labels or len(set(labels)) < len(labels) for labels in places])
@@ -464,7 +464,7 @@ def _feature_problems(
     action_id: str | None,
     context: Iterable[str] | None,
 ) -> list[str]:
-    """Requested features that no event has."""
+    """Requested features that no event contains."""
     problems = []
     if action_id is not None:
         actions = [action for event in events for action in event["c"]["_multi"] if isinstance(action, dict)]
@@ -487,7 +487,7 @@ def unknown_names(holder: str, names: Iterable[str], known: Collection[str]) -> 
 
 
 def _is_rounded(features: list[dict[str, Any]], name: str) -> bool:
-    """Whether a feature has both fractions and integers that float64 would round."""
+    """Whether a feature contains both fractions and integers that float64 would round."""
     values = [found[name] for found in features if name in found]
     large = any(type(value) is int and abs(value) > 2**53 for value in values)
     return large and any(type(value) is float for value in values)
@@ -506,7 +506,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def action_labels(actions: list[Any], action_id: str | None) -> list[Any]:
-    """Labels of an event's actions; None if one has no name."""
+    """Labels of an event's actions; None if one is unnamed."""
     if action_id is None:
         return list(range(1, len(actions) + 1))
     features = [dict(shared_features(action)) if isinstance(action, dict) else {} for action in actions]
@@ -525,7 +525,7 @@ def _table(events: list[dict[str, Any]], names: list[Any], places: list[list[Any
 
 
 def _hides_features(events: list[dict[str, Any]], kept: set[str]) -> bool:
-    """Whether anything that the policy may have used, and that the log lacks, varies between events."""
+    """Whether anything that the policy may have used but the log lacks varies between events."""
     first = json.dumps(_hidden(events[0]["c"], kept), sort_keys=True)
     return any(json.dumps(_hidden(event["c"], kept), sort_keys=True) != first for event in events)
 
@@ -543,7 +543,7 @@ def _hidden(features: Mapping[str, Any], kept: set[str], prefix: str = "") -> di
 
 
 def _kept(features: list[dict[str, Any]], context: Iterable[str] | None) -> list[str]:
-    """Names of the context columns: those requested, or those that every event has."""
+    """Names of the context columns: those requested, or those that every event contains."""
     if context is None:
         return [name for name in features[0] if all(name in found for found in features)]
     return [context] if isinstance(context, str) else list(context)

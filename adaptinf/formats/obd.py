@@ -38,37 +38,39 @@ def read_open_bandit(
     Parameters
     ----------
     folder : path
-        Folder of one policy and campaign, such as ``open_bandit_dataset/bts/women``, with ``<campaign>.csv``
+        Folder for one policy and campaign, such as ``open_bandit_dataset/bts/women``, with ``<campaign>.csv``
         and ``item_context.csv``.
     position : int, optional
-        Use only the impressions at this position of the page; by default all, with the position as a context.
+        Use only the impressions at this position on the page; by default all impressions, with the position
+        as a context.
     affinities : bool
-        Whether to keep the columns of user-item affinities as contexts too.
+        Whether to keep the columns of user-item affinities as contexts, too.
 
     Returns
     -------
     AdaptiveLog
-        One round per impression, in order of time: arms are the items, the reward is 1 for a click. Contexts
-        are ``position`` and the hashed ``user_feature_...`` as strings.
+        A log with one round per impression, in order of time: arms are the items, and the reward is 1 for a
+        click. The contexts are ``position`` and the hashed ``user_feature_...`` as strings.
 
     Raises
     ------
     ParameterError
-        If files or columns are missing or damaged, timestamps are not times, a click is neither 0 nor 1, an
-        item was shown that ``item_context.csv`` does not list, or no impression has the position.
+        If files or columns are missing or damaged, timestamps are not valid times, a click is neither 0 nor
+        1, an item was shown that ``item_context.csv`` does not list, or no impression has the requested
+        position.
     LogValidationError
-        Listing all problems with the rows, which are counted from 0 as in the file.
+        If rows are invalid; the message lists every problem, counting rows from 0 as in the file.
 
     Notes
     -----
-    The propensity is that of the item *at its position*: with all positions in one log, it is the probability
-    given the position, which is a context, and an arm's mean is its click rate over the observed positions.
-    The files contain only the shown item's propensity.
+    The propensity is that of the item *at its position*: if all positions are in one log, it is the
+    probability given the position, which is a context, and an arm's mean is its click rate over the observed
+    positions. The files contain the propensity of the displayed item only.
 
-    Impressions under ``random`` have the design ``Uniform`` and exact propensities. Those under ``bts`` come
-    from a Thompson sampling policy whose propensities the publishers computed by simulation, so they count as
-    estimated. That policy was trained before the log begins; the files do not state to what extent it
-    continued to learn from the log's own clicks, so the log does not claim that it was fixed.
+    Impressions under ``random`` have the design ``Uniform`` and exact propensities. Impressions under ``bts``
+    come from a Thompson sampling policy whose propensities the publishers computed by simulation, so they are
+    treated as estimated. That policy was trained before the log begins; the files do not state to what extent
+    it continued to learn from the log's own clicks, so the log does not claim that the policy was fixed.
 
     Items of ``item_context.csv`` that were never shown are arms without rounds.
 
@@ -135,7 +137,7 @@ def _design(policy: str) -> DesignRecord | None:
 
 
 def _read(place: Path) -> tuple[pd.DataFrame, Path, list[Label]]:
-    """Impressions, with times, their file, and the items; everything that is missing in one error."""
+    """Impressions with times, their file, and the items; a single error lists everything that is missing."""
     path = campaign_file(place, "read_open_bandit")
     impressions, items = read_table("read_open_bandit", path), read_table("read_open_bandit", place / ITEMS)
     refuse(
@@ -173,7 +175,7 @@ def _read(place: Path) -> tuple[pd.DataFrame, Path, list[Label]]:
 
 
 def _written(path: Path, table: pd.DataFrame, context: list[str]) -> tuple[pd.DataFrame, bool]:
-    """A table whose items and contexts are kept as written, and whether its items are text."""
+    """A table whose items and contexts keep their original text, and whether its items are text."""
     refuse("read_open_bandit", merged_problems(path, table, ["item_id"]))
     table, _ = as_written(path, table, context=context)
     table, told = as_written(path, table, ["item_id"])
@@ -181,7 +183,7 @@ def _written(path: Path, table: pd.DataFrame, context: list[str]) -> tuple[pd.Da
 
 
 def campaign_file(place: Path, subject: str) -> Path:
-    """The file of the impressions."""
+    """The file that contains the impressions."""
     try:
         folder = place.is_dir()
     except OSError:  # such as a name that is too long

@@ -1,4 +1,4 @@
-"""Files too large for memory: dsjson and Open Bandit read line by line, written to Parquet in batches."""
+"""Files too large for memory: dsjson and Open Bandit, read line by line and written to Parquet in batches."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ from adaptinf.typing import BoolArray
 
 
 class Clock:
-    """Reads times, and caches one of them."""
+    """Parses times, and caches the last one."""
 
     def __init__(self) -> None:
         self._known: list[Any] = []
 
     def read(self, texts: Sequence[Any]) -> tuple[NDArray[np.datetime64], BoolArray]:
-        """Times in UTC, which are invalid, and which mix zones with earlier ones; (n,) each."""
+        """Times in UTC, which are invalid, and which have time zones unlike earlier ones; (n,) each."""
         frame = pd.DataFrame({"time": [*self._known, *texts]}, dtype=object)
         times, wrong = read_times(column_of(frame, "time"))
         skipped = len(self._known)
@@ -102,13 +102,13 @@ class Facts:
                 self.large.add(name)
 
     def kept(self, context: Sequence[str] | None) -> list[str]:
-        """Features that are columns: those asked for, or those that every event has."""
+        """Features that become columns: those requested, or those that every event has."""
         everywhere = [name for name, count in self.counts.items() if count == self.events]
         return everywhere if context is None else list(context)
 
 
 def survey(source: Path, files: Sequence[Path], action_id: str | None, form: Form) -> Facts:
-    """The first pass; one error that lists all problems with the lines."""
+    """The first pass; a single error lists all problems with the lines."""
     facts, row = Facts(), 0
     faults = Faults({"unnamed-action": f"{UNNAMED_ACTION} {action_id!r}", "other-actions": OTHER_ACTIONS})
     for path, number, each in _events(files, form):
@@ -145,7 +145,7 @@ def survey(source: Path, files: Sequence[Path], action_id: str | None, form: For
 
 
 def schema_of(source: Path, facts: Facts, context: Sequence[str] | None) -> pa.Schema:
-    """Columns of the table; an error listing all that are invalid."""
+    """Columns of the table; an error lists all that are invalid."""
     kept = facts.kept(context)
     arms = [f"propensity_{arm}" for arm in facts.arms]
     problems = unknown_names("event", kept, facts.counts)
@@ -175,7 +175,7 @@ def _kind(types: Any) -> pa.DataType | None:
 def decision_tables(
     files: Sequence[Path], facts: Facts, schema: pa.Schema, action_id: str | None, form: Form
 ) -> Iterator[pa.Table]:
-    """The second pass."""
+    """The second pass over the events."""
     sound = ((path, number, each.event) for path, number, each in _events(files, form) if not each.skipped)
     clock = Clock()
     while batch := list(islice(sound, _DECISIONS)):
@@ -195,7 +195,7 @@ def _decision_table(
     action_id: str | None,
     clock: Clock,
 ) -> pa.Table:
-    """Columns of some events."""
+    """Columns for some events."""
     events = [event for _, _, event in batch]
     places = {arm: place for place, arm in enumerate(facts.arms)}
     share = np.empty((len(places), len(events)))
@@ -251,7 +251,7 @@ _MESSAGES = {
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A campaign's file, its header, the columns that are kept, and the items as written."""
+    """A campaign's file, its header, the columns that are kept, and the items in their original form."""
 
     path: Path
     header: list[str]
@@ -260,7 +260,7 @@ class Layout:
 
 
 def layout_of(folder: Path, affinities: bool) -> Layout:
-    """Facts from the files' headers and the list of items."""
+    """Layout from the files' headers and the list of items."""
     path = campaign_file(folder, SUBJECT)
     header, listed_header = (next(_rows(each), []) for each in (path, folder / ITEMS))
     problems = header_problems(path, header) + header_problems(folder / ITEMS, listed_header)
@@ -280,7 +280,7 @@ def layout_of(folder: Path, affinities: bool) -> Layout:
 
 
 def impression_tables(layout: Layout) -> Iterator[pa.Table]:
-    """Batches of impressions; an error at the end that lists all problems, with lines."""
+    """Batches of impressions; an error at the end lists all problems, with line numbers."""
     faults, clock, width = Faults(_MESSAGES), Clock(), len(layout.header)
     rows = enumerate(islice(_numbered(layout.path), 1, None))
     while batch := list(islice(rows, _IMPRESSIONS)):
@@ -300,7 +300,7 @@ def impression_tables(layout: Layout) -> Iterator[pa.Table]:
 def _impression_table(
     layout: Layout, rows: list[tuple[int, int, list[str]]], faults: Faults, clock: Clock
 ) -> pa.Table:
-    """Columns of some rows; problems are added to the faults."""
+    """Columns for some rows; problems are added to the faults."""
     fields = zip(*(fields for _, _, fields in rows), strict=True)
     texts = dict(zip(layout.header, fields, strict=True))
 
@@ -334,7 +334,7 @@ def _impression_table(
 
 
 def _numbers(texts: Sequence[str]) -> Any:
-    """Numbers of some texts, NaN for others."""
+    """Numbers parsed from texts, NaN if a text is not a number."""
     return pd.to_numeric(pd.Series(texts, dtype="str"), errors="coerce").to_numpy(dtype=np.float64)
 
 
@@ -343,7 +343,7 @@ def _rows(path: Path) -> Iterator[list[str]]:
 
 
 def _numbered(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Rows of a CSV that are not blank, with the numbers of their last lines."""
+    """Non-blank rows of a CSV file, each with the number of its last line."""
     reader = csv.reader(lines_of(path, SUBJECT), strict=True)
     try:
         for fields in reader:
@@ -372,35 +372,35 @@ def convert(
     Parameters
     ----------
     source : path
-        A dsjson file, a folder of them (``*.dsjson``, ``*.json`` or ``*.jsonl``, one log in the order of
-        their names), or a folder of the Open Bandit Dataset.
+        A dsjson file, a folder of them (``*.dsjson``, ``*.json`` or ``*.jsonl``, read as one log in the order
+        of their names), or a folder of the Open Bandit Dataset.
     output : path
         Name of the Parquet file.
     action_id, context, played, slot : optional
-        As in `read_dsjson`, of dsjson alone.
+        As in `read_dsjson`, for dsjson only.
     affinities : bool
-        As in `read_open_bandit`, of such a folder alone.
+        As in `read_open_bandit`, for such a folder only.
 
     Returns
     -------
     int
-        Number of rows, which are those of the reader in the order of the files.
+        Number of rows; they are those of the reader, in the order of the files.
 
     Raises
     ------
     ParameterError
         If an argument is invalid, or a file cannot be read.
     LogValidationError
-        Listing all problems with the lines: the number of each fault, and the file, line and content of the
-        first. Nothing is then written.
+        If lines are invalid; the message gives the number of each fault, and the file, line and content of
+        the first. Nothing is then written.
 
     Notes
     -----
-    The columns of a dsjson log are ``action``, ``reward`` (minus the cost), ``propensity``,
-    ``propensity_<arm>`` of every arm, ``timestamp`` where events have a ``Timestamp``, and the shared
-    features. Events are read twice, the first time for facts about all of them. Those of an Open Bandit
+    The columns for a dsjson log are ``action``, ``reward`` (minus the cost), ``propensity``,
+    ``propensity_<arm>`` for every arm, ``timestamp`` if events have a ``Timestamp``, and the shared features.
+    Events are read twice, the first time to collect facts about all of them. The columns of an Open Bandit
     folder keep their names: ``timestamp``, ``item_id``, ``position``, ``click``, ``propensity_score``, and
-    the hashed features as text. Times with a zone become UTC.
+    the hashed features as text. Times with a time zone are converted to UTC.
 
     Examples
     --------
@@ -454,7 +454,7 @@ def _event_files(place: Path) -> list[Path]:
 
 
 def _written(target: Path, schema: pa.Schema, tables: Iterator[pa.Table]) -> int:
-    """Write tables as one file, and count their rows."""
+    """Write tables to one file, and count their rows."""
     count = 0
 
     def fill(file: BinaryIO) -> Any:

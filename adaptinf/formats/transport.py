@@ -1,8 +1,8 @@
-"""SAS transport files of version 5 (XPORT), and other tables that the readers are given as files.
+"""SAS transport files of version 5 (XPORT), and other tables that readers receive as files.
 
-Everything is on cards of 80 bytes: headers, one description of 140 bytes per variable, then the records one
-after another without a mark, padded with spaces to the end of the last card. The file does not state the
-number of records: it is inferred from the remaining bytes, excluding the padding at the end.
+Everything is stored in cards of 80 bytes: headers, one description of 140 bytes per variable, then the
+records without separators, padded with spaces to the end of the last card. The file does not state the number
+of records: it is inferred from the remaining bytes, excluding the padding at the end.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from adaptinf.typing import FloatArray, IntArray
 
 
 def read_table(subject: str, path: Path, text: Collection[str] = ()) -> pd.DataFrame:
-    """Table of a file by its extension; the columns of `text` are text in a CSV whatever they contain."""
+    """The table in a file, by its extension; in a CSV, the columns of `text` are always text."""
     readers: dict[str, Callable[[], pd.DataFrame]] = {
         ".xpt": lambda: read_transport(path),
         ".csv": lambda: read_csv_table(path, text),
@@ -47,18 +47,18 @@ def read_table(subject: str, path: Path, text: Collection[str] = ()) -> pd.DataF
 
 
 def column_of(frame: pd.DataFrame, name: str) -> Column:
-    """Column of a name that occurs once."""
+    """The column with a name that occurs once."""
     return read_column(frame, list(frame.columns).index(name))
 
 
 def labels_of(frame: pd.DataFrame, name: str) -> Labels:
-    """Labels of a column of a name that occurs once."""
+    """Labels in the column with a name that occurs once."""
     return read_labels(column_of(frame, name))
 
 
 @contextmanager
 def log_of(source: str, rows: IntArray | None = None) -> Iterator[None]:
-    """Name the source in an error of the log; `rows` are the positions of the log's rows in it."""
+    """Name the source in an error from the log; `rows` are the positions of the log's rows in it."""
     try:
         yield
     except LogValidationError as error:
@@ -185,7 +185,7 @@ def _variable(data: bytes, at: int, position: int, number: int) -> _Variable:
 
 
 def _numbers(raw: NDArray[np.uint8], name: str) -> FloatArray:
-    """IBM's floating point: a sign, an exponent of 16 and up to 56 bits of fraction."""
+    """IBM floating point: a sign, an exponent of base 16 and up to 56 bits of fraction."""
     padded = np.zeros((len(raw), 8), dtype=np.uint8)
     padded[:, : raw.shape[1]] = raw
     bits = padded.view(">u8")[:, 0].astype(np.uint64)
@@ -218,7 +218,7 @@ _ENDS = re.compile("\r\n|\n|\r")
 
 
 def lines_of(path: Path, subject: str) -> Iterator[str]:
-    """Lines with their ends; only newlines end a line, because JSON text may contain others."""
+    """Lines with their ends; only newlines end a line, because JSON text may contain other separators."""
     check_regular(path, subject)
     with path.open("rb") as file:
         for number, raw in enumerate(file, 1):
@@ -231,7 +231,7 @@ def lines_of(path: Path, subject: str) -> Iterator[str]:
 
 
 def numbered_lines(path: Path, subject: str) -> Iterator[tuple[int, str]]:
-    """Lines with text in them, and their numbers; a carriage return alone ends a line too."""
+    """Non-blank lines and their numbers; a carriage return alone also ends a line."""
     number = 0
     for whole in lines_of(path, subject):
         for line in _ENDS.split(whole.removesuffix("\n").removesuffix("\r")):

@@ -1,4 +1,4 @@
-"""CSV formats whose columns are not named by the user: pandas infers types, and labels stay as written."""
+"""CSV formats without column names from the user: pandas infers types, and labels stay as written."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _NUMERAL = re.compile(rf"\s*{NUMERAL}\s*", re.ASCII)
 def read_csv_table(path: Path, text: Collection[str] = ()) -> pd.DataFrame:
     """The table of a CSV; pandas infers the types of its columns, except those of `text`.
 
-    Raises ValueError, with the lines, for bytes that are not UTF-8, NUL characters, quotes that do not close
-    and rows of other lengths than the header.
+    Raises ValueError, with the lines, for bytes that are not UTF-8, NUL characters, unclosed quotes, and rows
+    whose length differs from the header.
     """
     data = path.read_bytes()
     names = header_names(data)
@@ -44,7 +44,7 @@ def read_csv_table(path: Path, text: Collection[str] = ()) -> pd.DataFrame:
 
 
 def mixed_problems(path: Path, frame: pd.DataFrame, context: Iterable[str]) -> list[str]:
-    """Contexts of a CSV that pandas read as text, because a few of their numbers are missing or too large."""
+    """Contexts in a CSV that pandas read as text because some of their numbers are missing or too large."""
     problems: list[str] = []
     if path.suffix.lower() != ".csv":
         return problems
@@ -75,7 +75,7 @@ def as_written(
     context: Collection[str] = (),
     text: Collection[str] = (),
 ) -> tuple[pd.DataFrame, list[str]]:
-    """The columns of a CSV whose labels would be changed by conversion to numbers, and those kept as text."""
+    """Columns of a CSV whose labels conversion to numbers would change, and those kept as text."""
     # Of `labels` all that is spelt otherwise than Python writes the number or truth value (01, 1.50, TRUE);
     # of `context` whole numbers with leading zeros; the columns of `text` in any case.
     if path.suffix.lower() != ".csv" or frame.columns.duplicated().any():
@@ -102,7 +102,7 @@ def as_written(
 def merged_problems(
     path: Path, frame: pd.DataFrame, labels: Iterable[str], batch: Iterable[str] = ()
 ) -> list[str]:
-    """Columns of labels of a CSV in which one number is spelt in several ways, such as 1 and 1.0."""
+    """Columns of labels in a CSV in which one number is written in several ways, such as 1 and 1.0."""
     # Whole numbers with and without leading zeros are labels of their own, but as batches.
     if path.suffix.lower() != ".csv" or frame.columns.duplicated().any():
         return []
@@ -129,7 +129,7 @@ def _not_text(frame: pd.DataFrame, names: Iterable[str]) -> list[str]:
 
 
 def _texts(path: Path, frame: pd.DataFrame, names: Collection[str]) -> dict[str, pd.Series[str]]:
-    """Columns of a CSV as the original text, NaN if there is none."""
+    """Columns of a CSV as the original text, NaN if empty."""
     if not names:
         return {}
     places = sorted(list(frame.columns).index(name) for name in names)
@@ -145,7 +145,7 @@ def _value(text: str) -> object:
 
 
 def _as_python_writes(text: str) -> bool:
-    """Whether Python writes a number or truth value in this way."""
+    """Whether Python would write a number or boolean in this way."""
     return text in ("True", "False") or bool(_NUMERAL.fullmatch(text) and plainly_written(text))
 
 

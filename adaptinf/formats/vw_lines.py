@@ -45,7 +45,7 @@ class Example:
 
 
 def examples_of(lines: list[tuple[int, str]], action_id: str | None, slot: int | None) -> list[Example]:
-    """Choices on numbered lines; one error that lists all problems."""
+    """Choices on numbered lines; a single error lists all problems."""
     wide = not _one_line_each(lines)
     faults, examples, broken, last = Faults(_MESSAGES), list[Example](), set[int](), -1
     for number, line in lines:
@@ -67,7 +67,7 @@ def examples_of(lines: list[tuple[int, str]], action_id: str | None, slot: int |
 
 
 def _one_line_each(lines: list[tuple[int, str]]) -> bool:
-    """Whether every line is an example: each has a label, and no word from multi-line examples."""
+    """Whether every line is an example: each has a label, and no keyword of multi-line examples."""
     heads = [line.split("|", 1)[0].split() for _, line in lines]
     return (
         all(head and (":" in head[0] or head[0].isdigit() or head[0] == "ca") for head in heads)
@@ -109,7 +109,7 @@ def _take(example: Example, line: str, action_id: str | None, wide: bool) -> str
 
 
 def _settle(example: Example, slot: int | None) -> str:
-    """Fill in what was played; return the code of any problem with the labels."""
+    """Fill in the action that was played; return the code of any problem with the labels."""
     if example.slots and slot is None:
         return "slots"
     if slot is not None and len(example.slots) < slot:

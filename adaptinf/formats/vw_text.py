@@ -1,4 +1,4 @@
-"""Contextual bandit logs in Vowpal Wabbit's own text: one action per line, or multi-line examples."""
+"""Contextual bandit logs in Vowpal Wabbit's text format: one action per line, or multi-line examples."""
 
 from __future__ import annotations
 
@@ -27,47 +27,48 @@ def read_vw(
     slot: int | None = None,
     reward_range: tuple[float, float] | None = None,
 ) -> AdaptiveLog:
-    r"""Read a text file of Vowpal Wabbit: ``--cb``, ``--cb_adf``, or one slot of ``--ccb_explore_adf``.
+    r"""Read a Vowpal Wabbit text file: ``--cb``, ``--cb_adf``, or one slot of ``--ccb_explore_adf``.
 
     Parameters
     ----------
     path : path
-        Lines ``action:cost:probability | features``; or examples of several lines, one an action, with a
+        Lines ``action:cost:probability | features``; or multi-line examples with one action per line and a
         blank line between examples.
     action_id : str, optional
         Namespace whose text names an action, such as ``"Action"`` for ``|Action article=news``. By default
-        an action's label is its number (``--cb``), or its place in the example, counted from 1, which is
-        right only where every example lists the same actions in the same order.
+        the label of an action is its number (``--cb``), or its position in the example, counted from 1, which
+        is correct only if every example lists the same actions in the same order.
     context : iterable of str, optional
-        Shared features to keep, such as ``"User.age"``, with 0 if an example lacks one; or the text before
-        ``=``, such as ``"User.city"`` for ``|User city=Rome``, as labels. By default all that every example
-        has.
+        Shared features to keep, such as ``"User.age"``, which is 0 if an example lacks it; or the text before
+        ``=``, such as ``"User.city"`` for ``|User city=Rome``, as labels. By default all features that every
+        example has.
     arms : sequence of labels, optional
-        All actions, if ``--cb`` had others than those that were played.
+        All actions, if ``--cb`` included actions that were never played.
     slot : int, optional
-        Slot of a conditional bandit, counted from 1: the log contains only its choices.
+        Slot of a conditional bandit, counted from 1: the log contains its choices only.
     reward_range : (float, float), optional
-        Smallest and largest possible reward, minus the cost.
+        Smallest and largest possible reward, that is, minus the cost.
 
     Returns
     -------
     AdaptiveLog
-        One round per example, in the order of the file. The reward is minus the cost. The propensity is that
-        of the action that was played; those of the other actions are not in such files.
+        A log with one round per example, in the order of the file. The reward is minus the cost. The
+        propensity is that of the action that was played; such files do not contain those of the other
+        actions.
 
     Raises
     ------
     ParameterError
         If the file cannot be read as UTF-8 text, or a feature is unknown.
     LogValidationError
-        Listing all problems with the examples (row 0 is the first): no label, labels of several actions,
-        slates, actions on a scale, or other actions than in the first example.
+        If examples are invalid (the message lists every problem; row 0 is the first): no label, labels for
+        several actions, slates, continuous actions, or actions other than those of the first example.
 
     Notes
     -----
-    As with `read_dsjson`, the log has ``'context_free': False`` where features that are not contexts of the
-    log change between examples, and a slot is a log of its own. If a slot's label has the probabilities of
-    several actions, only that of the first, which was played, is read.
+    As with `read_dsjson`, the log has ``'context_free': False`` if features that are not contexts of the log
+    vary between examples, and each slot forms a separate log. If a slot's label has the probabilities of
+    several actions, only that of the first, which was played, is used.
 
     References
     ----------
@@ -118,7 +119,7 @@ def read_vw(
 
 
 def _contexts(examples: list[Example], names: list[str] | None) -> dict[str, list[Any]]:
-    """Columns of the features that were requested, or that every example has."""
+    """Columns for the features that were requested, or that every example has."""
     labels = [_labels(example) for example in examples]
     known = dict.fromkeys(name for example in examples for name in example.features)
     named = dict.fromkeys(name for found in labels for name in found)
@@ -136,14 +137,14 @@ def _contexts(examples: list[Example], names: list[str] | None) -> dict[str, lis
 
 
 def _labels(example: Example) -> dict[str, str]:
-    """Labels by the text before ``=``, among those that occur once in an example."""
+    """Labels by the text before ``=``, for texts that occur once in an example."""
     pairs = [name.partition("=")[::2] for name in example.features if "=" in name]
     names = [name for name, _ in pairs]
     return {name: label for name, label in pairs if names.count(name) == 1}
 
 
 def _hides_features(examples: list[Example], kept: set[str]) -> bool:
-    """Whether features that the policy may have used, and the log lacks, vary."""
+    """Whether features that the policy may have used but the log lacks vary between examples."""
     seen = [
         (
             sorted(example.hidden),

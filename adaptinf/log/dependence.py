@@ -1,11 +1,11 @@
-"""Are neighbouring rows' rewards alike if their arm is the same? Events recorded twice, returning units.
+"""Are neighbouring rows' rewards similar if their arm is the same? Events recorded twice, returning units.
 
-With y the reward of a row less the mean of its arm's rewards shortly before, and z that of the next row less
-the mean of its arm's rewards shortly after, y z has mean zero where rewards depend on the past through the
-choice of arms alone, whatever chose them; a level that moves for all arms adds the same to pairs of one arm
-and to pairs of two. The mean of y z over pairs of one arm less that over pairs of two, divided by its
-standard error, is about standard normal. Rows recorded twice in a row, or units that keep their arm, make it
-large.
+With y the reward of a row minus the mean of its arm's rewards shortly before, and z that of the next row
+minus the mean of its arm's rewards shortly after, y z has mean zero if rewards depend on the past only
+through the choice of arms, however they were chosen; a level that changes for all arms adds the same to pairs
+with one arm and to pairs with two. The mean of y z over pairs with one arm minus that over pairs with two,
+divided by its standard error, is approximately standard normal. Rows recorded twice in a row, or units that
+keep their arm, make it large.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _NEAR = 20
 """Rewards in a local mean for an arm: few enough to follow a drift, and 5% more noise."""
 _LEAST_PAIRS = 50
 _WHOLE, _BLOCKS, _BLOCK = 2**18, 16, 2**14
-"""Rows up to which all are examined; of longer logs so many blocks, evenly spaced: what doubles events seldom
-does so in one part of a file alone."""
+"""Number of rows up to which all are examined; of longer logs, blocks with this many rows in total, evenly
+spaced: duplication seldom affects only one part of a file."""
 
 
 def alike_neighbours(arrays: LogArrays) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""The log as it stood at an earlier round: its first rounds, with the outcomes known by then."""
+"""The log as of an earlier round: its first rounds, with the outcomes known by then."""
 
 from __future__ import annotations
 
@@ -35,32 +35,33 @@ class Interim(LogColumns):
     """A log is not a sequence of rows, although `log[:n]` is its beginning: `frame` contains the rows."""
 
     def until(self, round: Any, *, missing: str | None = None, stopping: str | None = None) -> Self:
-        """The log as it stood at an earlier round, for an interim analysis.
+        """The log as of an earlier round, for an interim analysis.
 
         Parameters
         ----------
         round : int, float, str, date or datetime
             The last round, counted or timed as in the log's ``round=``; a day counts whole. Times without a
             zone are in UTC where the log's times had zones.
-        missing : {"drop", "worst", "best"}, optional
+        missing : {"drop", "bounds", "worst", "best"}, optional
             What an outcome means that was not known by then: required if the log has an ``outcome_round=``
             and there are such outcomes. By default as in the log.
         stopping : {"fixed", "data-chosen", "planned"}, optional
-            What decided that the analysis ends there, as for `AdaptiveLog`. By default ``"data-chosen"``: a
-            log that is there whole can be cut where it looks best. Say ``"fixed"`` where the date of the
-            analysis was set in advance, and ``"planned"`` where a stopping rule was.
+            Why the analysis ends there, as for `AdaptiveLog`. By default ``"data-chosen"``, because a
+            complete log can be cut where it looks best. Use ``"fixed"`` if the date of the analysis was set
+            in advance, and ``"planned"`` if a stopping rule was.
 
         Returns
         -------
         AdaptiveLog
-            The rounds up to there, with all arms. Outcomes that became known later are missing, and releases
-            that were made later are omitted. This log does not change.
+            The rounds up to that point, with all arms. Outcomes that became known later are missing, and
+            releases made later are omitted. The original log is not changed.
 
         Raises
         ------
         ParameterError
-            Listing everything that is inconsistent: if no round had begun, if `missing` is needed, or if the
-            log cannot tell what was known by then, as outcomes were amended or participants erased.
+            If arguments are inconsistent (the message lists every problem): no round had begun, `missing` is
+            needed, or the log does not show what was known by then, because outcomes were amended or
+            participants erased.
 
         See Also
         --------
@@ -68,17 +69,17 @@ class Interim(LogColumns):
 
         Notes
         -----
-        ``log[:n]`` is the log of the first n rounds as it stood when the next one began.
+        ``log[:n]`` contains the first n rounds as of the time when the next one began.
 
-        A guarantee for the whole log contains for its beginning, which is a part of the same outputs,
-        provided that its end depends on rewards only through these outputs. A guarantee for persons counts
-        the rounds that they have in the beginning. The design's record keeps the number of rounds that was
-        planned, by which it chose; what was known only at the end, such as the recommended arm or a reason
-        for stopping, is omitted. The numbers of rounds that could move later actions and releases become
-        upper bounds.
+        A guarantee for the whole log also covers its beginning, which is part of the same outputs, provided
+        that the cut depends on rewards only through these outputs. A guarantee for persons counts the rounds
+        that they have in the beginning. The design's record keeps the planned number of rounds, on which its
+        choices were based; what was known only at the end, such as the recommended arm or a reason for
+        stopping, is omitted. The numbers of rounds that could affect later actions and releases become upper
+        bounds.
 
-        A batch may be cut. Other parts than a beginning are not made, as their arms were chosen by what came
-        before: ``rounds=`` of a model restricts it to some rounds.
+        A batch may be cut. Only beginnings can be extracted, because later arms were chosen based on what
+        came before: ``rounds=`` restricts a model to some rounds.
 
         Examples
         --------
@@ -123,7 +124,7 @@ _ONLY_BEGINNINGS = (
 
 
 def _slice_end(rounds: object, n_rounds: int) -> int:
-    """The number of rounds of a slice, which must begin with the first."""
+    """The number of rounds of a slice, which must begin with the first round."""
     if not isinstance(rounds, slice) or rounds.step not in (None, 1):
         raise ParameterError("AdaptiveLog", [_ONLY_BEGINNINGS])
     try:
@@ -139,18 +140,18 @@ def _slice_end(rounds: object, n_rounds: int) -> int:
 
 
 class _Limit:
-    """A number or a time, up to which values count."""
+    """A number or a time up to which values count."""
 
     def __init__(self, value: Any, inclusive: bool = True) -> None:
         self._value, self._inclusive = value, inclusive
 
     def holds(self, values: NDArray[Any]) -> BoolArray:
-        """Which values are reached, with the shape of the values; missing values are not."""
+        """Which values are reached, in the shape of the values; missing values are not."""
         return np.asarray(values <= self._value if self._inclusive else values < self._value, dtype=bool)
 
 
 def _limit_of(rounds: NDArray[Any], given: Any) -> _Limit | None:
-    """The user's limit, as the type of the rounds; None if it is of another type."""
+    """The user's limit in the type of the rounds; None if it is of another type."""
     if rounds.dtype.kind != "M":
         return _Limit(float(given)) if _is_number(given) else None
     if isinstance(given, np.datetime64):
@@ -176,7 +177,7 @@ def _is_number(value: object) -> bool:
 
 
 def _pending(arrays: LogArrays, count: int) -> BoolArray:
-    """Which of the first rounds' outcomes were unknown when the next one began, shape (count,)."""
+    """Which of the first outcomes were unknown when the next round began, shape (count,)."""
     return np.zeros(count, dtype=bool) if arrays.known is None else arrays.known[:count] > count
 
 
@@ -218,14 +219,14 @@ def _beginning(
 
 
 def _first(values: Any, count: int) -> Any:
-    """The first entries of a column, or of each of a mapping of columns."""
+    """The first entries of a column, or of each column in a mapping."""
     if isinstance(values, Mapping):
         return {name: column[:count] for name, column in values.items()}
     return None if values is None else values[:count]
 
 
 def _known_only(rounds: NDArray[Any] | None, pending: BoolArray) -> NDArray[Any] | None:
-    """When outcomes became known, if they had; shapes (count,)."""
+    """When outcomes became known, for those that had; shapes (count,)."""
     if rounds is None or not pending.any():
         return rounds
     absent = np.datetime64("NaT") if rounds.dtype.kind == "M" else np.nan
@@ -233,7 +234,7 @@ def _known_only(rounds: NDArray[Any] | None, pending: BoolArray) -> NDArray[Any]
 
 
 def _problems(log: Any, count: int, later: int, missing: str | None, stopping: str | None) -> list[str]:
-    """Why a log cannot show what was known by then; `later` outcomes were not."""
+    """Reasons why a log cannot show what was known by then; `later` outcomes were not."""
     told = {} if log.design is None else log.design.parameters
     problems = []
     if left_out := told.get(LEFT_OUT):
@@ -253,10 +254,10 @@ def _problems(log: Any, count: int, later: int, missing: str | None, stopping: s
     few = "1 outcome was" if later == 1 else f"{later:,} outcomes were"
     if later and missing is None:
         problems.append(
-            f'{few} not known by then: set log.until(..., missing="drop", "worst" or "best") to '
+            f'{few} not known by then: set log.until(..., missing="drop" or "bounds") to '
             "define what that means"
         )
-    if later and missing in ("worst", "best") and not np.isfinite(log.reward_range or np.nan).all():
+    if later and missing not in (None, "drop") and not np.isfinite(log.reward_range or np.nan).all():
         problems.append(f"missing={missing!r} requires a finite reward_range")
     if later and log.arrays.observation is not None:
         problems.append(
@@ -276,7 +277,7 @@ def _by_releases(log: Any) -> bool:
 
 
 def _moving(log: Any, known: NDArray[Any] | None, count: int) -> tuple[int | None, int | None]:
-    """Upper bound on the rewards that can have moved a later action of the beginning, and a release too."""
+    """Upper bound on the rewards that can have affected a later action of the beginning, or a release."""
     actions, releases = log.feedback_rounds, log.released_rounds
     if actions is not None:
         last = count - 1 if known is None else int(np.count_nonzero(known < count))
@@ -287,7 +288,7 @@ def _moving(log: Any, known: NDArray[Any] | None, count: int) -> tuple[int | Non
 
 
 def _record(log: Any, record: DesignRecord, count: int) -> DesignRecord:
-    """The design's record as it was then, with the planned number of rounds."""
+    """The design's record as of that time, with the planned number of rounds."""
     told = {name: value for name, value in record.parameters.items() if name not in (STOP_REASON, REMOVED)}
     if removed := [[arm, before] for arm, before in record.parameters.get(REMOVED, ()) if before < count]:
         told[REMOVED] = removed

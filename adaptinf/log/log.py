@@ -41,7 +41,7 @@ class AdaptiveLog(Interim, Publishable):
     Parameters
     ----------
     frame : DataFrame
-        A pandas or polars frame with T rows in time order. It is not changed, and its index is ignored: rows
+        A pandas or polars frame with T rows in time order. It is not modified, and its index is ignored: rows
         are counted from 0. Tables of Arrow, DuckDB, Dask or another engine are loaded completely.
     action : str or list of str
         Column of the chosen arms: strings, whole numbers, booleans or finite numbers. Labels that look the
@@ -56,89 +56,92 @@ class AdaptiveLog(Interim, Publishable):
     propensities : mapping of arm to str or float, or str, optional
         Column with the probability of each arm, chosen or not, in [0, 1], or one number for all rows. A
         string is a pattern for the columns' names if it contains ``{arm}``, such as ``"p_{arm}"``; otherwise
-        the name of a column that contains lists, in the order of `arms`, or JSON objects by arm, where a
-        missing arm has 0; otherwise the common prefix of the columns' names. ``"from batches"`` fills in
-        every arm's from `propensity` if it is constant within batches: an arm without rounds in a batch
-        receives the remainder. Rows must sum to 1 within 1e-6, and the chosen arm's entry must equal
-        `propensity` within a millionth of it. By default the columns named ``propensity_<arm>``, if the frame
-        has them; without ``arms=`` such a column also adds an arm that was never chosen. Such columns are
-        refused if none belongs to an arm, except for a single one in addition to `propensity`.
+        the name of a column that contains lists, in the order of `arms`, or JSON objects keyed by arm, where
+        a missing arm has probability 0; otherwise the common prefix of the columns' names. ``"from batches"``
+        computes every arm's probability from `propensity` if it is constant within batches: an arm without
+        rounds in a batch receives the remainder. Rows must sum to 1 within 1e-6, and the chosen arm's entry
+        must equal `propensity` within a millionth of it. By default the columns named ``propensity_<arm>``,
+        if the frame has them; without ``arms=`` such a column also adds an arm that was never chosen. Such
+        columns are refused if none belongs to an arm, except for a single one given in addition to
+        `propensity`.
     context : str or list of str, optional
         Columns known before the choice: finite numbers, booleans, or strings as labels.
     outcomes : str or list of str, optional
         Numeric columns of further outcomes, which the arm may have affected, such as the denominator of a
         ratio.
     batch : str, optional
-        Column of batches, each of which is contiguous: numbers, dates or times, which must increase, or
+        Column of batches, each of which must be contiguous: numbers, dates or times, which must increase, or
         labels. They are numbered from 0 in the log.
     unit : str, optional
         Column that identifies the participant. If a unit's arm is drawn once for all of its rounds, the
-        propensity of these rounds is that of the draw, or 1 after the first.
+        propensity in these rounds is that of the draw, or 1 after the first round.
     id : str, optional
-        Column of decision identifiers, by which rows can be found in other tables. An identifier that occurs
-        in two rows is refused: with equal rows as a copy, with different outcomes as a join that multiplied
-        rows.
+        Column of decision identifiers, by which rows can be matched with other tables. An identifier that
+        occurs in two rows is refused: the rows are a copy if they are equal, and the result of a join that
+        multiplied rows if their outcomes differ.
     round : str, optional
-        Column of round numbers, times or dates that do not decrease, also as text in one format (times with a
-        zone become UTC); by default 1, ..., T. Rows with the same value stay in their order, which is
-        reported.
+        Column of round numbers, times or dates that do not decrease, possibly as text in a single format
+        (times with a zone become UTC); by default 1, ..., T. Rows with the same value keep their order, which
+        is reported.
     arms : list of labels, optional
         All arms in the order you want. By default those chosen or given a propensity column: sorted if they
         are of one type, otherwise by first appearance.
-    missing : {"drop", "worst", "best"}, optional
+    missing : {"drop", "bounds", "worst", "best"}, optional
         What a missing reward means; by default none may be missing. ``"drop"``: missing at random given the
-        arm, and the context if there is one. ``"worst"`` and ``"best"``: anything within `reward_range`, so
-        estimates have two bounds; a table shows the lower, or the upper, bound first.
+        arm, and the context if there is one. ``"bounds"``: anything within `reward_range`, so estimates have
+        two bounds, which tables show side by side; `params` are the middle of them, or the lower bounds by
+        ``"worst"`` and the upper ones by ``"best"``.
     assigned : str, optional
-        Column of the arms that were assigned, if `action` contains those that were received. Propensities,
-        and all analyses but one (`Contrast.fit` with ``estimand="received"``), then refer to the assigned
-        arm.
+        Column of the assigned arms, if `action` contains the arms actually received. Propensities, and all
+        analyses but one (`Contrast.fit` with ``estimand="received"``), then refer to the assigned arm.
     adaptive : bool, optional
         Whether assignment depended on earlier outcomes; False (an A/B test) gives the classical analysis.
     stopping : {"fixed", "data-chosen", "planned"}, optional
         What determined the number of rounds: it was fixed in advance; it was chosen after looking at
         outcomes, as in an A/B test that ends at the first p < .05; or it followed from a planned rule. Tables
-        for a fixed number of rounds then say so. By default they assume that it was fixed.
+        for a fixed number of rounds then state this. By default they assume that it was fixed.
     reward_range : (float, float), optional
         Smallest and largest possible reward.
     guarantee : PrivacyGuarantee or dict of its fields, optional
-        The privacy guarantee: stated, not derived, if it is given here.
+        The privacy guarantee, which is stated rather than derived if it is given here.
     columns : dict, optional
         Further columns by role: ``"phase"``, strings such as learning and estimation; ``"randomised"``,
-        booleans: rounds whose arm was drawn with fixed probabilities; ``"observation"``, probabilities, known
-        in advance, that the rewards are observed, which implies ``missing="drop"``; ``"outcome_round"``, the
-        round, counted or timed as in `round`, at whose end the outcome became known.
+        booleans that mark rounds whose arm was drawn with fixed probabilities; ``"observation"``,
+        probabilities, known in advance, that the rewards are observed, which implies ``missing="drop"``;
+        ``"outcome_round"``, the round, counted or timed as in `round`, at the end of which the outcome became
+        known.
     reading : dict, optional
-        How the columns are read: ``"success"``, what counts as 1 in a reward column of two labels, such as
-        ``"Y"``, or a dict of the number of every label; ``"date_format"``, the format of dates in `round` and
-        `batch` that are text, as for `datetime.datetime.strptime`, required if nothing tells the month from
-        the day, as in 03/04/2020; ``"sort"``, True to put the rows in the order of `round`, or of `batch` if
-        there is no `round`, for files that are stored newest first: arrays by round that a model is given are
-        then in that order; ``"timezone"``, the name of a zone of the IANA database, such as
-        ``"Europe/Berlin"``, by whose clock times without a zone were written, so they become UTC;
-        ``"every"``, ``"hour"``, ``"day"``, ``"week"`` or ``"month"``, to make batches of the times in `batch`
-        (or `round`), cut by the clock of that zone, or else in UTC where they have a zone and as they are
-        written where not; ``"round_propensities"``, True to renormalise rows of propensities that miss 1 by
-        no more than the rounding that their digits show; ``"missing_values"``, a list of texts that mean that
-        there is no value.
+        How the columns are read: ``"success"``, the value that counts as 1 in a reward column with two
+        labels, such as ``"Y"``, or a dict with the number for every label; ``"date_format"``, the format of
+        text dates in `round` and `batch`, as for `datetime.datetime.strptime`, required if the month cannot
+        be told from the day, as in 03/04/2020; ``"sort"``, True to sort the rows by `round`, or by `batch` if
+        there is no `round`, for files that are stored newest first: arrays by round that are passed to a
+        model are then in that order; ``"timezone"``, the name of a zone in the IANA database, such as
+        ``"Europe/Berlin"``, in which times without a zone were recorded, so that they become UTC;
+        ``"every"``, ``"hour"``, ``"day"``, ``"week"`` or ``"month"``, to form batches from the times in
+        `batch` (or `round`), in that zone or otherwise in UTC if they have a zone and as written if they have
+        none; ``"round_propensities"``, True to renormalise rows of propensities whose sum differs from 1 by
+        no more than the rounding visible in their digits; ``"missing_values"``, a list of texts that
+        represent missing values.
     about : dict, optional
-        What else is known of the collection:
+        Further information about the collection:
 
         - ``"design"``: the design that collected the log, from the library or user-defined, its
-          `DesignRecord`, or a name. A name alone decides nothing: rewards and contexts may then have moved
+          `DesignRecord`, or a name. A name alone implies nothing: rewards and contexts may then have affected
           the choice.
-        - ``"context_free"``: whether contexts did not affect the choice of arms, those in the log and any
-          others. Set it to False if they did, even if the log does not contain them. By default they may have
-          done so if the log has contexts and does not name a design that ignores them.
+        - ``"context_free"``: True if no contexts, in the log or not, affected the choice of arms. Set it to
+          False if they did, even if the log does not contain them. By default they may have affected it if
+          the log has contexts and does not name a design that ignores them.
         - ``"propensity_status"``: how the propensities are known, ``"exact"`` (the default if there are any),
           ``"estimated"`` or ``"absent"``.
         - ``"feedback_rounds"`` and ``"released_rounds"``: number of rounds whose reward can change a later
-          action, or a release too; unknown by default.
-        - ``"rounds_per_unit"``: maximum number of rounds of a unit, fixed in advance: `person_guarantee`
-          refers to this number.
+          action, or also a release; unknown by default.
+        - ``"rounds_per_unit"``: maximum number of rounds of a unit, fixed in advance, to which
+          `person_guarantee` refers.
         - ``"recommended"``: the arm that a best-arm design recommended.
-        - ``"reward_guarantee"``: the guarantee for one round's rewards, by default what `guarantee` implies.
-        - ``"noise"``: backend of the privacy noise, ``"simulation"`` or ``"release"``.
+        - ``"reward_guarantee"``: the guarantee for the rewards of one round, by default the one that
+          `guarantee` implies.
+        - ``"noise"``: source of the privacy noise, ``"simulation"`` or ``"release"``.
         - ``"releases"``: the private releases, a frame with the columns round, name, group, value, mechanism
           and scale.
 
@@ -147,13 +150,13 @@ class AdaptiveLog(Interim, Publishable):
     arrays : LogArrays
         The columns as NumPy arrays.
     report : LogReport
-        What was read: rounds, arms, outcomes, and what was sorted, converted or dropped.
+        A report on what was read: rounds, arms and outcomes, and what was sorted, converted or dropped.
     arms : tuple of labels
-        All arms; ``arrays.action`` holds positions in it.
+        All arms; ``arrays.action`` contains positions in it.
     units, ids : ndarray, shape (T,), or None
         Values of `unit` and `id`.
     phases : tuple of str
-        Phases by first appearance; ``arrays.phase`` holds positions in it.
+        Phases in order of first appearance; ``arrays.phase`` contains positions in it.
     reward_range, propensity_status, guarantee, reward_guarantee, design, noise, feedback_rounds, \
     released_rounds, rounds_per_unit, recommended, context_free, adaptive, stopping, missing
         As above.
@@ -161,14 +164,15 @@ class AdaptiveLog(Interim, Publishable):
     Raises
     ------
     LogValidationError
-        Listing all problems with the frame, with the rows, and with the arguments. Nothing is dropped, filled
-        or converted unless requested: a missing value, a number stored as text or a whole number beyond 2**53
-        is a separate problem.
+        If the frame is not a valid log; the message lists all problems with the frame, the rows and the
+        arguments. Nothing is dropped, filled in or converted unless requested: a missing value, a number
+        stored as text or a whole number beyond 2**53 is reported as a problem.
 
     Notes
     -----
-    A log does not show whether a propensity really is the probability with which the design chose. It must be
-    the design's own number, not one from a model fitted afterwards (``"propensity_status": "estimated"``).
+    A log cannot show whether a propensity really is the probability with which the design chose. It must be
+    the design's own number, not an estimate from a model fitted afterwards (``"propensity_status":
+    "estimated"``).
 
     Examples
     --------
@@ -265,28 +269,29 @@ class AdaptiveLog(Interim, Publishable):
         stopping: str | None = None,
         missing: str | None = None,
     ) -> AdaptiveLog:
-        """Log from arrays known to be valid: nothing is checked and nothing is copied.
+        """Create a log from arrays known to be valid: nothing is checked and nothing is copied.
 
         Parameters
         ----------
         arrays : LogArrays
             The columns.
         arms : sequence of labels
-            Plain int, str, bool or float; ``arrays.action`` holds positions in it.
+            Plain int, str, bool or float; ``arrays.action`` contains positions in it.
         phases : sequence of str
-            Names of the phases; ``arrays.phase`` holds positions in it.
+            Names of the phases; ``arrays.phase`` contains positions in it.
         releases : DataFrame or mapping of columns, optional
             Columns round, name, group, value, mechanism and scale.
         reward_range, propensity_status, guarantee, reward_guarantee, design, noise, feedback_rounds, \
         released_rounds, rounds_per_unit, recommended, context_free, adaptive, stopping, missing : optional
             As in the constructor, in their final types.
         guarantee_source : {"stated", "design"}
-            Who vouches for the guarantees: the caller, or the design that computed them and made the arrays.
+            Who vouches for the guarantees: the caller, or the design that computed them and created the
+            arrays.
 
         Returns
         -------
         AdaptiveLog
-            Its frame is built when it is first asked for.
+            A log whose frame is built when it is first requested.
 
         Examples
         --------
@@ -354,60 +359,60 @@ class AdaptiveLog(Interim, Publishable):
         self._names, self._rounds, self.units, self.ids = names, rounds, units, ids
 
     def to_parquet(self, path: str | PathLike[str]) -> None:
-        """Write the log as one Parquet file that `read_log` turns back into an equal log.
+        """Write the log as one Parquet file from which `read_log` restores an equal log.
 
         Parameters
         ----------
         path : path
-            Ends in ``.parquet`` or ``.pq``.
+            File name that ends in ``.parquet`` or ``.pq``.
 
         Raises
         ------
         ParameterError
-            If the name ends otherwise, or the log contains something that a file cannot store.
+            If the name has another ending, or the log contains something that a file cannot store.
         LogValidationError
-            If the log could not have been made from a user's frame, so it would be refused on reading.
+            If the log could not have been created from a user's frame, so it would be refused on reading.
         FileError
             If the file cannot be written; an existing file is left unchanged.
 
         Notes
         -----
-        The log of a trial, and one read from a file that only its owner may read, is written as such a file
-        (mode 0600) whatever the umask is, even over one with more permissions.
+        The log of a trial, or one read from a file that only its owner may read, is written with the same
+        restriction (mode 0600) whatever the umask, even if it replaces a file with more permissions.
         """
         write_file(path, self._stored(), "parquet", self.owner_only)
 
     def to_csv(self, path: str | PathLike[str]) -> None:
-        """Write the log as CSV, with everything else in ``<path>.json``; `read_log` restores an equal log.
+        """Write the log as CSV, and everything else to ``<path>.json``; `read_log` restores an equal log.
 
         Parameters
         ----------
         path : path
-            Ends in ``.csv``.
+            File name that ends in ``.csv``.
 
         Raises
         ------
         ParameterError
-            If the name ends otherwise, or the log contains something that a file cannot store.
+            If the name has another ending, or the log contains something that a file cannot store.
         LogValidationError
-            If the log could not have been made from a user's frame, so it would be refused on reading.
+            If the log could not have been created from a user's frame, so it would be refused on reading.
         FileError
             If the file cannot be written; an existing file is left unchanged.
 
         Notes
         -----
-        The log of a trial, and one read from a file that only its owner may read, is written as such a file
-        (mode 0600) whatever the umask is, even over one with more permissions.
+        The log of a trial, or one read from a file that only its owner may read, is written with the same
+        restriction (mode 0600) whatever the umask, even if it replaces a file with more permissions.
         """
         write_file(path, self._stored(), "csv", self.owner_only)
 
     def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
-        """Draw each arm's share of the rounds, by day, batch or stretch, with `plots.allocation`.
+        """Plot each arm's share of the rounds, by day, batch or block, using `plots.allocation`.
 
         Parameters
         ----------
         ax : Axes, optional
-            Where to draw; by default a new figure.
+            Axes to draw on; by default a new figure.
         **options
             As in `plots.allocation`.
 
@@ -420,7 +425,7 @@ class AdaptiveLog(Interim, Publishable):
         MissingDependencyError
             If matplotlib is not installed.
         ParameterError
-            Listing everything that is inconsistent.
+            If arguments are inconsistent; the message lists every problem.
 
         Examples
         --------

@@ -31,7 +31,7 @@ _USES: dict[str, Use] = {
     **dict.fromkeys(("batch", "round", "outcome_round"), "order"),
     "randomised": "flag",
 }
-"""Descriptions of columns in single roles."""
+"""Descriptions of columns that have a single role."""
 
 
 def read_log(path: Any, **options: Any) -> Any:
@@ -40,14 +40,14 @@ def read_log(path: Any, **options: Any) -> Any:
     Parameters
     ----------
     path : path, list of paths, "-", bytes or frame
-        A file of Parquet (``.parquet``, ``.pq``), CSV (``.csv``, ``.tsv``), JSON lines (``.jsonl``,
-        ``.ndjson``, ``.json``) or Arrow (``.arrow``, ``.feather``, ``.ipc``), all but Parquet also compressed
+        A Parquet (``.parquet``, ``.pq``), CSV (``.csv``, ``.tsv``), JSON lines (``.jsonl``, ``.ndjson``,
+        ``.json``) or Arrow (``.arrow``, ``.feather``, ``.ipc``) file, all but Parquet also compressed
         (``.gz``, ``.zst``, ``.bz2``); a folder of such files, which are read in the order of their names; a
-        list of files, in its order; ``"-"``, standard input; bytes or a stream of them; or a frame of pandas,
-        Polars, Arrow, DuckDB, Dask.
+        list of files, in its order; ``"-"``, standard input; bytes or a byte stream; or a frame from pandas,
+        Polars, Arrow, DuckDB or Dask.
     **options
-        For what adaptinf did not write: the arguments of `AdaptiveLog`, such as ``action="arm"``. The keys of
-        its `columns`, `reading` and `about` may be used directly here, such as ``sort=True``; and for text
+        For files not written by adaptinf: the arguments of `AdaptiveLog`, such as ``action="arm"``. The keys
+        of its `columns`, `reading` and `about` may be given directly, such as ``sort=True``; and for text
         ``sep``, one character between fields, ``decimal``, ``"."`` or ``","``, ``encoding``, such as
         ``"cp1252"``, all detected by default, and ``missing_values``, the texts that represent missing values
         in every column.
@@ -55,29 +55,29 @@ def read_log(path: Any, **options: Any) -> Any:
     Returns
     -------
     AdaptiveLog or PublicLog
-        Equal to the one that was written; or a log that was validated like any frame.
+        A log equal to the one that was written, or one that was validated like any frame.
 
     Raises
     ------
     FileNotFoundError
         If there is no such file.
     FileError
-        If the system does not allow it to be read.
+        If the operating system does not permit reading it.
     ParameterError
-        If the file is damaged, too large, of another version of the format, can be read in two ways, or needs
-        other options.
+        If the file is damaged, too large or in another version of the format, is ambiguous, or needs other
+        options.
     LogValidationError
-        If a file that adaptinf did not write is not a valid log.
+        If a file not written by adaptinf is not a valid log.
 
     Notes
     -----
-    A file written by adaptinf has a digest of its entire content, and undergoes the checks of a user's frame
-    on reading. A file of `PublicLog.to_parquet` is a public part again.
+    A file written by adaptinf has a digest of its entire content, and is validated like a user's frame when
+    it is read. A file of `PublicLog.to_parquet` is read as a public part.
 
-    In text from elsewhere, columns are converted according to their roles. In columns of labels only empty
-    text is a missing value, and text such as ``NA`` in columns of numbers. Labels are kept as written: in a
-    column of arms or units that contains 01 or 1.50, and in a context of whole numbers that contains 01234,
-    everything is text. How a text was divided and decoded is stated in the log's report.
+    In text from other sources, columns are converted according to their roles. In columns of labels, only
+    empty text is a missing value; in columns of numbers, text such as ``NA`` is one, too. Labels are kept as
+    written: if a column of arms or units contains 01 or 1.50, or a context of whole numbers contains 01234,
+    all its values are text. The log's report states how text was split and decoded.
 
     Examples
     --------
@@ -131,7 +131,10 @@ def open_source(
             return parquet_source(own, f"file {path.name}", str(path), path, dialect, "read_log")
         if isinstance(own, (RestoredLog, StoredPublic)):
             given = [*options, *dialect.said]
-            problem = f"{path} already states what its columns are; omit {', '.join(map(spelt, given))}"
+            named = ", ".join(map(spelt, given))
+            problem = (
+                f"{path} already states what its columns are: omit {named}, or write it again from its source"
+            )
             refuse("read_log", [problem] if given else [])
             return own
     return read_table(source, dialect, named_columns(options))
@@ -150,7 +153,7 @@ def own_log(path: Path, content: RestoredLog | StoredPublic) -> AdaptiveLog | Pu
 
 
 def named_log(table: TableSource, options: Mapping[str, Any]) -> AdaptiveLog:
-    """The log that these arguments of `AdaptiveLog` make from a table; errors name table and lines."""
+    """The log that these arguments of `AdaptiveLog` create from a table; errors name table and lines."""
     uses = uses_of(options, table.columns)
     frame, told = table.typed(uses, _labels_of(flat_options(options).get("success")))
     try:
@@ -164,14 +167,14 @@ def named_log(table: TableSource, options: Mapping[str, Any]) -> AdaptiveLog:
 
 
 def named_columns(options: Mapping[str, Any]) -> list[str]:
-    """Columns that the arguments of a log name one by one."""
+    """Columns that the arguments of a log name individually."""
     flat = flat_options(options)
     roles = (*_USES, "context", "outcomes")
     return list(dict.fromkeys(name for role in roles for name in _listed(flat.get(role))))
 
 
 def uses_of(options: Mapping[str, Any], columns: Collection[Any] | None) -> dict[str, Use]:
-    """What each column of a table is for, given the arguments of a log, or each named one (None)."""
+    """The use of each column of a table, given the arguments of a log, or of each named column (None)."""
     uses: dict[str, Use] = {}
     options = flat_options(options)
     for name in columns or ():
@@ -192,7 +195,7 @@ def uses_of(options: Mapping[str, Any], columns: Collection[Any] | None) -> dict
 
 
 def _is_propensity(name: str, propensities: Any) -> bool:
-    """Whether a column contains the propensity of an arm, as far as names show."""
+    """Whether a column contains the propensity of an arm, judging by the names."""
     if isinstance(propensities, Mapping):
         return name in [column for column in propensities.values() if isinstance(column, str)]
     pattern = propensities if isinstance(propensities, str) else "propensity_{arm}"
@@ -203,7 +206,7 @@ def _is_propensity(name: str, propensities: Any) -> bool:
 
 
 def _listed(given: Any) -> list[str]:
-    """Names of columns, as far as they are valid; the log reports problems with others."""
+    """Names of columns, as far as they are valid; the log reports problems with the others."""
     names = [given] if isinstance(given, str) else given
     return [name for name in names if isinstance(name, str)] if isinstance(names, (list, tuple)) else []
 

@@ -1,4 +1,4 @@
-"""What a log states about privacy besides its guarantee: its source, persons, auxiliary participants."""
+"""A log's statements about privacy besides its guarantee: its source, persons, auxiliary participants."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from adaptinf.markup import described
 from adaptinf.typing import FloatArray, IntArray
 
 SOURCES = ("design", "stated")
-"""Who vouches for a guarantee: the design that computed it, or the person who made the log."""
+"""Who vouches for a guarantee: the design that computed it, or the person who created the log."""
 
 
 class Promises:
@@ -41,19 +41,19 @@ class Promises:
     recommended: Label | None
     context_free: bool | None
     adaptive: bool | None
-    """Whether assignment adapted to outcomes, if that was stated."""
+    """Whether assignment adapted to outcomes, if stated."""
     stopping: str | None
-    """What determined the number of rounds, if that was stated: one of `STOPPINGS`."""
+    """What determined the number of rounds, if stated: one of `STOPPINGS`."""
     missing: str | None
-    """What a missing reward means: ``"drop"``, ``"worst"``, ``"best"``, or None if there may be none."""
+    """What a missing reward means, one of `MEANINGS`, or None if there may be none."""
     units: NDArray[Any] | None
     omitted: int = 0
-    """Rounds omitted from a part of a log."""
+    """Number of rounds omitted from a part of a log."""
     owner_only: bool = False
     """Whether its files are readable only by their owner: for a trial, or if read from such a file."""
 
     def _promise(self, metadata: Metadata) -> None:
-        """Adopt what is stated; the guarantee for rewards follows from that for rounds unless given."""
+        """Set what is stated; the guarantee for rewards follows from that for rounds unless given."""
         for name in METADATA:
             setattr(self, name, getattr(metadata, name))
         if self.reward_guarantee is None and self.guarantee is not None:
@@ -61,12 +61,12 @@ class Promises:
 
     @property
     def unpromised(self) -> tuple[str, ...]:
-        """Why the log has no guarantee although its design has one; empty if that does not apply."""
+        """Reasons why the log has no guarantee although its design has one; empty if not applicable."""
         told = [] if self.design is None else self.design.parameters.get(UNPROMISED, [])
         return tuple(map(str, told)) if isinstance(told, (list, tuple)) else (str(told),)
 
     def unpromised_by(self, reason: str) -> Self:
-        """The same log without a guarantee, and why: part of it was chosen using data that no noise hides."""
+        """The same log without a guarantee, and why: part of it was chosen from data not masked by noise."""
         if self.guarantee is None and not self.unpromised:
             return self
         made: Any = copy(self)
@@ -84,7 +84,7 @@ class Promises:
         return f"; {claims.ADAPTIVE(reacted='adapted' if self.adaptive else 'did not adapt')}"
 
     def stating(self, stopping: str) -> Self:
-        """The same log with another statement on what determined its number of rounds."""
+        """The same log with a different statement on what determined its number of rounds."""
         if self.stopping == stopping:
             return self
         made: Any = copy(self)
@@ -92,7 +92,7 @@ class Promises:
         return made  # type: ignore[no-any-return]
 
     def stopped_by(self, reason: str) -> Self:
-        """The same log for a trial ended before its horizon, with the reason."""
+        """The same log for a trial that ended before its horizon, with the reason."""
         made: Any = copy(self.stating("data-chosen"))
         record = self.design or DesignRecord("unknown")
         made.design = replace(record, parameters={**record.parameters, STOP_REASON: reason})
@@ -101,16 +101,16 @@ class Promises:
 
     @property
     def stopping_told(self) -> tuple[str, ...]:
-        """A printed line on how the number of rounds was determined; empty if that was not stated."""
+        """A printed line on how the number of rounds was determined; empty if not stated."""
         return () if self.stopping is None else (f"  stopping: {Stopping.of(self).told}",)
 
     @property
     def person_guarantee(self) -> PrivacyGuarantee | None:
-        """The guarantee for a person with all of their rounds; None without `unit` and several rounds.
+        """The guarantee for a person with all of their rounds; None if units are not given or have one round.
 
-        For `rounds_per_unit` rounds where these were declared. Otherwise for the most rounds that any unit of
-        the log has, which is a fact about the data: anyone who is not to learn it has to be told a cap
-        instead.
+        It refers to `rounds_per_unit` rounds if this number was declared. Otherwise it refers to the largest
+        number of rounds of any unit in the log, which depends on the data: anyone who must not learn it has
+        to be given a cap instead.
         """
         return self._of_persons(self.guarantee)
 
@@ -121,20 +121,21 @@ class Promises:
 
     @property
     def person_reward_guarantee(self) -> PrivacyGuarantee | None:
-        """The same for the rewards of all of a person's rounds, with contexts public."""
+        """The same for the rewards of all rounds of a person, with public contexts."""
         return self._of_persons(self.reward_guarantee)
 
     @property
     def auxiliary_guarantees(self) -> tuple[PrivacyGuarantee, ...]:
         """The guarantee for the participants of each auxiliary log, who reported before the trial began.
 
-        Unit record, model local, notion standard: their own actions are not among the trial's outputs.
+        The unit is the record, the model local and the notion standard: their own actions are not among the
+        trial's outputs.
         """
         return auxiliary_guarantees(None if self.design is None else self.design.traits)
 
     @property
     def promises(self) -> tuple[str, ...]:
-        """Lines of text on persons, auxiliary participants and what is not promised."""
+        """Lines of text on persons, auxiliary participants and what is not guaranteed."""
         person, auxiliary = self.person_guarantee, self.auxiliary_guarantees
         lines = [f"  no guarantee: {reason}" for reason in self.unpromised]
         if person is not None and person.rounds > 1:
@@ -169,7 +170,7 @@ def auxiliary_guarantees(traits: DesignTraits | None) -> tuple[PrivacyGuarantee,
 
 
 def guarantee_of_person(guarantee: PrivacyGuarantee | None, most: int | None) -> PrivacyGuarantee | None:
-    """The guarantee for a person who may have this many rounds; None without a guarantee or such a cap."""
+    """The guarantee for a person who may have this many rounds; None without a guarantee or a cap."""
     if guarantee is None or most is None:
         return None
     return guarantee.group(math.ceil(most / guarantee.rounds))

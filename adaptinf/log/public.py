@@ -1,4 +1,4 @@
-"""The public part of a log: what its privacy guarantee covers, part by part, each with its reason."""
+"""The public part of a log: what its privacy guarantee covers, part by part, with reasons."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _NEVER = (
     *("unit_id", "decision_id", "reward", "received", "observation", "outcome_round", "batch"),
     "randomised",
 )
-"""Columns that no guarantee covers, whether the log has them or not."""
+"""Columns that no guarantee covers, whether or not the log has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Part:
 
 
 class _Facts:
-    """Facts that claims use about the guarantee, about what the design states, and about one named part."""
+    """Facts that claims use about the guarantee, the design's statements, and one named part."""
 
     always = True
 
@@ -142,13 +142,13 @@ def context_names(log: LogColumns) -> list[str]:
 
 
 def stated_outputs(log: LogColumns | PublicLog) -> Outputs | None:
-    """What the log's design states about its outputs."""
+    """The statements of the log's design about its outputs."""
     traits = None if log.design is None else log.design.traits
     return None if traits is None else traits.outputs
 
 
 def not_covered(log: LogColumns, names: Iterable[str]) -> dict[str, str]:
-    """Columns of a private log outside its guarantee, with the reason; empty if it promises none."""
+    """Columns of a private log outside its guarantee, with reasons; empty if it has no guarantee."""
     if log.guarantee is None:
         why = log.unpromised
         return dict.fromkeys(names, claims.UNPROMISED(reasons="; ".join(why))) if why else {}
@@ -158,7 +158,7 @@ def not_covered(log: LogColumns, names: Iterable[str]) -> dict[str, str]:
 
 
 def noise_told(noise: str | None) -> str:
-    """The noise backend, printed after a guarantee."""
+    """The source of the noise, printed after a guarantee."""
     told = {"simulation": "; simulated noise, not private", "release": "; exact noise (release)"}
     return told.get(noise or "", "")
 
@@ -175,7 +175,7 @@ def _claims_of(log: LogColumns, name: str) -> Sequence[Claim]:
 
 
 def _part(listed: Sequence[Claim], facts: _Facts) -> Part:
-    """The first claim that applies: a reason why the part is covered, or what it would need."""
+    """The first claim that applies: why the part is covered, or what would be required."""
     told = first(listed, facts)
     assert isinstance(told, Said)
     return Part(facts.name, told.claim.kind == "reason", told)
@@ -186,19 +186,19 @@ _PARQUET_SUFFIXES = (".parquet", ".pq")
 
 @dataclass(frozen=True, eq=False)
 class PublicLog:
-    """What a log's privacy guarantee covers, with a statement in words; `AdaptiveLog.public` makes it.
+    """The part of a log covered by its privacy guarantee, with an explanation; see `AdaptiveLog.public`.
 
     `to_parquet` writes it as one file, which `read_log` reads; `ArmMeans`, `Contrast`, `CATE`, `BinMeans` and
-    `report` take it, and recompute from its releases the table that was published.
+    `report` accept it, and recompute the published table from its releases.
 
     Attributes
     ----------
     guarantee : PrivacyGuarantee
-        The guarantee that covers it.
+        The guarantee that covers this part.
     facts : dict of str to object
-        Covered fields: the design with its parameters and traits, arms, names of contexts, noise, number of
-        rounds and, where stated, what chose it (``"stopping"``); where covered, the recommended arm, each
-        arm's pulls, and the calendar of the phases.
+        Covered fields: the design with its parameters and traits, the arms, the names of contexts, the noise,
+        the number of rounds and, if stated, what determined it (``"stopping"``); if covered, also the
+        recommended arm, each arm's pulls, and the schedule of the phases.
     releases : DataFrame
         Columns round, name, group, value, mechanism and scale.
     rounds : DataFrame or None
@@ -228,17 +228,17 @@ class PublicLog:
 
     @property
     def covered(self) -> dict[str, str]:
-        """Its contents, with the reasons."""
+        """The contents of the public part, with the reasons."""
         return {part.name: part.reason for part in self.parts if part.covered}
 
     @property
     def left_out(self) -> dict[str, str]:
-        """What is in the log but not in it, with the reason."""
+        """What the log contains but the public part does not, with the reason."""
         return {part.name: part.reason for part in self.parts if not part.covered}
 
     @property
     def statement(self) -> str:
-        """What it contains and why, and what is omitted, in words."""
+        """A description of what the part contains and why, and of what is omitted."""
         lines = [
             *said(public_part.OPENING, _StatementFacts(self)),
             "Included:",
@@ -249,7 +249,7 @@ class PublicLog:
         return "\n".join(lines)
 
     unpromised = ()
-    """Why the guarantee does not hold: empty, because otherwise there would be no public part."""
+    """Why the guarantee does not hold; always empty, because otherwise there would be no public part."""
 
     @property
     def arms(self) -> tuple[Label, ...]:
@@ -268,13 +268,13 @@ class PublicLog:
 
     @property
     def noise(self) -> str | None:
-        """Backend of the privacy noise."""
+        """Source of the privacy noise."""
         noise: str | None = self.facts["noise"]
         return noise
 
     @property
     def stopping(self) -> str | None:
-        """What determined the number of rounds, if that was stated."""
+        """What determined the number of rounds, if stated."""
         stopping: str | None = self.facts.get("stopping")
         return stopping
 
@@ -303,18 +303,18 @@ class PublicLog:
         return auxiliary_guarantees(None if self.design is None else self.design.traits)
 
     def to_parquet(self, path: str | PathLike[str]) -> None:
-        """Write one Parquet file that `read_log` turns back into an equal public part.
+        """Write one Parquet file from which `read_log` restores an equal public part.
 
         Parameters
         ----------
         path : path
-            Ends in ``.parquet`` or ``.pq``. Other programs read the releases as its rows; its schema has the
-            statement and all else, with a digest, under ``adaptinf.public``.
+            File name that ends in ``.parquet`` or ``.pq``. Other programs read the releases as its rows; its
+            schema contains the explanation and everything else, with a digest, under ``adaptinf.public``.
 
         Raises
         ------
         ParameterError
-            If the name ends otherwise.
+            If the name has another ending.
         FileError
             If the file cannot be written; an existing file is left unchanged.
         """
@@ -339,19 +339,19 @@ class PublicLog:
         return cls(stored.guarantee, stored.facts, stored.releases, stored.rounds, parts)
 
     def to_csv(self, path: str | PathLike[str]) -> None:
-        """Write the releases as CSV, the rounds to ``<name>_rounds``, statement and facts to ``<path>.json``.
+        """Write releases as CSV, the rounds to ``<name>_rounds``, explanation and facts to ``<path>.json``.
 
-        For other programs: `read_log` reads the file of `to_parquet`.
+        These files are for other programs: `read_log` reads the file of `to_parquet`.
 
         Parameters
         ----------
         path : path
-            Ends in ``.csv``.
+            File name that ends in ``.csv``.
 
         Raises
         ------
         ParameterError
-            If the name ends otherwise.
+            If the name has another ending.
         """
         path = as_path("PublicLog.to_csv", "path", path)
         for place, table in self._tables(path, (".csv",)).items():
@@ -371,7 +371,7 @@ class PublicLog:
         return {path: self.releases, path.with_stem(f"{path.stem}_rounds"): self.rounds}
 
     def _told(self) -> dict[str, Any]:
-        """Everything except the tables, as stored in JSON."""
+        """Everything except the tables, in the form stored in JSON."""
         return {
             "statement": self.statement,
             "guarantee": self.guarantee.to_dict(),
@@ -460,25 +460,26 @@ class Publishable:
         Returns
         -------
         PublicLog
-            Releases, declared parameters and, under the standard notion, actions and what follows from them;
-            with the reason for every part. It has a writer of its own.
+            Releases, declared parameters and, under the standard notion, actions and everything that follows
+            from them, with a reason for every part. It has its own writer.
 
         Raises
         ------
         ParameterError
-            If `contexts` names no context of the log, or the guarantee protects contexts.
+            If `contexts` contains a name that is not a context of the log, or the guarantee protects
+            contexts.
         InvalidForLog
-            If the log has no finite guarantee, or its design does not state what its outputs are.
+            If the log has no finite guarantee, or its design does not define its outputs.
 
         Notes
         -----
-        Never in it: rewards, units, coins, seeds, times, counts of missing or clipped outcomes, and a digest
-        of the raw log, against which guesses could be checked. Under the anticipating notion a participant's
-        own action is omitted as well, and with it all actions, their counts and propensities by round: a
-        published column would show every participant's own.
+        It never contains rewards, units, coins, seeds, times, counts of missing or clipped outcomes, or a
+        digest of the raw log, against which guesses could be checked. Under the anticipating notion, a
+        participant's own action is omitted as well, and therefore all actions, their counts and propensities
+        by round: a published column would show every participant's own action.
 
-        What the design states is believed, and so is that arms, groups of contexts, parameters and horizon
-        were declared.
+        The design's statements are taken as true, as is the declaration of arms, groups of contexts,
+        parameters and horizon.
 
         Examples
         --------

@@ -1,14 +1,14 @@
 """Duplicated rows in a log: a file appended to itself, a block read again, doublets.
 
-Rows in a log are equal by chance, and long stretches of 0/1 rewards are, too. What counts is therefore how
-improbable a stretch of equal rows is: the sum of -log p over its rewards, p being the frequency of the reward
-among those of its arm around both places, or after the reward before it, whichever is the larger, and at
-least 1/20. Arms, propensities and contexts count nothing: a design may repeat them. Over all pairs of places
-the chance of such a stretch is below `ALARM` where rewards are as independent as that takes them to be.
+Rows in a log may be equal by chance, and so may long stretches of 0/1 rewards. The criterion is therefore the
+improbability of a stretch of equal rows: the sum of -log p over its rewards, where p is the frequency of the
+reward among those of its arm around both places, or after the reward before it, whichever is larger, and at
+least 1/20. Arms, propensities and contexts do not count, because a design may repeat them. Over all pairs of
+places, the probability of such a stretch is below `ALARM` if rewards are as independent as this assumes.
 
-Stretches are found by windows of as many rows as it takes to be unlikely twice. Windows are kept or not by
-their hash, so those of originals and of copies are kept alike. Copies in another order are not looked for,
-and copies of single rows only where every row of the log is doubled in its place.
+Stretches are found by windows with as many rows as needed to be unlikely twice. Windows are kept or not
+depending on their hash, so those of originals and of copies are treated alike. Copies in another order are
+not searched for, and copies of single rows only if every row of the log is duplicated in its place.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class _Rows:
         return same
 
     def all_twice(self) -> bool:
-        """Whether each row stands twice in its place."""
+        """Whether each row occurs twice in its place."""
         few = 2 * _LEAST_ROWS - 1
         if self.size % 2 or (self.reward[:few:2] != self.reward[1 : few + 1 : 2]).any():
             return False
@@ -156,7 +156,7 @@ class _Rows:
 
 
 def _reaches(rows: int) -> Iterator[int]:
-    """Numbers of rows to look at, more and more of them, until all are."""
+    """Numbers of rows to examine, increasing until all are included."""
     reach = 64
     while rows > 0:
         yield min(reach, rows)
@@ -208,7 +208,7 @@ def _pairs(rows: _Rows, width: int) -> tuple[IntArray, IntArray]:
 
 
 def _surprise(arrays: LogArrays, stretch: _Stretch) -> float:
-    """How improbable a repetition of a stretch's rewards is, as -log probability by row."""
+    """Improbability of a repetition of a stretch's rewards, as -log probability by row."""
     one = stretch.places[:_ENOUGH]
     reach = max(_AROUND, len(one))
     low, middle = max(0, int(one[0]) - reach), int(one[-1]) + 1 + reach

@@ -1,4 +1,4 @@
-"""What a log reports about itself: how its number of rounds was determined, and how its input was read."""
+"""A log's report on itself: how its number of rounds was determined, and how its input was read."""
 
 from __future__ import annotations
 
@@ -69,11 +69,11 @@ KINDS = (
     *("order", "dates", "batches", "outcome", "propensities", "labels"),
     *("dialect", "dropped", "left out", "caution"),
 )
-"""Order: rows were sorted, or are tied. Dates: how text became times. Batches: times were cut to periods.
-Outcome: how text became numbers. Propensities: renormalised, or taken as 0. Labels: kept as written where
-they could be taken for numbers or missing values. Dialect: how the text of a file was decoded and divided.
-Dropped: rows that are in the input and not in the log. Left out: columns, features or records that nothing
-asked for. Caution: what the input cannot settle."""
+"""Order: rows were sorted, or are tied. Dates: text was converted to times. Batches: times were truncated to
+periods. Outcome: text was converted to numbers. Propensities: renormalised, or replaced by 0. Labels: kept as
+written although they could be read as numbers or missing values. Dialect: how the text of a file was decoded
+and divided. Dropped: rows that are in the input but not in the log. Left out: columns, features or records
+that were not requested. Caution: what the input cannot determine."""
 _SILENT = ("left out", "dialect")
 _SHOWN = 12
 
@@ -93,15 +93,15 @@ class LogReport:
     Attributes
     ----------
     source : str
-        What was read, such as ``"CSV file visits.csv"``; ``"arrays"`` where a design made the log.
+        The source, such as ``"CSV file visits.csv"``; ``"arrays"`` if a design made the log.
     n_rounds : int
         Rounds of the log.
     pulls : dict of label to int
         Rounds of every arm, chosen or not.
     outcome : str
-        What the rewards are, by the name of their column.
+        The meaning of the rewards, given by the name of their column.
     readings : tuple of Reading
-        What was put in order, converted, dropped or left out, each with its reason.
+        What was sorted, converted, dropped or left out, each with its reason.
 
     Examples
     --------

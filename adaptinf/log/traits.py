@@ -1,4 +1,4 @@
-"""What a design states about itself once, and every reader of its logs uses: facts instead of names."""
+"""What a design states once about itself, for every reader of its logs: facts instead of names."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class Floor:
     Attributes
     ----------
     scale : float
-        The bound in round 1.
+        The floor in round 1.
     decay : float
-        Exponent, 0 for a floor that does not fall.
+        Exponent; 0 for a constant floor.
     shared : bool
         Whether the scale is divided by the number of arms.
 
@@ -62,17 +62,17 @@ class Floor:
 
 @dataclass(frozen=True, slots=True)
 class Stability:
-    """What is known about how a design's arm counts settle.
+    """What is known about the stability of a design's arm counts.
 
     Attributes
     ----------
     stable : bool
-        Whether each count, over some sequence of constants, tends to 1 in probability (Lai and Wei's
+        Whether each count, divided by some sequence of constants, tends to 1 in probability (Lai and Wei's
         condition). Sample means are then asymptotically normal.
     condition : str
-        Under what, or why not.
+        The conditions, or the reason why it fails.
     source : str
-        Where it is shown.
+        Reference for the proof.
 
     Examples
     --------
@@ -91,18 +91,18 @@ class Stability:
 
 @dataclass(frozen=True, slots=True)
 class FreshEpochs:
-    """Epochs that each start afresh and release every remaining arm's mean, with Laplace noise.
+    """Epochs that each start afresh and release the mean of every remaining arm, with Laplace noise.
 
-    In epoch e = 1, 2, ... each of the m arms left is pulled ceil(R) times, with R = max(32 L_1 4^e,
-    8 L_2 2^e) + 1, L_1 = log(8 m e^2 / beta) and L_2 = log(4 m e^2 / beta) / epsilon. Its mean over these
-    pulls is released with noise of scale 1 / (epsilon ceil(R)).
+    In epoch e = 1, 2, ..., each of the m remaining arms is pulled ceil(R) times, where R = max(32 L_1 4^e, 8
+    L_2 2^e) + 1, L_1 = log(8 m e^2 / beta) and L_2 = log(4 m e^2 / beta) / epsilon. Its mean over these pulls
+    is released with noise of scale 1 / (epsilon ceil(R)).
 
     Attributes
     ----------
     epsilon : float
-        Privacy parameter of a mean; infinite without noise.
+        Privacy parameter for a mean; infinite without noise.
     beta : float or None
-        1 / horizon where it is None.
+        If None, 1 / horizon.
 
     References
     ----------
@@ -150,20 +150,20 @@ class Outputs:
     Attributes
     ----------
     length : {"declared", "releases"}
-        Whether the number of rounds is declared in advance, or decided by releases.
+        Whether the number of rounds is declared in advance or determined by releases.
     propensities : {"not covered", "outputs", "by-context"}
-        Whether a round's propensities can be computed from actions, releases and coins that are published
-        with them; or given the context as well, so that they can name it; or neither.
+        Whether a round's propensities can be computed from actions, releases and published coins; or only
+        given the context, so that they may reveal it; or not at all.
     phase : {"not covered", "calendar", "outputs"}
-        Whether a round's phase follows from its number alone, from actions and releases, or neither.
+        Whether a round's phase follows from its number alone, from actions and releases, or from neither.
     recommended : bool
-        Whether the arm that is named at the end is computed from releases.
+        Whether the arm recommended at the end is computed from releases.
     epochs : FreshEpochs or None
-        Of a design that releases arms' means by fresh epochs, how long these are.
+        For a design that releases arm means in fresh epochs, the lengths of these epochs.
 
     Notes
     -----
-    `AdaptiveLog.public` reads these facts. The defaults are those that cover least.
+    `AdaptiveLog.public` uses these facts. The defaults cover as little as possible.
 
     Examples
     --------
@@ -181,35 +181,35 @@ class Outputs:
 
 @dataclass(frozen=True, slots=True)
 class DesignTraits:
-    """What determines how a design's logs may be analysed; a design states it, and its logs store it.
+    """Properties that determine how a design's logs may be analysed; designs define and logs store them.
 
     Attributes
     ----------
     adapts : bool
-        Whether rewards may move later choices.
+        Whether rewards may affect later choices.
     uses_context : {"no", "groups", "vectors", "position", "yes", "unknown"}
-        Whether contexts move the choice: not at all; by a finite group; by a vector per arm; by the position
-        in a cube; in another way.
+        How contexts affect the choice: not at all; through a finite group; through a vector per arm; through
+        the position in a cube; or in another way.
     own_coins : bool
-        Whether it randomises given the past, beyond the noise that makes it private. Without coins of its
-        own it is re-run on permuted rows, not on fresh assignments.
+        Whether it randomises given the past, beyond the noise that makes it private. A design without its own
+        coins is re-run on permuted rows, rather than with new assignments.
     floor : Floor or None
-        Lower bound of its propensities, where it has one.
+        Lower bound on its propensities, if there is one.
     stability : Stability or None
-        Whether its arm counts settle, where that is known.
+        Whether its arm counts are stable, if known.
     dealt : int
-        Rounds an arm at the start that are dealt out to the arms in turn, whatever the rewards. There the
-        floor does not hold.
+        Number of initial rounds per arm that are assigned to the arms in turn, whatever the rewards. The
+        floor does not apply to these rounds.
     arm_means : {"comparable", "by-group", "by-vector", "by-bin", "by-released-bin", "by-context"}
-        Whether means of whole arms can be compared, or what takes their place.
+        Whether means of whole arms can be compared, or what replaces them.
     auxiliary : tuple of float
         Epsilon of each auxiliary log whose participants reported before the trial began.
     outputs : Outputs or None
-        Of a private design, what its guarantee covers beside actions and releases.
+        For a private design, what its guarantee covers besides actions and releases.
 
     Notes
     -----
-    The defaults are those of a design of which nothing is known: it may adapt, and to contexts.
+    The defaults assume nothing about the design: it may adapt to rewards and to contexts.
 
     Examples
     --------
@@ -230,7 +230,7 @@ class DesignTraits:
 
     @property
     def replays_by(self) -> Literal["assignment", "order"]:
-        """How a randomisation test re-runs it."""
+        """How a randomisation test re-runs the design."""
         return "assignment" if self.own_coins else "order"
 
     def to_dict(self) -> dict[str, Any]:
@@ -249,7 +249,7 @@ class DesignTraits:
         Raises
         ------
         ParameterError
-            If a field is missing or unknown, or has a value that no trait has.
+            If a field is missing or unknown, or has an invalid value.
         """
         given: Any = stored
         whole = {**_ADDED, **given} if isinstance(given, Mapping) else given
@@ -267,7 +267,7 @@ _KINDS: Mapping[str, tuple[Any, ...]] = {
 _TEXT = Is(str, "a text")
 _DEALT = Count(0)
 _ADDED: Mapping[str, Any] = {"dealt": 0}
-"""Traits that files of earlier versions lack, with their implied values."""
+"""Traits that files from earlier versions lack, with their implied values."""
 _NEVER = object()
 _CONSTRAINTS: Mapping[type, Mapping[str, Constraint]] = {
     Floor: {"scale": UNIT, "decay": NON_NEGATIVE, "shared": BOOLEAN},
@@ -287,7 +287,7 @@ _PARTS: Mapping[type, Mapping[str, type]] = {
 
 
 def traits_problems(traits: Any) -> list[str]:
-    """List problems with stated traits, one line per field."""
+    """List problems with the given traits, one line per field."""
     if not isinstance(traits, DesignTraits):
         return [f"traits must be DesignTraits, got {traits!r:.60}"]
     problems = [
@@ -319,7 +319,7 @@ def _part_problems(what: str, kind: type, stated: Any) -> list[str]:
 
 
 def _made(what: str, kind: type, stored: Any) -> Any:
-    """A part from its stored fields, which must be complete."""
+    """A part created from its stored fields, which must be complete."""
     known = [field.name for field in fields(kind)]
     if not isinstance(stored, Mapping) or set(stored) != set(known):
         found = ", ".join(map(str, stored)) if isinstance(stored, Mapping) else f"{stored!r:.60}"
@@ -333,25 +333,25 @@ def _made(what: str, kind: type, stored: Any) -> Any:
 PLANNED = "planned_rounds"
 """Number of rounds declared, if the log contains fewer."""
 WINDOW = "outcome_window"
-"""Number of further participants after which an outcome entered, whenever it arrived."""
+"""Number of further participants after which an outcome enters, whenever it arrived."""
 LATE = "late_counts_as"
-"""Value used for an outcome not available by then."""
+"""Value used for an outcome that has not arrived by then."""
 IN_TIME = "in_time_epsilon"
-"""Privacy parameter of the released in-time successes and failures."""
+"""Privacy parameter for the released timely successes and failures."""
 IN_TIME_NAMES = ("in_time_successes", "in_time_failures")
-"""Names of these releases, one row per arm each."""
+"""Names of these releases, each with one row per arm."""
 AMENDED = "amended_outcomes"
-"""Number of the log's outcomes that had other values in the design."""
+"""Number of outcomes in the log that had other values in the design."""
 REMOVED = "removed_arms"
 """Arms that were removed, each with the number of rounds at that time."""
 LEFT_OUT = "left_out_rounds"
-"""Number of erased participants' rounds that are not in the log."""
+"""Number of rounds of erased participants, which are not in the log."""
 BLANKED = "blanked_contexts"
-"""Names of contexts that are not in the log because some participants' were erased."""
+"""Names of contexts that are not in the log because those of some participants were erased."""
 STOP_REASON = "stop_reason"
 """The stated reason for ending the trial before its horizon."""
 UNPROMISED = "no_guarantee"
-"""Why the log has no guarantee although its design has one, as a list of texts."""
+"""Reasons why the log has no guarantee although its design has one, as a list of texts."""
 DECLARED = (PLANNED, WINDOW, LATE, IN_TIME)
 """Parameters that were fixed before the first round."""
 _SEEN = (AMENDED, REMOVED, LEFT_OUT, BLANKED, STOP_REASON, UNPROMISED)
@@ -359,7 +359,7 @@ COLLECTED = (*DECLARED, *_SEEN)
 
 
 def planned_rounds(log: Any) -> int:
-    """Rounds that a log's design planned for: the log's own number if nothing else is recorded."""
+    """Number of rounds planned by a log's design: the log's own number if nothing else is recorded."""
     parameters = {} if log.design is None else log.design.parameters
     return int(parameters.get(PLANNED, log.n_rounds))
 

@@ -47,13 +47,13 @@ class PlanCharacteristics(PlanTable):
     Attributes
     ----------
     frame : DataFrame
-        One row per environment: `scenario`; `difference`, the true one; `rejected` with its Monte Carlo
-        error `rejected_se`, and `rejected_above` of them with the treatment better; `futility` and
-        `untested`, probabilities; `size_mean`, `size_sd` and quantiles of the number of rounds;
-        `rounds_<arm>`, mean rounds of each arm; `reward_mean` a round; `bias`, `median_bias` (probability
-        that the estimate is too large, less 1/2), `rmse` and `coverage` of the estimate after the stop;
+        One row per environment: `scenario`; `difference`, the true difference; `rejected` with its Monte
+        Carlo error `rejected_se`, and `rejected_above`, the rejections in favour of the treatment; `futility`
+        and `untested`, probabilities; `size_mean`, `size_sd` and quantiles of the number of rounds;
+        `rounds_<arm>`, mean rounds of each arm; `reward_mean` per round; `bias`, `median_bias` (probability
+        that the estimate is too large, minus 1/2), `rmse` and `coverage` of the estimate after the stop;
         `naive_bias` and `naive_coverage` of the estimate and interval that ignore the looks. Intervals have
-        alpha / sides on either side.
+        error probability alpha / sides on either side.
     looks : DataFrame
         One row per environment and look: `rounds`, `stopped`, `rejected` and `futility` at this look, and
         `rejected_so_far`.
@@ -121,7 +121,7 @@ def characteristics(
 
 
 def _check_design(plan: Plan, environment: Environment) -> None:
-    """Refuse a design whose scores never move."""
+    """Refuse a design whose scores are constant."""
     log = plan.design.run(environment, horizon=plan.horizon, rng=0)
     process = None if log.arrays.propensities is None else plan.process(log)
     if process is None or process.clock[-1] == 0.0:
@@ -220,7 +220,7 @@ def _row(plan: Plan, numbers: Mapping[str, FloatArray], truth: float) -> dict[st
 
 
 def _look_rows(plan: Plan, numbers: Mapping[str, FloatArray]) -> Iterator[dict[str, Any]]:
-    """What happens at each look."""
+    """Results of each look."""
     so_far = 0.0
     for look, rounds in enumerate(plan.looks.tolist()):
         here = numbers["look"] == look

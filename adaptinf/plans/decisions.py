@@ -1,8 +1,8 @@
-"""What a plan decides at its looks, from the scores so far and nothing else.
+"""Decisions of a plan at its looks, from the scores so far and nothing else.
 
 Alpha is spent by calendar: each look may spend a share that was fixed in advance. Critical values use the
-information that was seen, so they hold however it grows. A look with too few data tests nothing, and its
-alpha is carried to the next.
+observed information, so they are valid however it grows. A look with too little data makes no test, and its
+alpha is carried over to the next look.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from adaptinf.inference.group_sequential.stagewise import Stopped
 from adaptinf.typing import FloatArray
 
 Decision = Literal["continue", "reject", "futility", "no rejection", "too few data"]
-"""What a look decides; the last two end a trial at its horizon."""
+"""The decision at a look; the last two end a trial at its horizon."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -66,8 +66,8 @@ class Look:
     rounds : int
         Rounds up to it.
     statistic, bound : float
-        The standardised score, and the critical value that its size must reach to reject; NaN if the look
-        tested nothing.
+        The standardised score, and the critical value that its absolute value must reach to reject; NaN if
+        the look made no test.
     decision : {"continue", "reject", "futility", "no rejection", "too few data"}
         What follows.
 
@@ -93,9 +93,9 @@ class Plan:
     Parameters
     ----------
     design : Design
-        How participants are assigned; it must record every arm's propensity.
+        The assignment of participants, which must record every arm's propensity.
     arms : sequence of labels
-        The arms in the order of the design's, of which there may be more than the two that are compared.
+        The arms in the design's order, which may be more than the two compared.
     treatment, control : label
         The arms that are compared; the control's mean is subtracted.
     looks : sequence of int
@@ -104,12 +104,12 @@ class Plan:
         Rounds of a trial that does not stop; by default that of the last look.
     spending : str
         How alpha is spent over the looks, as in `spending_bounds`. The classical designs spend at each look
-        what they would if information grew with the number of rounds.
+        the amount implied by information that grows with the number of rounds.
     gamma, rho : float
         Parameters of the spending families, as in `spending_bounds`.
     futility : float or sequence of float, optional
-        Stop if the standardised score at a look but the last is at most this, of two-sided tests its absolute
-        value. Futility does not bind: a trial may go on, and levels do not rely on it.
+        Stop if the standardised score at a look before the last (for two-sided tests, its absolute value) is
+        at most this. Futility is not binding: a trial may continue, and levels do not depend on it.
     sides : {2, 1}
         Whether the test is two-sided, or rejects only if the treatment is better.
     alpha : float
@@ -118,30 +118,30 @@ class Plan:
         Difference under the null: below 0 for a test of non-inferiority.
     law : {"z", "rerandomization"}
         How statistics are compared: with critical values of normal scores, or by rank among replays of the
-        design on the same outcomes. The latter is exact at any sample size if no arm has an effect on
-        anyone, and gives no interval; it needs a margin of 0.
+        design on the same outcomes. The latter is exact at any sample size if no arm has an effect on anyone,
+        and gives no interval; it requires a margin of 0.
     replays : int
         Number of replays.
     seed : int
         Seed of the replays, which is part of the plan, so that a look can be repeated.
     least : float
-        Smallest effective number of rewards of either arm at a look that tests, and, if rewards are 0 and 1,
-        smallest number of either outcome. The alpha of a look with fewer is carried to the next. Ranks need
-        none.
+        Smallest effective number of rewards of either arm for a test at a look and, if rewards are 0 and 1,
+        smallest number of either outcome. The alpha of a look with fewer is carried over to the next look.
+        Comparisons by rank do not require a minimum.
 
     Raises
     ------
     ParameterError
-        Listing all problems.
+        If arguments are invalid; the message lists every problem.
 
     Notes
     -----
     At a look, the score is the sum over rounds of h (D - margin), with D the difference of the two arms'
-    augmented inverse-propensity scores and h = (1/e(treatment) + 1/e(control))^(-1/2) for the propensities
-    e. It is a martingale if the difference is `margin` in every round, whatever the design does and however
-    both arms drift, and its clock is the sum of the squares of its steps. Alpha is spent by the number of
-    rounds; critical values use the clock that was seen. Statistics are compared as Student's t, with one
-    less than the smaller of the two arms' effective numbers of rewards as degrees of freedom.
+    augmented inverse-propensity scores and h = (1/e(treatment) + 1/e(control))^(-1/2) for the propensities e.
+    It is a martingale if the difference is `margin` in every round, whatever the design does and however both
+    arms drift; its clock is the sum of the squares of its steps. Alpha is spent by the number of rounds;
+    critical values use the observed clock. Statistics are compared as Student's t, with one less than the
+    smaller of the two arms' effective numbers of rewards as degrees of freedom.
 
     Examples
     --------
@@ -242,7 +242,7 @@ class Plan:
     def bounds(self) -> pd.DataFrame:
         """Critical values if information grows with the number of rounds, by look.
 
-        Columns rounds, fraction, spent, the level spent so far on all sides, and bound.
+        Columns rounds, fraction, spent (the level spent so far on all sides) and bound.
         """
         spent = np.cumsum(self._spent) * self.sides
         columns = {
@@ -265,7 +265,7 @@ class Plan:
         Returns
         -------
         Look
-            If the trial should have stopped earlier, that earlier look.
+            If the trial should have stopped at an earlier look, that look.
 
         Raises
         ------
@@ -338,7 +338,7 @@ class Plan:
         notes: Sequence[str],
         assumed: Sequence[str],
     ) -> StoppedResults:
-        """The result with what is assumed of every law."""
+        """The result with the assumptions of every method."""
         rounds, found = int(self.looks[course.tests[-1]]), profile_of(log).propensities_found
         if rounds < log.n_rounds:
             notes = [*notes, claims.OVERRUN(more=log.n_rounds - rounds)]
@@ -408,14 +408,14 @@ class Plan:
         *,
         n_jobs: int = 1,
     ) -> PlanCharacteristics:
-        """Simulate the trial: error rates, size, and what is estimated once it has stopped.
+        """Simulate the trial: error rates, sample size, and the estimates after it has stopped.
 
         Parameters
         ----------
         environment : Environment, or dict of environments by name
-            Where it is simulated; their arms are the plan's, in order.
+            Environments of the simulation; their arms are the plan's, in order.
         replications : int
-            Trials per environment.
+            Number of trials per environment.
         rng : int, SeedSequence, Generator or None
             Source of randomness; results do not depend on the number of workers.
         n_jobs : int
@@ -428,7 +428,7 @@ class Plan:
         Raises
         ------
         ParameterError
-            Listing all problems.
+            If arguments are invalid; the message lists every problem.
         InvalidForLog
             If the design does not record every arm's propensities.
 
@@ -472,7 +472,7 @@ def _look_problems(looks: Any, rounds: FloatArray | None, horizon: Any) -> list[
 
 
 def _futility(futility: Any, looks: Any) -> FloatArray | None:
-    """Scores at or below which to give up, by look; None if they are invalid."""
+    """Scores at or below which a trial stops for futility, by look; None if they are invalid."""
     size = len(looks) if hasattr(looks, "__len__") else 1
     found = np.full(size, -np.inf)
     if futility is None:

@@ -1,8 +1,8 @@
 """Re-randomisation at looks: the same outcomes in the same order, with new coins for the design.
 
-If no arm has an effect on anyone, outcomes are what they would have been whatever was assigned. Given them,
-the trial that was seen and its replays are then exchangeable, so a rule that stops a given number of all of
-them by rank has that error exactly, at any sample size, for any statistic, and however outcomes drift.
+If no arm has an effect on anyone, outcomes are the same whatever was assigned. Given the outcomes, the
+observed trial and its replays are then exchangeable, so a rule that stops a given number of them by rank has
+exactly that error, at any sample size, for any statistic, and however outcomes drift.
 
 References
 ----------
@@ -37,7 +37,7 @@ def replayed(
 ) -> FloatArray:
     """Standardised scores of replays at the looks reached so far; reward (n,), returns (replays, looks).
 
-    A replay has a stream of its own, so it is the same path at every look.
+    Each replay has its own stream of random numbers, so its path is the same at every look.
     """
     known = np.zeros(horizon)
     known[: len(reward)] = reward[:horizon]
@@ -64,8 +64,9 @@ def statistics(process: ScoreProcess) -> FloatArray:
 def follow_by_rank(process: ScoreProcess, replays: FloatArray, rule: Rule) -> Course:
     """The course of a trial among its replays; replays (replays, looks).
 
-    By a look a share of all paths may have stopped that is the level spent by then. Those that stop at a look
-    have the largest statistics of the paths that go on; ties never stop together beyond that share.
+    Up to each look, the share of all paths that have stopped is at most the level spent by then. The paths
+    that stop at a look are those with the largest statistics among the remaining ones; tied paths only stop
+    together within that share.
     """
     own = statistics(process)
     if rule.sides == 2:
@@ -97,7 +98,7 @@ def follow_by_rank(process: ScoreProcess, replays: FloatArray, rule: Rule) -> Co
 
 
 def _threshold(descending: FloatArray, may: int) -> float:
-    """Smallest value that no more than `may` paths reach; infinite if there is none."""
+    """Smallest value reached by at most `may` paths; infinite if there is none."""
     if may <= 0:
         return np.inf
     if may >= len(descending):

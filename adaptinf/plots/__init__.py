@@ -1,12 +1,12 @@
-"""Plots: every function takes what it draws and ``ax=None``, and returns the axes.
+"""Plots: every function takes the data to draw and ``ax=None``, and returns the axes.
 
-They need matplotlib (the extra ``plots``), which is imported when a picture is drawn. Without axes a function
-draws a figure of its own, as wide as a column of a page (3.4 inches), by pyplot, so a notebook shows it. At
-most eight series have a colour, safe for colour-blind readers, and differ in their markers too; others are
-grey. ``plots.theme("dark")`` draws on a dark ground.
+They require matplotlib (the extra ``plots``), which is imported when something is drawn. Without axes, a
+function creates its own figure with pyplot, as wide as a journal column (3.4 inches), so a notebook shows it.
+At most eight series are coloured, safely for colour-blind readers, and also differ in their markers; the
+others are grey. ``plots.theme("dark")`` draws on a dark background.
 
-Each picture is drawn from a tidy frame, which ``plots.forest.frame(...)`` and the like return: it takes the
-arguments that decide the numbers, and needs no matplotlib.
+Each plot is drawn from a tidy frame, which ``plots.forest.frame(...)`` and the like return: these take the
+arguments that determine the numbers, and do not require matplotlib.
 """
 
 from adaptinf.plots.calibration_plots import bias, coverage, pvalues

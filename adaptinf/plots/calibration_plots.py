@@ -1,4 +1,4 @@
-"""Calibration: bias by arm, coverage, shares of rejections, and p-values."""
+"""Calibration: bias by arm, coverage, rejection rates, and p-values."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def _bias(problems: list[str], runs: Any, *, bound: Any = None, alpha: float = 0
     Returns
     -------
     DataFrame
-        One row per set of runs and arm: `runs` (its name), `row` (from the top, 0 first), `term`, `bias`,
-        `low`, `high`, `bound` (NaN without one), `assigned`, the share of the runs in which the arm had a
-        reward, and `remark`.
+        One row per set of runs and arm: `runs` (its name), `row` (from the top, starting at 0), `term`,
+        `bias`, `low`, `high`, `bound` (NaN without one), `assigned`, the share of the runs in which the arm
+        had a reward, and `remark`.
 
     Raises
     ------
     ParameterError
-        Listing everything that is inconsistent.
+        If arguments are inconsistent; the message lists every problem.
 
     Examples
     --------
@@ -111,20 +111,21 @@ def bias(
     Parameters
     ----------
     runs : Replications or SimulatedBias, or mapping of str to them
-        What ``design.replicate`` or ``audit.simulate_bias`` returned; several by name, with the same rows.
+        Output of ``design.replicate`` or ``audit.simulate_bias``; several as a dict by name, with the same
+        rows.
     ax : Axes, optional
-        Where to draw; by default a new figure of column width.
+        Axes to draw on; by default a new figure of column width.
     bound : float, array_like or mapping of row to float, optional
-        Bound of the absolute bias by row, as from `bias_bound`; by default that of a SimulatedBias.
+        Bound on the absolute bias by row, as from `bias_bound`; by default that of a SimulatedBias.
     alpha : float
-        One minus the level of the Monte-Carlo intervals, between 0 and 0.5.
+        One minus the confidence level of the Monte-Carlo intervals, between 0 and 0.5.
     limits : (float, float), optional
-        Ends of the axis. By default all intervals are within, and bounds where that leaves the intervals
+        Limits of the axis. By default all intervals are visible, and bounds as well if the intervals remain
         readable.
     unit : str, optional
         Unit of the reward.
     legend : {"above", "best", "upper left", "upper right", "lower left", "lower right", "none"}
-        Where the legend goes.
+        Position of the legend.
 
     Returns
     -------
@@ -135,7 +136,7 @@ def bias(
     MissingDependencyError
         If matplotlib is not installed.
     ParameterError
-        Listing everything that is inconsistent.
+        If arguments are inconsistent; the message lists every problem.
 
     See Also
     --------
@@ -143,9 +144,9 @@ def bias(
 
     Notes
     -----
-    Bias is given at least one reward of the arm; rows say in which share of the runs there was none. A bar
-    runs from minus the bound to the bound; where it would leave the axes its size is in the label of the row
-    instead.
+    Bias is conditional on at least one reward of the arm; row labels state the share of runs without any. A
+    bar extends from minus the bound to the bound; if it would leave the axes, the bound is given in the label
+    of the row instead.
 
     Examples
     --------
@@ -181,7 +182,7 @@ def bias(
 def _coverage(
     problems: list[str], results: Study | Coverage, *, measure: str = "coverage", alpha: float = 0.05
 ) -> pd.DataFrame:
-    """Coverage or shares of rejections with binomial intervals, as drawn by `plots.coverage`.
+    """Coverage or rejection rates with binomial intervals, as drawn by `plots.coverage`.
 
     Parameters
     ----------
@@ -191,14 +192,14 @@ def _coverage(
     Returns
     -------
     DataFrame
-        One row per analysis and term: `row` (from the top, 0 first), `label`, the columns of the cell
+        One row per analysis and term: `row` (from the top, starting at 0), `label`, the columns of the cell
         (`design`, `environment` and `horizon` of a study, `analysis`, `term`), `share`, `low`, `high`,
         `nominal`, `runs` and `remark`.
 
     Raises
     ------
     ParameterError
-        Listing everything that is inconsistent.
+        If arguments are inconsistent; the message lists every problem.
 
     Examples
     --------
@@ -244,23 +245,23 @@ def coverage(
     limits: tuple[float, float] | None = None,
     legend: str = "above",
 ) -> Axes:
-    """Coverage, or share of rejections, of each analysis and term, with its binomial interval.
+    """Coverage, or rejection rate, of each analysis and term, with its binomial interval.
 
     Parameters
     ----------
     results : Study or Coverage
-        What ``audit.study`` or ``audit.coverage`` returned.
+        Output of ``audit.study`` or ``audit.coverage``.
     ax : Axes, optional
-        Where to draw; by default a new figure of column width.
+        Axes to draw on; by default a new figure of column width.
     measure : {"coverage", "rejected"}
-        Share of intervals that hold the truth, against the nominal level; or of those that exclude the null,
-        against the nominal size. Where the null is not the truth the latter is power.
+        Share of intervals that contain the truth, compared with the nominal level; or share that exclude the
+        null, compared with the nominal size. If the null differs from the truth, the latter is the power.
     alpha : float
-        One minus the level of the binomial intervals (Wilson), between 0 and 0.5.
+        One minus the confidence level of the binomial intervals (Wilson), between 0 and 0.5.
     limits : (float, float), optional
-        Ends of the axis.
+        Limits of the axis.
     legend : {"above", "best", "upper left", "upper right", "lower left", "lower right", "none"}
-        Where the legend goes.
+        Position of the legend.
 
     Returns
     -------
@@ -271,7 +272,7 @@ def coverage(
     MissingDependencyError
         If matplotlib is not installed.
     ParameterError
-        Listing everything that is inconsistent.
+        If arguments are inconsistent; the message lists every problem.
 
     See Also
     --------
@@ -345,7 +346,7 @@ def _bounds(
 
 
 def _draw_bounds(ax: Axes, bounds: FloatArray, ends: tuple[float, float]) -> list[Any]:
-    """Bars behind the rows, and their legend entry."""
+    """Draw bars behind the rows, and return their legend entry."""
     from matplotlib.patches import Patch
 
     rows = np.flatnonzero(bounds <= ends[1])
@@ -358,7 +359,7 @@ def _draw_bounds(ax: Axes, bounds: FloatArray, ends: tuple[float, float]) -> lis
 
 
 def _with_bound(row: str, bound: float, end: float) -> str:
-    """A row's label, with the bound if that lies outside the axes."""
+    """The label of a row, with the bound if it lies outside the axes."""
     return f"{row} (bound {bound:.3g})" if bound > end else row
 
 
@@ -382,7 +383,7 @@ def _missing(row: Mapping[Any, Any], measure: str) -> str:
 
 
 def _cell_labels(frame: pd.DataFrame) -> list[str]:
-    """Analysis and term, and whatever else differs between rows."""
+    """Labels with analysis and term, and anything else that differs between rows."""
     columns = [name for name in _CELL if name in frame]
     columns = [name for name in columns if frame[name].nunique() > 1] + ["analysis", "term"]
     return [", ".join(str(value) for value in row if value != "") for row in frame[columns].to_numpy()]
@@ -402,14 +403,14 @@ def _pvalues(problems: list[str], values: Any, *, bins: int = 20, alpha: float =
     Returns
     -------
     DataFrame
-        One row per method and bin: `name`, the bin's ends `start` and `end`, `share` of the p-values; of
-        a uniform law `uniform`, `band_low` and `band_high`; of the whole method `rejected`, the share of at
-        most alpha, its standard error `rejected_se`, `n` and `missing`.
+        One row per method and bin: `name`, the bin's ends `start` and `end`, and the `share` of the p-values;
+        for the uniform distribution `uniform`, `band_low` and `band_high`; for the whole method `rejected`,
+        the share of p-values that are at most alpha, its standard error `rejected_se`, `n` and `missing`.
 
     Raises
     ------
     ParameterError
-        Listing everything that is inconsistent.
+        If arguments are inconsistent; the message lists every problem.
 
     Examples
     --------
@@ -446,15 +447,15 @@ def pvalues(
     Parameters
     ----------
     values : array_like, or mapping of str to array_like
-        P-values of many trials, of any shape; several methods by name. NaN if a trial has none.
+        P-values from many trials, in any shape; several methods as a dict by name. NaN if a trial has none.
     ax : Axes, optional
-        Where to draw; by default a new figure of column width.
+        Axes to draw on; by default a new figure of column width.
     bins : int
-        Bins of [0, 1], at least 2.
+        Number of bins of [0, 1], at least 2.
     alpha : float
-        The legend tells the share of p-values of at most alpha, and its standard error.
+        The legend gives the share of p-values that are at most alpha, and its standard error.
     legend : {"above", "best", "upper left", "upper right", "lower left", "lower right", "none"}
-        Where the legend goes.
+        Position of the legend.
 
     Returns
     -------
@@ -465,7 +466,7 @@ def pvalues(
     MissingDependencyError
         If matplotlib is not installed.
     ParameterError
-        Listing everything that is inconsistent.
+        If arguments are inconsistent; the message lists every problem.
 
     See Also
     --------
@@ -473,10 +474,11 @@ def pvalues(
 
     Notes
     -----
-    The grey band holds the count of one bin of uniform p-values with probability 0.95 (binomial); that of the
-    smallest sample where they differ in size. Shares are of the available p-values; the legend says how many
-    trials have none. The last bar is cut, and its share written, where it would dwarf the others: corrected
-    p-values pile up at 1. A p-value on the edge of two bins is in the upper one, and 1 in the last.
+    The grey band contains the count in one bin of uniform p-values with probability 0.95 (binomial), for the
+    smallest sample if sizes differ. Shares are of the available p-values; the legend gives the number of
+    trials without one. The last bar is cut off and labelled with its share if it would dwarf the others,
+    because corrected p-values pile up at 1. A p-value on the boundary between two bins belongs to the upper
+    one, and 1 to the last.
 
     Examples
     --------
@@ -511,7 +513,7 @@ def pvalues(
 
 
 def _draw_shares(ax: Axes, name: str, part: pd.DataFrame, place: int, alpha: float, *, alone: bool) -> Any:
-    """The outline of one histogram, filled if it is the only one; and its legend entry."""
+    """Draw the outline of one histogram, filled if it is the only one; return its legend entry."""
     from matplotlib.lines import Line2D
 
     shares, edges = part["share"].to_numpy(), np.append(part["start"], part["end"].iloc[-1])

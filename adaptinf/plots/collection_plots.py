@@ -60,7 +60,7 @@ def _shares(
     arms: Sequence[Any] | None = None,
     band: float = 0.9,
 ) -> pd.DataFrame:
-    """Share of each arm in each stretch of rounds, as drawn by `plots.allocation`.
+    """Share of each arm in each block of rounds, as drawn by `plots.allocation`.
 
     Parameters
     ----------
@@ -70,16 +70,16 @@ def _shares(
     Returns
     -------
     DataFrame
-        One row per arm and stretch. `start` and `end`: dates, halves between the numbers of batches, or the
-        rounds before it and at its end; `arm`; `share` of the rounds; `low` and `high`: the central band of
-        several trials, NaN for one; `pulls` and `rounds`: of the arm and of all arms, per trial.
+        One row per arm and block. `start` and `end`: dates, midpoints between batch numbers, or the rounds
+        before the block and at its end; `arm`; `share` of the rounds; `low` and `high`: the central band over
+        several trials, NaN for one; `pulls` and `rounds`: number for the arm and for all arms, per trial.
 
     Raises
     ------
     ParameterError
-        Listing everything that is inconsistent.
+        If arguments are inconsistent; the message lists every problem.
     InvalidForLog
-        If no action of a public part is covered.
+        If a public part covers no actions.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def _shares(
 def _measured(
     problems: list[str], given: list[Any], every: int | str | None, arms: Sequence[Any] | None, band: float
 ) -> tuple[pd.DataFrame, Stretches]:
-    """Shares of the arms in each stretch, and the stretches."""
+    """Shares of the arms in each block, and the blocks."""
     problems = [*problems, *_log_problems(given), *SHARE("band", band)]
     if not problems:
         problems += _every_problems(every, given)
@@ -136,25 +136,25 @@ def allocation(
     band: float = 0.9,
     legend: str = "beside",
 ) -> Axes:
-    """Each arm's share of the rounds, by day, by batch, or by a number of rounds.
+    """Each arm's share of the rounds, by day, by batch, or in blocks of rounds.
 
     Parameters
     ----------
     logs : AdaptiveLog, Sums or PublicLog, or iterable of them
-        One trial, or several of the same arms and rounds: their mean share, with the range of the central
-        ones as a band.
+        One trial, or several with the same arms and rounds: their mean share, with a band for the central
+        trials.
     ax : Axes, optional
-        Where to draw; by default a new figure of column width.
+        Axes to draw on; by default a new figure of column width.
     every : {"batch", "hour", "day", "week", "month"} or int, optional
-        What a step is: a batch, a period of the dates in ``round=``, or so many rounds. By default the
-        shortest period that makes at most 60 steps; without dates batches, if there are at most 60; else
-        some thirty stretches of rounds.
+        Step size: a batch, a period of the dates in ``round=``, or a number of rounds. By default the
+        shortest period that gives at most 60 steps; without dates, batches if there are at most 60; otherwise
+        about thirty blocks of rounds.
     arms : sequence of labels, optional
-        Which arms; by default all.
+        The arms to draw; by default all.
     band : float
-        Share of the trials that the band holds in each step, between 0 and 1.
+        Share of the trials that the band contains in each step, between 0 and 1.
     legend : {"beside", "above", "best", "upper left", "upper right", "lower left", "lower right", "none"}
-        Where the names of the arms go: beside the ends of their lines, or in a legend.
+        Position of the arm names: beside the ends of their lines, or in a legend.
 
     Returns
     -------
@@ -165,9 +165,9 @@ def allocation(
     MissingDependencyError
         If matplotlib is not installed.
     ParameterError
-        Listing everything that is inconsistent.
+        If arguments are inconsistent; the message lists every problem.
     InvalidForLog
-        If no action of a public part is covered.
+        If a public part covers no actions.
 
     See Also
     --------
@@ -175,9 +175,10 @@ def allocation(
 
     Notes
     -----
-    Of more than eight arms those with the most rounds have a colour, and the others are grey. A step is what
-    happened in it, and not since the beginning; a gap is a period without rounds. The dates and batches of a
-    private trial are not covered by its guarantee: draw ``log.public()`` to show it to others.
+    If there are more than eight arms, those with the most rounds are coloured, and the others are grey. A
+    step shows what happened within it, not since the beginning; a gap is a period without rounds. The dates
+    and batches of a private trial are not covered by its guarantee: plot ``log.public()`` to show it to
+    others.
 
     Examples
     --------
@@ -220,7 +221,7 @@ def _draw_steps(ax: Axes, part: pd.DataFrame, label: str, place: int) -> Any:
 
 
 def _steps(given: list[Any], every: int | str | None) -> Stretches:
-    """The steps of a log; for several, whose dates and batches differ, by rounds."""
+    """The steps for one log; for several, whose dates and batches differ, steps are by rounds."""
     log = given[0]
     if isinstance(log, Sums):
         return steps_of_sums(log)
@@ -231,7 +232,7 @@ def _steps(given: list[Any], every: int | str | None) -> Stretches:
 
 
 def _counted(given: list[Any], every: int | str | None) -> tuple[Stretches, FloatArray]:
-    """Steps, and each arm's rounds in each of them, shape (logs, s, K)."""
+    """Steps, and the number of rounds of each arm in each step, shape (logs, s, K)."""
     steps = _steps(given, every)
     if isinstance(given[0], Sums):
         return steps, np.stack([log.cells.pulls for log in given])
@@ -245,7 +246,7 @@ def _counted(given: list[Any], every: int | str | None) -> tuple[Stretches, Floa
 
 
 def _every_problems(every: Any, given: list[Any]) -> list[str]:
-    """Explain why the logs cannot be divided this way."""
+    """Explain why the logs cannot be divided in this way."""
     hidden = [log for log in given if isinstance(log, PublicLog) and log.rounds is None]
     if hidden:
         raise InvalidForLog(
@@ -267,7 +268,7 @@ def _propensities(
     arms: Sequence[Any] | None = None,
     log_scale: bool = True,
 ) -> pd.DataFrame:
-    """Propensities of each arm in stretches of rounds, as drawn by `plots.propensities`.
+    """Propensities of each arm in blocks of rounds, as drawn by `plots.propensities`.
 
     Parameters
     ----------
@@ -277,13 +278,14 @@ def _propensities(
     Returns
     -------
     DataFrame
-        One row per arm and stretch: `arm`, `round` (its middle), `propensity` (mean), `low` and `high`
-        (range) and `zeros`, the arm's share of propensities of 0; and rows of the floor, whose `arm` is None.
+        One row per arm and block: `arm`, `round` (its middle), `propensity` (mean), `low` and `high` (range)
+        and `zeros`, the share of the arm's propensities that are 0; and rows for the floor, whose `arm` is
+        None.
 
     Raises
     ------
     ParameterError
-        Listing everything that is inconsistent.
+        If arguments are inconsistent; the message lists every problem.
     InvalidForLog
         If the log has no propensities.
 
@@ -333,17 +335,17 @@ def propensities(
     Parameters
     ----------
     log : AdaptiveLog
-        With propensities, of every arm or of the chosen one alone.
+        A log with propensities, of every arm or only of the chosen one.
     ax : Axes, optional
-        Where to draw; by default a new figure of column width.
+        Axes to draw on; by default a new figure of column width.
     floor : float, callable or array_like of shape (rounds,), optional
-        Lower bound of the propensities that the design keeps; a callable takes an array of round numbers.
+        Lower bound on the propensities guaranteed by the design; a callable takes an array of round numbers.
     arms : sequence of labels, optional
-        Which arms; by default all.
+        The arms to draw; by default all.
     log_scale : bool
-        Whether both axes are logarithmic: a decay like a power of the round is then a straight line.
+        Whether both axes are logarithmic: a power-law decay is then a straight line.
     legend : {"beside", "above", "best", "upper left", "upper right", "lower left", "lower right", "none"}
-        Where the names of the arms go: beside the ends of their lines, or in a legend.
+        Position of the arm names: beside the ends of their lines, or in a legend.
 
     Returns
     -------
@@ -354,7 +356,7 @@ def propensities(
     MissingDependencyError
         If matplotlib is not installed.
     ParameterError
-        Listing everything that is inconsistent.
+        If arguments are inconsistent; the message lists every problem.
     InvalidForLog
         If the log has no propensities.
 
@@ -364,10 +366,10 @@ def propensities(
 
     Notes
     -----
-    Lines are means over stretches of rounds, at most 40 of them, or 24 on log scales; bands run from the
-    smallest to the largest propensity of a stretch. A propensity of 0 has no place on a log scale; the name
-    of the line says how many there are. With the chosen arm's propensity alone each arm's are those of the
-    rounds that chose it, which are larger than all of them.
+    Lines are means over blocks of rounds, at most 40 of them, or 24 on log scales; bands extend from the
+    smallest to the largest propensity in a block. A propensity of 0 cannot be shown on a log scale; the label
+    of the line gives the number of zeros. If only the chosen arm's propensity is logged, each arm's values
+    are those of the rounds in which it was chosen, which tend to be larger than all of its propensities.
 
     Examples
     --------
@@ -413,7 +415,7 @@ def propensities(
 
 
 def _ranges(log: AdaptiveLog, arm: Any, log_scale: bool) -> tuple[FloatArray, float]:
-    """Propensities of an arm in stretches of rounds; returns shape (stretches, 4)."""
+    """Propensities of an arm in blocks of rounds; returns shape (stretches, 4)."""
     code = log.arms.index(arm)
     if log.arrays.propensities is not None:
         rounds, values = np.arange(1, log.n_rounds + 1), log.arrays.propensities[:, code]
@@ -450,7 +452,7 @@ def _draw_range(ax: Axes, part: pd.DataFrame, label: str, place: int) -> Any:
 
 
 def _line(ax: Axes, x: Any, y: Any, label: str, place: int, points: int = 1) -> Any:
-    """A line with markers at some steps of a given number of points, avoiding those of other lines."""
+    """Draw a line with markers at some of its steps, avoiding the markers of other lines."""
     steps = max(1, len(x) // points)
     first, every = place % 5 * max(1, steps // 40), max(1, steps // 8)
     return marked_line(ax, x, y, label, place, (points // 2 + points * first, points * every))

@@ -69,14 +69,14 @@ def _flow(problems: list[str], log: Flowing, *, rounds: Any = None) -> pd.DataFr
     Returns
     -------
     DataFrame
-        One row per stage and arm: `stage`, `arm` (None for the whole log), `rounds`, and `units`, how many
-        participants these rounds are of, where the log names them (else missing). Stages that the log knows
-        nothing of are omitted.
+        One row per stage and arm: `stage`, `arm` (None for the whole log), `rounds`, and `units`, the number
+        of participants in these rounds, if the log identifies them (otherwise missing). Stages on which the
+        log has no information are omitted.
 
     Raises
     ------
     ParameterError
-        Listing everything that is inconsistent.
+        If arguments are inconsistent; the message lists every problem.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def _reached(log: AdaptiveLog, used: BoolArray | None) -> dict[str, BoolArray]:
 
 
 def _left_out(log: Flowing) -> int:
-    """Rounds no longer in the log; unknown for a public part."""
+    """Number of rounds no longer in the log; unknown for a public part."""
     if not isinstance(log, AdaptiveLog):
         return 0
     parameters = {} if log.design is None else log.design.parameters
@@ -137,7 +137,7 @@ def _left_out(log: Flowing) -> int:
 
 
 def _assigned(log: Sums | PublicLog) -> dict[Any, int]:
-    """Rounds of each arm if known; none if a guarantee does not cover them."""
+    """Number of rounds of each arm; empty if a guarantee does not cover them."""
     if isinstance(log, Sums):
         return dict(zip(log.arms, log.cells.pulls.sum(axis=0).astype(int).tolist(), strict=True))
     return dict(log.facts.get("pulls", {}))
@@ -151,14 +151,14 @@ def _units(log: Flowing, own: BoolArray) -> Any:
 
 @draws(_flow)
 def flow(log: Flowing, ax: Axes | None = None, *, rounds: Any = None) -> Axes:
-    """How many rounds reached each stage of a trial, by arm: a CONSORT flow diagram from a log.
+    """CONSORT flow diagram of a log: how many rounds reached each stage of the trial, by arm.
 
     Parameters
     ----------
     log : AdaptiveLog, Sums or PublicLog
         The trial.
     ax : Axes, optional
-        Where to draw; by default a new figure, as wide and high as the arms need.
+        Axes to draw on; by default a new figure, as wide and high as the arms require.
     rounds : str or array_like of bool, shape (T,), optional
         The rounds of the analysis, as for `ArmMeans`; by default all.
 
@@ -171,7 +171,7 @@ def flow(log: Flowing, ax: Axes | None = None, *, rounds: Any = None) -> Axes:
     MissingDependencyError
         If matplotlib is not installed.
     ParameterError
-        Listing everything that is inconsistent.
+        If arguments are inconsistent; the message lists every problem.
 
     See Also
     --------
@@ -179,10 +179,11 @@ def flow(log: Flowing, ax: Axes | None = None, *, rounds: Any = None) -> Axes:
 
     Notes
     -----
-    A log begins with assignment: who was assessed and not enrolled is not in it. Arms received, outcomes that
-    are missing, and rounds that were omitted are shown if the log records them; n counts rounds, and
-    participants where the log has ``unit=`` and some have several rounds. With ``missing="drop"`` rounds
-    without an outcome are not analysed; with bounds they are. Up to five arms have boxes, and more a table.
+    A log begins with assignment: it does not contain those who were assessed but not enrolled. Arms received,
+    missing outcomes and omitted rounds are shown if the log records them; n counts rounds, and also
+    participants if the log has ``unit=`` and some have several rounds. With ``missing="drop"``, rounds
+    without an outcome are not analysed; with bounds they are. Up to five arms are shown as boxes, and more as
+    a table.
 
     Examples
     --------
@@ -217,7 +218,7 @@ def flow(log: Flowing, ax: Axes | None = None, *, rounds: Any = None) -> Axes:
 
 
 def _texts(table: pd.DataFrame, arms: list[Any], stages: list[str]) -> list[list[str]]:
-    """The texts of the boxes, row by row: the log, then a row per stage with a box per arm."""
+    """The text of the boxes, row by row: the log, then one row per stage with a box per arm."""
     whole = table[table["arm"].isna()].set_index("stage")
     texts = [[f"{_STAGES['in the log']}\n{_counted(whole.loc['in the log'])}"]]
     names = short_names([arm_label(arm) for arm in arms], 56)
@@ -237,7 +238,7 @@ def _texts(table: pd.DataFrame, arms: list[Any], stages: list[str]) -> list[list
 
 
 def _boxes(ax: Axes, texts: list[list[str]], heights: FloatArray, gap: float) -> None:
-    """Rows of boxes, each joined to the one above; heights and the gap are shares of the axes' height."""
+    """Draw rows of boxes, each joined to the one above; heights and gap are shares of the axes' height."""
     lower = 1.0 - np.cumsum(heights + gap) + 0.5 * gap
     middle = lower + 0.5 * heights
     line: dict[str, Any] = {"color": grey(ax), "linewidth": 0.7, "zorder": 1.0}
@@ -259,14 +260,14 @@ def _boxes(ax: Axes, texts: list[list[str]], heights: FloatArray, gap: float) ->
 
 
 def _tell_left_out(ax: Axes, table: pd.DataFrame) -> None:
-    """Number of rounds no longer in the log, next to the first box."""
+    """Write the number of rounds no longer in the log next to the first box."""
     for _, row in table[table["stage"] == "left out"].iterrows():
         style: dict[str, Any] = {"ha": "right", "va": "top", "fontsize": small(ax), "color": grey(ax)}
         ax.annotate(f"{_STAGES['left out']}:\n{_counted(row)}", (1.0, 1.0), **style)
 
 
 def _table(ax: Axes, table: pd.DataFrame, arms: list[Any], stages: list[str]) -> None:
-    """A line for each arm, a column for each stage, and the whole log at the top."""
+    """Draw a table with a row for each arm, a column for each stage, and the whole log at the top."""
     step = 1.0 / (len(arms) + 2)
     names = short_names([arm_label(arm) for arm in arms])
     columns = np.linspace(0.45, 1.0, len(stages) + 1)[1:] if len(stages) > 1 else np.array([1.0])
@@ -287,7 +288,7 @@ def _table(ax: Axes, table: pd.DataFrame, arms: list[Any], stages: list[str]) ->
 
 
 def _counted(row: Any) -> str:
-    """Rounds, and participants if these are fewer."""
+    """Number of rounds, and of participants if these are fewer."""
     count, units = int(row["rounds"]), row["units"]
     few = "" if pd.isna(units) or units == count else f" ({int(units):,} participants)"
     return f"n = {count:,}{few}"

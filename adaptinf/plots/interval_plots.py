@@ -31,9 +31,11 @@ from adaptinf.plots.interval_rows import (
     room,
     row_axes,
     row_labels,
+    scale_problems,
     series_of,
     true_values,
     uncovered,
+    unit_problems,
 )
 from adaptinf.plots.style import (
     arm_label,
@@ -75,15 +77,15 @@ def _forest(
     Returns
     -------
     DataFrame
-        One row per result, kind of interval and term. `row`: from the top, 0 first; `result`: its name;
-        `interval`: "single", "corrected" or "simultaneous"; `valid`: whether it is, for data that were
-        collected adaptively; `term`, `label` and, of differences to one, `control`; `quantity`: what is
-        estimated; `estimate`, `low`, `high`, `null`, `truth`; `remark`: why there is no interval.
+        One row per result, kind of interval and term. `row`: from the top, starting at 0; `result`: its name;
+        `interval`: "single", "corrected" or "simultaneous"; `valid`: whether it is valid for adaptively
+        collected data; `term`, `label` and, for differences from a common control, `control`; `quantity`:
+        what is estimated; `estimate`, `low`, `high`, `null`, `truth`; `remark`: why there is no interval.
 
     Raises
     ------
     ParameterError
-        Listing everything that is inconsistent.
+        If arguments are inconsistent; the message lists every problem.
 
     Examples
     --------
@@ -98,7 +100,7 @@ def _forest(
     known = list(dict.fromkeys(term for one in named.values() for term in one.terms))
     rows = known if terms is None else chosen_terms(terms, known, problems)
     true = true_values(truth, rows, known, problems)
-    problems += FLAG("corrected", corrected)
+    problems += FLAG("corrected", corrected) + scale_problems(named, rows)
     refuse("plots.forest", [*problems, *FLAG("simultaneous", simultaneous)])
     control, labels = row_labels(named, rows)
     parts = []
@@ -142,30 +144,30 @@ def forest(
     unit: str | None = None,
     legend: str = "above",
 ) -> Axes:
-    """Estimates and intervals, one row per term; several results below one another in each row.
+    """Estimates and intervals, one row per term, with several results below one another in each row.
 
     Parameters
     ----------
     results : Results, or mapping of str to Results
-        Arm means, contrasts, effects, policy values, regressions, ...; several by name.
+        Arm means, contrasts, effects, policy values, regressions, ...; several as a dict by name.
     ax : Axes, optional
-        Where to draw; by default a new figure of column width.
+        Axes to draw on; by default a new figure of column width.
     alpha : float
-        One minus the level of the intervals, between 0 and 0.5.
+        One minus the confidence level of the intervals, between 0 and 0.5.
     corrected : bool
-        Whether to draw the max-information corrected intervals too, where a correction is due.
+        Whether to draw the intervals with max-information correction, too, if a correction is needed.
     simultaneous : bool
-        Whether to draw, thin beside the single ones, intervals that hold for all terms of a result at once.
+        Whether to draw simultaneous intervals for all terms of a result as thin lines beside the single ones.
     truth : float, array_like, Series or mapping of term to float, optional
         True values, drawn as diamonds: by term, or in the order of the terms.
     terms : sequence of str, optional
-        Which rows, from top to bottom; by default all, in the order in which they first come.
+        Terms to show, from top to bottom; by default all, in the order in which they first appear.
     limits : (float, float), optional
-        Ends of the axis. Arrows stand for what lies beyond them, as for infinite limits.
+        Limits of the axis. Arrows indicate intervals that extend beyond them, including infinite limits.
     unit : str, optional
-        Unit of the reward, for the label of the axis.
+        Unit of the reward, for the label of the axis; lifts have none.
     legend : {"above", "best", "upper left", "upper right", "lower left", "lower right", "none"}
-        Where the legend goes.
+        Position of the legend.
 
     Returns
     -------
@@ -176,7 +178,7 @@ def forest(
     MissingDependencyError
         If matplotlib is not installed.
     ParameterError
-        Listing everything that is inconsistent.
+        Listing everything that is inconsistent, such as differences and lifts on one axis.
 
     See Also
     --------
@@ -184,10 +186,10 @@ def forest(
 
     Notes
     -----
-    Differences to one control have it as their axis: the line at 0 has its name, and rows those of the other
-    arms. A term without an interval keeps its row, with the reason that the notes of the result give.
-    Intervals that are not valid under adaptive collection are called naive. A vertical line marks the value
-    that the tests are against, except for means and values.
+    Differences from a common control are drawn relative to it: the line at 0 has its name, and the rows show
+    the other arms. A term without an interval keeps its row, with the reason given in the notes of the
+    result. Intervals that are not valid under adaptive collection are labelled naive. A vertical line marks
+    the null value, except for means and policy values.
 
     Examples
     --------
@@ -200,7 +202,7 @@ def forest(
     ('mean reward', ['arm 0', 'arm 1'])
     """
     subject = "plots.forest"
-    problems = axes_problem(subject, ax, legend) + limits_problem(limits)
+    problems = axes_problem(subject, ax, legend) + limits_problem(limits) + unit_problems(results, unit)
     table = _forest(
         problems,
         results,
@@ -250,7 +252,7 @@ def _draw_truth(ax: Axes, rows: pd.DataFrame) -> Any:
 
 
 def _all_series(table: pd.DataFrame, rows: Any, alpha: float) -> list[Series]:
-    """A series for each result and kind of interval, in drawing order."""
+    """One series for each result and kind of interval, in drawing order."""
     names = table["result"].unique().tolist()
     level = f"{level_text(alpha)} interval"
     series = []
@@ -269,7 +271,7 @@ def _all_series(table: pd.DataFrame, rows: Any, alpha: float) -> list[Series]:
 
 
 def _numbers(one: Results, rows: list[str], interval: pd.DataFrame, *, thin: bool) -> pd.DataFrame:
-    """Numbers of the rows that a result has."""
+    """The numbers in the rows that a result has."""
     records = []
     for row, term in enumerate(rows):
         if term not in one.terms:
@@ -336,7 +338,7 @@ def _winner(
     Raises
     ------
     ParameterError
-        Listing everything that is inconsistent.
+        If arguments are inconsistent; the message lists every problem.
 
     Examples
     --------
@@ -379,20 +381,20 @@ def winner(
     Parameters
     ----------
     results : WinnerResults, or mapping of str to WinnerResults
-        What ``Winner(log).fit()`` returned, by whichever method; several by name.
+        Output of ``Winner(log).fit()``, with any method; several as a dict by name.
     ax : Axes, optional
-        Where to draw; by default a new figure of column width.
+        Axes to draw on; by default a new figure of column width.
     alpha : float
-        One minus the level of the intervals, between 0 and 0.5.
+        One minus the confidence level of the intervals, between 0 and 0.5.
     truth : float, or mapping of name to float, optional
-        True mean, or difference, of the arm that won, drawn as a dotted line.
+        True mean, or difference, for the winning arm, drawn as a dotted line.
     limits : (float, float), optional
-        Ends of the axis; arrows stand for what lies beyond. By default all intervals are shown whole, but for
-        conditional ones that are far longer than the others.
+        Limits of the axis; arrows indicate intervals that extend beyond them. By default all intervals are
+        fully visible, except for conditional ones that are much longer than the others.
     unit : str, optional
         Unit of the reward, for the label of the axis.
     legend : {"above", "best", "upper left", "upper right", "lower left", "lower right", "none"}
-        Where the legend goes, of several results.
+        Position of the legend, if there are several results.
 
     Returns
     -------
@@ -403,7 +405,7 @@ def winner(
     MissingDependencyError
         If matplotlib is not installed.
     ParameterError
-        Listing everything that is inconsistent.
+        If arguments are inconsistent; the message lists every problem.
 
     See Also
     --------
@@ -411,9 +413,9 @@ def winner(
 
     Notes
     -----
-    The naive interval takes no notice of the choice, and is about the estimate that won. The others are drawn
-    with the median-unbiased estimate, as they are in the table of a fit by that method. Between tied arms
-    something else chose: the projection alone is then valid, and is drawn.
+    The naive interval ignores the selection, and is centred at the winning estimate. The others are drawn
+    with the median-unbiased estimate, as in the table of a fit with that method. If arms are tied, the choice
+    between them was made by other means: only the projection is then valid and drawn.
 
     Examples
     --------
@@ -479,7 +481,7 @@ def _winner_numbers(one: WinnerResults, alpha: float) -> pd.DataFrame:
 
 
 def _compared(one: WinnerResults) -> dict[str, Any]:
-    """The arm that won, and the one with which it is compared."""
+    """The winning arm, and the one with which it is compared."""
     return {"winner": one.winner, "against": one.against}
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from adaptinf.claims.tables import LIFTS, NO_UNIT
 from adaptinf.inference.results.fit_results import Results
 from adaptinf.parameters import number_array
 from adaptinf.plots.style import (
@@ -47,6 +48,13 @@ ESTIMANDS = {
     "policy-contrast": "difference in mean reward",
 }
 MEANS = {"arm-mean", "bin-mean", "policy-value"}
+_SCALES = {
+    **dict.fromkeys(("arm-mean", "bin-mean", "policy-value"), "rewards"),
+    **dict.fromkeys(("contrast", "cate", "interaction", "policy-contrast", "received-contrast"), "rewards"),
+    **dict.fromkeys(("ratio", "ratio-contrast"), "ratios"),
+    **dict.fromkeys(("lift", "ratio-lift"), "shares of the control"),
+}
+"""What estimates are counted in; a coefficient has a scale of its own."""
 _DIFFERENCES = ("contrast", "lift", "ratio-contrast", "ratio-lift", "cate", "policy-contrast")
 
 
@@ -66,6 +74,28 @@ def by_name(
         if not isinstance(value, kinds)
     ]
     return {str(key): value for key, value in given.items() if isinstance(value, kinds)}, problems
+
+
+def unit_problems(results: Any, unit: str | None) -> list[str]:
+    """A unit for lifts, which have none."""
+    several = results.values() if isinstance(results, Mapping) else [results]
+    kinds = {one.kind for each in several if isinstance(each, Results) for one in each.estimands}
+    return [NO_UNIT()] if unit is not None and not kinds.isdisjoint(LIFTS) else []
+
+
+def scale_problems(named: Mapping[str, Results], rows: Sequence[str]) -> list[str]:
+    """Rows on one axis that are not counted in the same."""
+    kinds = {
+        one.kind
+        for each in named.values()
+        for one, term in zip(each.estimands, each.terms, strict=True)
+        if term in rows
+    }
+    scales = {_SCALES[kind]: kind for kind in sorted(kinds) if kind in _SCALES}
+    if len(scales) < 2:
+        return []
+    told = " and ".join(f"{ESTIMANDS.get(kind, kind)} ({scale})" for scale, kind in scales.items())
+    return [f"one axis cannot show {told}: draw each in a picture, or a panel (ax=), of its own"]
 
 
 def uncovered(results: Any) -> list[Any]:

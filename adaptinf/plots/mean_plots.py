@@ -1,4 +1,4 @@
-"""Means of the arms by day, by batch, or by a number of rounds."""
+"""Arm means by day, by batch, or in blocks of rounds."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _means(
     arms: Sequence[Any] | None = None,
     alpha: float = 0.05,
 ) -> pd.DataFrame:
-    """Means of each arm in each stretch of rounds, as drawn by `plots.means`.
+    """Means of each arm in each block of rounds, as drawn by `plots.means`.
 
     Parameters
     ----------
@@ -59,14 +59,14 @@ def _means(
     Returns
     -------
     DataFrame
-        One row per arm and stretch. `start` and `end`: dates, halves between the numbers of batches, or the
-        rounds before it and at its end; `arm`; `pulls`; `mean`, `low` and `high`, NaN if the rounds tell
-        none; `estimator`, and `validity` of the interval, as of a result.
+        One row per arm and block. `start` and `end`: dates, midpoints between batch numbers, or the rounds
+        before the block and at its end; `arm`; `pulls`; `mean`, `low` and `high`, NaN if they cannot be
+        computed; `estimator`, and `validity` of the interval, as in a result.
 
     Raises
     ------
     ParameterError
-        Listing everything that is inconsistent.
+        If arguments are inconsistent; the message lists every problem.
     InvalidForLog
         If no estimator of means is valid for the log.
 
@@ -85,7 +85,7 @@ def _means(
 def _measured(
     problems: list[str], log: AdaptiveLog, every: int | str | None, arms: Sequence[Any] | None, alpha: float
 ) -> tuple[pd.DataFrame, Stretches]:
-    """Means of the arms in each stretch, and the stretches."""
+    """Means of the arms in each block, and the blocks."""
     given: Any = log
     if not isinstance(given, AdaptiveLog):
         problem = f"log must be an AdaptiveLog, whose rewards are known by round, got {log!r:.60}"
@@ -113,7 +113,7 @@ def _measured(
 
 
 def _counted(log: AdaptiveLog, keep: BoolArray, arms: list[Any]) -> pd.DataFrame:
-    """Each arm's rounds among those kept, without means yet; keep has shape (T,)."""
+    """Number of rounds of each arm among those selected, before means are added; keep has shape (T,)."""
     action = log.arrays.action[keep]
     pulls = [int((action == log.arms.index(arm)).sum()) for arm in arms]
     frame = pd.DataFrame({"arm": pd.Series(arms, dtype=object), "pulls": pulls})
@@ -145,40 +145,40 @@ def means(
     unit: str | None = None,
     legend: str = "beside",
 ) -> Axes:
-    """Mean reward of each arm by day, by batch, or by a number of rounds, with intervals.
+    """Mean reward of each arm by day, by batch, or in blocks of rounds, with intervals.
 
     Parameters
     ----------
     log : AdaptiveLog
         The trial.
     ax : Axes, optional
-        Where to draw at most three arms; by default a new figure, with a panel for each of more arms, or
-        where there are more than 20 steps.
+        Axes on which to draw at most three arms; by default a new figure, with one panel per arm if there are
+        more arms or more than 20 steps.
     every : {"batch", "hour", "day", "week", "month"} or int, optional
-        What a step is, as for `plots.allocation`; by default there are at most 20.
+        Step size, as for `plots.allocation`; by default there are at most 20 steps.
     arms : sequence of labels, optional
-        Which arms; by default all.
+        The arms to draw; by default all.
     alpha : float
-        One minus the level of each interval, between 0 and 0.5.
+        One minus the confidence level of each interval, between 0 and 0.5.
     limits : (float, float), optional
-        Ends of the vertical axis; by default all means are within, and intervals where that leaves the means
-        readable.
+        Limits of the vertical axis; by default all means are visible, and intervals as well if the means
+        remain readable.
     unit : str, optional
         Unit of the reward.
     legend : {"beside", "above", "best", "upper left", "upper right", "lower left", "lower right", "none"}
-        Where the names of arms in one panel go; panels of single arms have titles.
+        Position of the arm names in a common panel; panels with single arms have titles.
 
     Returns
     -------
     Axes
-        The first panel; ``ax.figure.axes`` are all.
+        The axes of the first panel; ``ax.figure.axes`` contains all.
 
     Raises
     ------
     MissingDependencyError
         If matplotlib is not installed.
     ParameterError
-        Listing everything that is inconsistent.
+        If arguments are inconsistent; the message lists every problem.
     InvalidForLog
         If no estimator of means is valid for the log.
 
@@ -188,9 +188,9 @@ def means(
 
     Notes
     -----
-    Each step is analysed alone, by ``ArmMeans(log, rounds=...).fit()``. Each interval holds by itself: of 20
-    steps one is expected to miss its mean. A step in which an arm has no round, or too few for an interval,
-    has none. Rewards of a private trial are not covered by its guarantee.
+    Each step is analysed separately, by ``ArmMeans(log, rounds=...).fit()``. Intervals are not simultaneous:
+    of 20 steps, one is expected to miss its mean. If an arm has no rounds in a step, or too few for an
+    interval, none is shown. Rewards of a private trial are not covered by its guarantee.
 
     Examples
     --------
@@ -234,7 +234,7 @@ def means(
 
 
 def _draw(ax: Axes, part: pd.DataFrame, label: str, place: int, arms: int) -> Any:
-    """Means at the middles of their steps, with bars side by side if there are few arms."""
+    """Draw means at the middles of their steps, with bars side by side if there are few arms."""
     start, end = part["start"].to_numpy(), part["end"].to_numpy()
     share = 0.5 + 0.2 * (place - 0.5 * (arms - 1))
     x = start + (end - start) * share if start.dtype.kind != "M" else start + _part(end - start, share)
@@ -260,7 +260,7 @@ def _part(length: Any, share: float) -> Any:
 
 
 def _ends(table: pd.DataFrame, limits: Any) -> tuple[float, float]:
-    """Axis limits: all means, and all intervals except those much longer than most."""
+    """Axis limits that show all means, and all intervals except those much longer than most."""
     width = (table["high"] - table["low"]).to_numpy(dtype=np.float64)
     usual = np.nanmedian(width) if np.isfinite(width).any() else 0.0
     near = np.isfinite(width) & (width <= 3.0 * usual)

@@ -27,8 +27,8 @@ _MOST, _FEWEST = 60, 4
 class Stretches:
     """Stretches of a log's rounds; `place` gives each round's stretch, shape (T,).
 
-    `start` and `end`, shape (s,), are where a stretch begins and ends on the axis: dates, halves between the
-    numbers of batches, or the rounds at its ends.
+    `start` and `end`, shape (s,), are the positions at which a stretch begins and ends on the axis: dates,
+    halves between the numbers of batches, or the rounds at its ends.
     """
 
     place: IntArray
@@ -106,7 +106,7 @@ def steps_of_sums(sums: Sums) -> Stretches:
 
 
 def _readable(dates: NDArray[Any], most: int) -> Stretches | None:
-    """Periods in the finest unit that gives few enough of them; None if the log fits in few."""
+    """Periods in the finest unit that gives few enough of them; None if the log fits in a few."""
     for every in PERIODS:
         found = _of_dates(dates, every)
         span = (found.end[-1] - found.start[0]) / (found.end[0] - found.start[0])
@@ -153,8 +153,8 @@ def _width(n_rounds: int, steps: int) -> int:
 def step_path(table: pd.DataFrame, columns: tuple[str, ...]) -> tuple[NDArray[Any], list[FloatArray]]:
     """A step line through a frame with start and end: three points per step, with gaps where needed.
 
-    Returns where the points are on the axis, and each column at them; the middle point of a step is for
-    markers.
+    Returns the positions of the points on the axis, and each column at them; the middle point of a step is
+    for markers.
     """
     start, end = table["start"].to_numpy(), table["end"].to_numpy()
     middle = start + (end - start) / 2

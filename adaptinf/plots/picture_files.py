@@ -1,4 +1,4 @@
-"""Plots and tables as files whose bytes are reproducible."""
+"""Plots and tables as files with reproducible bytes."""
 
 from __future__ import annotations
 
@@ -31,30 +31,30 @@ def save(picture: Any, path: str | Path, *, dpi: float = 300.0) -> tuple[Path, P
     Parameters
     ----------
     picture : Axes or Figure
-        What to write; of axes their whole figure.
+        The plot to write; axes stand for their whole figure.
     path : str or Path
-        With or without the ending; its folder must exist.
+        File name, with or without the extension; its folder must exist.
     dpi : float
-        Dots an inch of the PNG.
+        Resolution of the PNG in dots per inch.
 
     Returns
     -------
     (Path, Path)
-        The two files.
+        Paths of the two files.
 
     Raises
     ------
     MissingDependencyError
         If matplotlib is not installed.
     ParameterError
-        Listing everything that is inconsistent.
+        If arguments are inconsistent; the message lists every problem.
     FileError
         If a file cannot be written; an existing file is left unchanged.
 
     Notes
     -----
-    The files contain neither the time nor random names: the same picture gives the same bytes, with the same
-    versions of matplotlib and its fonts.
+    The files contain neither the time nor random names: the same plot gives the same bytes, provided that
+    matplotlib and its fonts have the same versions.
 
     Examples
     --------
@@ -90,22 +90,22 @@ def save_table(table: Any, path: str | Path, *, digits: int = 4) -> tuple[Path, 
     Parameters
     ----------
     table : DataFrame, or a result
-        A frame, or anything with ``to_frame()`` (results, comparisons) or a ``frame`` (studies, coverage).
+        A frame, or an object with ``to_frame()`` (results, comparisons) or a ``frame`` (studies, coverage).
         An index other than 0, 1, ... becomes the first column.
     path : str or Path
-        With or without the ending; its folder must exist.
+        File name, with or without the extension; its folder must exist.
     digits : int
-        Significant digits in the Markdown; the CSV has ten.
+        Significant digits in the Markdown file; the CSV file has ten.
 
     Returns
     -------
     (Path, Path)
-        The two files.
+        Paths of the two files.
 
     Raises
     ------
     ParameterError
-        Listing everything that is inconsistent.
+        If arguments are inconsistent; the message lists every problem.
     FileError
         If a file cannot be written; an existing file is left unchanged.
 
@@ -156,7 +156,7 @@ def _figure_of(picture: Any) -> tuple[Figure | None, list[str]]:
 
 
 def _stem(path: Any, endings: tuple[str, str]) -> tuple[Path, list[str]]:
-    """Path without one of the given extensions."""
+    """Path without any of the given extensions."""
     if not isinstance(path, (str, Path)) or not Path(path).name or "\0" in str(path):
         return Path(), [f"path must name a file, got {path!r:.60}"]
     given = Path(path)
@@ -179,7 +179,7 @@ def _frame_of(table: Any) -> tuple[pd.DataFrame | None, list[str]]:
 
 
 def _markdown(frame: pd.DataFrame, digits: int) -> str:
-    """A frame in Markdown: numbers right-aligned, unknown values empty."""
+    """A frame in Markdown: numbers are right-aligned, and unknown values are empty."""
     numeric = [pd.api.types.is_numeric_dtype(frame.iloc[:, i]) for i in range(frame.shape[1])]
     lines = [[escape_markdown(str(name)) for name in frame.columns]]
     lines.append(["---:" if number else "---" for number in numeric])

@@ -1,4 +1,4 @@
-"""Power curves: how often a planned analysis rejects, over numbers of rounds or true effects."""
+"""Power curves: rejection rates of a planned analysis by number of rounds or by true effect."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _OVER = ("rounds", "effect")
 
 
 def _power(problems: list[str], plan: Power | SampleSize, *, over: str | None = None) -> pd.DataFrame:
-    """Shares of rejections under a plan, as drawn by `plots.power`.
+    """Rejection rates under a plan, as drawn by `plots.power`.
 
     Parameters
     ----------
@@ -45,13 +45,13 @@ def _power(problems: list[str], plan: Power | SampleSize, *, over: str | None = 
     -------
     DataFrame
         One row per curve and point: `name` of the curve, `scenario`, `analysis`, `term`, `rounds`, `effect`
-        (the true value less the null; NaN if it is not known), `x` (one of these two), `kind` ("power" or
-        "type-I error"), `rejected`, and the exact 95% limits of its simulation, `low` and `high`.
+        (the true value minus the null; NaN if unknown), `x` (one of these two), `kind` ("power" or "type-I
+        error"), `rejected`, and its exact 95% simulation limits, `low` and `high`.
 
     Raises
     ------
     ParameterError
-        Listing everything that is inconsistent.
+        If arguments are inconsistent; the message lists every problem.
 
     Examples
     --------
@@ -109,18 +109,18 @@ def _of_size(plan: SampleSize) -> pd.DataFrame:
 def power(
     plan: Power | SampleSize, ax: Axes | None = None, *, over: str | None = None, legend: str = "beside"
 ) -> Axes:
-    """Power and type I error of a plan, over numbers of rounds or true effects.
+    """Power and type I error of a plan, as a function of the number of rounds or the true effect.
 
     Parameters
     ----------
     plan : Power or SampleSize
-        What ``audit.power`` or ``audit.sample_size`` returned.
+        Output of ``audit.power`` or ``audit.sample_size``.
     ax : Axes, optional
-        Where to draw; by default a new figure of column width.
+        Axes to draw on; by default a new figure of column width.
     over : {"rounds", "effect"}, optional
-        What the horizontal axis is; by default rounds, unless there is a single number of them.
+        The variable on the horizontal axis; by default rounds, unless there is only a single number of them.
     legend : {"beside", "above", "best", "upper left", "upper right", "lower left", "lower right", "none"}
-        Where the names of the curves go: beside their ends, or in a legend.
+        Position of the curves' names: beside their ends, or in a legend.
 
     Returns
     -------
@@ -131,7 +131,7 @@ def power(
     MissingDependencyError
         If matplotlib is not installed.
     ParameterError
-        Listing everything that is inconsistent.
+        If arguments are inconsistent; the message lists every problem.
 
     See Also
     --------
@@ -139,8 +139,9 @@ def power(
 
     Notes
     -----
-    Bands are the exact 95% limits of the simulation. Type I errors have dotted lines. Grey lines mark the
-    level of the tests and, of a `SampleSize`, the power that was requested and the rounds that have it.
+    Bands are the exact 95% limits of the simulation. Type I errors are drawn as dotted lines. Grey lines mark
+    the level of the tests and, for a `SampleSize`, the requested power and the number of rounds that attains
+    it.
 
     Examples
     --------
@@ -182,7 +183,7 @@ def _draw(ax: Axes, part: pd.DataFrame, name: str, place: int) -> Any:
 
 
 def _mark(ax: Axes, height: float, ends: tuple[float, float], text: str) -> None:
-    """A grey line labelled at its left end."""
+    """Draw a grey line labelled at its left end."""
     ax.axhline(height, color=grey(ax), linewidth=0.8, linestyle=(0, (4, 2)), zorder=0.6)
     ax.annotate(
         label_text(text),

@@ -1,4 +1,4 @@
-"""Measured privacy compared with the guarantee; and the bins of a locally private bandit."""
+"""Measured privacy compared with the guarantee, and the bins of a locally private bandit."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ def _partition(problems: list[str], trial: AdaptiveLog | Results, *, at: float =
     Returns
     -------
     DataFrame
-        One row per bin: its ends `low_x1` and `high_x1`, of a second coordinate `low_x2` and `high_x2`, by
-        the names of the coordinates; `left`, the number of arms, and `arms`, a tuple of them.
+        One row per bin: its ends `low_x1` and `high_x1` and, for a second coordinate, `low_x2` and `high_x2`,
+        using the names of the coordinates; `left`, the number of remaining arms, and `arms`, a tuple of them.
 
     Raises
     ------
     ParameterError
-        Listing everything that is inconsistent.
+        If arguments are inconsistent; the message lists every problem.
     InvalidForLog
         If the log has no sums of reports by bin.
 
@@ -100,18 +100,18 @@ def partition(
     at: float = 0.5,
     legend: str = "above",
 ) -> Axes:
-    """The final bins of a locally private bandit in the first two coordinates, and their arms.
+    """The final bins of a locally private bandit in the first two coordinates, with their arms.
 
     Parameters
     ----------
     trial : AdaptiveLog or Results
-        A log of `LDPBandit`, or what ``BinMeans(log).fit()`` returned.
+        A log of `LDPBandit`, or the output of ``BinMeans(log).fit()``.
     ax : Axes, optional
-        Where to draw; by default a new figure of column width.
+        Axes to draw on; by default a new figure of column width.
     at : float
-        Where the other coordinates are held, in [0, 1], if there are more than two.
+        Values in [0, 1] at which the other coordinates are held, if there are more than two.
     legend : {"above", "best", "upper left", "upper right", "lower left", "lower right", "none"}
-        Where the legend goes.
+        Position of the legend.
 
     Returns
     -------
@@ -122,7 +122,7 @@ def partition(
     MissingDependencyError
         If matplotlib is not installed.
     ParameterError
-        Listing everything that is inconsistent.
+        If arguments are inconsistent; the message lists every problem.
     InvalidForLog
         If the log has no sums of reports by bin.
 
@@ -132,9 +132,9 @@ def partition(
 
     Notes
     -----
-    A bin with one arm left has that arm's colour and hatch; bins with several are the greyer, the more there
-    are, and say which where there is room. Bins that no one came to after they began are drawn as the one
-    that they are halves of.
+    A bin with one remaining arm has that arm's colour and hatch; bins with several are greyer the more
+    remain, and list them if there is room. Bins that no one entered after they were created are drawn as the
+    bin from which they were split.
 
     Examples
     --------
@@ -170,7 +170,7 @@ def _arms_of(trial: AdaptiveLog | Results) -> tuple[Any, ...]:
 
 
 def final_bins(trial: AdaptiveLog | Results) -> Bins:
-    """Bins that contain no other one, and their arms at the time of the last reports."""
+    """Bins that contain no other bin, and their arms at the time of the last reports."""
     if isinstance(trial, AdaptiveLog):
         table = bin_sums(trial)
         names = tuple(name.removeprefix("low_") for name in table.columns if name.startswith("low_"))
@@ -205,7 +205,7 @@ def _holds_another(low: FloatArray, high: FloatArray, place: int) -> bool:
 
 
 def _slice(bins: Bins, at: float) -> Bins:
-    """Bins that contain a point with the coordinates from the third on, projected on the first two."""
+    """Bins that contain a point with the given third and later coordinates, projected on the first two."""
     rest_low, rest_high = bins.low[:, 2:], bins.high[:, 2:]
     # 1 belongs to the last bin
     holds = (rest_low <= at) & ((at < rest_high) | ((rest_high == 1.0) & (at == 1.0)))
@@ -216,7 +216,7 @@ def _slice(bins: Bins, at: float) -> Bins:
 
 
 def _draw(ax: Axes, table: pd.DataFrame, names: list[str], arms: tuple[Any, ...]) -> list[Any]:
-    """Rectangles for the bins; one legend entry for each style of filling."""
+    """Draw rectangles for the bins; return one legend entry for each style of filling."""
     from matplotlib.patches import Patch, Rectangle
 
     low = table[[f"low_{name}" for name in names]].to_numpy()
@@ -257,13 +257,13 @@ def _privacy(problems: list[str], bounds: Any) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per audit: `name`, `measured`, its `confidence`, `promised` (NaN if nothing was) and
+        One row per audit: `name`, `measured`, its `confidence`, `promised` (NaN without a guarantee) and
         `refuted`. Epsilons are in nats.
 
     Raises
     ------
     ParameterError
-        If it is none.
+        If there is no bound.
 
     Examples
     --------
@@ -296,13 +296,13 @@ def privacy(bounds: Any, ax: Axes | None = None, *, log_scale: bool = False, leg
     Parameters
     ----------
     bounds : EpsilonLowerBound, iterable of them, or mapping of str to them
-        What ``audit.epsilon_lower_bound`` returned; a row each, by name or by target.
+        Output of ``audit.epsilon_lower_bound``; one row each, named by key or by target.
     ax : Axes, optional
-        Where to draw; by default a new figure of column width.
+        Axes to draw on; by default a new figure of column width.
     log_scale : bool
-        Whether the axis is logarithmic. A bound of 0 is then an arrow at its left end.
+        Whether the axis is logarithmic. A bound of 0 is then shown as an arrow at the left end.
     legend : {"above", "best", "upper left", "upper right", "lower left", "lower right", "none"}
-        Where the legend goes.
+        Position of the legend.
 
     Returns
     -------
@@ -313,7 +313,7 @@ def privacy(bounds: Any, ax: Axes | None = None, *, log_scale: bool = False, leg
     MissingDependencyError
         If matplotlib is not installed.
     ParameterError
-        Listing everything that is inconsistent.
+        If arguments are inconsistent; the message lists every problem.
 
     See Also
     --------
@@ -321,9 +321,9 @@ def privacy(bounds: Any, ax: Axes | None = None, *, log_scale: bool = False, leg
 
     Notes
     -----
-    A dot is the bound: with its confidence the true epsilon lies there or to the right. A bar is the promise.
-    A dot to the right of its bar refutes the promise, and is drawn as a square in another colour. The line
-    between them is what the audit leaves open.
+    A dot is the lower bound: at its confidence level, the true epsilon lies there or to the right. A bar is
+    the guarantee. A dot to the right of its bar refutes the guarantee, and is drawn as a square in another
+    colour. The line between them is the range that the audit leaves open.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Regret over horizons with bands, and the frontier between error and regret."""
+"""Regret over horizons with bands, and the trade-off between error and regret."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _regret(
     Raises
     ------
     ParameterError
-        Listing everything that is inconsistent.
+        If arguments are inconsistent; the message lists every problem.
 
     Examples
     --------
@@ -105,18 +105,18 @@ def regret(
     unit: str | None = None,
     legend: str = "beside",
 ) -> Axes:
-    """Mean regret over the rounds, with bands, for one design or several.
+    """Mean regret over the rounds, with bands, for one or several designs.
 
     Parameters
     ----------
     curves : curve, or mapping of str to curve
-        A curve is a mapping of horizon to Replications or to the regrets of single runs; or (rounds, mean,
-        low, high), arrays of one shape.
+        A curve is a mapping from horizons to Replications or to the regrets of single runs; or a tuple
+        (rounds, mean, low, high) of arrays of equal shape.
     ax : Axes, optional
-        Where to draw; by default a new figure of column width.
+        Axes to draw on; by default a new figure of column width.
     band : {"runs", "mean"}
-        The central 90% of the runs, or the 95% interval of their mean. It does not apply to curves that
-        come with a band.
+        The central 90% of the runs, or the 95% interval for their mean. It is ignored for curves that have
+        their own band.
     bounds : mapping of str to (rounds, values), optional
         Theoretical bounds, drawn as grey lines.
     log_scale : bool
@@ -124,7 +124,7 @@ def regret(
     unit : str, optional
         Unit of the reward.
     legend : {"beside", "above", "best", "upper left", "upper right", "lower left", "lower right", "none"}
-        Where the names go: beside the ends of the lines, or in a legend.
+        Position of the names: beside the ends of the lines, or in a legend.
 
     Returns
     -------
@@ -135,7 +135,7 @@ def regret(
     MissingDependencyError
         If matplotlib is not installed.
     ParameterError
-        Listing everything that is inconsistent.
+        If arguments are inconsistent; the message lists every problem.
 
     See Also
     --------
@@ -143,8 +143,8 @@ def regret(
 
     Notes
     -----
-    A band that ends flat is not cut off: where a design leaves its arms at a few fixed numbers of pulls, as
-    those that release sums at doubling counts do, many runs have exactly the same regret.
+    A band with a flat end has not been cut off: if a design leaves its arms at a few fixed numbers of pulls,
+    as those that release sums at doubling counts do, many runs have exactly the same regret.
 
     Examples
     --------
@@ -201,12 +201,12 @@ def _frontier(problems: list[str], points: Any) -> pd.DataFrame:
     -------
     DataFrame
         One row per point: `name`, `alpha`, `regret`, `regret_low`, `regret_high`, `error`, `error_low` and
-        `error_high`; NaN if it is not known.
+        `error_high`; NaN if unknown.
 
     Raises
     ------
     ParameterError
-        Listing everything that is inconsistent.
+        If arguments are inconsistent; the message lists every problem.
 
     Examples
     --------
@@ -242,23 +242,23 @@ def frontier(
     unit: str | None = None,
     legend: str = "above",
 ) -> Axes:
-    """Error against regret on log scales, one line per design, one point per value of alpha.
+    """Error against regret on log scales, with one line per design and one point per value of alpha.
 
     Parameters
     ----------
     points : mapping of alpha to Frontier, or DataFrame, or mapping of str to either
-        What `theory.frontier` returned for each alpha; or columns regret and error, and where known
-        regret_se, error_se and alpha.
+        Output of `theory.frontier` for each alpha; or columns regret and error and, if known, regret_se,
+        error_se and alpha.
     ax : Axes, optional
-        Where to draw; by default a new figure of column width.
+        Axes to draw on; by default a new figure of column width.
     product : float, optional
-        Draw the line on which error times regret is this number.
+        Whether to draw the line on which error times regret equals this number.
     error : str
-        What the error is, for the label.
+        Description of the error, for the label.
     unit : str, optional
-        Unit of the reward; the error is in its square.
+        Unit of the reward; the error is in squared units.
     legend : {"above", "best", "upper left", "upper right", "lower left", "lower right", "none"}
-        Where the legend goes.
+        Position of the legend.
 
     Returns
     -------
@@ -269,7 +269,7 @@ def frontier(
     MissingDependencyError
         If matplotlib is not installed.
     ParameterError
-        Listing everything that is inconsistent.
+        If arguments are inconsistent; the message lists every problem.
 
     See Also
     --------
@@ -277,7 +277,7 @@ def frontier(
 
     Notes
     -----
-    Bars are 95% Monte-Carlo intervals; on a log scale they end at the axes where they reach 0.
+    Bars are 95% Monte-Carlo intervals; on a log scale, those that reach 0 end at the edge of the axes.
 
     Examples
     --------
@@ -310,7 +310,7 @@ def frontier(
 
 
 def label_of(name: str) -> str:
-    """The name of a curve in a message."""
+    """The name of a curve for messages."""
     return f"the curve {name!r}" if name else "the curve"
 
 

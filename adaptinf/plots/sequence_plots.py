@@ -73,13 +73,13 @@ def _sequence(
     Returns
     -------
     DataFrame
-        One row per term and round: `round`, `date` (NaT where the log has none), `term`, `label`, of
-        differences to one `control`, `quantity`, `estimate`, `low`, `high` and `truth`.
+        One row per term and round: `round`, `date` (NaT if the log has none), `term`, `label`, for
+        differences from a common control `control`, `quantity`, `estimate`, `low`, `high` and `truth`.
 
     Raises
     ------
     ParameterError
-        Listing everything that is inconsistent.
+        If arguments are inconsistent; the message lists every problem.
 
     Examples
     --------
@@ -136,46 +136,46 @@ def confidence_sequence(
     unit: str | None = None,
     legend: str = "above",
 ) -> Axes:
-    """Estimates and their intervals as known after each round.
+    """Estimates and intervals as known after each round.
 
     Parameters
     ----------
     sequence : SequenceResults
-        What ``ConfidenceSequence(log).fit()`` returns.
+        Output of ``ConfidenceSequence(log).fit()``.
     ax : Axes, optional
-        Where to draw at most three terms; by default a new figure, with a panel for every three terms, or for
-        each of several differences to one control.
+        Axes on which to draw at most three terms; by default a new figure, with one panel for every three
+        terms, or one per difference if there are several from a common control.
     terms : sequence of str, optional
-        Which; by default all.
+        The terms to draw; by default all.
     alpha : float
-        One minus the level, between 0 and 0.5; it holds for all rounds together.
+        One minus the confidence level, between 0 and 0.5; it holds for all rounds simultaneously.
     rounds : sequence of int, optional
-        Rounds at which the sequence is computed; by default some ten in each power of ten, and on other axes
-        some fifty.
+        Rounds at which the sequence is computed; by default about ten per power of ten, or about fifty on
+        other axes.
     truth : float, array_like, Series or mapping of term to float, optional
         True values, drawn as dotted lines.
     limits : (float, float), optional
-        Ends of the vertical axis. By default it shows each interval from where it is at most twice as wide as
-        in the end; those before run off the axes.
+        Limits of the vertical axis. By default they show each interval once it is at most twice as wide as at
+        the end; earlier ones run off the axes.
     log : bool, optional
-        Whether rounds are on a log scale. By default the axis has the dates of the rounds, where the log's
-        ``round=`` was a column of times, and else a log scale.
+        Whether rounds are on a log scale. By default the axis shows dates if the log's ``round=`` was a
+        column of times, and a log scale otherwise.
     unit : str, optional
         Unit of the reward.
     legend : {"above", "best", "upper left", "upper right", "lower left", "lower right", "none"}
-        Where the legend goes; panels of single differences have titles in its place.
+        Position of the legend; panels with single differences have titles instead.
 
     Returns
     -------
     Axes
-        The first panel; ``ax.figure.axes`` are all.
+        The axes of the first panel; ``ax.figure.axes`` contains all.
 
     Raises
     ------
     MissingDependencyError
         If matplotlib is not installed.
     ParameterError
-        Listing everything that is inconsistent.
+        If arguments are inconsistent; the message lists every problem.
 
     See Also
     --------
@@ -183,9 +183,9 @@ def confidence_sequence(
 
     Notes
     -----
-    Differences are drawn against 0, the control. Where every value has been
-    excluded there is no interval; the name says from which round on. On a log scale the axis of a new figure
-    begins where the first interval comes into sight, unless `rounds` are given.
+    Differences are drawn against 0, the control. If every value has been excluded, there is no interval; the
+    label states from which round on. On a log scale, the axis of a new figure begins where the first interval
+    becomes visible, unless `rounds` is given.
 
     Examples
     --------
@@ -243,7 +243,7 @@ def _asked(table: pd.DataFrame, unit: str | None) -> str:
 def _draw_panel(
     ax: Axes, parts: list[pd.DataFrame], places: Sequence[int], ends: tuple[float, float], dated: bool
 ) -> list[Any]:
-    """Bands, true values, and the line of the control; returns the legend entries."""
+    """Draw bands, true values, and the line for the control; return the legend entries."""
     handles = [_draw(ax, part, int(place), ends, dated) for part, place in zip(parts, places, strict=True)]
     control = parts[0]["control"].iloc[0]
     if control is not None and ends[0] <= 0.0 <= ends[1]:
@@ -309,14 +309,14 @@ def _draw(ax: Axes, part: pd.DataFrame, place: int, ends: tuple[float, float], d
 
 
 def _label(part: pd.DataFrame) -> str:
-    """The name of a term, and from when on its interval is empty."""
+    """The label of a term, and the round from which its interval is empty."""
     label = str(part["label"].iloc[0])
     gone = part.loc[part[["low", "high"]].isna().any(axis=1), "round"]
     return f"{label} (all excluded from round {gone.iloc[0]:,})" if len(gone) else label
 
 
 def _draw_truth(ax: Axes, true: Sequence[float], places: Sequence[int]) -> Any:
-    """A line at each true value in a panel, in the colour of its term; returns the legend entry."""
+    """Draw a line at each true value in a panel, in the colour of its term; return the legend entry."""
     from matplotlib.lines import Line2D
 
     style: dict[str, Any] = {"linewidth": 1.1, "linestyle": (0, (1, 1))}

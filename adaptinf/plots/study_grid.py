@@ -1,4 +1,4 @@
-"""Studies across the width of a page: one panel per design, one colour per analysis."""
+"""Studies across a page: one panel per design, one colour per analysis."""
 
 from __future__ import annotations
 
@@ -91,13 +91,14 @@ def _study(
     -------
     DataFrame
         One row per cell, analysis and term: `design`, `environment`, `horizon`, `analysis`, `term`, `value`,
-        `low`, `high`, `reference` (the nominal level, or what there would be without error; NaN without one),
+        `low`, `high` (NaN for measures whose simulation error is not known), `reference` (the nominal level,
+        or what there would be without error; NaN without one),
         `runs`, and `partial`: whether some trials have no number.
 
     Raises
     ------
     ParameterError
-        Listing everything that is inconsistent.
+        If arguments are inconsistent; the message lists every problem.
 
     Examples
     --------
@@ -145,33 +146,34 @@ def study(
     Parameters
     ----------
     results : Study
-        What ``audit.study`` returned.
+        Output of ``audit.study``.
     measure : str
         Column of the table: coverage, rejected, bias, rmse, sd, width, std_error_ratio or regret.
     panels, colour : {"design", "environment", "horizon", "analysis", "term"}, optional
-        What has a panel, and what a colour and marker, of its own; by default designs and analyses, and for
-        the regret, which no analysis changes, environments and designs. All else that differs labels rows.
+        The factors that define panels, and colours with markers; by default designs and analyses, and for the
+        regret, which does not depend on the analysis, environments and designs. Anything else that differs is
+        part of the row labels.
     where : mapping of str to value, optional
-        Rows of the table to draw, such as ``{"term": "1 - 0"}``.
+        Values that select rows of the table, such as ``{"term": "1 - 0"}``.
     alpha : float
-        One minus the level of the Monte-Carlo intervals, between 0 and 0.5: Wilson's for shares, normal ones
-        for bias and regret. Other measures have none.
+        One minus the confidence level of the Monte-Carlo intervals, between 0 and 0.5: Wilson's for
+        proportions, normal ones for bias and regret. Other measures have no intervals.
     limits : (float, float), optional
-        Ends of the axes, which all panels share.
+        Limits of the axes, which all panels share.
     width : float, optional
-        In inches; by default one column (3.4) for a single panel, else a page (7).
+        Width in inches; by default one column (3.4) for a single panel, otherwise a page (7).
 
     Returns
     -------
     Figure
-        As high as its rows need.
+        A figure as high as its rows require.
 
     Raises
     ------
     MissingDependencyError
         If matplotlib is not installed.
     ParameterError
-        Listing everything that is inconsistent.
+        If arguments are inconsistent; the message lists every problem.
 
     See Also
     --------
@@ -179,8 +181,8 @@ def study(
 
     Notes
     -----
-    A hollow marker on a dashed line is a share of some trials only: the others have no interval, or failed;
-    the table says how many and why.
+    A hollow marker on a dashed line is a proportion of only some of the trials: the others have no interval,
+    or failed; the table gives their number and the reason.
 
     Examples
     --------
@@ -225,7 +227,7 @@ def study(
 
 
 def _in_its_rows(frame: pd.DataFrame) -> pd.DataFrame:
-    """An analysis without any results has no terms of its own: it appears in the rows of all terms."""
+    """Rows in which an analysis without results, which has no terms of its own, appears under all terms."""
     known = [term for term in frame["term"].unique() if term != ""]
     terms = pd.Series([[term] if term != "" or not known else known for term in frame["term"]], frame.index)
     spread: pd.DataFrame = frame.assign(term=terms).explode("term", ignore_index=True)
@@ -239,7 +241,8 @@ def _drawn(frame: pd.DataFrame, measure: str, alpha: float) -> pd.DataFrame:
     if measure in ("coverage", "rejected"):
         low, high = wilson(value, frame["runs"].to_numpy(), alpha)
     else:
-        spread = factor * frame[f"{measure}_se"].to_numpy() if f"{measure}_se" in frame else 0.0 * value
+        error = frame[f"{measure}_se"].to_numpy() if f"{measure}_se" in frame else np.full(len(value), np.nan)
+        spread = factor * error
         low, high = value - spread, value + spread
     partial = (frame[list(_GAPS)] > 0).any(axis=1) & (measure != "regret")
     frame = frame.assign(value=value, low=low, high=high, partial=partial)
@@ -309,7 +312,7 @@ def _draw(
     colour: str,
     ends: tuple[float, float],
 ) -> list[Any]:
-    """Draw every panel; returns the contents of the legend."""
+    """Draw every panel; return the contents of the legend."""
     others = [name for name in _FACTORS if name not in (panels, colour) and frame[name].nunique() > 1]
     codes = {row: place for place, row in enumerate(layout.rows)}
     handles = []

@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 COLUMN, PAGE = 3.4, 7.0
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#5D3FD3", "#B2182B")
-"""Six colours from Okabe and Ito, and two that are distinct from them in three kinds of colour vision."""
+"""Six colours from Okabe and Ito, and two that differ from them for three kinds of colour vision."""
 GREY = "#6e6e6e"
-"""Colours for series without their own, and for reference values on a light background."""
+"""Colours for series without a colour of their own, and for reference values on a light background."""
 INK = -1
-"""The index for what is not a series: it has the colour of text."""
+"""The index for anything that is not a series, which has the colour of text."""
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _LINES: tuple[Any, ...] = (
     "-",
@@ -91,23 +91,23 @@ def theme(name: str | None = None, *, width: float | None = None) -> Iterator[No
     Parameters
     ----------
     name : {"light", "dark"}, optional
-        The colours of the ground, and of text and axes. Those of series are seen on both. By default the
-        colours that matplotlib is set to.
+        The colours of the background, and of text and axes. The colours of series are visible on both. By
+        default the current settings of matplotlib.
     width : float, optional
-        Width of figures that pictures make, in inches; by default 3.4, one column of most journals. Grids of
-        panels are 7 inches wide in any case.
+        Width of new figures in inches; by default 3.4, one column of most journals. Grids of panels are
+        always 7 inches wide.
 
     Yields
     ------
     None
-        For a ``with`` block.
+        A context manager for a ``with`` block.
 
     Raises
     ------
     MissingDependencyError
         If matplotlib is not installed.
     ParameterError
-        Listing every argument that is out of range.
+        If an argument is out of range; the message lists all of them.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def look(place: int) -> Look:
 
 
 def pyplot(purpose: str) -> ModuleType:
-    """Matplotlib's pyplot, imported only now."""
+    """Matplotlib's pyplot, imported on first use."""
     try:
         from matplotlib import pyplot as module
     except ImportError as error:
@@ -166,23 +166,24 @@ def figure(
     rows, columns : int
         Panels.
     width : float, optional
-        In inches: 3.4, the default outside of `plots.theme`, is one column of most journals, 7 two.
+        Width in inches: 3.4, the default outside of `plots.theme`, is one column of most journals, and 7 is
+        two.
     height : float, optional
-        In inches; by default 2.2 a row.
+        Height in inches; by default 2.2 per row.
 
     Returns
     -------
     Figure
-        With a constrained layout, so labels and legends find room.
+        The figure has a constrained layout, so labels and legends find room.
     Axes or ndarray of Axes
-        As `matplotlib.pyplot.subplots` returns them.
+        The same as `matplotlib.pyplot.subplots` returns.
 
     Raises
     ------
     MissingDependencyError
         If matplotlib is not installed.
     ParameterError
-        Listing every argument that is out of range.
+        If an argument is out of range; the message lists all of them.
 
     Examples
     --------
@@ -213,7 +214,7 @@ def column() -> float:
 
 
 def axes_problem(subject: str, ax: Any, legend: str = "none", places: Sequence[Any] = LEGENDS) -> list[str]:
-    """List problems with the given axes, or with the legend's position."""
+    """List problems with the given axes, or with the position of the legend."""
     pyplot(subject)
     from matplotlib.axes import Axes
 
@@ -279,7 +280,7 @@ def outer(panels: Sequence[Axes]) -> None:
 
 
 def ink(ax: Axes) -> str:
-    """The colour of axis text, used for whatever is not a series."""
+    """The colour of axis text, used for anything that is not a series."""
     from matplotlib.colors import to_hex
 
     return to_hex(ax.xaxis.label.get_color())
@@ -295,7 +296,7 @@ def ground(ax: Axes) -> str:
 
 
 def shade(ax: Axes, depth: float, colour: str | None = None) -> str:
-    """A colour between the background, at 0, or another colour, and that of axis text, at 1."""
+    """A colour between the background (0), or another colour, and that of axis text (1)."""
     from matplotlib.colors import to_hex, to_rgb
 
     below, above = np.array(to_rgb(colour or ground(ax))), np.array(to_rgb(ink(ax)))
@@ -314,7 +315,7 @@ def small(ax: Axes) -> float:
 
 
 def label_text(value: Any, most: int = 60) -> str:
-    r"""A label whose every character is drawn literally."""
+    r"""A label in which every character is drawn literally."""
     text = literal(str(value))
     text = text if len(text) <= most else f"{text[: most - 1]}…"
     # matplotlib leaves labels that begin with an underscore out of legends
@@ -322,7 +323,7 @@ def label_text(value: Any, most: int = 60) -> str:
 
 
 def short_names(names: Sequence[Any], most: int = 24) -> list[str]:
-    """Names that fit next to lines: long ones are shortened in the middle, and stay distinct."""
+    """Names that fit next to lines: long names are shortened in the middle, and remain distinct."""
     texts = [str(name) for name in names]
     tail = most // 3
     cut = [
@@ -385,7 +386,7 @@ def log_axis(ax: Axes, name: str) -> None:
 
 
 def marked_line(ax: Axes, x: Any, y: Any, label: str, place: int, every: Any) -> Any:
-    """Draw a line in the style of the series with an index: its colour, and a marker at regular points."""
+    """Draw a line in the style of the series with an index: its colour, and markers at regular points."""
     shown = look(place)
     if place >= len(COLOURS):
         [line] = ax.plot(x, y, color=shown.colour, linewidth=0.7, zorder=1.5, label=label_text(label))
@@ -405,7 +406,7 @@ def marked_line(ax: Axes, x: Any, y: Any, label: str, place: int, every: Any) ->
 
 
 def say_uncovered(ax: Axes, guarantees: Iterable[Any], *, own: bool) -> None:
-    """Write below a plot of private trials that it shows what their guarantees do not cover."""
+    """Write below a plot of private trials that it shows information not covered by their guarantees."""
     if not any(one is not None and math.isfinite(one.epsilon) for one in guarantees):
         return
     if own:
@@ -416,10 +417,10 @@ def say_uncovered(ax: Axes, guarantees: Iterable[Any], *, own: bool) -> None:
 
 
 def name_lines(ax: Axes, names: Sequence[str], ends: Sequence[float], places: Sequence[int]) -> None:
-    """Write names next to the right ends of lines, at the heights of their last values, in their colours.
+    """Write names in colour next to the right ends of lines, at the heights of their last values.
 
-    Names that would lie on one another move apart, and keep their order; a thin line leads to each. The axes
-    must have their vertical limits already.
+    Names that would overlap are moved apart, keeping their order, and each is connected by a thin line. The
+    vertical limits of the axes must already be set.
     """
     known = [(float(end), name, place) for end, name, place in zip(ends, names, places, strict=True)]
     shown = sorted(one for one in known if math.isfinite(one[0]))
@@ -459,7 +460,7 @@ def name_lines(ax: Axes, names: Sequence[str], ends: Sequence[float], places: Se
 def name_series(
     ax: Axes, lines: Sequence[Any], names: Sequence[str], places: Sequence[int], where: Any, *, grow: bool
 ) -> None:
-    """Name lines next to their ends, or in a legend, where those without a colour share an entry."""
+    """Name lines next to their ends, or in a legend, in which those without a colour share an entry."""
     if where == "beside":
         ax.margins(x=0.0)
         ends = [_last_known(line.get_ydata()) for line in lines]
@@ -489,7 +490,7 @@ def apart(heights: FloatArray, gap: float) -> FloatArray:
 
 
 def most_coloured(weights: Sequence[float]) -> list[int]:
-    """Indices of series in the order of styles: at most eight have a colour, those of largest weight."""
+    """Indices of series in the order of styles: at most eight, those of largest weight, are coloured."""
     count = len(weights)
     if count <= len(COLOURS):
         return list(range(count))
@@ -505,7 +506,7 @@ def height_of_names(count: int) -> float:
 
 
 def one_for_each(given: Any, count: int) -> FloatArray | None:
-    """Numbers of rows or rounds from one number for all, or one for each; None if invalid."""
+    """One number per row or round, from one number for all or one for each; None if invalid."""
     values = number_array(given)
     if values is not None and values.ndim == 0:
         values = np.full(count, float(values))
@@ -513,7 +514,7 @@ def one_for_each(given: Any, count: int) -> FloatArray | None:
 
 
 def arm_label(arm: Any) -> str:
-    """Name of an arm in a legend: numbers alone would be unclear."""
+    """Name of an arm in a legend, because numbers alone would be unclear."""
     return str(arm) if isinstance(arm, str) else f"arm {arm}"
 
 

@@ -1,6 +1,6 @@
 """Noise, counters and mechanisms for differential privacy.
 
-Arguments out of range raise one `ParameterError` that lists them all.
+Arguments out of range raise a single `ParameterError` that lists them all.
 
 Public names are imported when they are first used.
 """

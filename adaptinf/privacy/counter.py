@@ -1,4 +1,4 @@
-"""A running sum that is private at every count: the public interface to the continual-sum mechanisms."""
+"""A running sum that is private at every count: the public interface to continual summation."""
 
 from __future__ import annotations
 
@@ -69,48 +69,50 @@ class Counter:
     Parameters
     ----------
     epsilon : float
-        Privacy parameter of all noisy sums together.
+        Privacy parameter for all noisy sums together.
     mechanism : {"hybrid", "binary", "logarithmic"}
         ``"binary"`` needs the horizon and has the least noise for it; ``"hybrid"`` runs forever;
-        ``"logarithmic"`` runs forever with less noise, but knows the sum at powers of two only: in between it
-        repeats its last release.
+        ``"logarithmic"`` runs forever with less noise, but updates the sum only at powers of two and repeats
+        its last release in between.
     horizon : int or None
-        Largest number of items; needed by the binary mechanism, not used by the others.
+        Largest number of items; required by the binary mechanism, not used by the others.
     dimension : int
-        Coordinates of an item.
+        Dimension of an item.
     low, high : float
-        Range of every coordinate. An item outside is refused, as it would break the guarantee.
+        Range of every coordinate. Items outside the range are refused, because they would invalidate the
+        guarantee.
     sensitivity : float or None
         Largest change of one item between neighbours: in L1 with Laplace noise, in L2 with normal noise. By
-        default that of the range, dimension (high - low) or sqrt(dimension) (high - low). A smaller value is
-        the caller's promise, such as sqrt(dimension) for y x with x public of length 1 and y in [0, 1].
+        default it follows from the range, dimension (high - low) or sqrt(dimension) (high - low). A smaller
+        value is the caller's responsibility, such as sqrt(dimension) for y x with public x of length 1 and y
+        in [0, 1].
     noise : {"laplace", "gaussian"}
-        Law of a node's noise. Normal noise needs delta and the binary mechanism.
+        Distribution of the noise of a node. Normal noise requires delta and the binary mechanism.
     delta : float
         Failure probability with normal noise; 0 with Laplace noise.
     rng : int, SeedSequence, Generator or None
-        Source of a simulation; must be omitted in a release.
+        Source of randomness for a simulation; must be omitted for a release.
     backend : {"simulation", "release"}
         ``"simulation"`` is not private. ``"release"`` keeps exact sums on a grid of 2^20 units per range and
-        adds exact integer noise (needs OpenDP).
+        adds exact integer noise (requires OpenDP).
 
     Attributes
     ----------
     count : int
-        Items added so far.
+        Number of items added so far.
 
     Notes
     -----
-    A node of the binary tree holds a dyadic interval of items and gets noise of its own when its last item
+    A node of the binary tree covers a dyadic interval of items and receives its own noise when its last item
     arrives. An item lies in at most L = floor(log2(horizon)) + 1 nodes: Laplace noise has L times the scale
-    that one sum would need, normal noise the smallest valid scale for an L2 sensitivity sqrt(L) times as
-    large. The hybrid mechanism spends half of epsilon on sums at powers of two and half on a tree inside each
-    block between them. An addition costs one draw per coordinate and constant time, the memory a vector per
-    level.
+    that a single sum would need, and normal noise the smallest valid scale for an L2 sensitivity that is
+    sqrt(L) times as large. The hybrid mechanism spends half of epsilon on sums at powers of two and half on a
+    tree within each block between them. An addition takes one draw per coordinate and constant time; memory
+    is one vector per level.
 
-    In a release an item is rounded to the grid, which moves d coordinates together by at most d - 1 units
-    more than the item itself moves; the scales allow for it. Figures about the noise are those of the
-    continuous law.
+    In a release, an item is rounded to the grid, which changes all d coordinates together by at most d - 1
+    units more than the item itself changes; the scales account for this. Properties reported for the noise
+    are those of the continuous distribution.
 
     References
     ----------
@@ -193,8 +195,8 @@ class Counter:
     def scales(self) -> tuple[float, float]:
         """Scale of each noise at powers of two (0 for the binary mechanism), and that of a node.
 
-        In the hybrid mechanism a node between 2^k and 2^(k + 1) has k times the second one. For normal noise
-        the second one is a standard deviation.
+        In the hybrid mechanism, a node between 2^k and 2^(k + 1) has k times the second scale. For normal
+        noise, the second scale is a standard deviation.
         """
         if self.noise == "gaussian":
             return 0.0, self.sensitivity * self._normal_scale()
@@ -214,21 +216,23 @@ class Counter:
         Parameters
         ----------
         item : float or array_like of shape (dimension,)
-            The item, every coordinate in [low, high].
+            The item, with every coordinate in [low, high].
 
         Returns
         -------
         float or ndarray of shape (dimension,)
-            A float in one dimension. From the logarithmic mechanism, the noisy sum at the last power of two.
+            The noisy sum, a float in one dimension. For the logarithmic mechanism, the noisy sum at the last
+            power of two.
 
         Raises
         ------
         ParameterError
-            If the item has another shape, is not finite or outside of the range, or the horizon is exceeded.
+            If the item has the wrong shape, is not finite or lies outside the range, or the horizon is
+            exceeded.
 
         Notes
         -----
-        All of it or nothing: after an error or an interrupt, wherever it comes, the counter is as it was.
+        The operation is atomic: after an error or an interrupt at any point, the counter is unchanged.
         """
         vector = finite("Counter.add", item)
         problems = []
@@ -248,7 +252,7 @@ class Counter:
 
     @property
     def value(self) -> Any:
-        """The last noisy sum, 0 before the first item."""
+        """The last noisy sum, or 0 before the first item."""
         return self._shown(self._latest)
 
     def noise_variance(self, count: int | None = None) -> float:
@@ -272,7 +276,7 @@ class Counter:
         Returns
         -------
         ndarray of float, of the shape of `p`
-            By inversion of the exact law, not by a normal approximation.
+            They are computed by inverting the exact distribution, not from a normal approximation.
         """
         p = probabilities("Counter.noise_quantile", p)
         _, node_terms, _ = self._law(count)
@@ -282,19 +286,19 @@ class Counter:
         return self.sensitivity * noise_quantile(self.mechanism, self.epsilon, self.horizon or 1, at, p)
 
     def norm_bound(self, count: int | None = None, probability: float = 0.95) -> float:
-        """Bound on the L2 norm of the noise vector at a count, with at least the given probability.
+        """Bound on the L2 norm of the noise vector at a count, valid with at least the given probability.
 
         Parameters
         ----------
         count : int or None
             Number of items, by default the current one.
         probability : float
-            Strictly between 0 and 1.
+            Probability, strictly between 0 and 1.
 
         Returns
         -------
         float
-            The chi quantile for normal noise; see `laplace_norm_bound` otherwise.
+            The chi quantile for normal noise; otherwise see `laplace_norm_bound`.
         """
         probability = float(probabilities("Counter.norm_bound", number("Counter.norm_bound", probability)))
         trunk_terms, node_terms, level = self._law(count)
@@ -312,7 +316,7 @@ class Counter:
         Parameters
         ----------
         unit, model, notion : str
-            What the neighbours are: see `PrivacyGuarantee`. The sensitivity must have been stated for them.
+            Definition of neighbours: see `PrivacyGuarantee`. The sensitivity must have been stated for them.
         """
         return PrivacyGuarantee(self.epsilon, self.delta, unit, model, notion)
 
@@ -341,7 +345,7 @@ class Counter:
         return analytic_scale(self.epsilon, self.delta, math.sqrt(self._levels))
 
     def _abreast(self, runs: int, rng: np.random.Generator | None) -> Counter:
-        """An empty counter whose vectors contain this many runs of this one, with independent noise."""
+        """An empty counter whose vectors contain this many copies of this one, with independent noise."""
         wide = copy.copy(self)
         wide.dimension, wide.count, wide._generator = runs * self.dimension, 0, rng
         wide._sum, wide._trunk, wide._latest, wide._nodes = wide._zeros(), wide._zeros(), wide._zeros(), []
@@ -375,7 +379,7 @@ class Counter:
         return noise_nodes(self.mechanism, int(at))
 
     def _take_in(self, item: FloatArray) -> Any:
-        """Count an item, renew the noise and return the noisy sum."""
+        """Count an item, update the noise and return the noisy sum."""
         self.count += 1
         self._sum = self._sum + self._measured(item)
         if self.mechanism != "logarithmic" or self.count & (self.count - 1) == 0:

@@ -1,8 +1,8 @@
 """Distribution of a counter's noise: tails and quantiles of Laplace sums, and norms of vectors.
 
 A coordinate of a counter's noise is a sum of independent Laplace variables, or a normal variable; the
-coordinates are independent and of one law. Every bound of a norm is an upper one: the norm exceeds it with at
-most the probability asked for.
+coordinates are independent and identically distributed. Every bound on a norm is an upper bound: the norm
+exceeds it with at most the given probability.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def log_tail_and_slope(x: FloatArray, scales: FloatArray, terms: FloatArray) -> 
 
 
 def counter_laws(counter: str, slots: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Every noise distribution of a counter at epsilon = 1: its row in a table, scales, numbers of terms."""
+    """Every noise distribution of a counter at epsilon = 1: table row, scales, numbers of terms."""
     check("counter_laws", counter=(counter, OneOf(*COUNTERS)))
     trunk, node = counter_scales(counter, 1.0, (1 << slots) - 1)
     if counter == "binary":
@@ -128,7 +128,7 @@ def counter_laws(counter: str, slots: int) -> tuple[FloatArray, FloatArray, Floa
 
 
 def octave_grid(slots: int, points_an_octave: int = 4) -> FloatArray:
-    """Points from 2 to 2^(slots + 1), so many between powers of two."""
+    """Points from 2 to 2^(slots + 1), with the given number between powers of two."""
     first, last = points_an_octave, points_an_octave * (slots + 1)
     return np.asarray(2.0 ** (np.arange(first, last + 1) / points_an_octave), dtype=np.float64)
 
@@ -210,33 +210,34 @@ def laplace_norm_bound(
     Parameters
     ----------
     trunk, node : float
-        Scales of the two groups of Laplace variables in a coordinate. For a hybrid counter after 2^k items
-        they are the noises on powers of two, and nodes of k times the second of `Counter.scales`.
+        Scales of the two groups of Laplace variables in a coordinate. For a hybrid counter after 2^k items,
+        these are the noise at powers of two, and nodes with k times the second of `Counter.scales`.
     trunk_terms, node_terms : int
-        Numbers of variables in each group; a group without terms does not count.
+        Numbers of variables in each group; a group without terms is ignored.
     dimension : int
-        Coordinates of the vector, independent of each other.
+        Dimension of the vector, whose coordinates are independent.
     log_failure : float
         Natural logarithm of the probability with which the norm may exceed the bound; below 0.
 
     Returns
     -------
     float
-        The bound. Exact in one dimension, at most 2% above the quantile up to 64 dimensions, and up to 40%
-        above it beyond (or where the probability is below 1e-260).
+        The bound. The bound, exact in one dimension, at most 2% above the quantile up to 64 dimensions, and
+        up to 40% above it beyond that (or if the probability is below 1e-260).
 
     Notes
     -----
-    The smallest of up to three bounds; Z is a coordinate, p the probability.
+    It is the smallest of up to three bounds, where Z is a coordinate and p the probability.
 
     Union bound: sqrt(d) times the two-sided quantile of Z at p / d.
 
-    Convolution (to 64 dimensions): the log tail of Z is concave, so its tangents bound it; the law of Z^2
-    that they give is rounded up to a grid and convolved with itself. Both steps move mass upwards only.
+    Convolution (up to 64 dimensions): the log tail of Z is concave, so its tangents bound it; the resulting
+    distribution of Z^2 is rounded up to a grid and convolved with itself. Both steps move probability mass
+    upwards only.
 
-    Exponential moments: v -> g(v) = sqrt(c^2 + v) - c is concave with g(0) = 0, hence g(L^2), L the length
-    of the vector of Z_k, is at most the sum of g(Z_k^2), and P(L > r) <= E[exp(s g(Z_1^2))]^d exp(-s g(r^2))
-    for every c > 0 and s below 1 over the largest scale.
+    Exponential moments: v -> g(v) = sqrt(c^2 + v) - c is concave with g(0) = 0, hence g(L^2), where L is the
+    length of the vector of the Z_k, is at most the sum of the g(Z_k^2), and P(L > r) <= E[exp(s g(Z_1^2))]^d
+    exp(-s g(r^2)) for every c > 0 and every s below 1 over the largest scale.
 
     Examples
     --------
@@ -281,9 +282,9 @@ def gaussian_norm_bound(sigma: float, terms: int, dimension: int, log_failure: f
     sigma : float
         Standard deviation of each variable.
     terms : int
-        Variables in a coordinate.
+        Number of variables in a coordinate.
     dimension : int
-        Coordinates of the vector, independent of each other.
+        Dimension of the vector, whose coordinates are independent.
     log_failure : float
         Natural logarithm of the probability with which the norm may exceed the bound; below 0.
 
@@ -291,7 +292,7 @@ def gaussian_norm_bound(sigma: float, terms: int, dimension: int, log_failure: f
     -------
     float
         sigma sqrt(terms) times the quantile of a chi variable, exact down to a probability of 1e-280; beyond
-        it from the bound (y e^(1 - y))^(d/2) on the tail of a chi-square variable at d y.
+        that, from the bound (y e^(1 - y))^(d/2) on the tail of a chi-square variable at d y.
 
     Examples
     --------

@@ -1,13 +1,13 @@
 """Noise as drawn by a mechanism, and the exact distributions with which it is compared.
 
-Every law here is one of whole numbers. A draw stands for an interval of its distribution function, from P(K <
-k) to P(K <= k), in which a uniform number can be thought of: these are independent where the draws are. A
-test that takes the end of the interval that speaks for the noise is exact at every scale. The middle of the
-interval is the uniform number's mean given the draw, so what bounds exponential moments of the one bounds
-those of the other (Jensen).
+All distributions here are distributions of integers. A draw represents an interval of its distribution
+function, from P(K < k) to P(K <= k), which contains a hypothetical uniform number; these numbers are
+independent if the draws are. A test that uses the end of the interval in favour of the noise is exact at
+every scale. The middle of the interval is the uniform number's mean given the draw, so bounds on exponential
+moments of one are bounds for the other (Jensen).
 
-All tests of a call together raise a false alarm with the probability that is given: each kind of test has an
-equal share of it, and its single tests have equal shares of that (Bonferroni).
+All tests of a call together raise a false alarm with the given probability: each kind of test has an equal
+share of it, and its single tests have equal shares of that (Bonferroni).
 """
 
 from __future__ import annotations
@@ -38,25 +38,25 @@ class Draws:
     scales : ndarray of shape (n,)
         Their stated scales, in the same units.
     runs : ndarray of shape (n,)
-        Number of the run, session or file that each is of, from 0; all draws of a run stand together.
+        Number of the run, session or file of each draw, from 0; all draws of a run are contiguous.
     places : ndarray of shape (n,)
-        Which node of its run each is; nodes of one name have one number in all runs.
+        Which node of its run each is; nodes with the same name have the same number in all runs.
     names : sequence of str
         Of the places.
     law : {"laplace", "gaussian"}
         Of the noise.
     coins : ndarray of shape (n, lags), optional
-        Outcomes of fair coins less 1/2 about the round of each draw, NaN if there is none.
+        Outcomes of fair coins minus 1/2 around the round of each draw, NaN if there is none.
     before : int
-        How many of these columns are of the round itself and of earlier ones.
+        Number of these columns that belong to the round itself and to earlier ones.
     facts : ndarray of shape (n, facts), optional
-        What was settled before each draw, in [-1/2, 1/2], NaN if there was nothing to settle.
+        Values determined before each draw, in [-1/2, 1/2], NaN if there were none.
     fact_names : sequence of str, optional
         Of these columns.
     own : ndarray of shape (n,), optional
-        1/2 where more than half of the coins that entered a node show 1, -1/2 where fewer do, else 0.
+        1/2 if more than half of the coins that entered a node show 1, -1/2 if fewer do, otherwise 0.
     run_names : sequence of str, optional
-        Of the runs, by default "run 1", ...
+        Names of the runs, by default "run 1", ...
     """
 
     units: IntArray
@@ -86,9 +86,9 @@ class Draws:
 class Intervals(NamedTuple):
     """Properties of draws, each with shape (n,).
 
-    `low`, `high`: ends of the interval of the distribution function; `beyond`, `reached`: -log of the chance
-    of a larger size, and of one at least as large; `middle`, `size`: middles of the intervals of the number
-    and of its size, less 1/2; `most`: the probability of the likeliest whole number, 0.
+    `low`, `high`: ends of the interval of the distribution function; `beyond`, `reached`: -log of the
+    probability of a larger size, and of one at least as large; `middle`, `size`: middles of the intervals of
+    the number and of its size, minus 1/2; `most`: the probability of the most likely integer, 0.
     """
 
     low: FloatArray
@@ -151,7 +151,7 @@ def probability(draws: Draws, values: FloatArray) -> FloatArray:
 
 
 def multiple_probability(draws: Draws, step: int) -> FloatArray:
-    """Probability of a multiple of a whole step, shape (n,): no other remainder is likelier."""
+    """Probability of a multiple of an integer step, shape (n,): no other remainder is more likely."""
     if draws.law == LAPLACE:
         return np.asarray(np.tanh(0.5 / draws.scales) / np.tanh(0.5 * step / draws.scales))
     return _normalisers(draws.scales / step) / _normalisers(draws.scales)
@@ -169,7 +169,7 @@ def _normalisers(scales: FloatArray) -> FloatArray:
 FALSE_ALARM = 1e-6
 """Probability of any finding, over all tests of a call together, if there is nothing to find."""
 ODDS = np.log([2.0, 4.0, 8.0, 16.0, 64.0, 256.0, 1e3, 1e4, 1e5, 1e6, 1e7])
-"""Factors by which an event may be likelier than it should be, in logs."""
+"""Factors by which an event may be more likely than it should be, in logs."""
 
 
 class Look(NamedTuple):
@@ -196,8 +196,8 @@ def limits(looks: Sequence[Look], alarm: float) -> list[float]:
 def too_often(hits: BoolArray, chances: FloatArray) -> float:
     """Log of a bound on the probability of this many hits, each with a bounded conditional probability.
 
-    Shapes: hits, chances (n,). The product of (1 + c (hit)) / (1 + c chance) over draws has mean 1 at most
-    for every c, and so has the mean of several: it exceeds 1 / p with probability p at most (Ville).
+    Shapes: hits, chances (n,). The product of (1 + c (hit)) / (1 + c chance) over draws has mean at most 1
+    for every c, and so has the mean of several: it exceeds 1 / p with probability at most p (Ville).
     """
     if not hits.any():
         return 0.0

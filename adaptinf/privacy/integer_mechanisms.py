@@ -33,9 +33,9 @@ class DiscreteLaplace(Mechanism):
     Parameters
     ----------
     epsilon : float
-        Privacy parameter of one release.
+        Privacy parameter for one release.
     sensitivity : int
-        Largest change of the released counts in L1, between neighbours.
+        Largest change of the released counts between neighbours, in L1.
 
     References
     ----------
@@ -66,7 +66,7 @@ class DiscreteLaplace(Mechanism):
         return 0.5 / math.sinh(0.5 / self.scale) ** 2
 
     def probability(self, k: ArrayLike) -> FloatArray:
-        """Probability that the noise of a count is k; 0 if k is not an integer.
+        """Probability that the noise of a count equals k; 0 if k is not an integer.
 
         Examples
         --------
@@ -118,16 +118,16 @@ class DiscreteLaplace(Mechanism):
     def release(
         self, values: ArrayLike, rng: RandomSource | None = None, backend: str = "simulation"
     ) -> IntArray:
-        """The counts with noise, one private release of the whole array.
+        """The counts with noise: one private release of the whole array.
 
         Parameters
         ----------
         values : array_like of whole numbers
             Counts of any shape, whose L1 sensitivity is that of the mechanism.
         rng : int, SeedSequence, Generator or None
-            Source of a simulation; must be omitted in a release.
+            Source of randomness for a simulation; must be omitted for a release.
         backend : {"simulation", "release"}
-            ``"simulation"`` draws from NumPy and is not private. ``"release"`` is exact (needs OpenDP).
+            ``"simulation"`` draws from NumPy and is not private. ``"release"`` is exact (requires OpenDP).
 
         Returns
         -------
@@ -137,9 +137,9 @@ class DiscreteLaplace(Mechanism):
         Raises
         ------
         ParameterError
-            If a value is not whole, the backend is unknown or a release is to be seeded.
+            If a value is not whole, the backend is unknown, or `rng` is given for a release.
         MissingDependencyError
-            If a release needs OpenDP and it is missing.
+            If OpenDP is required but not installed.
         """
         generator = draws_from("DiscreteLaplace.release", rng, backend)
         array = whole_numbers("DiscreteLaplace.release", values)
@@ -172,26 +172,26 @@ def _truncated_draws(centers: FloatArray, rate: float, rng: np.random.Generator,
 
 @dataclass(frozen=True, kw_only=True)
 class TruncatedLaplace(Mechanism):
-    """Lap+: a nonnegative integer, two-sided geometric around a centre and truncated at zero.
+    """Lap+: a nonnegative integer with a two-sided geometric distribution around a centre, truncated at zero.
 
     Parameters
     ----------
     epsilon : float
-        Privacy parameter of one release.
+        Privacy parameter for one release.
     sensitivity : int
-        Largest change of the centres' whole parts in L1, between neighbours.
+        Largest change of the whole parts of the centres between neighbours, in L1.
     lowest : int
-        Public lower bound of every centre; the higher, the less the truncation costs.
+        Public lower bound on every centre; the higher it is, the less the truncation costs.
     calibration : {"corrected", "published"}
-        ``"corrected"`` takes the smallest scale whose guarantee is epsilon. ``"published"`` takes the scale
-        2 sensitivity / epsilon of Li, Shi and Simchi-Levi; the guarantee says what that gives.
+        ``"corrected"`` uses the smallest scale whose guarantee is epsilon. ``"published"`` uses the scale 2
+        sensitivity / epsilon of Li, Shi and Simchi-Levi; the guarantee states the resulting epsilon.
 
     Notes
     -----
-    P(N = n) = (1 - q) q^|n - m| / (1 + q - q^(m + 1)) with q = exp(-1 / scale) and m the centre's whole part.
-    (The paper's normaliser has a sign slip.) The normaliser moves with the centre, and most of all at the
-    lowest one: a sensitivity of 1 costs 1 / scale + log((1 + q - q^(lowest + 2)) / (1 + q - q^(lowest + 1))),
-    which is attained; s centres that move by 1 each cost s times that.
+    P(N = n) = (1 - q) q^|n - m| / (1 + q - q^(m + 1)), where q = exp(-1 / scale) and m is the whole part of
+    the centre. (The paper's normaliser contains a sign error.) The normaliser depends on the centre, most
+    strongly at the lowest one: a sensitivity of 1 costs 1 / scale + log((1 + q - q^(lowest + 2)) / (1 + q -
+    q^(lowest + 1))), which is attained; s centres that change by 1 each cost s times as much.
 
     References
     ----------
@@ -235,7 +235,7 @@ class TruncatedLaplace(Mechanism):
         return 1.0 / self.rate
 
     def _unit_loss(self, rate: float) -> float:
-        """Exact privacy loss when one centre moves by 1."""
+        """Exact privacy loss if one centre changes by 1."""
         ratio = math.exp(-rate)
         floor = ratio ** (self.lowest + 1)
         return rate + math.log1p(floor * -math.expm1(-rate) / (1.0 + ratio - floor))
@@ -250,7 +250,7 @@ class TruncatedLaplace(Mechanism):
         return self.sensitivity * self._unit_loss(self.rate), 0.0, (reason,)
 
     def _at(self, center: float) -> tuple[int, float, float]:
-        """Whole part of a centre, and q and 1 + q - q^(m + 1)."""
+        """Whole part of a centre, with q and 1 + q - q^(m + 1)."""
         whole = int(self._centers("TruncatedLaplace", number("TruncatedLaplace", center)))
         ratio = math.exp(-self.rate)
         return whole, ratio, 1.0 + ratio - ratio ** (whole + 1)
@@ -333,32 +333,32 @@ class TruncatedLaplace(Mechanism):
     def release(
         self, centers: ArrayLike, rng: RandomSource | None = None, backend: str = "simulation"
     ) -> IntArray:
-        """Integers around the centres, one private release of the whole array.
+        """Integers around the centres: one private release of the whole array.
 
         Parameters
         ----------
         centers : array_like
-            Centres of any shape, each at least `lowest`; only their whole parts count.
+            Centres of any shape, each at least `lowest`; only their whole parts matter.
         rng : int, SeedSequence, Generator or None
-            Source of a simulation; must be omitted in a release.
+            Source of randomness for a simulation; must be omitted for a release.
         backend : {"simulation", "release"}
-            ``"simulation"`` is not private. ``"release"`` is exact (needs OpenDP).
+            ``"simulation"`` is not private. ``"release"`` is exact (requires OpenDP).
 
         Returns
         -------
         ndarray of int64, of the shape of `centers`
-            Numbers of at least 0.
+            Nonnegative integers.
 
         Raises
         ------
         ParameterError
-            If a centre is too low or not finite, the backend is unknown or a release is to be seeded.
+            If a centre is too low or not finite, the backend is unknown, or `rng` is given for a release.
         MissingDependencyError
-            If a release needs OpenDP and it is missing.
+            If OpenDP is required but not installed.
 
         Notes
         -----
-        Draws below 0 are thrown away and drawn again; the time that this takes is not protected.
+        Draws below 0 are discarded and repeated; the time that this takes is not protected.
         """
         generator = draws_from("TruncatedLaplace.release", rng, backend)
         whole = self._centers("TruncatedLaplace.release", centers)

@@ -45,7 +45,7 @@ def whole_units(subject: str, values: FloatArray, sensitivity: float, on_grid: b
 
 @dataclass(frozen=True, kw_only=True)
 class Mechanism(ABC):
-    """Base of all mechanisms: parameters that are checked, and a guarantee computed from them."""
+    """Base class of all mechanisms: validated parameters, and a guarantee computed from them."""
 
     epsilon: Positive
 
@@ -53,7 +53,7 @@ class Mechanism(ABC):
         check_fields(self, self._problems)
 
     def _problems(self) -> list[str]:
-        """Problems with the parameters beyond the constraints that annotate them."""
+        """Problems with the parameters beyond those that their annotated constraints detect."""
         return []
 
     def guarantee(
@@ -64,7 +64,7 @@ class Mechanism(ABC):
         Parameters
         ----------
         unit, model, notion : str
-            What the neighbours are: see `PrivacyGuarantee`. The sensitivity must have been stated for them.
+            Definition of neighbours: see `PrivacyGuarantee`. The sensitivity must have been stated for them.
         """
         epsilon, delta, reasons = self._loss()
         return PrivacyGuarantee(epsilon, delta, unit, model, notion, reasons)
@@ -75,7 +75,7 @@ class Mechanism(ABC):
 
 
 def reals(subject: str, values: ArrayLike, name: str = "values") -> FloatArray:
-    """Values as an array of floats, or an error if they are not numbers."""
+    """Values as an array of floats; an error if they are not numbers."""
     array = number_array(values)
     if array is None:
         raise ParameterError(subject, [f"{name} must be numbers in rows of equal length, got {values!r:.60}"])
@@ -83,7 +83,7 @@ def reals(subject: str, values: ArrayLike, name: str = "values") -> FloatArray:
 
 
 def finite(subject: str, values: ArrayLike) -> FloatArray:
-    """Values as an array of finite floats, or an error."""
+    """Values as an array of finite floats; an error if they are not."""
     array = reals(subject, values)
     if not np.isfinite(array).all():
         raise ParameterError(subject, ["values must be finite"])
@@ -93,7 +93,7 @@ def finite(subject: str, values: ArrayLike) -> FloatArray:
 
 
 def number(subject: str, value: ArrayLike) -> float:
-    """One finite number, or an error."""
+    """A single finite number; an error otherwise."""
     array = finite(subject, value)
     if array.ndim > 0:
         raise ParameterError(subject, [f"a single number is required, got shape {array.shape}"])
@@ -101,7 +101,7 @@ def number(subject: str, value: ArrayLike) -> float:
 
 
 def whole_numbers(subject: str, values: ArrayLike) -> IntArray:
-    """Values as an array of integers, or an error."""
+    """Values as an array of integers; an error if they are not whole."""
     array = finite(subject, values)
     if not ((array == np.rint(array)) & (np.abs(array) < 2.0**53)).all():
         raise ParameterError(subject, ["values must be whole numbers below 2^53"])
@@ -109,7 +109,7 @@ def whole_numbers(subject: str, values: ArrayLike) -> IntArray:
 
 
 def probabilities(subject: str, p: ArrayLike) -> FloatArray:
-    """Probabilities strictly between 0 and 1 as an array, or an error."""
+    """Probabilities strictly between 0 and 1 as an array; an error otherwise."""
     array = reals(subject, p, "p")
     if not ((array > 0.0) & (array < 1.0)).all():
         raise ParameterError(subject, ["p must lie strictly between 0 and 1"])

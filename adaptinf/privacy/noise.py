@@ -1,6 +1,6 @@
 """Sources of a kernel's random numbers.
 
-A kernel never knows whether its noise is drawn on the spot or was drawn before: it calls ``laplace(source,
+A kernel does not distinguish whether its noise is drawn now or was drawn before: it calls ``laplace(source,
 scale)``, ``gaussian(source, scale)`` and ``uniform(source)``, and the type of ``source`` decides.
 
 ================== ===================================================================== source what a call
@@ -46,7 +46,7 @@ class Recorder(NamedTuple):
 class Nodes(NamedTuple):
     """Noise of named nodes, as far as it is known, along with the coins of a run.
 
-    Shapes: values, scales (room,), names (room, 2), asked (1,), which counts what was requested.
+    Shapes: values, scales (room,), names (room, 2), asked (1,), the number of requests.
     """
 
     coins: np.random.Generator
@@ -57,7 +57,7 @@ class Nodes(NamedTuple):
 
 
 class Told(NamedTuple):
-    """Sums with their noise, computed elsewhere in whole numbers; values, scales (n,), place (1,)."""
+    """Sums with their noise, computed elsewhere in integers; values, scales (n,), place (1,)."""
 
     values: FloatArray
     scales: FloatArray
@@ -222,5 +222,5 @@ def _uniform_for(source: Any) -> Any:
 
 
 def generator(rng: np.random.SeedSequence) -> np.random.Generator:
-    """The fast generator that simulations draw from."""
+    """The fast generator used by simulations."""
     return np.random.Generator(np.random.SFC64(rng))

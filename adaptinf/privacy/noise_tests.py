@@ -415,7 +415,7 @@ def _divisor(draws: Draws) -> Look:
 class NoiseTest(NamedTuple):
     """One kind of test for some draws: number of single tests, log of their smallest bound, and a finding.
 
-    The bound is that of all single tests of the kind together, at most 0.
+    The bound is for all single tests of the kind together, at most 0.
     """
 
     kind: str

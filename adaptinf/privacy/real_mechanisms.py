@@ -1,8 +1,8 @@
 """Mechanisms for real-valued statistics: Laplace and Gaussian noise, and the smallest valid scales.
 
-A mechanism is a frozen value. It knows the law of its noise, the guarantee that follows from its parts, and
-how to release an array with either backend: ``"simulation"`` draws from NumPy, is fast and seedable and **not
-private**; ``"release"`` draws exact integers on a grid and cannot be seeded.
+A mechanism is an immutable value. It knows the distribution of its noise, the resulting guarantee, and how to
+release an array with either backend: ``"simulation"`` draws from NumPy, is fast and can be seeded, but is
+**not private**; ``"release"`` draws exact integers on a grid and cannot be seeded.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ CLASSICAL_LIMIT = (
 _MARGIN = 1e-13
 """Relative tolerance; the solver below is accurate to about 1e-14."""
 _FAR = 1e7
-"""From here on M(x) equals 1 / x to a relative 1e-14, and the difference of two cancels."""
+"""From here on, M(x) equals 1 / x to a relative 1e-14, and the difference of the two cancels."""
 _SMOOTHING = 3.0
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(32)
 
 
 def gaussian_delta(epsilon: float, scale: float, sensitivity: float = 1.0) -> float:
-    """Smallest delta at which normal noise is (epsilon, delta)-differentially private.
+    """Smallest delta for which normal noise is (epsilon, delta)-differentially private.
 
     Parameters
     ----------
@@ -53,17 +53,17 @@ def gaussian_delta(epsilon: float, scale: float, sensitivity: float = 1.0) -> fl
     scale : float
         Standard deviation of the noise.
     sensitivity : float
-        Largest change of the statistic in L2.
+        Largest change of the statistic between neighbours, in L2.
 
     Returns
     -------
     float
-        Phi(D/(2s) - epsilon s/D) - e^epsilon Phi(-D/(2s) - epsilon s/D), without cancellation.
+        Phi(D/(2s) - epsilon s/D) - e^epsilon Phi(-D/(2s) - epsilon s/D), computed without cancellation.
 
     Raises
     ------
     ParameterError
-        Listing every argument that is out of range.
+        If an argument is out of range; the message lists all of them.
 
     References
     ----------
@@ -88,19 +88,20 @@ def analytic_scale(epsilon: float, delta: float, sensitivity: float = 1.0) -> fl
     Parameters
     ----------
     epsilon, delta : float
-        Privacy parameters, epsilon above 0 and delta strictly between 0 and 1.
+        Privacy parameters; epsilon is positive, and delta lies strictly between 0 and 1.
     sensitivity : float
-        Largest change of the statistic in L2.
+        Largest change of the statistic between neighbours, in L2.
 
     Returns
     -------
     float
-        Above the exact solution by a relative 1e-13, so rounding does not weaken the guarantee.
+        The standard deviation, above the exact solution by a relative 1e-13, so that rounding does not weaken
+        the guarantee.
 
     Raises
     ------
     ParameterError
-        Listing every argument that is out of range.
+        If an argument is out of range; the message lists all of them.
 
     References
     ----------
@@ -134,24 +135,24 @@ def _unit_scale(epsilon: float, delta: float) -> float:
 
 
 def classical_scale(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
-    """Standard deviation sensitivity sqrt(2 log(1.25 / delta)) / epsilon, proved for epsilon below 1 only.
+    """Standard deviation sensitivity sqrt(2 log(1.25 / delta)) / epsilon, proved only for epsilon below 1.
 
     Parameters
     ----------
     epsilon, delta : float
         Privacy parameters, both strictly between 0 and 1.
     sensitivity : float
-        Largest change of the statistic in L2.
+        Largest change of the statistic between neighbours, in L2.
 
     Returns
     -------
     float
-        The standard deviation; never below `analytic_scale`.
+        The standard deviation, which is never below `analytic_scale`.
 
     Raises
     ------
     ParameterError
-        Listing every argument that is out of range.
+        If an argument is out of range; the message lists all of them.
 
     References
     ----------
@@ -171,7 +172,7 @@ def classical_scale(epsilon: float, delta: float, sensitivity: float = 1.0) -> f
 
 
 def discrete_scale(scale: float) -> float:
-    """Scale, in grid units, of discrete Gaussian noise that protects as well as normal noise does."""
+    """Scale, in grid units, of discrete Gaussian noise that protects at least as well as normal noise."""
     # Normal noise of standard deviation s, followed by rounding y to the integer k with probability
     # proportional to exp(-(k - y)^2 / (2 tau^2)), has the law of discrete Gaussian noise of scale
     # sqrt(s^2 + tau^2) up to a factor between (1 - eta) / (1 + eta) and 1 + eta a coordinate, with eta below
@@ -230,9 +231,9 @@ class Laplace(Mechanism):
     Parameters
     ----------
     epsilon : float
-        Privacy parameter of one release.
+        Privacy parameter for one release.
     sensitivity : float
-        Largest change of the released array in L1, between neighbours.
+        Largest change of the released array between neighbours, in L1.
 
     References
     ----------
@@ -278,7 +279,7 @@ class Laplace(Mechanism):
         return np.asarray(np.where(x >= 0.0, half, 1.0 - half))
 
     def quantile(self, p: ArrayLike) -> FloatArray:
-        """The x that a coordinate's noise does not exceed with probability p.
+        """Quantiles of the noise of a coordinate: the x that it does not exceed with probability p.
 
         Examples
         --------
@@ -298,20 +299,20 @@ class Laplace(Mechanism):
         *,
         on_grid: bool = False,
     ) -> FloatArray:
-        """The values with noise, one private release of the whole array.
+        """The values with noise: one private release of the whole array.
 
         Parameters
         ----------
         values : array_like
             Statistics of any shape, whose L1 sensitivity is that of the mechanism.
         rng : int, SeedSequence, Generator or None
-            Source of a simulation; must be omitted in a release.
+            Source of randomness for a simulation; must be omitted for a release.
         backend : {"simulation", "release"}
             ``"simulation"`` is not private. ``"release"`` rounds to the nearest of 2^20 units per sensitivity
-            and adds exact discrete Laplace noise (needs OpenDP).
+            and adds exact discrete Laplace noise (requires OpenDP).
         on_grid : bool
-            Says that these statistics are multiples of sensitivity / 2^20 whatever the data are, as sums of
-            items from `to_grid` and counts are.
+            Whether these statistics are always multiples of sensitivity / 2^20, as are counts and sums of
+            items from `to_grid`.
 
         Returns
         -------
@@ -321,15 +322,15 @@ class Laplace(Mechanism):
         Raises
         ------
         ParameterError
-            If a value is not finite or contradicts `on_grid`, the backend is unknown, or a release is to be
-            seeded.
+            If a value is not finite or contradicts `on_grid`, the backend is unknown, or `rng` is given for a
+            release.
         MissingDependencyError
-            If a release needs OpenDP and it is missing.
+            If OpenDP is required but not installed.
 
         Notes
         -----
-        Rounding moves d coordinates by at most d - 1 units more than the statistics themselves move, so the
-        scale of a release is larger by a factor of 1 + (d - 1) / 2^20; not with `on_grid`.
+        Rounding changes d coordinates by at most d - 1 units more than the statistics themselves change, so
+        the scale of a release is larger by a factor of 1 + (d - 1) / 2^20, unless `on_grid` is set.
 
         Examples
         --------
@@ -356,17 +357,18 @@ class Gaussian(Mechanism):
     Parameters
     ----------
     epsilon, delta : float
-        Privacy parameters of one release.
+        Privacy parameters for one release.
     sensitivity : float
-        Largest change of the released array in L2, between neighbours.
+        Largest change of the released array between neighbours, in L2.
     calibration : {"analytic", "classical"}
-        ``"analytic"`` takes the smallest valid scale at every epsilon. ``"classical"`` takes sensitivity
-        sqrt(2 log(1.25 / delta)) / epsilon, which is proved for epsilon below 1 only and noisier there.
+        ``"analytic"`` uses the smallest valid scale for every epsilon. ``"classical"`` uses sensitivity
+        sqrt(2 log(1.25 / delta)) / epsilon, which is proved only for epsilon below 1 and noisier there.
 
     Raises
     ------
     ParameterError
-        Listing every parameter that is out of range; a classical calibration at epsilon 1 or more is one.
+        If a parameter is out of range (the message lists all of them), including a classical calibration with
+        epsilon of 1 or more.
 
     References
     ----------
@@ -410,7 +412,7 @@ class Gaussian(Mechanism):
         return np.asarray(special.ndtr(-reals("Gaussian.tail", x, "x") / self.scale))
 
     def quantile(self, p: ArrayLike) -> FloatArray:
-        """The x that a coordinate's noise does not exceed with probability p."""
+        """Quantiles of the noise of a coordinate: the x that it does not exceed with probability p."""
         return np.asarray(self.scale * special.ndtri(probabilities("Gaussian.quantile", p)))
 
     def _loss(self) -> tuple[float, float, tuple[str, ...]]:
@@ -424,7 +426,7 @@ class Gaussian(Mechanism):
         *,
         on_grid: bool = False,
     ) -> FloatArray:
-        """The values with noise, one private release of the whole array.
+        """The values with noise: one private release of the whole array.
 
         Parameters
         ----------
@@ -440,9 +442,8 @@ class Gaussian(Mechanism):
 
         Notes
         -----
-        A release adds discrete Gaussian noise that is wider than the scale by a relative 1e-11 at most where
-        the scale exceeds the sensitivity, and by a factor of 1 + sqrt(d) / 2^20 for rounding d > 1
-        coordinates.
+        A release adds discrete Gaussian noise that is wider than the scale by at most a relative 1e-11 if the
+        scale exceeds the sensitivity, and by a factor of 1 + sqrt(d) / 2^20 for rounding d > 1 coordinates.
         """
         generator = draws_from("Gaussian.release", rng, backend)
         array = finite("Gaussian.release", values)

@@ -1,7 +1,7 @@
 """The release backend: exact integer noise on a fixed-point grid, never seeded.
 
-Floating-point noise leaks through its low-order bits. What is meant to leave the curator is put on a grid of
-2^20 units, and gets noise of the discrete Laplace or discrete Gaussian law, drawn by OpenDP in exact integer
+Floating-point noise leaks through its low-order bits. Values that leave the curator are rounded to a grid of
+2^20 units, and receive discrete Laplace or discrete Gaussian noise, which OpenDP draws in exact integer
 arithmetic from the operating system's randomness.
 """
 
@@ -37,15 +37,15 @@ def to_grid(values: ArrayLike, width: float = 1.0) -> IntArray:
     Parameters
     ----------
     values : array_like of shape (n, ...)
-        Items, such as rewards, measured from the low end of their range and clipped to it.
+        Items, such as rewards, measured from the lower end of their range and clipped to it.
     width : float
         Width of the range of an item.
 
     Returns
     -------
     ndarray of int64, of the shape of `values`
-        Whole units. Items in [0, width] land on 0, ..., 2^20, so a sum of them has a sensitivity of exactly
-        2^20 units.
+        Whole units. Grid values: items in [0, width] become 0, ..., 2^20, so their sum has a sensitivity of
+        exactly 2^20 units.
 
     Raises
     ------
@@ -54,8 +54,8 @@ def to_grid(values: ArrayLike, width: float = 1.0) -> IntArray:
 
     Notes
     -----
-    An item moves by at most half a unit, 2^-21 of the width; 0 and the width itself do not move. Sums of what
-    comes out are exact.
+    An item changes by at most half a unit, 2^-21 of the width; 0 and the width itself do not change. Sums of
+    the results are exact.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def to_grid(values: ArrayLike, width: float = 1.0) -> IntArray:
 
 
 def to_units(values: ArrayLike, sensitivity: float) -> list[int]:
-    """Round statistics to the nearest of 2^20 units per `sensitivity`, ties upwards, without error."""
+    """Round statistics to the nearest of 2^20 units per `sensitivity`, ties upwards, exactly."""
     # In exact arithmetic rounding commutes with shifts by whole units. Two values that are at most m units
     # apart, m whole, therefore stay so: a scalar statistic keeps a sensitivity of exactly 2^20 units.
     unit = Fraction(float(sensitivity)) / GRID_UNITS
@@ -89,12 +89,12 @@ def to_units(values: ArrayLike, sensitivity: float) -> list[int]:
 
 
 def from_units(units: Iterable[int], sensitivity: float, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    """Floats with the given shape from whole units: post-processing, so rounding is free."""
+    """Floats of the given shape from whole units: rounding is harmless, because this is post-processing."""
     return np.array([u / GRID_UNITS * sensitivity for u in units], dtype=np.float64).reshape(shape)
 
 
 def scale_above(sensitivity: int, epsilon: float | Fraction) -> float:
-    """Smallest float that is at least sensitivity / epsilon, so no rounding weakens a guarantee."""
+    """Smallest float that is at least sensitivity / epsilon, so that rounding never weakens a guarantee."""
     exact = sensitivity / (epsilon if isinstance(epsilon, Fraction) else Fraction(float(epsilon)))
     scale = float(exact)
     return scale if Fraction(scale) >= exact else math.nextafter(scale, math.inf)
@@ -106,21 +106,21 @@ def discrete_laplace(scale: float, size: int) -> IntArray:
     Parameters
     ----------
     scale : float
-        Scale in units, used as the exact number that the float stands for.
+        Scale in units, taken as the exact value of the float.
     size : int
         Number of independent draws.
 
     Returns
     -------
     ndarray of int64, shape (size,)
-        Draws of OpenDP's sampler. They cannot be seeded and need about 10 microseconds each.
+        Draws from OpenDP's sampler. They cannot be seeded and take about 10 microseconds each.
 
     Raises
     ------
     MissingDependencyError
         If OpenDP is not installed.
     ParameterError
-        If the scale is not positive or beyond 2^55, or the size negative.
+        If the scale is not positive or exceeds 2^55, or the size is negative.
 
     References
     ----------
@@ -142,21 +142,21 @@ def discrete_gaussian(scale: float, size: int) -> IntArray:
     Parameters
     ----------
     scale : float
-        Scale in units, used as the exact number that the float stands for; nearly the standard deviation.
+        Scale in units, taken as the exact value of the float; it is nearly the standard deviation.
     size : int
         Number of independent draws.
 
     Returns
     -------
     ndarray of int64, shape (size,)
-        Draws of OpenDP's sampler. They cannot be seeded and need about 20 microseconds each.
+        Draws from OpenDP's sampler. They cannot be seeded and take about 20 microseconds each.
 
     Raises
     ------
     MissingDependencyError
         If OpenDP is not installed.
     ParameterError
-        If the scale is not positive or beyond 2^55, or the size negative.
+        If the scale is not positive or exceeds 2^55, or the size is negative.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The sparse vector technique: many questions "is it above?", with one payment, at the first yes."""
+"""The sparse vector technique: many threshold questions, where only the first yes has a cost."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from adaptinf.typing import BoolArray, FloatArray, RandomSource
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
 _FEW_NODES, _FEW_WEIGHTS = np.polynomial.legendre.leggauss(4)
 _NARROW = 1.0 / 16.0
-"""Narrower pieces, in scales of the noise, need few nodes: there are as many as statistics."""
+"""Narrower pieces, in scales of the noise, need few nodes, and there are as many pieces as statistics."""
 
 
 @compiled
 def _integrate(point: FloatArray, weight: FloatArray, margins: FloatArray, law: FloatArray) -> None:
-    """Add the probabilities of the first yes to `law`; points and margins are in scales of the noise A."""
+    """Add the probabilities of the first yes to `law`; points and margins are in units of the scale of A."""
     for node in range(point.shape[0]):
         so_far = weight[node]
         for place in range(margins.shape[0]):
@@ -41,25 +41,25 @@ def _integrate(point: FloatArray, weight: FloatArray, margins: FloatArray, law: 
 
 @dataclass(frozen=True, kw_only=True)
 class SparseVector(Mechanism):
-    """AboveThreshold: asks of one statistic after another whether it is above a noisy threshold.
+    """AboveThreshold: test one statistic after another against a noisy threshold.
 
     Parameters
     ----------
     epsilon : float
-        Privacy parameter of all answers together, however many there are.
+        Privacy parameter for all answers together, however many there are.
     sensitivity : float
         Largest change of each statistic between neighbours.
     threshold_share : float
-        Share of epsilon for the noise of the threshold, the rest being for that of the statistics. One third
-        makes both noises equal, as in Sajed and Sheffet; 1 / (1 + 2^(2/3)) = .386 makes the variance of their
-        difference smallest.
+        Share of epsilon for the noise of the threshold; the rest is for that of the statistics. One third
+        makes both scales equal, as in Sajed and Sheffet; 1 / (1 + 2^(2/3)) = .386 minimises the variance of
+        their difference.
 
     Notes
     -----
-    The answer to a statistic v at the public threshold c is yes if v - c + A >= B, with B ~ Laplace of scale
-    sensitivity / (share epsilon), drawn once, and A ~ Laplace of scale 2 sensitivity / ((1 - share) epsilon),
-    drawn for every statistic. Nothing else may be released from A and B. Statistics may depend on earlier
-    answers.
+    The answer for a statistic v with public threshold c is yes if v - c + A >= B, where B ~ Laplace of scale
+    sensitivity / (share epsilon) is drawn once, and A ~ Laplace of scale 2 sensitivity / ((1 - share)
+    epsilon) is drawn for every statistic. Nothing else that depends on A and B may be released. Statistics
+    may depend on earlier answers.
 
     References
     ----------
@@ -97,11 +97,11 @@ class SparseVector(Mechanism):
 
     @property
     def variance(self) -> float:
-        """Variance of the difference between the two noises, which determines an answer."""
+        """Variance of the difference between the two noise terms, which determines an answer."""
         return 2.0 * (self.threshold_scale**2 + self.query_scale**2)
 
     def tail(self, x: ArrayLike) -> FloatArray:
-        """Probability that a statistic x below its threshold is reported as above, on its own.
+        """Probability that a statistic at a distance x below its threshold is reported as above, on its own.
 
         Examples
         --------
@@ -123,7 +123,7 @@ class SparseVector(Mechanism):
         return np.asarray(np.where(x >= 0.0, upper, 1.0 - upper))
 
     def quantile(self, p: ArrayLike) -> FloatArray:
-        """The x that the difference between the two noises does not exceed with probability p.
+        """Quantiles of the difference between the two noise terms.
 
         Examples
         --------
@@ -142,15 +142,15 @@ class SparseVector(Mechanism):
         return np.asarray(np.where(p < 0.5, -low, low) + 0.0)
 
     def start(self, rng: RandomSource | None = None, backend: str = "simulation") -> Questions:
-        """Draw the threshold's noise and wait for questions, one at a time.
+        """Draw the noise of the threshold, then answer questions one at a time.
 
         Parameters
         ----------
         rng : int, SeedSequence, Generator or None
-            Source of a simulation; must be omitted in a release.
+            Source of randomness for a simulation; must be omitted for a release.
         backend : {"simulation", "release"}
             ``"simulation"`` is not private. ``"release"`` rounds each statistic to the nearest of 2^20 units
-            per sensitivity and compares integers (needs OpenDP).
+            per sensitivity and compares integers (requires OpenDP).
 
         Examples
         --------
@@ -176,7 +176,7 @@ class SparseVector(Mechanism):
         Parameters
         ----------
         values : array_like of shape (n,)
-            Statistics, in order.
+            The statistics, in order.
         rng, backend
             As in `start`.
         threshold : float or array_like of shape (n,)
@@ -185,7 +185,8 @@ class SparseVector(Mechanism):
         Returns
         -------
         ndarray of bool, of at most n entries
-            False for every statistic that was called below; the last one is True if one was called above.
+            False for every statistic that was reported as below; the last entry is True if one was reported
+            as above.
         """
         statistics, thresholds = self._sequence(values, threshold)
         questions = self.start(rng, backend)
@@ -202,19 +203,19 @@ class SparseVector(Mechanism):
         Parameters
         ----------
         values : array_like of shape (n,)
-            Statistics, in order.
+            The statistics, in order.
         threshold : float or array_like of shape (n,)
             Public thresholds.
 
         Returns
         -------
         ndarray of shape (n + 1,)
-            Probabilities; the last one is that no answer is yes.
+            Probabilities; the last one is that of no yes at all.
 
         Notes
         -----
-        Gauss-Legendre quadrature over the threshold's noise between the kinks of the integrand; good to
-        about 1e-13. Time grows with n^2.
+        They are computed by Gauss-Legendre quadrature over the noise of the threshold between the kinks of
+        the integrand, and accurate to about 1e-13. The time grows with n^2.
 
         Examples
         --------
@@ -267,15 +268,15 @@ class SparseVector(Mechanism):
 
 
 class Questions:
-    """One run of a sparse vector: answers until the first yes, then no more.
+    """One run of a sparse vector: it answers until the first yes, and then stops.
 
-    Made by `SparseVector.start`. A question that is not answered, because of an error or an interrupt, does
-    not count.
+    Created by `SparseVector.start`. A question that is not answered, because of an error or an interrupt,
+    does not count.
 
     Attributes
     ----------
     mechanism : SparseVector
-        What is being run.
+        The mechanism being run.
 
     Examples
     --------
@@ -297,12 +298,12 @@ class Questions:
 
     @property
     def asked(self) -> int:
-        """Questions answered so far."""
+        """Number of questions answered so far."""
         return self._state[0]
 
     @property
     def stopped(self) -> bool:
-        """Whether a question was answered with yes."""
+        """Whether a question has been answered with yes."""
         return self._state[1]
 
     def __repr__(self) -> str:
@@ -315,15 +316,15 @@ class Questions:
         Parameters
         ----------
         value : float
-            The statistic; it may depend on earlier answers.
+            The statistic, which may depend on earlier answers.
         threshold : float
             Its public threshold.
 
         Raises
         ------
         ParameterError
-            If one of them is not a finite number, or the run has stopped: a further answer would need a
-            further budget.
+            If either is not a finite number, or the run has stopped, because a further answer would need
+            additional privacy budget.
         """
         if self.stopped:
             raise ParameterError(
@@ -344,7 +345,7 @@ class Questions:
         return at - limit + int(discrete_laplace(self._unit_scales()[1], 1)[0])
 
     def _unit_scales(self) -> tuple[float, float]:
-        """Scales of both noises in units; the shares sum to epsilon without rounding."""
+        """Scales of both noise terms in units; the shares sum to epsilon exactly."""
         budget = Fraction(float(self.mechanism.epsilon))
         first = budget * Fraction(float(self.mechanism.threshold_share))
         return scale_above(GRID_UNITS, first), scale_above(2 * GRID_UNITS, budget - first)

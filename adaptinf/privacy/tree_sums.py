@@ -1,6 +1,6 @@
 """Continual sums in trees: scales, and the noise in a running sum from that of its nodes.
 
-Bits of counts are single machine instructions, for compiled code only.
+Counts of bits are single machine instructions, for compiled code only.
 """
 
 from __future__ import annotations
@@ -70,10 +70,10 @@ def counter_scales(
 ) -> tuple[float, float]:
     """Laplace scales for an epsilon-differentially private counter of items with the given sensitivity.
 
-    Binary: an item lies in at most L = floor(log2 T) + 1 nodes, each gets sensitivity * L / epsilon.
-    Hybrid: half of epsilon for the trunk (an item lies in one power-of-two segment), half for the binary
-    mechanism inside a block; the block that follows 2^k holds 2^k - 1 items, so k levels suffice.
-    Logarithmic: the trunk alone, with all of epsilon.
+    Binary: an item is in at most L = floor(log2 T) + 1 nodes, each of which gets sensitivity * L / epsilon.
+    Hybrid: half of epsilon for the trunk (an item is in one power-of-two segment), half for the binary
+    mechanism inside a block; the block that follows 2^k contains 2^k - 1 items, so k levels are sufficient.
+    Logarithmic: only the trunk, with all of epsilon.
 
     Chan, Shi and Song (2011), Private and continual release of statistics.
     """
@@ -131,7 +131,7 @@ def noise_row(hybrid: bool, slots: int, count: int) -> int:
 
 
 def noise_nodes(counter: str, count: int) -> tuple[int, int, int]:
-    """Which noises enter the total at a count."""
+    """The noises contained in the total at a count."""
     if counter == "binary":
         return 0, int(count).bit_count(), 1
     level = int(count).bit_length() - 1

@@ -1,6 +1,6 @@
-"""Reports: one HTML file on what was collected, whether it is sound, what is valid and the results.
+"""Reports: one HTML file on what was collected, whether it is sound, what is valid, and the results.
 
-The command line shows a log's arms by a file of this room, so the rest is imported when it is first used.
+The command line lists a log's arms with a module in this package, so all others are imported on first use.
 """
 
 from __future__ import annotations

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from adaptinf.claims.reports import answer as claims
 from adaptinf.markup import escaped
-from adaptinf.plots.style import arm_label
 from adaptinf.reports.forest_rows import forest
 from adaptinf.reports.report_page import linked, paragraph
 
@@ -34,9 +33,7 @@ def lead(sentence: str, cautions: Sequence[str]) -> str:
 
 def picture(shown: Shown, all_rows: str = "results") -> str:
     """The forest plot; if there are many rows, the important ones, with a link to the rest."""
-    control = "" if shown.control is None else f", compared with {arm_label(shown.control)}"
-    target = f"{shown.target[:1].upper()}{shown.target[1:]}"
-    caption = f"{target}{control}: {shown.named}."
+    caption = f"{shown.heading}: {shown.named}."
     parts = [forest(shown, caption)]
     if shown.which:
         more = f"All {len(shown.results.terms)} rows"

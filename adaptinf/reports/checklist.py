@@ -1,4 +1,4 @@
-"""What a regulator and a guideline require for an adaptive trial, answered from a log.
+"""The items that regulators and guidelines require for an adaptive trial, answered from a log.
 
 References
 ----------
@@ -44,7 +44,7 @@ _INTRODUCTION = (
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What a report knows about the items that it can answer."""
+    """Information for the items that a report can answer."""
 
     log: AdaptiveLog | Sums | None
     shown: Shown | None
@@ -174,7 +174,7 @@ def _planned(known: Known) -> str:
 
 
 def nothing(known: Known) -> str:
-    """What neither a log nor a result can answer."""
+    """For items that neither a log nor a result can answer."""
     return ""
 
 
@@ -237,7 +237,7 @@ ITEMS: tuple[tuple[str, str, str, Answer], ...] = (
 
 
 def checklist(known: Known) -> str:
-    """The table of items, filled in where the log answers them."""
+    """The table of items, filled in if the log answers them."""
     rows = []
     for old, new, topic, answer in ITEMS:
         told = answer(known)
@@ -363,7 +363,7 @@ TOPICS: tuple[tuple[str, Answer], ...] = (
 
 
 def regulatory(known: Known) -> str:
-    """The table of topics, filled in where they are known."""
+    """The table of topics, filled in if they are known."""
     rows = []
     for topic, answer in TOPICS:
         told = answer(known)

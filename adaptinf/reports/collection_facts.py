@@ -66,7 +66,7 @@ def arms_summed(sums: Sums) -> pd.DataFrame:
 def arm_rows(log: AdaptiveLog | Sums, *, means: bool = True) -> tuple[list[str], list[list[str]]]:
     """Headers and rows of the table of arms, as texts.
 
-    Without means: beside estimates they would be a second number for one question.
+    Without means, which next to estimates would be a second number for the same question.
     """
     frame = arms_summed(log) if isinstance(log, Sums) else arms_seen(log)
     if not means:
@@ -102,7 +102,7 @@ def traits_told(log: AdaptiveLog | Sums) -> str:
 
 
 def _stated(log: AdaptiveLog | Sums) -> str:
-    """What a log without a design states about rewards and contexts."""
+    """Statements of a log without a design about rewards and contexts."""
     free = log.context_free
     if log.adaptive is None and free is None:
         return claims.UNSTATED()
@@ -112,14 +112,14 @@ def _stated(log: AdaptiveLog | Sums) -> str:
 
 
 def _contexts_told(use: str) -> str:
-    """What a design states about its use of contexts."""
+    """Statements of a design about its use of contexts."""
     if use == "no":
         return claims.INDEPENDENT()
     return claims.DEPENDS(contexts=_CONTEXTS[use]) if use in _CONTEXTS else claims.POSSIBLY()
 
 
 def log_facts(log: AdaptiveLog | Sums) -> list[tuple[str, str]]:
-    """What the log states about the design, its traits, and how it was read."""
+    """Statements of the log about the design, its traits, and how it was read."""
     facts = [("Allocation rule", design_told(log)), ("What it depends on", traits_told(log))]
     facts.append(("Number of rounds", f"{log.n_rounds:,}, stopping {Stopping.of(log).told}"))
     if isinstance(log, Sums):
@@ -171,7 +171,7 @@ class StatementFacts:
 
     @property
     def states_context_free(self) -> bool:
-        """Whether it says that contexts did not affect the choice."""
+        """Whether it states that contexts did not affect the choice."""
         return self.profile.log.context_free is True
 
     @property

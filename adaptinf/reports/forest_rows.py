@@ -1,7 +1,7 @@
 """The plot of a report: a row for each estimate, with its interval and its numbers next to it.
 
 It is a table, so names of any length wrap, numbers can be copied, and print, dark screens and screen readers
-need no picture of their own.
+need no separate plot.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LONG, _WIDEST = 9, 36
 """Label lengths, in characters, above which names go above their rows on a phone, or wrap everywhere."""
 _TICKS = 2.5
 _FAR = 8.0
-"""Largest number of median interval lengths that the axis shows on either side of the estimates."""
+"""Largest number of median interval lengths shown by the axis on either side of the estimates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ def _row(shown: Shown, axis: Axis, place: int, name: str, told: tuple[str, str])
 
 
 def _drawn(at: float, low: float, high: float, axis: Axis) -> str:
-    """One interval, in percent of the axis; an arrow stands for an end beyond it."""
+    """One interval, in percent of the axis; an arrow indicates an end beyond it."""
     parts = []
     if not (math.isnan(low) or math.isnan(high)):
         start, stop = axis.share(max(low, axis.begin)), axis.share(min(high, axis.end))

@@ -109,7 +109,7 @@ def valid_methods(found: Recommendation | None, why: str) -> str:
     if found is None:
         return paragraph(why or claims.NEEDS_LOG())
     count = claims.METHODS_RANKED(count=len(found.methods))
-    return folded(count, summary_parts(found.summary(), "rank"))
+    return folded(count, summary_parts(found.explain(), "rank"))
 
 
 _MOST = 8
@@ -118,15 +118,15 @@ _MOST = 8
 
 def allocation_pictures(log: AdaptiveLog | Sums | None) -> str:
     """Shares and propensities over the rounds, or why there are none."""
-    if not isinstance(log, AdaptiveLog):
-        return paragraph(claims.NEEDS_LOG() if log is None else claims.NO_ROUNDS())
+    if log is None:
+        return paragraph(claims.NEEDS_LOG())
     try:
         return "\n".join(_pictures(log))
     except (MissingDependencyError, ParameterError) as error:
         return paragraph(str(error))
 
 
-def _pictures(log: AdaptiveLog) -> list[str]:
+def _pictures(log: AdaptiveLog | Sums) -> list[str]:
     counts = log._rounds_by_arm()
     order = sorted(np.argsort(-counts, kind="stable")[:_MOST].tolist())
     arms = [log.arms[place] for place in order]
@@ -134,7 +134,7 @@ def _pictures(log: AdaptiveLog) -> list[str]:
     shares = ", ".join(f"{log.arms[place]} {counts[place] / log.n_rounds:.1%}" for place in order)
     told = f"{claims.SHARES_TEXT(shares=shares)} {few}".strip()
     parts = [_shown(plots.allocation(log, arms=arms), claims.SHARES(), told)]
-    if log.arrays.propensity is not None:
+    if isinstance(log, AdaptiveLog) and log.arrays.propensity is not None:
         told = claims.PROPENSITIES_TEXT(smallest=float(log.arrays.propensity.min()))
         picture_of = plots.propensities(log, arms=arms)
         parts.append(_shown(picture_of, claims.PROPENSITIES(), f"{told} {few}".strip()))

@@ -1,4 +1,4 @@
-"""What a report shows of the public part of a private log: statement, releases, and their answers."""
+"""The part of a report on the public part of a private log: statement, releases, and their answers."""
 
 from __future__ import annotations
 

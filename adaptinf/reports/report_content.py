@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from adaptinf.claims.reports import answer as claims
 from adaptinf.claims.reports import page
 from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.results.comparison import named_results
 from adaptinf.inference.results.explanation import lines
 from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.log import AdaptiveLog
-from adaptinf.markup import table
+from adaptinf.markup import escaped, table
 from adaptinf.reports.answer import lead, origin, picture, warnings
 from adaptinf.reports.checklist import Known, checklist, regulatory
 from adaptinf.reports.collection_facts import guarantee_facts, log_cautions, uncovered_promise
@@ -57,7 +58,7 @@ _CROWDED = 3_200
 
 @dataclass(frozen=True)
 class Stamp:
-    """What a page contains whatever its data."""
+    """The content of a page that does not depend on its data."""
 
     title: str
     call: str | None
@@ -102,6 +103,11 @@ class Content:
             return self.results.facts
         assert self.log is not None  # there is a result or a log
         return LogFacts.of(self.log)
+
+    @property
+    def owner_only(self) -> bool:
+        """Whether files about it are for their owner alone."""
+        return self.facts.owner_only or (self.log is not None and self.log.owner_only)
 
     @property
     def released(self) -> bool:
@@ -248,13 +254,69 @@ class Content:
             return None, claims.NO_PUBLIC(why=error)
 
 
+@dataclass(frozen=True)
+class Several:
+    """A report on several results: a sentence, a picture and a table each, and once what is of the log.
+
+    `names` are those of the results, empty if they have none.
+    """
+
+    names: tuple[str, ...]
+    contents: tuple[Content, ...]
+
+    @cached_property
+    def headings(self) -> tuple[str, ...]:
+        """Names of the results: as given, or what they estimate, with their method if that is not unique."""
+        if self.names:
+            return self.names
+        shown = [one.shown for one in self.contents if one.shown is not None]
+        targets = [one.heading for one in shown]
+        methods = list(named_results([one.results for one in shown]))
+        return tuple(
+            target if targets.count(target) == 1 else f"{target}: {method}"
+            for target, method in zip(targets, methods, strict=True)
+        )
+
+    def text(self) -> str:
+        """The whole page."""
+        first = self.contents[0]
+        cautions = list(dict.fromkeys(text for one in self.contents for text in one.cautions))
+        shown = [one.shown for one in self.contents if one.shown is not None]
+        answers = [
+            f"<h2>{escaped(name)}</h2>\n{lead(one.sentence, cautions)}\n{picture(one)}"
+            for name, one in zip(self.headings, shown, strict=True)
+        ]
+        told = origin(first.facts, first.data, first.stamp.date, first.stamp.version)
+        sections = first._ordered(self._of_numbers(), first._of_log())
+        parts = [*answers, warnings(cautions), told, contents(sections), divided(sections)]
+        promise = next((one.promise for one in self.contents if one.promise), "")
+        whole = "\n".join(part for part in parts if part)
+        return written(
+            first.stamp.title, [_framed(promise, whole, first._public_told(brief=False) if promise else "")]
+        )
+
+    def _of_numbers(self) -> list[Section]:
+        """Sections on the results, each with all of them."""
+        every = [one._of_numbers() for one in self.contents]
+        return [
+            (anchor, heading, "\n".join(self._headed(place, every)))
+            for place, (anchor, heading, _) in enumerate(every[0])
+        ]
+
+    def _headed(self, place: int, every: Sequence[Sequence[Section]]) -> list[str]:
+        return [
+            f"<h3>{escaped(name)}</h3>\n{sections[place][2]}"
+            for name, sections in zip(self.headings, every, strict=True)
+        ]
+
+
 def _pasted(text: str, references: Sequence[str]) -> str:
     """The methods paragraph and its references."""
     return f"{paragraph(text)}\n{listed(references)}"
 
 
 def _framed(promise: str, inner: str, public: str) -> str:
-    """What is not covered in its frame, and below it what is."""
+    """Uncovered content in its frame, and covered content below it."""
     return f"{boxed(claims.PRIVATE(promise=promise), inner)}\n{public}" if promise else inner
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from adaptinf.claims import Said, said
 from adaptinf.claims.arms.arm_fits import CHOSEN
 from adaptinf.claims.reports import methods as claims
-from adaptinf.claims.tables import AT_ONCE, BH, HOLM, OWN_NUMBERS
+from adaptinf.claims.tables import AT_ONCE, BH, HOLM, OWN_NUMBERS, OWN_REFERENCE
 from adaptinf.inference.distributions.ratio import AndersonRubinReference
 from adaptinf.inference.distributions.references import (
     BinomialReference,
@@ -190,7 +190,9 @@ def methods_told(
     """A paragraph on collection, estimation and software, and its references."""
     facts = _Facts(shown, log, cautions)
     keys = {key for part in facts.cited for key in part}
-    return " ".join(said(claims.PARAGRAPH, facts)), [REFERENCES[key] for key in sorted(keys)]
+    notes = [note for note in shown.results.notes if isinstance(note, Said) and note.claim is OWN_REFERENCE]
+    own = [note.values["reference"] for note in notes]
+    return " ".join(said(claims.PARAGRAPH, facts)), [*(REFERENCES[key] for key in sorted(keys)), *own]
 
 
 class _Facts:
@@ -281,7 +283,7 @@ class _Facts:
 
     @property
     def _is_own(self) -> bool:
-        """Whether the estimator is the user's, who alone vouches for its validity."""
+        """Whether the estimator is the user's, who alone is responsible for its validity."""
         notes = self.results.notes
         return any(isinstance(note, Said) and note.claim is OWN_NUMBERS for note in notes)
 

@@ -34,7 +34,7 @@ _MOST = 10
 
 @dataclass(frozen=True)
 class Shown:
-    """What is shown of a result: its adjustment is that of its table."""
+    """The part of a result that is shown; its adjustment is that of its table."""
 
     results: Results
     alpha: float
@@ -42,7 +42,7 @@ class Shown:
 
     @cached_property
     def adjustment(self) -> str | None:
-        """As in the table: if a correction is due, Holm's method replaces max-t."""
+        """As in the table: if a correction is needed, Holm's method replaces max-t."""
         return self.results._allowed(self.adjust)
 
     @cached_property
@@ -74,7 +74,10 @@ class Shown:
     @property
     def count(self) -> int:
         """Terms that are compared: those with a p-value."""
-        return int(np.isfinite(self.results.pvalues.to_numpy()).sum())
+        known = np.isfinite(self.results.pvalues.to_numpy())
+        if self.adjustment == AT_ONCE:
+            known &= ~self.results._without_information
+        return int(known.sum())
 
     @property
     def named(self) -> str:
@@ -100,7 +103,7 @@ class Shown:
 
     @property
     def target(self) -> str:
-        """What the estimates are, in words."""
+        """Description of the estimates."""
         kinds = {ESTIMANDS.get(one.kind, "estimate") for one in self.results.estimands}
         return kinds.pop() if len(kinds) == 1 else "estimate"
 
@@ -114,6 +117,12 @@ class Shown:
         """The arm with which every term is compared; None if there is none."""
         found = {str(one.control): one.control for one in self.results.estimands}
         return next(iter(found.values())) if len(found) == 1 and not self.is_of_means else None
+
+    @property
+    def heading(self) -> str:
+        """The target, and the arm of comparison."""
+        control = "" if self.control is None else f", compared with {arm_label(self.control)}"
+        return f"{self.target[:1].upper()}{self.target[1:]}{control}"
 
     @property
     def chosen(self) -> tuple[int, ...]:
@@ -143,12 +152,15 @@ class Shown:
         """Estimate, both ends and the p-value of a term, as printed in its table."""
         low, high = self.limits.iloc[place]
         p = format_pvalue(float(self.log_pvalues[place]))
-        return format_number(self.results.estimate[place]), format_number(low), format_number(high), p
+        bounds = self.results._bounds or (self.results.estimate,)
+        at = " to ".join(format_number(ends[place]) for ends in bounds)
+        return at, format_number(low), format_number(high), p
 
     @property
     def columns(self) -> tuple[list[str], list[list[str]]]:
         """Headers and rows of the table: one interval and one p-value for every term."""
         results, law = self.results, self.results.reference
+        bounded = results._bounds is not None
         test = p_head(law)
         if self.corrected:
             test = f"{test} corrected"
@@ -158,18 +170,19 @@ class Shown:
         for place, term in enumerate(results.terms):
             at, low, high, p = self.cells(place)
             error, statistic = float(results.std_error[place]), float(results.tvalues.iloc[place])
-            cells = [at, format_number(error), format_statistic(statistic), p, low, high]
-            rows.append([str(term), *cells])
-        return ["term", "coef", "std err", law.statistic, test, *limit_heads(self.alpha)], rows
+            cells = [at] if bounded else [at, format_number(error), format_statistic(statistic)]
+            rows.append([str(term), *cells, p, low, high])
+        heads = ["bounds"] if bounded else ["coef", "std err", law.statistic]
+        return ["term", *heads, test, *limit_heads(self.alpha)], rows
 
     @property
     def sentence(self) -> str:
-        """What was found, with the numbers shown."""
+        """The finding, with the numbers shown."""
         return self.results.sentence(alpha=self.alpha, adjust=self.adjustment)
 
     @cached_property
     def reasons(self) -> Explanation:
-        """Everything on which the numbers rest."""
+        """The basis of the numbers."""
         return self.results.explain(self.alpha, self.adjustment)
 
     def said(self, place: int) -> str:

@@ -46,7 +46,7 @@ def word_document(content: Content) -> bytes:
 
 
 def _answer(document: Document, content: Content, shown: Shown) -> None:
-    """What was found, and its basis."""
+    """The finding, and its basis."""
     _paragraph(document, shown.sentence, bold=True)
     for caution in content.cautions:
         _paragraph(document, f"Caution: {caution}")

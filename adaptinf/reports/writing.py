@@ -1,9 +1,9 @@
-"""The report on a log or a result, as one HTML file."""
+"""A report on a log or a result, as one HTML file."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from os import PathLike
@@ -22,7 +22,7 @@ from adaptinf.log import AdaptiveLog, PublicLog
 from adaptinf.parameters import FLAG, Is, OrNone, alpha_problems, refuse
 from adaptinf.reports.data_digest import sources_of
 from adaptinf.reports.published import answer_of
-from adaptinf.reports.report_content import CHECKLISTS, Content, Stamp, planned_page, published_page
+from adaptinf.reports.report_content import CHECKLISTS, Content, Several, Stamp, planned_page, published_page
 from adaptinf.reports.shown_numbers import Shown
 from adaptinf.reports.word_document import word_document
 from adaptinf.sums import Sums
@@ -36,10 +36,16 @@ _ADJUSTMENTS = (_AS_TABLE, AT_ONCE, *ADJUSTMENTS)
 
 
 def report(
-    data: Results | AdaptiveLog | Sums | PublicLog | OperatingCharacteristics,
+    data: Results
+    | Sequence[Results]
+    | Mapping[str, Results]
+    | AdaptiveLog
+    | Sums
+    | PublicLog
+    | OperatingCharacteristics,
     path: str | PathLike[str],
     *,
-    log: AdaptiveLog | Sums | None = None,
+    log: AdaptiveLog | Sums | PublicLog | None = None,
     methods: Recommendation | None = None,
     plan: OperatingCharacteristics | None = None,
     alpha: float = 0.05,
@@ -52,63 +58,67 @@ def report(
     call: str | None = None,
     on: date | None = None,
 ) -> None:
-    r"""Write a report as one HTML file: the finding, its plot, whether to believe it, and the methods.
+    r"""Write a report as one HTML file: the finding, a plot, checks of its validity, and the methods.
 
     Parameters
     ----------
-    data : Results, AdaptiveLog, Sums, PublicLog or OperatingCharacteristics
-        A result, or a log whose arm means are then estimated by the first method of `recommend`; the public
-        part of one, for a report from its releases alone; or a plan alone, for the appendix of a protocol.
+    data : Results, or several, AdaptiveLog, Sums, PublicLog or OperatingCharacteristics
+        A result, or several in a list or by name, with a sentence, a picture and a table each; or a log,
+        whose arm means are then estimated by the first method of `recommend`; the public part of one, for a
+        report from its releases alone; or a plan alone, for the appendix of a protocol.
     path : path
         Ends in ``.html`` or ``.htm``.
-    log : AdaptiveLog or Sums, optional
-        With a result: the log that it came from, for its checks, valid methods and pictures.
+    log : AdaptiveLog, Sums or PublicLog, optional
+        With a result: the log that it came from, for its checks, valid methods and pictures; or the public
+        part that it was computed from, for what is published.
     methods : Recommendation, optional
-        What `recommend` says about the log; by default about arm means, or the first difference of arms.
+        The output of `recommend` for the log; by default for arm means, or for the first difference between
+        arms.
     plan : OperatingCharacteristics, optional
         The design's `audit.operating_characteristics`, simulated in advance, for an appendix and the topics
-        of the ICH E20 draft.
+        of the draft ICH E20 guideline.
     alpha : float
-        One minus the level of the intervals, between 0 and 0.5.
+        One minus the confidence level of the intervals, between 0 and 0.5.
     adjust : {"as its table", "max-t", "holm", "bh"} or None
-        For several terms: how the numbers of the table, the picture and the paragraph are adjusted; by
-        default as the result prints itself.
+        For several terms: how the numbers in the table, the plot and the paragraph are adjusted; by default
+        as in the printed result.
     brief : bool
-        Whether to write what fits on one printed page of A4: the sentence, the picture, cautions and methods.
+        Whether to write only what fits on one printed A4 page: the sentence, the plot, cautions and methods.
     docx : path, optional
-        Of a result or a log: also write its sentence, cautions, table, assumptions and methods as a Word
-        document, whose name ends in ``.docx``. Needs python-docx, the extra ``word``.
+        For a result or a log: also write its sentence, cautions, table, assumptions and methods as a Word
+        document with this name, which must end in ``.docx``. Requires python-docx, the extra ``word``.
     checklist : {"consort", "ich-e20"}, or several, optional
-        Items of a guideline with what the log answers: CONSORT 2025 and its extension for adaptive designs,
-        or the draft ICH E20. Not with ``brief=True``.
+        Items of a guideline with the answers that the log provides: CONSORT 2025 and its extension for
+        adaptive designs, or the draft ICH E20. Not available with ``brief=True``.
     source : path, or list of paths, optional
-        Files that the data were read from: the report names them with their SHA-256. By default it has the
-        SHA-256 of the rows, as ``log.frame.to_csv(index=False, lineterminator="\n")`` writes them.
+        Files from which the data were read: the report lists them with their SHA-256. By default it gives the
+        SHA-256 of the rows, in the form written by ``log.frame.to_csv(index=False, lineterminator="\n")``.
     title : str, optional
         Heading of the page.
     call : str, optional
-        The call or command that made the result, to be shown as it is.
+        The call or command that created the result, to be shown verbatim.
     on : date, optional
-        Date of the report; by default that of ``SOURCE_DATE_EPOCH`` where this is set, or today's in UTC.
+        Date of the report; by default that of ``SOURCE_DATE_EPOCH`` if this is set, and otherwise today's
+        date in UTC.
 
     Raises
     ------
     ParameterError
-        Listing everything that is inconsistent.
+        If arguments are inconsistent; the message lists every problem.
     MissingDependencyError
-        If a Word document is requested, and python-docx is not installed.
+        If a Word document is requested and python-docx is not installed.
     FileError
         If the file cannot be written; an existing file is left unchanged.
 
     Notes
     -----
-    The file needs nothing else: it holds its pictures, and asks no server for anything. All texts of the log
-    are escaped. A report of a trial is for its owner alone (mode 0600), as are the files of the trial's log.
-    The same call writes the same bytes on the same day with the same versions. The allocation over time
-    needs matplotlib; without it the report says so in its place.
+    The file is self-contained: it includes its plots and makes no requests to any server. All text from the
+    log is escaped. A report on a trial is readable only by its owner (mode 0600), like the files of the
+    trial's log. The same call writes the same bytes on the same day with the same versions. The plot of
+    allocation over time needs matplotlib; without it, the report says so instead.
 
-    Of a private log everything that its guarantee does not cover is in a frame that says so; what stands
-    outside of it is from ``log.public()``, from a result of releases alone, or typed by the caller.
+    For a private log, everything that its guarantee does not cover is in a marked frame; everything outside
+    the frame is from ``log.public()``, from a result based on releases alone, or entered by the caller.
 
     Examples
     --------
@@ -132,6 +142,7 @@ def report(
         "brief": brief,
     }
     given |= {"docx": docx, "checklist": checklist, "source": source, "title": title, "call": call, "on": on}
+    several = data if isinstance(data, (list, tuple, Mapping)) else None
     place, files, word = _checked(data, path, given)
     lists = (checklist,) if isinstance(checklist, str) else tuple(checklist or ())
     day = _today() if on is None else on
@@ -139,21 +150,31 @@ def report(
     if isinstance(data, OperatingCharacteristics):
         stamp = Stamp(title or _PLAN_TITLE, call, stamp.date, brief, lists)
         text, owner_only = planned_page(data, alpha, stamp), False
-    elif isinstance(data, PublicLog):
-        results, why = answer_of(data)
-        text = published_page(data, _shown(results, alpha, adjust), why, stamp)
+    elif (public := _public_part(data, log)) is not None:
+        results, why = (data, "") if isinstance(data, Results) else answer_of(public)
+        text = published_page(public, _shown(results, alpha, adjust), why, stamp)
         owner_only = False
+    elif several is not None:
+        own = log if isinstance(log, (AdaptiveLog, Sums)) else None
+        each = several.values() if isinstance(several, Mapping) else several
+        contents = [_content(one, own, methods, plan, alpha, adjust, stamp, files) for one in each]
+        together = Several(tuple(several) if isinstance(several, Mapping) else (), tuple(contents))
+        text, owner_only = together.text(), any(one.owner_only for one in contents)
     else:
         results = data if isinstance(data, Results) else None
-        content = _content(
-            results, log if isinstance(data, Results) else data, methods, plan, alpha, adjust, stamp, files
-        )
-        text = content.text()
-        owner_only = content.facts.owner_only or (content.log is not None and content.log.owner_only)
+        of_log = log if isinstance(data, Results) else data
+        assert of_log is None or isinstance(of_log, (AdaptiveLog, Sums))
+        content = _content(results, of_log, methods, plan, alpha, adjust, stamp, files)
+        text, owner_only = content.text(), content.owner_only
         if word is not None:
             whole = word_document(content)
             atomic_write(word, lambda file: file.write(whole), owner_only)
     atomic_write(place, lambda file: file.write(text.encode("utf-8")), owner_only)
+
+
+def _public_part(*given: Any) -> PublicLog | None:
+    """The public part of a log among what was given."""
+    return next((one for one in given if isinstance(one, PublicLog)), None)
 
 
 _TITLE = "Report of an adaptive experiment"
@@ -161,7 +182,7 @@ _PLAN_TITLE = "Operating characteristics of a plan"
 
 
 def _today() -> date:
-    """Today in UTC, or the day requested for reproducible builds."""
+    """Today's date in UTC, or the date requested for reproducible builds."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
     now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdigit() else datetime.now(UTC)
     return now.date()
@@ -183,7 +204,7 @@ def _content(
     stamp: Stamp,
     files: Sequence[Path],
 ) -> Content:
-    """The report's contents; for a log alone, the first recommended method."""
+    """The report's contents; for a log alone, using the first recommended method."""
     found, why = methods, ""
     if log is not None and found is None:
         found, why = _recommended(log, results)
@@ -199,7 +220,7 @@ def _content(
 
 
 def _checked(data: Any, path: Any, given: dict[str, Any]) -> tuple[Path, list[Path], Path | None]:
-    """Path of the file, files of the data, and of the Word document, after checking all arguments."""
+    """Paths of the report, the data files and the Word document, after checking all arguments."""
     place = as_path(_SUBJECT, "path", path)
     problems = alpha_problems(given["alpha"])
     for name in ("title", "call"):
@@ -215,11 +236,16 @@ def _checked(data: Any, path: Any, given: dict[str, Any]) -> tuple[Path, list[Pa
         problems.append("brief=True has no room for checklist=: write them as two reports")
     if place.suffix.lower() not in _ENDINGS:
         problems.append(f"path must end in .html or .htm, got {str(place)!r:.80}")
-    problems += _data_problems(data, given["log"], given["methods"], given["plan"])
+    if isinstance(data, (list, tuple, Mapping)):
+        problems += _several_problems(data, given)
+    else:
+        problems += _data_problems(data, given["log"], given["methods"], given["plan"])
     word = None if given["docx"] is None else as_path(_SUBJECT, "docx", given["docx"])
     if word is not None and word.suffix.lower() != ".docx":
         problems.append(f"docx must end in .docx, got {str(word)!r:.80}")
-    if word is not None and isinstance(data, (PublicLog, OperatingCharacteristics)):
+    if word is not None and (
+        isinstance(data, (PublicLog, OperatingCharacteristics)) or isinstance(given["log"], PublicLog)
+    ):
         problems.append("docx= is of a result or a log: data is none, leave it out")
     refuse(_SUBJECT, problems)
     source = given["source"]
@@ -236,24 +262,46 @@ def _checklist_problems(given: Any) -> list[str]:
     return [unlisted("checklist", CHECKLISTS, one) for one in lists if one not in CHECKLISTS]
 
 
+def _several_problems(data: Any, given: dict[str, Any]) -> list[str]:
+    """Problems with several results, and arguments that are of one."""
+    each = list(data.values()) if isinstance(data, Mapping) else list(data)
+    problems = [
+        f"data must be results of fit(), got {one!r:.60}" for one in each if not isinstance(one, Results)
+    ]
+    if not each:
+        problems.append("data has no result: give at least one")
+    if isinstance(data, Mapping):
+        problems += [
+            f"names of results must be texts, got {name!r:.60}" for name in data if not isinstance(name, str)
+        ]
+    alone = [name for name in ("brief", "docx", "checklist") if given[name]]
+    problems += [f"{name}= is of one result: data has {len(each)}" for name in alone]
+    if isinstance(given["log"], PublicLog):
+        problems.append("a public part as log= is of one result")
+    elif not problems:
+        for one in each:
+            problems += _data_problems(one, given["log"], given["methods"], given["plan"])
+    return list(dict.fromkeys(problems))
+
+
 def _data_problems(data: Any, log: Any, methods: Any, plan: Any) -> list[str]:
     """Arguments that do not apply to the subject of the report."""
     problems = []
     if plan is not None and isinstance(data, OperatingCharacteristics):
         problems.append("plan= belongs to a result or a log: data is a plan already, leave it out")
     if not isinstance(data, (Results, AdaptiveLog, Sums, PublicLog, OperatingCharacteristics)):
-        told = "a result of fit(), an AdaptiveLog, Sums, a PublicLog or a plan"
+        told = "a result of fit() or several, an AdaptiveLog, Sums, a PublicLog or a plan"
         problems.append(f"data must be {told}, got {data!r:.60}")
-    if isinstance(data, PublicLog) and (methods is not None or plan is not None):
+    if PublicLog in (type(data), type(log)) and (methods is not None or plan is not None):
         problems.append(
-            "methods= and plan= belong to a result or a log: data is a public part, leave them out"
+            "methods= and plan= belong to a result or a log, not to a public part: leave them out"
         )
-    if log is not None and not isinstance(log, (AdaptiveLog, Sums)):
-        problems.append(f"log must be an AdaptiveLog or Sums, got {log!r:.60}")
+    if log is not None and not isinstance(log, (AdaptiveLog, Sums, PublicLog)):
+        problems.append(f"log must be an AdaptiveLog, Sums or a PublicLog, got {log!r:.60}")
     elif log is not None and not isinstance(data, Results):
         problems.append("log= belongs to a result: data is none, leave it out")
     elif log is not None and isinstance(data, Results):
-        own = LogFacts.of(log)
+        own = LogFacts.released(log) if isinstance(log, PublicLog) else LogFacts.of(log)
         differ = [name for name in _FACTS if getattr(own, name) != getattr(data.facts, name)]
         if differ:
             problems.append(f"log is not the one that the result is of: {', '.join(differ)} differ")
@@ -261,7 +309,7 @@ def _data_problems(data: Any, log: Any, methods: Any, plan: Any) -> list[str]:
 
 
 def _recommended(log: AdaptiveLog | Sums, results: Results | None) -> tuple[Recommendation | None, str]:
-    """Valid estimators for a result's target; arm means if there are none."""
+    """Valid estimators for a result's target; for arm means if there are none."""
     first = None if results is None else results.estimands[0]
     if first is None or first.kind == "arm-mean":
         return recommend(log), ""

@@ -22,10 +22,10 @@ class Telling:
     _window: int | None
     _lost: float | None
     _closed: int
-    """Outcomes that have entered since no more participants can arrive."""
+    """Number of outcomes that have entered since no more participants can arrive."""
 
     def _learn(self, step: int, reward: float) -> None:
-        """Pass the outcome of a round to the design, or what it uses for a missing one (NaN)."""
+        """Pass the outcome of a round to the design, or the value that replaces a missing one (NaN)."""
         raise NotImplementedError
 
     def record(self, decision_id: int, reward: float | None, key: Any = None) -> Outcome:
@@ -36,21 +36,21 @@ class Telling:
         decision_id : int
             The `id` of the decision.
         reward : float or None
-            A number in the reward range of the session; None says that the outcome will never come.
+            A number in the reward range of the session; None if the outcome will never arrive.
         key : str or int, optional
-            Names the request, as for `assign`.
+            Identifies the request, as for `assign`.
 
         Returns
         -------
         Outcome
-            What was recorded; the same again where the same is recorded twice.
+            The recorded outcome, also if the same outcome is recorded twice.
 
         Raises
         ------
         ParameterError
-            If there is no such decision, it has another outcome already, the reward is outside the range, the
-            key stands for another request, or an outcome will never come of which the design has to know.
-            Nothing has changed then.
+            If there is no such decision, it already has a different outcome, the reward is outside the range,
+            the key belongs to another request, or the outcome will never arrive although the design needs it.
+            Nothing has changed in this case.
         """
         step, value, key = self._told("record", decision_id, reward, key)
         answers, answered = self._rounds.answers, self._rounds.answers.known("record", key)
@@ -81,8 +81,8 @@ class Telling:
     def amend(self, decision_id: int, reward: float | None, key: Any = None) -> Outcome:
         """Correct an outcome that was recorded incorrectly.
 
-        The log has the new value. The design keeps what it learnt: choices that were made stand, and those
-        to come are made as if nothing had been corrected.
+        The log contains the new value. The design keeps what it has learned: past choices stand, and future
+        ones are made as if nothing had been corrected.
 
         Parameters
         ----------
@@ -91,18 +91,18 @@ class Telling:
         reward : float or None
             The correct outcome, as in `record`; None if it will never arrive.
         key : str or int, optional
-            Names the request, as for `assign`.
+            Identifies the request, as for `assign`.
 
         Returns
         -------
         Outcome
-            What the log has now; `in_time` is false, as the design does not learn from it.
+            The outcome now in the log; `in_time` is false, because the design does not learn from it.
 
         Raises
         ------
         ParameterError
-            If there is no such decision, it has no outcome yet or this one already, the reward is outside the
-            range, or the key stands for another request. Nothing has changed then.
+            If there is no such decision, it has no outcome yet or already has this one, the reward is outside
+            the range, or the key belongs to another request. Nothing has changed in this case.
         """
         step, value, key = self._told("amend", decision_id, reward, key)
         rounds = self._rounds
@@ -139,7 +139,7 @@ class Telling:
         raise ParameterError("record", [problem])
 
     def _enter(self, step: int, value: float | None) -> None:
-        """Store a new outcome; the design receives it now, or when its window ends."""
+        """Store a new outcome; the design receives it immediately, or when its window ends."""
         if value is None and self._pending == "last" and self._lost is None:
             problem = (
                 f"decision {step + 1} requires an outcome: {self._name} has no rule for an outcome that "

@@ -1,4 +1,4 @@
-"""External participants: what is declared about them in advance, and what each one brings."""
+"""External participants: what is declared about them in advance, and the data of each."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def plain(value: Any) -> Any:
 class Participants(Environment):
     """An environment that draws nothing: contexts and rewards are recorded, one participant at a time.
 
-    Raises ParameterError, listing the problems that are given and those that are found.
+    Raises ParameterError with the given problems and those found.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""A session: participants are assigned one at a time, outcomes are recorded as they arrive."""
+"""A session: participants are assigned one at a time, and outcomes are recorded as they arrive."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _units(rounds: Rounds) -> NDArray[Any] | None:
 
 
 def _known_rounds(rounds: Rounds, window: int | None) -> IntArray | None:
-    """Number of rounds begun when the design could first use each outcome; None if always immediate."""
+    """Number of rounds begun when the design could first use each outcome; None if always at once."""
     done = rounds.decided
     steps, known = np.arange(done), rounds.known[:done]
     first, absent = known, np.isnan(rounds.record.reward[:done])
@@ -81,7 +81,7 @@ _INSTEAD = "pause or finish, and begin again without the arm"
 
 
 def without(probabilities: FloatArray, removed: Sequence[int]) -> FloatArray:
-    """Probabilities of the arms given that it is not a removed one; both shapes (arms,)."""
+    """Probabilities of the arms, given that the arm is not a removed one; both shapes (arms,)."""
     # An arm that is left gets p_a / (1 - p_removed). If all of them have 0, they share equally: somebody is
     # there to be assigned, and the design has no opinion on these arms.
     left = probabilities.copy()
@@ -103,7 +103,7 @@ def drawn(probabilities: FloatArray, draw: float) -> int:
 
 
 def unfit(name: str, pending: str, own_coins: bool, known: bool) -> list[str]:
-    """Why a design cannot continue without an arm; `known` says whether its probabilities are known."""
+    """Reasons why a design cannot continue without an arm; `known`: whether its probabilities are known."""
     if pending != "any":
         reason = "waits for outcomes before it chooses, and plans with all of its arms"
     elif not own_coins:
@@ -118,13 +118,13 @@ def unfit(name: str, pending: str, own_coins: bool, known: bool) -> list[str]:
     return [f"{name} {reason}: {_INSTEAD}"]
 
 
-_MISSING = OrNone(OneOf("drop", "worst", "best"))
+_MISSING = OrNone(OneOf("drop", "bounds", "worst", "best"))
 
 
 class Session(Telling):
-    """A design at work on participants who arrive one at a time, as `Design.session` opens it.
+    """A design in use for participants who arrive one at a time, created by `Design.session`.
 
-    It is kept in memory: a restart loses it. One thread at a time may use it.
+    It is kept in memory, so a restart loses it. Only one thread may use it at a time.
 
     Examples
     --------
@@ -140,7 +140,7 @@ class Session(Telling):
     """
 
     in_time: FloatArray | None
-    """Released in-time successes and failures, shape (arms, 2), once the last window has ended."""
+    """Released timely successes and failures, shape (arms, 2), once the last window has ended."""
 
     def __init__(
         self,
@@ -174,7 +174,7 @@ class Session(Telling):
 
     @property
     def rounds(self) -> int:
-        """Rounds that have been assigned."""
+        """Number of rounds that have been assigned."""
         return self._rounds.decided
 
     @property
@@ -183,30 +183,30 @@ class Session(Telling):
         return tuple((np.flatnonzero(self._rounds.known[: self.rounds] == 0) + 1).tolist())
 
     def assign(self, unit: Any = None, context: Any = None, key: Any = None) -> Decision:
-        """Choose an arm for the participant who has arrived.
+        """Assign an arm to the participant who has arrived.
 
         Parameters
         ----------
         unit : str or int, optional
-            Who it is. A unit is assigned once: the same unit gets its first decision again. Either all
-            participants have one or none.
+            Identifier of the participant. A unit is assigned only once: a repeated request returns its first
+            decision. Either all participants have an identifier or none.
         context : optional
-            Known before the choice: a label from `features`, or an array of shape (dimension,), or (arms,
-            dimension) where each arm has its own.
+            Context known before the choice: a label from `features`, or an array of shape (dimension,), or
+            (arms, dimension) if each arm has its own.
         key : str or int, optional
-            Names the request: the same request with the same key gets the same answer, so that it can be
-            sent again when an answer was lost.
+            Identifies the request: the same request with the same key receives the same answer, so it can be
+            repeated if an answer was lost.
 
         Returns
         -------
         Decision
-            The arm, and the id by which `record` knows the decision.
+            The arm, and the id that `record` requires.
 
         Raises
         ------
         ParameterError
-            If the horizon is used up, an outcome is needed first, the context is not what was declared, or
-            the key or the unit stands for another request. Nothing has changed then.
+            If the horizon is exhausted, an outcome is needed first, the context does not match the
+            declaration, or the key or the unit belongs to another request. Nothing has changed in this case.
         """
         found, unit, key = self._participants.read(context), plain(unit), plain(key)
         check("assign", unit=(unit, identity), key=(key, identity))
@@ -239,7 +239,7 @@ class Session(Telling):
         Returns
         -------
         label
-            As it was assigned.
+            The arm as it was assigned.
 
         Raises
         ------
@@ -260,7 +260,7 @@ class Session(Telling):
         Returns
         -------
         tuple of float, or None
-            None if the design names arms without any.
+            The probabilities, or None if the design chooses arms without any.
 
         Raises
         ------
@@ -327,7 +327,7 @@ class Session(Telling):
         return self._rounds.begin(context, arm, status)
 
     def remove_arm(self, arm: Any, key: Any = None) -> tuple[Any, ...]:
-        """Never assign an arm again; the others share its probability in proportion to their own.
+        """Never assign an arm again; the others receive its probability in proportion to their own.
 
         The design continues unchanged. Its probability for each remaining arm is divided by the sum over the
         remaining arms, and the arm is drawn again with these probabilities, which are the propensities. If
@@ -338,24 +338,24 @@ class Session(Telling):
         arm : label
             One of the arms.
         key : str or int, optional
-            Names the request, as for `assign`.
+            Identifies the request, as for `assign`.
 
         Returns
         -------
         tuple of labels
-            The arms that are left.
+            The remaining arms.
 
         Raises
         ------
         ParameterError
-            If there is no such arm, it was removed already or is the last one, no one has been assigned yet,
-            the key stands for another request, or the design cannot go on without an arm: it has no coins of
-            its own, or waits for outcomes. Nothing has changed then.
+            If there is no such arm, it was already removed or is the last one, no one has been assigned yet,
+            the key belongs to another request, or the design cannot continue without an arm because it has no
+            coins of its own or waits for outcomes. Nothing has changed in this case.
 
         Notes
         -----
-        Anyone who removes an arm may have seen outcomes. The log says which arms were removed and when, that
-        choices may have followed rewards, and promises neither a floor nor privacy.
+        The person who removes an arm may have seen outcomes. The log therefore states which arms were removed
+        and when, and that choices may have followed rewards, and it guarantees neither a floor nor privacy.
         """
         key, rounds, arms = plain(key), self._rounds, self._participants.arms
         check("remove_arm", key=(key, identity))
@@ -385,16 +385,17 @@ class Session(Telling):
         return unfit(self._name, self._pending, self._own_coins, known)
 
     def finish(self) -> None:
-        """Let outcomes enter whose windows no further participant can end, once the horizon is used up.
+        """Let outcomes enter whose windows no further participant can end, once the horizon is exhausted.
 
-        For sessions that were opened with `window`. They enter in the order of decisions; one that is not in
-        is missing. No outcome can be recorded afterwards. The guarantee covers what is released now where no
-        one chose the moment by values: a date that was fixed, or when all outcomes are in.
+        For sessions created with `window`. They enter in the order of decisions; an outcome that has not
+        arrived is missing. No outcome can be recorded afterwards. The guarantee covers what is released now,
+        provided that the moment was not chosen by looking at values: on a fixed date, or when all outcomes
+        have arrived.
 
         Raises
         ------
         ParameterError
-            If there is no window, or participants can still come.
+            If there is no window, or participants can still arrive.
         """
         problems = []
         if self._window is None:
@@ -428,7 +429,7 @@ class Session(Telling):
         return self._window is not None and step >= self.rounds - 1 - self._window and not self._closed
 
     def _learn(self, step: int, reward: float) -> None:
-        """Pass the outcome of a round to the design, or what it uses for a missing one (NaN)."""
+        """Pass the outcome of a round to the design, or the value that replaces a missing one (NaN)."""
         arm, status = int(self._rounds.record.action[step]), int(self._rounds.record.status[step])
         self.blind |= self.by_context and step in self._rounds.erased
         if self.blind:
@@ -439,11 +440,11 @@ class Session(Telling):
         self._stepper.update(self._rounds.context(step), arm, reward, status, self.rounds)
 
     def log(self, missing: str | None = None, *, amended: bool = True) -> AdaptiveLog:
-        """The log of the rounds so far, like `Design.run`.
+        """The log of the rounds so far, as from `Design.run`.
 
         Parameters
         ----------
-        missing : {"drop", "worst", "best"}, optional
+        missing : {"drop", "bounds", "worst", "best"}, optional
             What an outcome means that is not in, as for `AdaptiveLog`: needed if there are any.
         amended : bool
             Whether amended outcomes have their new values, or those that the design used.
@@ -451,14 +452,14 @@ class Session(Telling):
         Returns
         -------
         AdaptiveLog
-            With propensities, releases and guarantee; rewards that are pending or lost are missing. The
-            session goes on and leaves it as it is.
+            The log, with propensities, releases and guarantee; rewards that are pending or lost are missing.
+            The session is not affected, and continues.
 
         Raises
         ------
         ParameterError
             If no one has been assigned yet, or outcomes are missing and `missing` is not given, or is
-            ``"worst"`` or ``"best"`` without a finite reward range.
+            ``"bounds"``, ``"worst"`` or ``"best"`` without a finite reward range.
         """
         check("log", missing=(missing, _MISSING), amended=(amended, BOOLEAN))
         if not self.rounds:
@@ -468,9 +469,7 @@ class Session(Telling):
         absent = int(np.count_nonzero(np.isnan(run.record.reward)))
         if absent and missing is None:
             few = "outcome is" if absent == 1 else "outcomes are"
-            problem = (
-                f'{absent:,} {few} missing: set missing="drop", "worst" or "best" to define what that means'
-            )
+            problem = f'{absent:,} {few} missing: set missing="drop" or "bounds" to define what that means'
             raise ParameterError("log", [problem])
         if absent and missing != "drop" and not np.isfinite(self._participants.reward_range).all():
             problem = f"missing={missing!r} requires a session that was opened with a finite reward_range"

@@ -1,8 +1,8 @@
-"""What a session stores so that it can be reopened in the same state, and how participants are erased.
+"""The stored state of a session, from which it can be reopened, and the erasure of participants.
 
-A design that uses contexts cannot recompute a decision whose context is gone, nor those that rest on its
-outcome. Its session is `blind` from there on: it takes decisions as they were written, until it is told what
-the design remembered when the context was erased.
+A design that uses contexts cannot recompute a decision whose context was erased, nor those that depend on its
+outcome. Its session is `blind` from then on: it takes decisions as they were written, until it is given the
+design's memory from the time of the erasure.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def part_of(session: Session, since: Marks) -> dict[str, Any]:
 
 
 def memory_of(session: Session, fresh: Session) -> dict[str, Any] | None:
-    """What the design remembers, compared with a fresh session; None for user-defined functions."""
+    """The design's memory, compared with a fresh session; None for user-defined functions."""
     # What these hold is pickled, and a file from elsewhere must not be unpickled.
     stepper, begun = session._stepper, fresh._stepper
     if not isinstance(stepper, KernelStepper) or not isinstance(begun, KernelStepper):
@@ -74,7 +74,7 @@ def restore(session: Session, parts: Iterable[dict[str, Any]], memory: dict[str,
 
 
 class Kept(NamedTuple):
-    """The state of a session: what it had stored, what its design remembered, and whether it was blind."""
+    """The state of a session: its stored data, the memory of its design, and whether it was blind."""
 
     marks: Marks
     memory: dict[str, Any]

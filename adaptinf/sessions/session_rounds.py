@@ -1,4 +1,4 @@
-"""Stored requests to a session: its rounds, outcomes, and the answers under each key."""
+"""Stored requests to a session: its rounds, its outcomes, and the answers under each key."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LONGEST, _LARGEST = 200, 2**53
 
 
 KINDS = ("assign", "record", "amend", "remove_arm", "erase")
-"""Requests that have keys."""
+"""Kinds of requests that have keys."""
 
 
 class Answers:
@@ -32,7 +32,7 @@ class Answers:
         self.steps: dict[str, dict[Any, int]] = {kind: {} for kind in KINDS}
 
     def known(self, subject: str, key: Any) -> int | None:
-        """The answer to an earlier request of this kind under the same key, if any."""
+        """The answer to an earlier request of this kind with the same key, if any."""
         for kind, steps in self.steps.items():
             if key is not None and key in steps:
                 if kind != subject:
@@ -51,12 +51,12 @@ class Answers:
             self.steps[subject][key] = step
 
     def counts(self) -> tuple[int, ...]:
-        """Keys of each kind."""
+        """Number of keys of each kind."""
         return tuple(map(len, self.steps.values()))
 
 
 def identity(name: str, value: Any) -> list[str]:
-    """Problems with the name of a unit or a request."""
+    """Problems with the identifier of a unit or a request."""
     whole = isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _LARGEST
     text = isinstance(value, str) and len(value) <= _LONGEST and bool(value.strip())
     if value is None or whole or text:
@@ -91,7 +91,7 @@ class Decision:
     Attributes
     ----------
     id : int
-        What `Session.record` is told.
+        The id that `Session.record` requires.
     arm : label
         The arm that was assigned.
     round : int
@@ -111,16 +111,16 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """An outcome that was recorded.
+    """An outcome that has been recorded.
 
     Attributes
     ----------
     id : int
-        Of the decision.
+        The id of the decision.
     reward : float or None
-        The reward; None for an outcome that will never come.
+        The reward; None if the outcome will never arrive.
     in_time : bool
-        Whether the design learns from it; the log has it in any case.
+        Whether the design learns from it; the log contains it in any case.
 
     Examples
     --------
@@ -136,7 +136,7 @@ class Outcome:
 
 
 class Marks(NamedTuple):
-    """Amounts stored: rounds, outcomes, amendments, and keys by kind of request."""
+    """Amounts stored so far: rounds, outcomes, amendments, and keys by kind of request."""
 
     decided: int = 0
     told: int = 0
@@ -145,12 +145,12 @@ class Marks(NamedTuple):
 
 
 class Rounds:
-    """Rounds in arrays with the length of the horizon; `codes` of labels is (horizon, 1), else (1, 1).
+    """Rounds in arrays with the length of the horizon; `codes` is (horizon, 1) for labels, otherwise (1, 1).
 
-    `known` is the number of rounds that had begun when an outcome was recorded, 0 before; `told` lists the
-    steps of outcomes in the order in which they came. `amendments` lists steps and rewards; the record keeps
-    the values that the design used. `removed` lists arms that were taken out, and how many rounds there were
-    then. `erased` holds the steps of participants of whom neither unit nor context is known.
+    `known` is the number of rounds that had begun when an outcome was recorded, or 0 before that; `told`
+    lists the steps of outcomes in order of arrival. `amendments` lists steps and rewards; the record keeps
+    the values that the design used. `removed` lists the arms that were removed, with the number of rounds at
+    that time. `erased` contains the steps of participants whose unit and context have been erased.
     """
 
     def __init__(self, participants: Participants, horizon: int, with_propensities: bool) -> None:
@@ -178,7 +178,7 @@ class Rounds:
         return row
 
     def begin(self, context: FloatArray, arm: int, status: int) -> int:
-        """Store a decision; returns the step of its round."""
+        """Store a decision; return the step of its round."""
         step, record = self.decided, self.record
         record.action[step], record.status[step], record.feature[step] = arm, status, 0
         record.reward[step] = np.nan
@@ -205,7 +205,7 @@ class Rounds:
             self.by_unit[unit] = step
 
     def alike(self, unit: Any) -> Any:
-        """An assigned unit that looks like a new one, ignoring case; None if there is none."""
+        """An assigned unit that is the same as a new one except for case; None if there is none."""
         if not isinstance(unit, str) or unit in self.by_unit:
             return None
         for step in range(self._looked, self.decided):
@@ -238,7 +238,7 @@ class Rounds:
         return Marks(self.decided, self.n_told, len(self.amendments), self.answers.counts())
 
     def cut(self, since: Marks) -> None:
-        """Return to earlier amounts, changed since only by assignments, outcomes and amendments."""
+        """Restore earlier amounts, if only assignments, outcomes and amendments have changed them since."""
         later = self.told[since.told : self.n_told]
         self.record.reward[later], self.known[later] = np.nan, 0
         for unit in self.units[since.decided :]:
@@ -253,7 +253,7 @@ class Rounds:
         self.decided, self.n_told = since.decided, since.told
 
     def part(self, since: Marks) -> dict[str, Any]:
-        """What was added since then, in arrays and lists; `extend` accepts it."""
+        """What has been added since then, in arrays and lists; `extend` accepts it."""
         record, told = self.record, self.told[since.told : self.n_told]
         new = slice(since.decided, self.decided)
         part: dict[str, Any] = {

@@ -34,7 +34,7 @@ _NO_WINDOW = {
 
 
 def _window_problems(design: Any, horizon: int, window: int | None, *, checked: bool) -> list[str]:
-    """Why outcomes cannot have this window; `checked` says that it and the horizon are numbers."""
+    """Why outcomes cannot have this window; `checked` indicates that it and the horizon are numbers."""
     if window is not None and design.pending != "window":
         return [f"window must be omitted: {type(design).__name__} {_NO_WINDOW[design.pending]}"]
     if checked and window is not None and window > (most := design.longest_window(horizon)):
@@ -56,14 +56,14 @@ def open_session(
 ) -> Session:
     """Open a session of a design; `declared` contains the arguments of `Participants`.
 
-    It draws from `coins` where they are given, and from a stream that `rng` starts otherwise; the nodes of
-    exact noise come from `draw`, by default from OpenDP. In-time outcomes are counted at privacy `in_time`.
-    An outcome that is not there counts as `lost`, by default as the design says.
+    It draws from `coins` if given, otherwise from a stream started by `rng`; the nodes of exact noise come
+    from `draw`, by default from OpenDP. In-time outcomes are counted at privacy `in_time`. A missing outcome
+    counts as `lost`, by default as declared by the design.
 
     Raises
     ------
     ParameterError
-        Listing everything that is inconsistent.
+        If arguments are inconsistent; the message lists every problem.
     """
     name = type(design).__name__
     problems = problems_of(

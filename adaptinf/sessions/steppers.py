@@ -1,8 +1,8 @@
 """A design at work, one call at a time: compiled kernels with simulated or exact noise, or functions.
 
-With exact noise each node is drawn once, first, and the state changes after. Rewards and noise are whole
-numbers of units of 2^-20. Below 2^53 units floats hold these exactly and add them without rounding, so the
-kernels of the simulation do integer arithmetic here.
+With exact noise, each node is drawn once, first, and the state changes afterwards. Rewards and noise are
+integers in units of 2^-20. Below 2^53 units, floats represent these exactly and add them without rounding, so
+the simulation's kernels compute with integers here.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Stepper(Protocol):
         """Process the outcome of a round with this status, after `now` rounds have begun."""
 
     def outcome(self) -> FloatArray:
-        """What a run would report at its end, in the current state."""
+        """The report of a run that ended in the current state."""
 
     def kept(self) -> dict[str, Any] | None:
         """What steps may change, for `remember` to restore; None if unavailable."""
@@ -71,9 +71,9 @@ def stepper_of(
 class KernelStepper:
     """The compiled kernels of a run, with the state between calls.
 
-    Where outcomes may be pending it is `clocked`: the state's count of rounds is that of the rounds that have
-    begun, not of the outcomes that are in. A step beyond the horizon is refused: the tables of a kernel end
-    there, and compiled code would read and write behind them.
+    If outcomes may be pending, it is `clocked`: the state's count of rounds is the number of rounds that have
+    begun, not of the outcomes received. A step beyond the horizon is refused: the tables of a kernel end
+    there, and compiled code would read and write beyond them.
     """
 
     noise = "simulation"
@@ -148,7 +148,7 @@ class KernelStepper:
             getattr(self.program.tables, name)[: len(array)] = array
 
     def outcome(self) -> FloatArray:
-        """What the design reports in the current state."""
+        """The design's report in the current state."""
         self._call(FINISH, self._nothing)
         return self._report.copy()
 
@@ -191,7 +191,7 @@ class FunctionStepper:
             raise
 
     def kept(self) -> dict[str, Any] | None:
-        """Nothing: what user-defined functions remember is unknown."""
+        """Nothing: the memory of user-defined functions is unknown."""
         return None
 
     def remember(self, memory: dict[str, Any]) -> None:
@@ -228,14 +228,14 @@ Draw = Callable[[str, float], float]
 """The noise of a named node with the given scale, both in units."""
 
 LARGEST_SCALE, _LONGEST = 2.0**16, 2**32
-"""A sum of so many rewards, and of the at most 128 nodes that it gets, stays below 2^53 units: a draw exceeds
-1,024 scales with a probability of exp(-1,024)."""
+"""A sum of this many rewards, and of the at most 128 nodes that it gets, stays below 2^53 units: a draw
+exceeds 1,024 scales with a probability of exp(-1,024)."""
 _ROUNDINGS = 4
 _ROOM = 16
 
 
 class ExactSums(Protocol):
-    """Sums with noise that a design computes in whole numbers, outside its kernels."""
+    """Sums with noise that a design computes in integers, outside its kernels."""
 
     def context(self, context: FloatArray) -> FloatArray:
         """A context in the form passed to the kernels."""
@@ -288,7 +288,7 @@ _TYPE = numba.typeof(_room(np.random.default_rng(0), _ROOM))  # type: ignore[no-
 
 @typeof_impl.register(Nodes)
 def _type_of_nodes(source: Nodes, context: Any) -> Any:
-    """The type of everything from `_room`: Numba would otherwise build it in Python at each call."""
+    """The type of everything from `_room`, which Numba would otherwise construct at each call."""
     return _TYPE
 
 
@@ -451,7 +451,7 @@ def in_time_releaser(
 
 
 def in_time_release(units: IntArray, scale: float, draw: Draw) -> FloatArray:
-    """The sums with noise of this scale in units on each, all drawn first; both shapes (n_arms, 2)."""
+    """The sums, each with noise of this scale in units, all drawn first; both shapes (n_arms, 2)."""
     noise = [
         [draw(f"in-time {what} of arm {arm}", scale) for what in ("successes", "failures")]
         for arm in range(len(units))

@@ -16,9 +16,9 @@ from adaptinf.typing import FloatArray, IntArray
 
 
 class Renewed(NamedTuple):
-    """One more run of an environment; units has shape (rounds,) if rounds belong to units.
+    """A further run of an environment; units has shape (rounds,) if rounds belong to units.
 
-    Further outcomes by their names, (rounds, arms) each, as every arm would give them.
+    Additional outcomes by name, (rounds, arms) each, for every arm.
     """
 
     tables: EnvironmentTables
@@ -36,7 +36,7 @@ class Environment:
     arms : tuple
         Labels of the arms.
     features : tuple
-        Labels of the contexts that can arrive; empty if there are none.
+        Labels of the possible contexts; empty if there are none.
     probabilities : ndarray of shape (periods, features)
         Arrival probabilities in each period.
     context_name : str or None
@@ -44,19 +44,19 @@ class Environment:
     reward_range : (float, float)
         Smallest and largest possible reward.
     range_learnt : bool
-        Whether `reward_range` was taken from the data. Private designs refuse to run on it.
+        Whether `reward_range` was taken from the data. Private designs refuse to run on such an environment.
     renewed : bool
-        Whether rewards and contexts are drawn again for each run, by a function.
+        Whether a function draws new rewards and contexts for each run.
     delayed : bool
-        Whether outcomes become known some rounds later.
+        Whether outcomes become known only after further rounds.
     dimension : int
-        Length of the context vector that every arm has; 0 where contexts are not vectors.
+        Length of the context vector of every arm; 0 if contexts are not vectors.
     vector_names : tuple of str
-        Names of the columns that hold the context vectors in a log.
+        Names of the columns of a log that contain the context vectors.
     context_norm : float
-        Largest Euclidean length that a context vector can have; 0 where contexts are not vectors.
+        Largest possible Euclidean norm of a context vector; 0 if contexts are not vectors.
     outcome_means : mapping of str to ndarray of shape (features, arms)
-        True means of further outcomes by their names, such as the denominators of ratio metrics.
+        True means of additional outcomes by name, such as the denominators of ratio metrics.
 
     Examples
     --------
@@ -94,11 +94,11 @@ class Environment:
         return max(1, len(self.features))
 
     def horizon_problems(self, horizon: int) -> list[str]:
-        """Problems with a horizon here: given data are finite."""
+        """Problems with a horizon here, because given data are finite."""
         return []
 
     def range_problems(self, promised: PrivacyGuarantee | None) -> list[str]:
-        """Why a log with this guarantee is impossible here: its reward range would come from the rewards."""
+        """Why a log with this guarantee is impossible here: its reward range would depend on the rewards."""
         private = promised is not None and 0.0 < promised.epsilon < np.inf
         if not private or not self.range_learnt:
             return []
@@ -122,7 +122,7 @@ class Environment:
         return self.tables(horizon)
 
     def renew(self, horizon: int, rng: np.random.Generator) -> Renewed:
-        """Tables for one more run; the same for all if the environment is not renewed."""
+        """Tables for a further run; the same for all runs if the environment is not renewed."""
         return Renewed(self.tables(horizon))
 
     def arm_means(self) -> FloatArray:
@@ -140,7 +140,7 @@ class Environment:
         return np.asarray(self.means[:, treatment] - self.means[:, control], dtype=np.float64)
 
     def regret(self, pulls: FloatArray, sums: FloatArray) -> FloatArray:
-        """Pseudo-regret of runs from their numbers of pulls.
+        """Pseudo-regret of runs, computed from their numbers of pulls.
 
         Parameters
         ----------
@@ -150,7 +150,7 @@ class Environment:
         Returns
         -------
         ndarray of shape (runs,)
-            Sum over rounds of the best mean in the context minus the mean of the arm that was pulled.
+            Sum over rounds of the best mean in the context minus the mean of the pulled arm.
         """
         gaps = self.means.max(axis=1, keepdims=True) - self.means
         return np.asarray(np.einsum("rfa,fa->r", pulls, gaps), dtype=np.float64)
@@ -205,7 +205,7 @@ def environment_tables(
 
 
 def numbers(name: str, values: ArrayLike, problems: list[str]) -> FloatArray:
-    """Values as an array of floats; non-numeric ones are added to the problems."""
+    """Values as an array of floats; values that are not numbers are added to the problems."""
     array = number_array(values)
     if array is None:
         problems.append(f"{name} must be numbers in rows of equal length, got {values!r:.60}")
@@ -227,7 +227,7 @@ def vector(name: str, values: ArrayLike, problems: list[str]) -> FloatArray:
 
 
 def reward_range_problems(reward_range: Any) -> list[str]:
-    """Why a range of rewards is not a pair of numbers, the smaller one first."""
+    """Reasons why a reward range is not a pair of numbers with the smaller one first."""
     array = number_array(reward_range)
     if array is not None and array.shape == (2,) and array[0] < array[1]:
         return []
@@ -235,7 +235,7 @@ def reward_range_problems(reward_range: Any) -> list[str]:
 
 
 def rows_problems(horizon: int, rows: int | None, what: str) -> list[str]:
-    """Report that rows used once are exhausted; None for unlimited rows."""
+    """Report that rows used only once are exhausted; None for unlimited rows."""
     if rows is None or horizon <= rows:
         return []
     more = 'order="resampled" draws as many as required'

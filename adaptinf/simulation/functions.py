@@ -98,7 +98,7 @@ class Functions:
     """Number of entries in a context vector; 0 as above."""
     own_coins: bool = True
     floor: tuple[float, float] = (0.0, 0.0)
-    """Scale and decay of the stated smallest probability."""
+    """Scale and decay of the declared smallest probability."""
     _begun: list[bytes] = field(default_factory=list, compare=False)
 
     def begin(self) -> Any:
@@ -126,7 +126,7 @@ def run_functions(
 ) -> None:
     """Run user-defined decisions once per row of the results, as `simulate_block` runs compiled ones.
 
-    Shapes: state (1, 2), of which nothing is used.
+    Shapes: state (1, 2), which is not used.
     """
     n_arms = results.tallies.shape[3]
     potential = empty_potential(world.horizon, n_arms, world.environment.theta.shape[1])
@@ -225,7 +225,7 @@ class _Path:
         self.propensities: list[list[float]] = []
 
     def walk(self) -> None:
-        """Choose, pay and update, round by round."""
+        """Choose, draw the reward and update, round by round."""
         decider, learns = self.decider, self.functions.update is not None
         rewards, contexts = self.potential.reward, self._contexts()
         share, forced, rng = self.world.share.tolist(), self.world.forced.tolist(), self.rng
@@ -255,7 +255,7 @@ class _Path:
                 due[step + 1 + delay[step][arm]].append((context, arm, reward))
 
     def _contexts(self) -> Any:
-        """What `choose` sees, one entry per round; None if it sees nothing."""
+        """The contexts passed to `choose`, one entry per round; None if it gets none."""
         functions, potential = self.functions, self.potential
         if functions.dimension:
             shape = functions.n_arms, functions.dimension
@@ -304,8 +304,8 @@ class _Path:
 def seen_vectors(rows: FloatArray, shape: tuple[int, int], shared: bool) -> FloatArray:
     """Context vectors as seen by `choose`, read-only.
 
-    Shapes: rows (rounds, arms * dimension), shape (arms, dimension); returns (rounds, dimension) where the
-    arms share them, or (rounds, arms, dimension).
+    Shapes: rows (rounds, arms * dimension), shape (arms, dimension); returns (rounds, dimension) if the arms
+    share them, otherwise (rounds, arms, dimension).
     """
     vectors = rows.reshape(-1, *shape).copy()
     vectors.flags.writeable = False

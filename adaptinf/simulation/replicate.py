@@ -24,10 +24,9 @@ BLOCK = 64
 class Program:
     """What the run loop needs from a design for one environment and horizon; share (0,) or (rounds,).
 
-    What takes single steps is the compiled entry point for them, `Functions` in Python, or None. Choices read
-    the first `n_public` rows of the state, all of them where it is None; none of these holds a number that is
-    not released. `replay` is the entry point that makes decisions again from releases, None if these do not
-    settle them.
+    Single steps use their compiled entry point, `Functions` in Python, or None. Choices read the first
+    `n_public` rows of the state, or all if it is None; none of these contains a number that is not released.
+    `replay` is the entry point that recomputes decisions from releases, None if these do not determine them.
     """
 
     entry: Any
@@ -41,7 +40,7 @@ class Program:
     replay: Any = None
 
     def world(self, environment: Environment, horizon: int) -> World:
-        """What a run of this program is exposed to."""
+        """The environment that a run of this program is exposed to."""
         nothing = np.zeros(0, dtype=np.int64)
         return World(environment.layout(horizon), horizon, self.share, self.n_statuses - 1, nothing)
 
@@ -100,12 +99,12 @@ class Block:
 class Run:
     """Raw results of one recorded run: its rounds, its releases, and its final report.
 
-    Units (rounds,) where rounds belong to units, known (rounds,) where outcomes come late, as in `LogArrays`;
-    missing where outcomes are, what that means; amended outcomes whose original values the design used; arms
-    that were removed, each with the number of rounds before that; noise where it comes from, if there is any;
-    further outcomes by their names, (rounds,) each. Of a session with a window: how many further participants
-    an outcome had, what one counted as that was not in by then, and the in-time sums, (arms, 2), once they
-    are released, at what privacy.
+    Units (rounds,) if rounds belong to units, known (rounds,) if outcomes arrive late, as in `LogArrays`;
+    missing for missing outcomes, and their meaning; amended outcomes whose original values the design used;
+    arms that were removed, each with the number of rounds before that; noise for its source, if any; further
+    outcomes by their names, (rounds,) each. For a session with a window: how many further participants an
+    outcome had, the value of late outcomes, and the in-time sums, (arms, 2), once they are released, with
+    their privacy.
     """
 
     record: Record

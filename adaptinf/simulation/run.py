@@ -1,9 +1,9 @@
 """The run loop: one loop for every design and environment; single steps, and many rounds at once.
 
-A design hands in four kernels and its tables; the loop is inlined into the design's own compiled entry point,
-so Numba caches it and LLVM sees one flat function. So are single steps, which are called from outside. If
-nothing adapts, many rounds are drawn at once: arrivals are multinomial, sums of 0/1 rewards binomial, and
-sums of normal rewards normal.
+A design provides four kernels and its tables; the loop is inlined into the design's own compiled entry point,
+so Numba caches it and LLVM sees one flat function. The same holds for single steps, which are called from
+outside. If nothing adapts, many rounds are drawn at once: arrivals are multinomial, sums of 0/1 rewards
+binomial, and sums of normal rewards normal.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from adaptinf.compilation import inlined, kernel
 from adaptinf.typing import FloatArray, IntArray
 
 SPHERE, ORTHANT, IN_ORDER, RESAMPLED, CUBE, SHUFFLED = range(6)
-"""How context vectors come about: uniform on the unit sphere, on the part of it without negative
-coordinates, rows of given ones, in order or drawn with replacement, uniform on the unit cube, or given rows
-in an order that every run shuffles."""
+"""How context vectors are generated: uniform on the unit sphere, on its part without negative coordinates,
+from given rows, in order or drawn with replacement, uniform on the unit cube, or from given rows in an order
+shuffled in every run."""
 
 LINEAR, BUMPS, GIVEN = range(3)
-"""How context vectors decide expected rewards: x'theta, a bump an arm along the first coordinate, or the
-rewards that are given for their row."""
+"""How context vectors determine expected rewards: x'theta, a bump for each arm along the first coordinate, or
+the given rewards of their row."""
 
 
 @kernel
@@ -112,7 +112,7 @@ ROUND, RELEASED = 0, 1
 
 
 class EnvironmentTables(NamedTuple):
-    """What the loop needs to know about an environment; one layout for all, so that nothing compiles twice.
+    """The environment as the loop needs it; one layout for all, so that nothing is compiled twice.
 
     Shapes: arrivals (periods, features), location, scale (features, arms), start, size (features, arms),
     tableau (rounds, arms), tableau_features (rounds,), theta (arms, dimension), vectors (rows, arms *
@@ -141,7 +141,7 @@ class EnvironmentTables(NamedTuple):
 
 
 class World(NamedTuple):
-    """What a run is exposed to; share (0,) or (rounds,), forced (0,) or (rounds,)."""
+    """The environment of a run; share (0,) or (rounds,), forced (0,) or (rounds,)."""
 
     environment: EnvironmentTables
     horizon: int
@@ -329,8 +329,8 @@ def simulate_block(
 ) -> None:
     """Run a design once per row of the results, consecutively on one stream of random numbers.
 
-    Where a round is overridden, ``status`` holds ``world.overridden`` when `update` is called, with the arm
-    that was pulled. Shapes: state (rows, columns).
+    If a round is overridden, ``status`` is ``world.overridden`` when `update` is called, with the arm that
+    was pulled. Shapes: state (rows, columns).
     """
     environment = world.environment
     tallies = results.tallies
@@ -391,7 +391,7 @@ CHOOSE, WAIT, UPDATE, FINISH = range(4)
 class Step(NamedTuple):
     """One call of a kernel, with the arm and the reward that `UPDATE` needs.
 
-    Shapes: context as in `Record`, outcome (outcomes,), which `FINISH` writes.
+    Shapes: context as in `Record`, outcome (outcomes,), which is written by `FINISH`.
     """
 
     kernel: int

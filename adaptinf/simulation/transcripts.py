@@ -1,9 +1,10 @@
 """What an observer sees of runs, their actions and releases, and decisions recomputed from it.
 
-A private design has two sides. `learn` sees rewards and noise, and leaves what it releases in the outbox, a
-row of the public state. Everything else reads public rows alone: `choose`; `advance`, which counts a round
-and says how many numbers are released after it; `publish`, which moves on from the outbox; `finish`. A replay
-fills the outbox from the releases of a run and calls these very kernels: no decision is written twice.
+A private design has two sides. `learn` sees rewards and noise, and writes its releases to the outbox, a row
+of the public state. All other kernels read public rows alone: `choose`; `advance`, which counts a round and
+determines how many numbers are released after it; `publish`, which continues from the outbox; `finish`. A
+replay fills the outbox from the releases of a run and calls the same kernels, so no decision is implemented
+twice.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class Transcripts:
     """Outputs of consecutive runs of a design.
 
     Shapes: actions (runs, rounds), releases (runs, releases, 5), outcomes (runs, outcomes), statuses (runs,
-    rounds), rewards (runs, rounds), or (0, 0) where they were not asked for: no output shows them.
+    rounds), rewards (runs, rounds), or (0, 0) if they were not requested: no output shows them.
     """
 
     actions: IntArray
@@ -98,7 +99,7 @@ class Outbox(NamedTuple):
 
 
 class Outputs(NamedTuple):
-    """What consecutive runs showed, and the contexts of their rounds, which all runs share.
+    """Outputs of consecutive runs, and the contexts of their rounds, which all runs share.
 
     Shapes: actions, statuses (runs, rounds), releases (runs, releases, 5), contexts (rounds, entries).
     """
@@ -162,7 +163,7 @@ def replay_block(
 ) -> None:
     """Recompute the decisions of every run, each from the outputs before it.
 
-    Shapes: public (public rows, columns). Rounds have the arms and statuses that were seen, whatever follows.
+    Shapes: public (public rows, columns). Rounds have the observed arms and statuses, whatever follows.
     """
     for run in range(seen.actions.shape[0]):
         public[:] = 0.0

@@ -1,7 +1,7 @@
 """Sums by batch and arm from a warehouse: the second input to inference, besides a log of rows.
 
-Every table of results knows of sums, and only who adds up rows needs an engine: `aggregate` is imported when
-it is first used.
+Every table of results supports sums, and only code that adds up rows needs an engine; `aggregate` is imported
+on first use.
 """
 
 from __future__ import annotations

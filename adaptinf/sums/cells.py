@@ -1,4 +1,4 @@
-"""Sums over a batch's rounds by arm, as arrays: all that estimates with batch-fixed weights need.
+"""Sums over a batch's rounds by arm, as arrays: sufficient for estimates with batch-fixed weights.
 
 References
 ----------
@@ -30,10 +30,10 @@ class Cells:
     Shapes: moments (5, 4, B, K), rounds (B,), inverse, expected, spread, smallest, nonzero (B, K).
 
     ``moments[p, j]`` is the sum of (y - centre)^j / e^p over the rounds that chose the arm, e its propensity;
-    NaN if it is not known (j = 3 without cubes; p = 4 has j = 0 alone). Over all rounds of a batch `inverse`,
-    `expected` and `spread` are sums of 1 / e, e and e (1 - e), and `smallest` is the least e; the first three
-    are NaN if the chosen arm's propensity alone is known. `nonzero` counts rewards other than 0, NaN if no
-    one counted. `products` are those with further columns, if there are any.
+    NaN if it is unknown (j = 3 without cubes; p = 4 has only j = 0). Over all rounds of a batch, `inverse`,
+    `expected` and `spread` are sums of 1 / e, e and e (1 - e), and `smallest` is the smallest e; the first
+    three are NaN if only the chosen arm's propensity is known. `nonzero` is the number of rewards other than
+    0, NaN if they were not counted. `products` contains those with further columns, if there are any.
     """
 
     moments: FloatArray
@@ -120,7 +120,7 @@ def other_value(first: FloatArray, squares: FloatArray) -> float | None:
 
     Shapes: first, squares (B, K), sums of rewards and of their squares.
 
-    Rewards 0 and v have sum_squares = v * sum in every cell, and a whole number of v in each.
+    Rewards 0 and v have sum_squares = v * sum in every cell, and an integer number of v in each.
     """
     total = float(first.sum())
     if total == 0.0:

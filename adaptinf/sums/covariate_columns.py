@@ -30,7 +30,7 @@ from adaptinf.typing import FloatArray, IntArray
 
 
 def further_columns(subject: str, denominator: object, covariate: object) -> Further:
-    """Denominators, then covariates; each is one name, several or none."""
+    """Denominators, followed by covariates; each is one name, several or none."""
     below, before = group_names(DENOMINATOR, denominator), group_names(COVARIATE, covariate)
     both = [name for name in below if name in before]
     problem = f"{', '.join(both)}: covariates are known before the choice, but denominators are not"
@@ -39,7 +39,7 @@ def further_columns(subject: str, denominator: object, covariate: object) -> Fur
 
 
 def columns_of_log(log: AdaptiveLog, further: Further) -> list[FloatArray]:
-    """The columns' numbers by round, (T,) each."""
+    """The values of the columns by round, (T,) each."""
     found, problems = [], []
     for name, role in zip(further.names, further.roles, strict=True):
         canonical = log.columns.get(name, name)
@@ -62,7 +62,7 @@ def columns_of_log(log: AdaptiveLog, further: Further) -> list[FloatArray]:
 
 
 def with_columns(cells: Cells, log: AdaptiveLog, further: Further, stratum: IntArray, in_first: Any) -> Cells:
-    """Cells with products of additional columns about their first batch's means; stratum, in_first (T,)."""
+    """Cells with products of additional columns, centred at first-batch means; stratum, in_first (T,)."""
     if not further.names:
         return cells
     arrays, columns = log.arrays, columns_of_log(log, further)
@@ -81,13 +81,13 @@ def with_columns(cells: Cells, log: AdaptiveLog, further: Further, stratum: IntA
 
 
 class WithFurther:
-    """What can be asked of sums with additional columns."""
+    """The additional columns that sums contain."""
 
     cells: Cells
 
     @property
     def denominators(self) -> tuple[str, ...]:
-        """Columns whose mean can be the divisor of mean rewards."""
+        """Columns by whose mean the mean rewards can be divided."""
         return self._further.having(DENOMINATOR)
 
     @property
@@ -101,7 +101,7 @@ class WithFurther:
         return Further() if products is None else Further(products.names, products.roles)
 
     def _further_lines(self) -> list[str]:
-        """Text on them in a description of the sums."""
+        """Lines on these columns in a description of the sums."""
         kinds = {"denominators": self.denominators, "covariates": self.covariates}
         return [f"  {kind}: {', '.join(map(repr, names))}" for kind, names in kinds.items() if names]
 
@@ -139,7 +139,7 @@ def further_roles(given: Mapping[str, object], found: Findings) -> dict[str, obj
 
 
 def check_further(sums: Mapping[str, FloatArray], further: Mapping[str, FloatArray], found: Findings) -> None:
-    """Checks on one cell at a time, relative to those on rewards; shapes (R,)."""
+    """Check single cells, relative to the same quantities for rewards; shapes (R,)."""
     n, rewards, squared = (sums[name] for name in ("n", "sum", "sum_squares"))
     size = np.maximum(n, 1.0)
     for role in ROLES:
@@ -188,7 +188,7 @@ def further_products(
     further: Mapping[str, FloatArray],
     spread: Callable[[FloatArray], FloatArray],
 ) -> Products | None:
-    """Products of batches whose propensities are constant, before these are known; None without any.
+    """Products for batches with constant propensities, before these are known; None without any.
 
     Shapes: base (4, B, K), the counts, sums, squares and cubes of rewards; spread makes (B, K) of a column.
     """

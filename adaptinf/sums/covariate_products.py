@@ -44,10 +44,11 @@ class Products:
 
     Shapes: table (4, D, D, D, B, K), centres (D,), positive (D - 2, B, K).
 
-    The D entries of v are 1, the reward and the further columns, less their centres (the first is 0), and
-    ``table[p, a, b, c]`` is the sum of v_a v_b v_c / e^p, NaN if it is not known: as v_0 is 1 it holds sums
-    of columns, of their squares and of cubes alike. `positive` counts entries of further columns above 0, NaN
-    if no one counted; `roles` says of each whether it is a denominator or a covariate.
+    The D entries of v are 1, the reward and the further columns, minus their centres (the first is 0), and
+    ``table[p, a, b, c]`` is the sum of v_a v_b v_c / e^p, NaN if it is unknown; as v_0 is 1, it also contains
+    sums of columns, of their squares and of cubes. `positive` is the number of entries of further columns
+    above 0, NaN if they were not counted; `roles` indicates for each whether it is a denominator or a
+    covariate.
     """
 
     names: tuple[str, ...]
@@ -107,8 +108,8 @@ def products_of(
 ) -> Products:
     """Sums from those for powers of rewards and those for products with additional columns.
 
-    Shapes: moments (4, 4, B, K) by inverse power and power, others (4, B, K) each, centres (D,), positive
-    (D - 2, B, K). Products that are not among the others are not known.
+    Shapes: moments (4, 4, B, K) by inverse power and power, others (4, B, K) each, centres (D,), positive (D
+    - 2, B, K). Products that are not among the others are unknown.
     """
     size = len(names) + 2
     table = np.full((POWERS, size, size, size, *moments.shape[2:]), np.nan)
@@ -180,7 +181,7 @@ def products_of_rows(
 
 
 def further_sums(products: Products) -> dict[str, FloatArray]:
-    """What products contain besides powers of rewards, keyed by name, (B, K) each."""
+    """Sums in products other than powers of rewards, keyed by name, (B, K) each."""
     found = {
         f"product_{power}_{a}_{b}_{c}": products.table[power, a, b, c]
         for power in range(POWERS)
@@ -199,7 +200,7 @@ def read_sums(
     """Products from named sums, (B, K) each; further: the names, roles and centres of columns.
 
     Shapes: moments (5, 4, B, K), of rewards about the same centre. Above the highest power of inverse
-    propensities sums are not there.
+    propensities, sums do not exist.
     """
     names, roles, centres = further
     unknown = np.full(moments.shape[2:], np.nan)

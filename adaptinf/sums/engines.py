@@ -1,4 +1,4 @@
-"""From rows in an engine, or in files, to sums: a query that runs there, and checks of its result."""
+"""From rows in a database or in files to sums: a query that runs there, and checks of its result."""
 
 from __future__ import annotations
 
@@ -22,36 +22,44 @@ from adaptinf.log.validation.times.time_periods import PERIODS
 from adaptinf.parameters import BOOLEAN, FINITE, OneOf, OrNone, check, refuse
 from adaptinf.sums.cells import DEGREES, POWERS, Cells, cells_of_shares, left_no_room, sometimes_impossible
 from adaptinf.sums.covariate_products import Products, read_sums
+from adaptinf.sums.engine.cell_frames import constant, sound, with_powers
 from adaptinf.sums.engine.engine_tables import (
     Opened,
+    as_number,
     check_files,
     collected,
     naming_failures,
     opened,
     readied,
-    usual_values,
     waiting,
 )
+from adaptinf.sums.engine.first_rows import first_rows, moves, usual_values
 from adaptinf.sums.engine.movement import moving_pvalue, together
 from adaptinf.sums.engine.periods import WITHIN, check_times, check_zone, in_periods, instants_of
 from adaptinf.sums.engine.queries import (
     COUNT,
-    FAULTY,
     HIGHEST,
-    LEAST,
-    MOST,
     cell_query,
     column_of_fault,
     fault_query,
     faults_of,
     highest_power,
 )
-from adaptinf.sums.engine.query_columns import ARM, BATCH, GROUP, Columns, check_types, columns_of
+from adaptinf.sums.engine.query_columns import (
+    ARM,
+    BATCH,
+    GROUP,
+    REWARD,
+    Columns,
+    check_types,
+    columns_of,
+    selected,
+)
 from adaptinf.sums.engine.rounded_shares import settled_shares, told_rounding
 from adaptinf.sums.engine.supplied_columns import with_entries, with_supplied
 from adaptinf.sums.engine.unit_queries import exact_units, totals_of, unit_query
 from adaptinf.sums.groups import Parts, read_groups, strata_of
-from adaptinf.sums.sums_reading import check_cell_shares, check_centre, read_arms, read_batches
+from adaptinf.sums.sums_reading import check_cell_shares, check_centre, is_far, read_arms, read_batches
 from adaptinf.sums.sums_table import Sums
 from adaptinf.sums.unit_totals import UnitTotals, unit_problem
 from adaptinf.typing import FloatArray, IntArray
@@ -86,79 +94,85 @@ def aggregate(
     Parameters
     ----------
     table : lazy or eager frame, path, or glob
-        Anything that narwhals reads: a DuckDB relation, a Polars LazyFrame, an ibis table, a Dask or PySpark
-        frame, a pandas or Polars DataFrame. Names of Parquet or CSV files, with ``*`` for several, and
-        folders of parts are read by DuckDB; whatever else `read_log` reads is read into memory.
+        Any table that narwhals supports: a DuckDB relation, a Polars LazyFrame, an ibis table, a Dask or
+        PySpark frame, or a pandas or Polars DataFrame. Parquet or CSV files, given by name with ``*`` for
+        several, and folders of parts are read by DuckDB; anything else that `read_log` supports is read into
+        memory.
     action, reward, batch : str
-        Columns of the chosen arm, its reward, and the batch, within which weights stay the same. A list of
-        actions names columns of 0 and 1, one for each arm, whose name is the column's.
+        Columns of the chosen arm, its reward, and the batch, within which weights are constant. A list for
+        the action names columns of 0 and 1, one for each arm, which is named after the column.
     propensity : str or float, optional
-        Column with the propensity of the chosen arm, which may vary from row to row, or one number.
+        Column with the propensity of the chosen arm, which may vary between rows, or a single number.
     propensities : mapping of arm to str or float, or str, optional
-        Columns with the propensity of each arm, or numbers; or their names with ``{arm}`` for the arm, or
-        what these begin with; in a frame of pandas or Polars also a column of lists or objects, as for
-        `AdaptiveLog`. By default those named ``propensity_<arm>``. Combined weights of a contrast need them.
-        Without any propensity the arms' shares of each batch are in, and an arm without rounds in a batch
-        counts as one that could not be chosen there.
+        Columns with the propensity of each arm, or numbers; or their names with ``{arm}`` in place of the
+        arm, or their common prefix; for a pandas or Polars frame also a column of lists or objects, as for
+        `AdaptiveLog`. By default those named ``propensity_<arm>``. Combined weights of a contrast require
+        them. Without any propensity, the arms' shares of each batch are used, and an arm without rounds in a
+        batch is treated as not available there.
     by : str or list of str
-        Columns whose labels make groups, which count as contexts; by default none.
+        Columns whose labels define groups, which are treated as contexts; by default none.
     denominator : str or list of str
-        Columns that mean rewards are to be divided by the mean of, for ratio metrics: numbers of at least 0.
+        Columns by whose mean the mean rewards are to be divided, for ratio metrics: nonnegative numbers.
     covariate : str or list of str
-        Columns from before the choice that are to explain rewards, which count as contexts.
+        Columns observed before the choice that can explain rewards, which are treated as contexts.
     unit : str, optional
-        Column of the units, such as users, where they have several rounds: a second query adds up what errors
-        by unit need. Propensities must be known, and every arm possible in every row. Units and groups do not
-        go together.
+        Column of the units, such as users, if they have several rounds: a second query computes the sums
+        needed for errors by unit. Propensities must be known, and every arm must be possible in every row.
+        Units cannot be combined with groups.
     every : {"hour", "day", "week", "month"}, optional
-        Truncates the times in `batch`; weeks begin on Monday. Instants, which have a zone or an offset, are
-        cut in UTC, whatever the zone of a column, a connection or the machine; stamps without one are cut as
-        they are written. Without propensities the same query sees whether arms' shares move within a period.
+        Period to which the times in `batch` are truncated; weeks begin on Monday. Times with a time zone or
+        an offset are truncated in UTC, whatever the zone of the column, the connection or the machine; times
+        without one are truncated as they are written. Without propensities, the same query checks whether the
+        shares of the arms change within a period.
     centre : float, optional
-        What is subtracted from rewards before they are squared; by default the mean of up to 1,000 rows,
-        which is a small query of its own. With `unit` it is AIPW's prediction: where rows are few, give a
-        value from before the trial. One that is too far from the rewards for their squares to keep digits is
-        refused. With a centre given, none is subtracted from denominators and covariates.
+        Value subtracted from rewards before they are squared; by default the mean of up to 1,000 rows, which
+        takes a small additional query. With `unit`, it is AIPW's prediction: if there are few rows, give a
+        value from before the trial. A centre so far from the rewards that their squares would lose precision
+        is refused. If a centre is given, nothing is subtracted from denominators and covariates.
     collect : bool
         False returns the query as the engine has it, not run: its plan or SQL can be looked at. With `unit`
-        these are two queries, and `arms` or `propensities` must name the arms.
+        these are two queries, and `arms` or `propensities` must name the arms. With a centre no row is read:
+        the query is that for propensities which are constant in each batch and arm.
     progress : bool
-        Show a line with the time that the query has taken.
+        Whether to show a line with the time that the query has taken.
     arms, reward_range, guarantee, adaptive, stopping : optional
         As in `Sums`.
     reading : dict, optional
-        ``"timezone"``, the name of a zone of the IANA database, such as ``"Europe/Berlin"``, by whose clock
-        instants are cut in place of UTC; stamps without a zone are refused then. `Sums.batches` are when
-        periods began, in UTC. An hour that comes twice, as clocks go back, is one batch. ``"sep"``,
-        ``"decimal"``, ``"encoding"`` and ``"missing_values"`` as for `read_log`. ``"round_propensities"`` as
-        for `AdaptiveLog`, at the cost of one more query.
+        ``"timezone"``, the name of a zone in the IANA database, such as ``"Europe/Berlin"``, in which times
+        are truncated instead of UTC; times without a zone are then refused. `Sums.batches` contains the times
+        at which periods began, in UTC. An hour that occurs twice, when clocks go back, is one batch.
+        ``"sep"``, ``"decimal"``, ``"encoding"`` and ``"missing_values"`` as for `read_log`.
+        ``"round_propensities"`` as for `AdaptiveLog`, at the cost of an additional query.
     about : dict, optional
         As in `Sums`.
 
     Returns
     -------
     Sums
-        Or the query, or the two queries.
+        The sums, or the query, or the two queries.
 
     Raises
     ------
     ParameterError
-        If an argument is invalid, or the table is none.
+        If an argument is invalid, or the table is not a table.
     LogValidationError
-        Listing all problems with the rows: how many there are of each fault, and where one is. Nothing is
-        dropped. Also where an engine stops, or has not enough memory.
+        If rows are invalid; the message gives the number of rows with each problem, and the position of one
+        of them. Nothing is dropped. Also raised if the engine fails or runs out of memory.
     FileNotFoundError
-        If no file has the name.
+        If no file has this name.
     FileError
-        If a file is cut off, empty or damaged.
+        If a file is truncated, empty or damaged.
     MissingDependencyError
-        If files are named and DuckDB is not there.
+        If files are given and DuckDB is not installed.
 
     Notes
     -----
     What is checked, and what is said of it, is the same as of the rows of a log, whatever holds the table.
     The query is one grouping, whatever the number of rows; what comes back has a row for each batch and arm.
-    A denominator or covariate adds sums of its products with rewards, 25 columns (7 without propensities).
+    It sums rewards, their squares and their cubes, and takes the ends of each propensity. Where propensities
+    vary within a batch and arm, sums over their powers are needed too: if up to 1,000 first rows show it,
+    the one query has these sums, and otherwise a second query follows.
+    A denominator or covariate adds sums of its products with rewards, 7 columns (25 in a query with powers).
     Without `unit` each row counts as independent. With it a row comes back whose length grows with the square
     of the number of arms; weights are then uniform, and the outcome model of AIPW is the centre.
 
@@ -197,7 +211,7 @@ def aggregate(
     given: dict[str, Any] = {"action": action, "reward": reward, "batch": batch, "propensity": propensity}
     given |= {"propensities": propensities, "by": by, "denominator": denominator, "covariate": covariate}
     given |= {"unit": unit, "every": every, "timezone": how.get("timezone"), "centre": centre, "arms": arms}
-    given |= {"rounded": how.get("round_propensities", False)}
+    given |= {"rounded": how.get("round_propensities", False), "collect": collect}
     span, declared = check_reward_range(reward_range, False, found), declare_arms(arms, found)
     table, given = with_entries(table, given, declared, found)
     source = _opened(table, how, given)
@@ -257,16 +271,21 @@ def _names(given: Any) -> list[str]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Asked:
-    """The request to an engine: its rows, cut to periods too, the columns read, and the query."""
+    """The request to an engine: its rows, the columns read, by what rows are grouped, and the sums."""
 
     rows: nw.LazyFrame[Any]
-    cut: nw.LazyFrame[Any]
-    period: nw.Expr
+    read: nw.LazyFrame[Any]
+    keys: Sequence[str]
     columns: Columns
     centres: Sequence[float]
-    query: nw.LazyFrame[Any]
+    weighted: bool
     given: Mapping[str, Any]
     reward_range: tuple[float, float] | None
+
+    def query(self, *, weighted: bool) -> nw.LazyFrame[Any]:
+        """The query by batch and arm, with sums over powers of propensities or without."""
+        ends = self.reward_range is not None
+        return cell_query(self.read, self.keys, self.columns, self.centres, ends=ends, weighted=weighted)
 
 
 def _asked(
@@ -291,49 +310,75 @@ def _asked(
     found.raise_if_any("the table")
     rows = settled_shares(rows, columns, given["rounded"], found)
     found.raise_if_any("the table")
-    centres = _centres(rows, columns, centre)
     cut, period, within = in_periods(rows, columns.batch, every, timezone)
-    pieces = within if columns.shares else None
-    query = cell_query(cut, period, pieces, columns, centres, span, ends=centre is not None)
-    return _Asked(rows, cut, period, columns, centres, query, given, span)
+    read, keys = selected(cut, period, within if columns.shares else None, columns)
+    looked = centre is None or (given["collect"] and not columns.shares)
+    head = first_rows(read) if looked else None
+    weighted = head is not None and moves(head, columns)
+    centres = [float(centre or 0.0), *[0.0] * len(columns.further.names)]
+    if centre is None and head is not None:
+        centres = usual_values(head, columns)
+    return _Asked(rows, read, keys, columns, centres, weighted, given, span)
 
 
 def _uncollected(asked: _Asked) -> Any:
     """The engine's query, or its two queries."""
+    query = asked.query(weighted=asked.weighted)
     if asked.columns.unit is None:
-        return asked.query.to_native()
+        return query.to_native()
     arms = _known_arms(asked.columns, declare_arms(asked.given["arms"], Findings()))
     of_units = unit_query(asked.rows, asked.columns, arms, asked.centres[0])
-    return asked.query.to_native(), of_units.to_native()
+    return query.to_native(), of_units.to_native()
 
 
 def _answered(
     asked: _Asked, declared: Sequence[Label] | None, found: Findings
 ) -> tuple[tuple[Parts, tuple[Label, ...]] | None, float | None, UnitTotals | None]:
     """Parts and arms from the engine's result, the p-value for constant shares, and totals by unit."""
-    columns, centre, frame, moved = asked.columns, asked.given["centre"], collected(asked.query), None
-    if WITHIN in frame:
-        moved, frame = moving_pvalue(frame), together(frame)
-    if frame[FAULTY].sum():
-        counts = collected(fault_query(asked.cut, asked.period, columns, asked.reward_range))
-        faults = faults_of(columns, asked.cut.collect_schema(), asked.reward_range)
-        _tell_faults(counts, faults | _sums_told(counts, faults, asked), found)
+    columns, centre = asked.columns, asked.given["centre"]
+    try:
+        frame, fine, moved = _summed(asked)
+    except Exception:
+        # Some engines stop at numbers whose powers are too large, which are faults.
+        _find_faults(asked, found)
+        found.raise_if_any("the table")
+        raise
+    if not fine:
+        _find_faults(asked, found)
     read = _read(frame, columns, asked.centres, declared, found)
     if read is not None and centre is not None:
         powers = np.array([frame[name].sum() for name in (COUNT, "moment_0_1", "moment_0_2")])
-        check_centre(centre, powers, frame[LEAST].min(), frame[MOST].max(), found)
+        if is_far(powers):
+            check_centre(centre, powers, *_ends(asked), found)
     totals = None
     if columns.unit is not None and read is not None:
-        totals = _unit_totals(asked.rows, columns, read, asked.centres[0], found)
+        totals = _unit_totals(asked, frame, read, found)
     if read is not None:
         read = read[0].at(partial(instants_of, zone=asked.given["timezone"])), read[1]
     return read, moved, totals
 
 
-def _centres(rows: Any, columns: Columns, centre: float | None) -> list[float]:
-    """Constants subtracted from rewards, and from each additional column."""
-    names = (columns.reward, *columns.further.names)
-    return usual_values(rows, names) if centre is None else [float(centre), *[0.0] * (len(names) - 1)]
+def _summed(asked: _Asked) -> tuple[pd.DataFrame, bool, float | None]:
+    """Sums by batch and arm, whether no row has a fault, and the p-value for constant shares."""
+    columns, moved = asked.columns, None
+    about = columns, asked.centres, asked.reward_range
+    frame = collected(asked.query(weighted=asked.weighted))
+    if WITHIN in frame:
+        moved, frame = moving_pvalue(frame), together(frame)
+    fine = sound(frame, *about)
+    if columns.shares or asked.weighted:
+        return frame, fine, moved
+    if fine and constant(frame, columns):
+        return with_powers(frame, columns), fine, moved
+    frame = collected(asked.query(weighted=True))
+    return frame, sound(frame, *about), moved
+
+
+def _ends(asked: _Asked) -> tuple[float, float]:
+    """The smallest and the largest reward."""
+    reward = asked.rows.select(as_number(asked.columns.reward, asked.rows.collect_schema()).alias(REWARD))
+    ends = collected(reward.select(least=nw.col(REWARD).min(), most=nw.col(REWARD).max()))
+    return float(ends["least"].iloc[0]), float(ends["most"].iloc[0])
 
 
 def _known_arms(columns: Columns, declared: Sequence[Label] | None) -> Sequence[Label]:
@@ -344,23 +389,30 @@ def _known_arms(columns: Columns, declared: Sequence[Label] | None) -> Sequence[
 
 
 def _unit_totals(
-    rows: Any, columns: Columns, read: tuple[Parts, tuple[Label, ...]], centre: float, found: Findings
+    asked: _Asked, cells: pd.DataFrame, read: tuple[Parts, tuple[Label, ...]], found: Findings
 ) -> UnitTotals | None:
-    """Totals by unit, None with problems; what the first query found about the rows is correct."""
+    """Totals by unit; None if there are problems (what the first query found about the rows is valid)."""
     if (problem := unit_problem(read[0].whole(shares=False)[0])) is not None:
         found.add("impossible-arm", problem)
     if found.problems:
         return None
-    assert columns.unit is not None
-    query = unit_query(rows, columns, read[1], centre)
-    limit = exact_units(rows.collect_schema()[columns.unit])
-    return totals_of(collected(query), columns.unit, limit, read, found)
+    rows, unit = asked.rows, asked.columns.unit
+    assert unit is not None
+    frame = collected(unit_query(rows, asked.columns, read[1], asked.centres[0]))
+    return totals_of((cells, frame), unit, exact_units(rows.collect_schema()[unit]), read, found)
+
+
+def _find_faults(asked: _Asked, found: Findings) -> None:
+    """Counts the rows with each fault."""
+    faults = faults_of(asked.columns, asked.rows.collect_schema(), asked.reward_range)
+    counts = collected(fault_query(asked.read, faults))
+    _tell_faults(counts, faults | _sums_told(counts, faults, asked), found)
 
 
 def _sums_told(
     counts: pd.DataFrame, faults: Mapping[str, tuple[str, Any]], asked: _Asked
 ) -> dict[str, tuple[str, Any]]:
-    """The fault of propensities that do not sum to 1 with their sums, if there are some."""
+    """The problem with propensities that do not sum to 1, with their sums, if there are any."""
     code = "propensities-sum"
     if code not in faults or not counts[column_of_fault(code)].sum():
         return {}
@@ -369,7 +421,7 @@ def _sums_told(
 
 
 def _tell_faults(counts: pd.DataFrame, faults: Mapping[str, tuple[str, Any]], found: Findings) -> None:
-    """Faults with their numbers of rows and where one occurs; counts by batch and arm."""
+    """Problems with the number of rows affected and the position of one; counts by batch and arm."""
     for code, (message, _) in faults.items():
         each = np.asarray(counts[column_of_fault(code)], dtype=np.float64)
         if each.sum():
@@ -385,7 +437,7 @@ def _read(
     declared: Sequence[Label] | None,
     found: Findings,
 ) -> tuple[Parts, tuple[Label, ...]] | None:
-    """Parts and arms from the query's result; None with problems."""
+    """Parts and arms from the query's result; None if there are problems."""
     if len(frame) == 0:
         found.add("empty-frame", "the table has no rows")
         return None
@@ -416,7 +468,7 @@ def _read(
 
 
 def _sure_beside_others(cells: Cells) -> bool:
-    """Whether an arm was certain in some rounds of a batch in which others were also chosen."""
+    """Whether an arm was certain in some rounds of a batch in which other arms were also chosen."""
     sure = (cells.pulls > 0.0) & (cells.smallest >= 1.0)
     return bool(np.any(sure.any(axis=1) & (np.count_nonzero(cells.pulls, axis=1) > 1)))
 
@@ -473,7 +525,7 @@ def _cells(
 def _products(
     columns: Columns, spread: Callable[[str], FloatArray], moments: FloatArray, centres: Sequence[float]
 ) -> Products | None:
-    """Sums of products with additional columns, None if there are none; moments (5, 4, B, K)."""
+    """Sums of products with additional columns, or None without any; moments (5, 4, B, K)."""
     further = columns.further
     if not further.names:
         return None

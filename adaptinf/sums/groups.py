@@ -1,4 +1,4 @@
-"""Rows of sums distinguished by group, and the components of sums by group."""
+"""Rows of sums separated by group, and the components of sums by group."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class Parts:
 
     @property
     def covariates(self) -> tuple[str, ...]:
-        """Additional columns that count as contexts."""
+        """Additional columns that are treated as contexts."""
         products = next(iter(self.by_group.values()))[0].products
         pairs = () if products is None else zip(products.names, products.roles, strict=True)
         return tuple(name for name, role in pairs if role == COVARIATE)
@@ -200,7 +200,7 @@ def merged(first: Part, second: Part, *, shares: bool, otherwise: str = _OF_PART
 
 
 class Grouped:
-    """What can be asked of sums by group."""
+    """Methods of sums by group."""
 
     group_names: tuple[str, ...]
     shares: bool
@@ -214,7 +214,7 @@ class Grouped:
 
     @property
     def groups(self) -> list[Any]:
-        """Labels of the groups in order, tuples if several columns define them; empty without groups."""
+        """Labels of the groups in order, as tuples if several columns define them; empty without groups."""
         labels = self._parts.by_group if self.group_names else ()
         return [label[0] if len(label) == 1 else label for label in labels]
 
@@ -233,17 +233,17 @@ class Grouped:
         Parameters
         ----------
         by : str or sequence of str
-            Some of `group_names`, in the order you want.
+            Some of `group_names`, in the desired order.
 
         Returns
         -------
         Sums
-            With the groups that these columns make. The others stay contexts.
+            Sums with the groups defined by these columns. The other columns remain contexts.
 
         Raises
         ------
         ParameterError
-            If there is no such column.
+            If a column does not exist.
 
         Examples
         --------
@@ -266,7 +266,7 @@ class Grouped:
         return self._of_parts(self._parts.coarser(names, shares=self.shares))
 
     def of_group(self, label: Any) -> Self:
-        """Sums over one group's rounds.
+        """Sums over the rounds of one group.
 
         Parameters
         ----------
@@ -276,8 +276,8 @@ class Grouped:
         Returns
         -------
         Sums
-            Without groups. The columns that made them are not contexts any more, as they are the same in all
-            rounds.
+            Without groups. Sums for which the columns that define the groups are no longer contexts, because
+            they are constant.
 
         Raises
         ------

@@ -75,7 +75,7 @@ _GUARANTEES = ("guarantee", "reward_guarantee")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredSums:
-    """Everything that `Sums` are made of."""
+    """All components of `Sums`."""
 
     parts: Parts
     arms: tuple[Label, ...]

@@ -59,7 +59,7 @@ _CLEAR = 25.0
 _UNITS = 20.0
 """Ratio of reward sizes above which they are in two units."""
 _FAR = 1e4
-"""Distance of a centre from the mean, in standard deviations, that leaves variances eight digits."""
+"""Distance of a centre from the mean, in standard deviations, that leaves eight digits for variances."""
 _SHOWN = 5
 
 
@@ -169,7 +169,7 @@ def _check_totals(
 ) -> None:
     """Propensities in a batch must sum to 1, over rows for all arms except impossible ones.
 
-    One arm alone without a row has what the others leave, where no one need have got it.
+    If only one arm has no row, it gets the remaining probability, in which case it need not have been chosen.
     """
     total = np.bincount(batch, weights=propensity, minlength=len(batches))
     off = np.abs(total - 1.0) > SUM_TOLERANCE
@@ -244,17 +244,22 @@ def _check_shares(
 def check_centre(centre: float, powers: FloatArray, least: float, most: float, found: Findings) -> None:
     """Refuse a centre so far from the rewards that squared deviations lose all digits.
 
-    `powers` (3,) are the number of rewards and sums of them and of their squares, less the centre; `least`
-    and `most` are the rewards' ends. Rewards that are all alike lose nothing.
+    `powers` (3,) are the number of rewards and sums of them and of their squares, minus the centre; `least`
+    and `most` are the extremes of the rewards. Rewards that are all equal lose nothing.
     """
-    count, first, squares = powers
-    away = first / count
-    if most > least and away * away > _FAR**2 * (squares / count - away * away):
+    if most > least and is_far(powers):
         found.add(
             "far-centre",
             f"centre={centre:g} is so far from the rewards, which range from {least:g} to {most:g}, that "
             "centred squares would lose precision: omit it, or give a value within this range",
         )
+
+
+def is_far(powers: FloatArray) -> bool:
+    """Whether the mean reward is many standard deviations from the centre; powers as above."""
+    count, first, squares = powers
+    away = first / count
+    return bool(away * away > _FAR**2 * (squares / count - away * away))
 
 
 def check_cell_shares(cells: Cells, found: Findings) -> None:

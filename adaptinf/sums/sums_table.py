@@ -36,7 +36,7 @@ _ALIKE = ("arms", "group_names", "denominators", "covariates", "shares", "contex
 
 
 def other_trials(first: Sums, second: Sums) -> list[str]:
-    """Why two sums do not belong to one trial."""
+    """Reasons why two sums do not belong to the same trial."""
     problems = [
         f"{name} differs: {getattr(first, name)!r:.80} and {getattr(second, name)!r:.80}"
         for name in (*_ALIKE, *METADATA)
@@ -63,12 +63,12 @@ def joint_movement(first: Sums, second: Sums) -> float | None:
 
 
 def _same(first: object, second: object) -> bool:
-    """Whether two values of metadata are equal; designs by what is stored of them."""
+    """Whether two values of metadata are equal; designs are compared by their stored form."""
     return first == second or repr(first) == repr(second)
 
 
 NEEDS_ROWS = claims.NEEDS_ROWS()
-"""Why a method that reads single rounds refuses sums."""
+"""The reason why a method that needs single rounds refuses sums."""
 
 
 class Sums(WithFurther, Grouped, Promises):
@@ -77,59 +77,58 @@ class Sums(WithFurther, Grouped, Promises):
     Parameters
     ----------
     frame : DataFrame or path
-        Of pandas or polars, or anything that `read_log` reads, a row for each batch and arm, in any order. An
-        arm without a row in a batch had propensity 0 there; or what the others leave where it is the only one
-        and no one need have got it.
+        A pandas or polars frame, or anything that `read_log` reads, with one row for each batch and arm, in
+        any order. An arm without a row in a batch had propensity 0 there; or the remainder, if it is the only
+        such arm and may have received no rounds by chance.
     arm : str
         Column of the arms.
     n : str
         Column of the number of rounds.
     sum, sum_squares : str
-        Columns of the sums of their rewards, and of these squared.
+        Columns of the sums of rewards and of squared rewards.
     batch : str, optional
-        Column of the batches, in which nothing adapts: numbers, dates or times, whose order is theirs.
-        Without it the table contains totals, which take propensities to be constant over all rounds.
+        Column of the batches, within which nothing adapts: numbers, dates or times, which determine their
+        order. Without it, the table contains totals, and propensities are assumed constant over all rounds.
     sum_cubes : str, optional
-        Column of the sums of cubed rewards, with which intervals are corrected for skewness. Rewards that are
-        0 or one other value need none, and no `nonzero` either.
+        Column of the sums of cubed rewards, used to correct intervals for skewness. Rewards that take only 0
+        and one other value need neither this nor `nonzero`.
     nonzero : str, optional
-        Column of the number of rewards other than 0, by which rare outcomes are known.
+        Column of the number of nonzero rewards, by which rare outcomes are recognised.
     propensity : str or float, optional
-        Column of the arm's propensity in the batch, or one number for all. Without it the arms' shares of the
-        batch are in, as estimates; an arm without rounds in a batch counts as one that could not be chosen.
+        Column of the arm's propensity in the batch, or one number for all rows. Without it, the arms' shares
+        of the batch are used as estimates; an arm without rounds in a batch is treated as unavailable.
     group : str or list of str, optional
-        Columns whose labels make groups: then the table has a row for each batch, group and arm. The columns
-        count as contexts.
+        Columns whose labels define groups: the table then has one row for each batch, group and arm. These
+        columns are treated as contexts.
     denominator : str, optional
-        Column of the sums of another outcome, not negative, that mean rewards are to be divided by the mean
-        of.
+        Column of the sums of another, nonnegative outcome by whose mean the mean rewards are divided.
     covariate : str, optional
-        Column of the sums of a column from before the choice that is to explain rewards. It counts as a
-        context.
+        Column of the sums of a variable observed before the choice that can explain rewards. It is treated as
+        a context.
     centre : float
-        What was subtracted from every reward before it was summed, so squares keep their digits.
+        Value subtracted from every reward before summation, so that squares do not lose precision.
     arms : list of labels, optional
-        All arms in the order you want.
+        All arms, in the desired order.
     reward_range, guarantee, adaptive, stopping : optional
         As in `AdaptiveLog`.
     columns : dict, optional
-        Further columns of a denominator z, which `denominator` needs: ``"denominator_sum_squares"``, sums of
-        its squares, and ``"denominator_sum_products"``, of its products with rewards y; with a list of three,
-        ``"denominator_sum_cubes"``, sums of y^2 z, y z^2 and z^3, intervals are corrected for skewness. The
-        same of a covariate: ``"covariate_sum_squares"`` and so on.
+        Further columns for a denominator z, which `denominator` requires: ``"denominator_sum_squares"``, the
+        sums of its squares, and ``"denominator_sum_products"``, those of its products with rewards y; with
+        ``"denominator_sum_cubes"``, a list of three with the sums of y^2 z, y z^2 and z^3, intervals are
+        corrected for skewness. The same for a covariate: ``"covariate_sum_squares"`` and so on.
     reading : dict, optional
-        ``"date_format"``, the format of batches that are dates as text, where it is ambiguous; ``"sep"``,
+        ``"date_format"``, the format of batches that are text dates, if it is ambiguous; ``"sep"``,
         ``"decimal"``, ``"encoding"`` and ``"missing_values"`` as for `read_log`; ``"round_propensities"`` as
         for `AdaptiveLog`.
     about : dict, optional
-        ``"context"``, a list of names of contexts that may have had a part in the choice of arms; and as for
-        `AdaptiveLog` ``"design"``, ``"noise"``, ``"feedback_rounds"``, ``"released_rounds"``,
+        ``"context"``, a list of names of contexts that may have affected the choice of arms; and, as for
+        `AdaptiveLog`, ``"design"``, ``"noise"``, ``"feedback_rounds"``, ``"released_rounds"``,
         ``"context_free"``, ``"propensity_status"`` and ``"reward_guarantee"``.
 
     Attributes
     ----------
     cells : Cells
-        The sums of all groups together as arrays.
+        The sums over all groups as arrays.
     batches : ndarray, shape (B,)
         The batches in order.
     arms : tuple of labels
@@ -145,20 +144,21 @@ class Sums(WithFurther, Grouped, Promises):
     batched : bool
         Whether the table has batches.
     share_movement : float or None
-        P-value of arms' shares that stay put within batches, where `aggregate` cut times without
-        propensities and saw the rows; None elsewhere.
+        P-value for constant shares of the arms within batches, if `aggregate` truncated times without
+        propensities and saw the rows; otherwise None.
 
     Raises
     ------
     LogValidationError
-        Listing all problems with the table, and the rows.
+        If the table or its rows are invalid; the message lists every problem.
     ParameterError
-        If the frame is none, or the centre no number.
+        If the frame is not a table, or the centre is not a number.
 
     Notes
     -----
-    Results equal those of the rows with ``outcome="batch-mean"``. A weight has to be the same for all rounds
-    of a batch; what needs rows refuses and says so. `Sums` of different rounds are merged by ``a + b``.
+    Results equal those from the rows with ``outcome="batch-mean"``. Weights must be the same for all rounds
+    of a batch; methods that need single rounds refuse sums and say so. `Sums` over different rounds are
+    combined by ``a + b``.
 
     Examples
     --------
@@ -252,7 +252,7 @@ class Sums(WithFurther, Grouped, Promises):
         shares: bool,
         **kept: Any,
     ) -> None:
-        """Check and store what is given besides parts and arms; otherwise one error."""
+        """Check and store everything besides parts and arms; otherwise raise a single error."""
         context = given.get("context") or ()
         metadata = check_metadata(
             Metadata(**{name: value for name, value in given.items() if name != "context"}),
@@ -314,28 +314,29 @@ class Sums(WithFurther, Grouped, Promises):
         Parameters
         ----------
         log : AdaptiveLog
-            With batches, propensities, and rewards of which none is missing.
+            A log with batches and propensities, and without missing rewards.
         centre : float, optional
-            What is subtracted from rewards before they are summed; by default the mean of the first batch.
+            Value subtracted from rewards before summation; by default the mean of the first batch.
         by : str or list of str
-            Context columns whose labels make groups; by default none.
+            Context columns whose labels define groups; by default none.
         denominator : str or list of str
-            Columns of the log that mean rewards are to be divided by the mean of; by default none.
+            Columns of the log by whose mean the mean rewards are to be divided; by default none.
         covariate : str or list of str
-            Contexts that are to explain rewards, numbers each; by default none.
+            Numeric contexts that can explain rewards; by default none.
 
         Returns
         -------
         Sums
-            With the log's guarantee, design and all else that it says about itself.
+            Sums with the log's guarantee, design and all its other statements.
 
         Raises
         ------
         ParameterError
-            If there is no such context, the centre is no number, or `log` is none.
+            If there is no such context, the centre is not a number, or `log` is not a log.
         InvalidForLog
-            If the log lacks something, an arm could be chosen in some rounds of a batch (and group) alone, or
-            units have several rounds and groups are wanted, or some arm was impossible in some round.
+            If the log lacks something required, an arm was certain in only some rounds of a batch (and
+            group), units have several rounds and groups are requested, or some arm was impossible in some
+            round.
 
         Examples
         --------
@@ -354,7 +355,7 @@ class Sums(WithFurther, Grouped, Promises):
         return sums
 
     def __add__(self, other: object) -> Sums:
-        """Sums over the rounds of both, which are disjoint."""
+        """Sums over the rounds of both, which must be disjoint."""
         if not isinstance(other, Sums):
             return NotImplemented
         refuse("Sums", other_trials(self, other))
@@ -381,7 +382,7 @@ class Sums(WithFurther, Grouped, Promises):
 
     @property
     def frame(self) -> pd.DataFrame:
-        """Counts, means, sums and mean propensities, one row for each batch and arm (and group)."""
+        """Counts, means, sums and mean propensities, with one row for each batch and arm (and group)."""
         return frame_of(self._parts, self.arms)
 
     def to_parquet(self, path: str | PathLike[str]) -> None:
@@ -390,12 +391,12 @@ class Sums(WithFurther, Grouped, Promises):
         Parameters
         ----------
         path : path
-            Ends in ``.parquet`` or ``.pq``.
+            File name that ends in ``.parquet`` or ``.pq``.
 
         Raises
         ------
         ParameterError
-            If the name ends otherwise.
+            If the name has another ending.
         FileError
             If the file cannot be written; an existing file is left unchanged.
         """
@@ -405,7 +406,7 @@ class Sums(WithFurther, Grouped, Promises):
 
     @classmethod
     def read_parquet(cls, path: str | PathLike[str]) -> Sums:
-        """Sums written by `to_parquet`.
+        """Load sums written by `to_parquet`.
 
         Parameters
         ----------
@@ -415,14 +416,14 @@ class Sums(WithFurther, Grouped, Promises):
         Returns
         -------
         Sums
-            Equal to those that were written.
+            Sums equal to those that were written.
 
         Raises
         ------
         FileNotFoundError
             If there is no such file.
         ParameterError
-            If it holds no sums that adaptinf wrote, or is damaged.
+            If the file contains no sums written by adaptinf, or is damaged.
         """
         stored = read_stored(path)
         sums, also = cls.__new__(cls), stored.also

@@ -1,9 +1,9 @@
 """Totals of units, and their products: clustered errors are polynomials in them.
 
-With one prediction m for all rounds, the score of a round and an arm is m + I (y - m) / e, I whether the arm
-was chosen and e its propensity. So what a unit adds to the error of an arm's mean is
-(n (m - mean) - m A + Y) / T, with its rounds n and the arm's totals A of I / e and Y of I y / e: the squares
-of that are sums of products of n, A and Y, whatever m and the mean turn out to be.
+With one prediction m for all rounds, the score of a round and an arm is m + I (y - m) / e, where I indicates
+whether the arm was chosen and e is its propensity. A unit's contribution to the error of an arm's mean is
+therefore (n (m - mean) - m A + Y) / T, with its rounds n and the arm's totals A of I / e and Y of I y / e;
+the squares of that are sums of products of n, A and Y, for any values of m and the mean.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from adaptinf.sums.cells import Cells
 from adaptinf.typing import FloatArray
 
 SAME = 1e-9
-"""Propensities closer than this are equal: rounding when a frame was written and read."""
+"""Propensities closer than this are equal: rounding in a frame that was written and read."""
 _BY_ARM = ("had", "events", "others")
 _FLAGS = ("switched", "moved", "keeping", "sure")
 
 
 def products(n_arms: int) -> dict[str, tuple[str, ...]]:
-    """Names of sums over units, with the unit columns whose product each one sums.
+    """Names of sums over units, with the unit columns whose product is summed.
 
     Columns are ``n``, ``inverse_k`` and ``weighted_k`` of arm k, A and Y; ``had_k``, ``events_k`` and
-    ``others_k``, whether the unit had the arm, a reward of it that is not 0, and one that is; ``mean`` of its
-    rewards; ``switched``, whether it had several arms; ``moved``, whether the propensities of its chosen arms
-    differ; ``keeping``, the log probability of all of its chosen arms but the least likely; ``sure``, its
-    rounds with propensity 1. Rewards in Y and `mean` are less the centre.
+    ``others_k``, whether the unit had the arm, a reward of it that is not 0, and one that is 0; ``mean`` of
+    its rewards; ``switched``, whether it had several arms; ``moved``, whether the propensities of its chosen
+    arms differ; ``keeping``, the log probability of all of its chosen arms except the least likely; ``sure``,
+    its rounds with propensity 1. Rewards in Y and `mean` have the centre subtracted.
     """
     found: dict[str, tuple[str, ...]] = {"units": ("one",), "rounds": ("n",)}
     base = vector(n_arms)

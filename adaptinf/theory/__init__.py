@@ -1,9 +1,9 @@
 """Theoretical results as functions of a trial's parameters, to be plotted next to measurements.
 
-Every function takes numbers or arrays that broadcast. ``form="published"`` is a paper's expression, to the
-letter; where a paper gives an order only, its constant is taken to be 1. ``form="explicit"`` (or ``"exact"``)
-is a statement with all of its constants. Arguments out of range raise one `ParameterError` that lists them
-all.
+Every function takes numbers, or arrays that can be broadcast. ``form="published"`` is the expression exactly
+as in the paper; if a paper gives only an order, its constant is taken to be 1. ``form="explicit"`` (or
+``"exact"``) is a statement with all of its constants. Arguments out of range raise a single `ParameterError`
+that lists them all.
 """
 
 from __future__ import annotations

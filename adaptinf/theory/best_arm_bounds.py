@@ -1,4 +1,4 @@
-"""How hard a best-arm problem is, and bounds on how often DP-BAI misses the best arm."""
+"""Hardness of a best-arm problem, and bounds on the probability that DP-BAI misses the best arm."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Hardness:
     Attributes
     ----------
     bai : float
-        H_BAI, what the rewards alone ask for.
+        H_BAI, the part due to the rewards.
     privacy : float
-        H_pri, what privacy adds.
+        H_pri, the part due to privacy.
 
     Examples
     --------
@@ -54,24 +54,25 @@ def hardness(features: ArrayLike, theta: ArrayLike, epsilon: float) -> Hardness:
     features : array_like of shape (arms, dimension)
         Feature vector of each arm.
     theta : array_like of shape (dimension,)
-        Coefficients: arm i has the mean features[i] @ theta.
+        Coefficients: arm i has mean features[i] @ theta.
     epsilon : float
-        Privacy parameter; ``math.inf`` is no privacy.
+        Privacy parameter; ``math.inf`` means no privacy.
 
     Returns
     -------
     Hardness
         H_BAI = max of i / gap_(i)^2 and H_pri = max of i / (epsilon gap_(i)) over 2 <= i <= min(d^2, K), with
-        gaps in rising order, the best arm's 0 first.
+        gaps in increasing order, starting with 0 for the best arm.
 
     Raises
     ------
     ParameterError
-        Listing the problems; also where two arms are best, as then no budget is enough.
+        If arguments are invalid (the message lists every problem), or two arms are best, in which case no
+        budget is sufficient.
 
     Notes
     -----
-    At d = 1 the paper's range of i is empty; i = 2 is taken.
+    For d = 1, the paper's range of i is empty, and i = 2 is used.
 
     References
     ----------
@@ -110,30 +111,32 @@ def dp_bai_error(
     horizon : int
         Rounds T.
     epsilon : float
-        Privacy parameter, above 0; ``math.inf`` is no privacy.
+        Positive privacy parameter; ``math.inf`` means no privacy.
     form : {"explicit", "published"}
-        ``"explicit"`` holds at every horizon. ``"published"`` is where the proof of Theorem 4.2 ends,
-        (12 M + 4 M_1 lambda) exp(-T' / (64 M H)), with T' as printed, claimed for a large T only.
+        ``"explicit"`` is valid at every horizon. ``"published"`` is the last expression in the proof of
+        Theorem 4.2, (12 M + 4 M_1 lambda) exp(-T' / (64 M H)), with T' as printed, claimed only for large T.
 
     Returns
     -------
     float
-        At most 1.
+        The bound, at most 1.
 
     Raises
     ------
     ParameterError
-        Listing the problems; also a horizon below one pull an arm and phase.
+        If arguments are invalid (the message lists every problem), including a horizon that allows less than
+        one pull per arm and phase.
 
     Notes
     -----
-    Explicit, for rewards in [0, 1]. In a phase with N pulls of each of r arms an arm of gap D beats the best
-    one with probability at most q = exp(-N D^2 / (8 r)) + exp(-c w) / (1 - w^2)^r, with c = epsilon N D / 4
-    and w = (sqrt(r^2 + c^2) - r) / c, as coefficients of two arms differ by at most 2 (2 + 2e-6, which is
-    allowed for); where every arm is pulled, at most exp(-N D^2 / 4) + (1 + x / 2) exp(-x) / 2 with
-    x = epsilon N D / 2. The best arm is lost only if s_{p+1} others beat it, so for every k < s_{p+1} at most
-    with probability (sum of q over all arms but the k closest) / (s_{p+1} - k) (Markov); the smallest is
-    taken, for the closest arms and the worst r that a phase can have, and summed over phases.
+    The explicit bound is for rewards in [0, 1]. In a phase with N pulls of each of r arms, an arm with gap D
+    beats the best one with probability at most q = exp(-N D^2 / (8 r)) + exp(-c w) / (1 - w^2)^r, where c =
+    epsilon N D / 4 and w = (sqrt(r^2 + c^2) - r) / c, because the coefficients of two arms differ by at most
+    2 (2 + 2e-6, which is allowed for); if every arm is pulled, with probability at most exp(-N D^2 / 4) + (1
+    + x / 2) exp(-x) / 2, where x = epsilon N D / 2. The best arm is lost only if s_{p+1} others beat it, so
+    by Markov's inequality, for every k < s_{p+1}, the probability is at most (sum of q over all arms except
+    the k closest) / (s_{p+1} - k); the smallest of these is used, for the closest arms and the worst r that a
+    phase can have, and summed over phases.
 
     References
     ----------
@@ -178,23 +181,23 @@ def dp_bai_gauss_error(features: ArrayLike, theta: ArrayLike, horizon: int, scal
     horizon : int
         Rounds T.
     scale : float
-        Standard deviation of the noise of a sum of rewards, as `privacy.analytic_scale` calibrates it at
-        a sensitivity of 1; Proposition D.3 has sqrt(2 log(1.25 / delta)) / epsilon.
+        Standard deviation of the noise of a sum of rewards, as calibrated by `privacy.analytic_scale` for a
+        sensitivity of 1; Proposition D.3 has sqrt(2 log(1.25 / delta)) / epsilon.
 
     Returns
     -------
     float
-        At most 1; holds at every horizon, where Proposition D.3 is of order only.
+        The bound, at most 1; it is valid at every horizon, whereas Proposition D.3 gives only an order.
 
     Raises
     ------
     ParameterError
-        Listing the problems.
+        If arguments are invalid; the message lists every problem.
 
     Notes
     -----
-    As `dp_bai_error` with the tail of normal noise, exp(-x^2 / (2 v)) at x = D / 2, v the noise's variance in
-    the difference of two estimates: 2 (scale / N)^2, or 4 r (scale / N)^2.
+    As `dp_bai_error`, with the tail of normal noise, exp(-x^2 / (2 v)) at x = D / 2, where v is the variance
+    of the noise in the difference between two estimates: 2 (scale / N)^2, or 4 r (scale / N)^2.
 
     References
     ----------

@@ -54,7 +54,7 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Counts:
-    """A whole number of at least `low`, or an array of them."""
+    """An integer of at least `low`, or an array of them."""
 
     low: int = 1
 

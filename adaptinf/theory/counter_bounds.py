@@ -1,4 +1,4 @@
-"""Error of running sums under the hybrid mechanism, and regret of LinPriv, which releases them."""
+"""Error of running sums under the hybrid mechanism, and regret of LinPriv, which releases such sums."""
 
 from __future__ import annotations
 
@@ -27,39 +27,40 @@ _AT_ONCE = 4096
 
 
 def hybrid_error(count: ArrayLike, epsilon: ArrayLike, delta: ArrayLike, form: str = "exact") -> FloatArray:
-    """Error of the hybrid mechanism's mean over `count` items that is exceeded with probability delta.
+    """Error of the hybrid mechanism's mean of `count` items that is exceeded with probability delta.
 
     Parameters
     ----------
     count : int or array_like
         Number of items t.
     epsilon : float or array_like
-        Privacy parameter, above 0; ``math.inf`` for none.
+        Positive privacy parameter; ``math.inf`` means no privacy.
     delta : float or array_like
         Probability of a larger error, in (0, 1].
     form : {"exact", "published"}
         ``"exact"`` is the 1 - delta quantile of the absolute noise of the library's hybrid counter at t,
-        divided by t. ``"published"`` is the right-hand side of (1) in Theorem 1 of Neel and Roth, of order
-        only: its constant is taken to be 1.
+        divided by t. ``"published"`` is the right-hand side of (1) in Theorem 1 of Neel and Roth, which gives
+        only an order: its constant is taken to be 1.
 
     Returns
     -------
     float or ndarray
-        Of the shape that the arguments broadcast to.
+        Values of the broadcast shape of the arguments.
 
     Notes
     -----
-    Exact: the noise at t is a sum of k + 1 Laplace(2 / epsilon) and b Laplace(2 k / epsilon)
-    variables, k = floor(log2 t) and b the number of one-bits of t - 2^k. The quantile holds at each t on its
-    own; for all counts up to T at once take delta / T.
+    Exact: the noise at t is a sum of k + 1 Laplace(2 / epsilon) and b Laplace(2 k / epsilon) variables, where
+    k = floor(log2 t) and b is the number of one-bits in t - 2^k. The quantile is valid at each t separately;
+    for all counts up to T simultaneously, use delta / T.
 
     Published: log*(log t) (log t)^1.5 Ln(log log t) log(1 / delta) / (epsilon t). The paper prints a supremum
-    over t on the left and t on the right: it is read at each t. Logarithms of t have base 2, as a tree's
-    levels and the "binary iterated logarithm" `iterated_log` have, log(1 / delta) is natural, and "log t^1.5"
-    is (log t)^1.5. Ln(x) is the product of log^(r) x over r = 0, ..., log*(x), to the letter. Its last factor
-    falls to 0 as x comes down to 1, 2, 4, 16, ...: the expression drops from 5.99 at t = 16 to .29 at t = 17
-    (epsilon = 1, delta = .05), where the quantile is 1.56. Without the constant that the paper leaves out it
-    is no bound. For t up to 2, log log t is not above 0 and the expression makes no sense: NaN.
+    over t on the left and t on the right; it is interpreted as holding at each t. Logarithms of t have base
+    2, like a tree's levels and the "binary iterated logarithm" `iterated_log`; log(1 / delta) is natural, and
+    "log t^1.5" is (log t)^1.5. Ln(x) is the product of log^(r) x over r = 0, ..., log*(x), exactly as
+    defined. Its last factor falls to 0 as x decreases to 1, 2, 4, 16, ...: the expression drops from 5.99 at
+    t = 16 to .29 at t = 17 (epsilon = 1, delta = .05), where the quantile is 1.56. Without the constant that
+    the paper omits, it is not a bound. For t up to 2, log log t is not positive and the expression is
+    undefined: NaN.
 
     References
     ----------
@@ -96,17 +97,17 @@ def iterated_log(values: ArrayLike) -> FloatArray:
     Parameters
     ----------
     values : float or array_like
-        Numbers, finite; 0 for those up to 1.
+        Finite numbers; the result is 0 for those up to 1.
 
     Returns
     -------
     float or ndarray
-        log*, whole numbers.
+        log*, as whole numbers.
 
     Raises
     ------
     ParameterError
-        If a value is not a finite number.
+        If a value is not finite.
 
     Examples
     --------
@@ -170,58 +171,60 @@ def linpriv_regret(
     noise_width: str = "projected",
     noise_norm: ArrayLike | None = None,
 ) -> FloatArray:
-    """Regret of LinPriv, reward-private linear UCB with one model per arm.
+    """Regret of LinPriv, reward-private linear UCB with a separate model for each arm.
 
     Parameters
     ----------
     horizon : int or array_like
         Rounds T.
     n_arms, dimension : int or array_like
-        Arms K and coordinates d of a context.
+        Number of arms K, and dimension d of a context.
     epsilon : float or array_like
-        Privacy parameter, above 0; ``math.inf`` is LinUCB.
+        Positive privacy parameter; ``math.inf`` gives LinUCB.
     failure : float or array_like, optional
-        Probability with which the regret may be larger, in (0, 1); by default 1 / T.
+        Probability that the regret is larger, in (0, 1); by default 1 / T.
     regularisation : float or array_like
-        The ridge lambda, above 0.
+        The ridge parameter lambda, which must be positive.
     form : {"explicit", "published"}
-        ``"explicit"`` is a bound with its constants for the corrected widths. ``"published"`` is Theorem 5,
-        of order only (the constant is taken to be 1), **and its third term does not follow**: see below.
+        ``"explicit"`` is a bound with constants for the corrected widths. ``"published"`` is Theorem 5, which
+        gives only an order (its constant is taken to be 1), **and its third term does not follow**: see
+        below.
     noise_scale, bound : float
-        Sub-Gaussian scale R of the rewards, and largest length S of an arm's coefficients (explicit).
+        Sub-Gaussian scale R of the rewards, and largest norm S of an arm's coefficients (explicit).
     counter : {"hybrid", "binary"}
-        The continual sum of x y (explicit).
+        The method of continual summation for x y (explicit).
     noise_width : {"projected", "ridge"}
         The design's allowance for noise (explicit).
     noise_norm : float or array_like, optional
-        What the length s of the counters' noise stays below with probability 1 - failure / 2; by default
-        `counter_norm_bound`, which is what `LinPriv` with Laplace noise allows for (explicit).
+        A value that the norm s of the counters' noise does not exceed with probability 1 - failure / 2; by
+        default `counter_norm_bound`, which is the allowance of `LinPriv` with Laplace noise (explicit).
 
     Returns
     -------
     float or ndarray
-        Of the shape that the arguments broadcast to. It is not capped: from T on it says nothing.
+        Values of the broadcast shape of the arguments. The bound is not capped: if it exceeds T, it is
+        uninformative.
 
     Notes
     -----
-    Explicit: the arm with the highest upper limit costs at most twice its width. At a context x that width is
+    Explicit: the arm with the highest upper limit costs at most twice its width. In context x, that width is
     ||x|| b, in the norm of V^-1 and with b = R sqrt(log(det V / det(lambda I)) + 2 log(2 K / failure)) +
     sqrt(lambda) S, plus the allowance for noise: s ||x|| / sqrt(lambda) ("ridge"), or s times the Euclidean
-    length of V^-1 x ("projected"), which is never larger. (LinUCB: K / failure, and no noise.) Over the pulls
-    of an arm the squares of ||x|| add up to at most `potential_bound`, and those of the length of V^-1 x to
-    at most d (1 + 1 / lambda) / lambda, as x'V^-2 x is 1 + ||x||^2 times what the trace of V^-1 loses.
-    Cauchy's inequality over pulls and arms gives
+    norm of V^-1 x ("projected"), which is never larger. (LinUCB: K / failure, and no noise.) Over the pulls
+    of an arm, the squares of ||x|| sum to at most `potential_bound`, and the squared norms of V^-1 x to at
+    most d (1 + 1 / lambda) / lambda, because x'V^-2 x is 1 + ||x||^2 times the decrease in the trace of V^-1.
+    The Cauchy-Schwarz inequality over pulls and arms gives
 
         regret <= 2 (b sqrt(T P) + s sqrt(T Q)),  P = c K d log(1 + T / (K d lambda)),
 
-    with b at T pulls of one arm, Q = P / lambda or, projected, the smaller of that and K d (1 + 1 / lambda) /
-    lambda, and c = (1 / lambda) / log(1 + 1 / lambda). Contexts have lengths of at most 1 and may depend on
-    the past.
+    where b is evaluated at T pulls of one arm, Q = P / lambda or, projected, the smaller of that and K d (1 +
+    1 / lambda) / lambda, and c = (1 / lambda) / log(1 + 1 / lambda). Contexts have norm at most 1 and may
+    depend on the past.
 
     Published: d sqrt(T K) + sqrt(T K d lambda) + K log(T / K)^1.5 log(K / failure) 2 d log(1 + T / (K d
-    lambda)) / (epsilon sqrt(lambda)), NaN for T < K. Its proof adds up lengths ||x|| as if they were squared
-    lengths. The sum of the lengths of n contexts is of order sqrt(d n), not d log n: the third term of a
-    correct bound grows as sqrt(T), and epsilon = sqrt(K / T) makes it linear in T.
+    lambda)) / (epsilon sqrt(lambda)), NaN for T < K. Its proof sums the norms ||x|| as if they were squared
+    norms. The sum of the norms of n contexts is of the order sqrt(d n), not d log n: the third term of a
+    correct bound grows as sqrt(T), and is linear in T for epsilon = sqrt(K / T).
 
     References
     ----------
@@ -313,16 +316,16 @@ def _published_regret(
 
 
 def potential_bound(count: ArrayLike, dimension: ArrayLike, regularisation: ArrayLike = 1.0) -> FloatArray:
-    """Largest sum of squared lengths of contexts in the norm of the inverse design matrix before each.
+    """Largest sum of squared norms of contexts with respect to the inverse design matrix before each.
 
     Parameters
     ----------
     count : int or array_like
-        Number of contexts n, each of length at most 1.
+        Number of contexts n, each of norm at most 1.
     dimension : int or array_like
         Coordinates d.
     regularisation : float or array_like
-        The ridge lambda, above 0.
+        The ridge parameter lambda, which must be positive.
 
     Returns
     -------
@@ -331,10 +334,10 @@ def potential_bound(count: ArrayLike, dimension: ArrayLike, regularisation: Arra
 
     Notes
     -----
-    u = ||x||^2 in the norm of V^-1 is at most 1 / lambda, and u / log(1 + u) increases, so u <= c log(1 + u);
-    the logarithms add up to log(det V / det(lambda I)), which is largest for d equal eigenvalues. For lambda
-    >= 1, c is at most 1 / log 2 = 1.443. The sum of the lengths themselves is at most sqrt(n) times the
-    square root of this bound.
+    u = ||x||^2 in the norm of V^-1 is at most 1 / lambda, and u / log(1 + u) is increasing, so u <= c log(1 +
+    u); the logarithms sum to log(det V / det(lambda I)), which is largest for d equal eigenvalues. For lambda
+    >= 1, c is at most 1 / log 2 = 1.443. The sum of the norms themselves is at most sqrt(n) times the square
+    root of this bound.
 
     References
     ----------
@@ -363,32 +366,32 @@ def counter_norm_bound(
     failure: ArrayLike,
     counter: str = "hybrid",
 ) -> FloatArray:
-    """Bound on the Euclidean length of vector counters' noise, at all counts for all arms at once.
+    """Bound on the Euclidean norm of vector counters' noise, for all counts and arms simultaneously.
 
     Parameters
     ----------
     horizon : int or array_like
         Largest count T of an arm.
     n_arms, dimension : int or array_like
-        Number of counters K, and coordinates d of each.
+        Number of counters K, and dimension d of each.
     epsilon : float or array_like
-        Privacy parameter of a counter whose items have L2 length at most 1, hence L1 length at most sqrt(d).
+        Privacy parameter of a counter whose items have L2 norm at most 1, hence L1 norm at most sqrt(d).
     failure : float or array_like
-        Probability with which some noise may be longer, in (0, 1).
+        Probability that any noise vector is longer, in (0, 1).
     counter : {"hybrid", "binary"}
         The mechanism.
 
     Returns
     -------
     float or ndarray
-        Of the shape that the arguments broadcast to.
+        Values of the broadcast shape of the arguments.
 
     Notes
     -----
-    A union bound: the arms share `failure` equally, the powers of two up to T an arm's part, and the counts
-    that begin with a power of two its part. More terms, larger scales and a smaller part make a longer noise,
-    so two counts can be worst: the one with the most ones among those that begin with the last power of two,
-    and the last count before these.
+    By a union bound, the arms share `failure` equally, the powers of two up to T share the part of an arm,
+    and the counts that begin with a power of two share its part. More terms, larger scales and a smaller part
+    lead to longer noise vectors, so two counts can be worst: the one with the most ones among those that
+    begin with the last power of two, and the last count before these.
 
     Examples
     --------
@@ -432,7 +435,7 @@ def _norm_bound(
 
 
 def _longest_counts(horizon: int) -> list[int]:
-    """Counts up to the horizon, one of which has the longest noise."""
+    """Counts up to the horizon among which is the one with the longest noise vector."""
     top = 1 << (horizon.bit_length() - 1)
     rest = horizon - top
     # below `rest` no number has more ones than the largest 2^k - 1

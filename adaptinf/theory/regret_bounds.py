@@ -1,4 +1,4 @@
-"""Regret of private bandits, with finitely many arms and locally private: from papers, and explicit."""
+"""Regret of private bandits, with finitely many arms or locally private: published and explicit."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LAST_TERM = 1.0 + 2.0 * math.pi**2 / 3.0
 def private_ucb_regret(
     means: ArrayLike, horizon: ArrayLike, epsilon: ArrayLike, pulls: ArrayLike | None = None
 ) -> FloatArray:
-    """Expected regret that Theorem 3 of Neel and Roth states for a private UCB algorithm.
+    """Expected regret stated in Theorem 3 of Neel and Roth for a private UCB algorithm.
 
     Parameters
     ----------
@@ -40,29 +40,30 @@ def private_ucb_regret(
     horizon : int or array_like
         Rounds T.
     epsilon : float or array_like
-        Privacy parameter, above 0; ``math.inf`` for none. It broadcasts with the horizon.
+        Privacy parameter, above 0; ``math.inf`` for none. It is broadcast against the horizon.
     pulls : array_like of shape (arms,), optional
-        Expected pulls N_k of each arm. By default the division of T rounds over the arms that makes the
-        bound largest.
+        Expected pulls N_k of each arm. By default the allocation of T rounds to the arms that maximises the
+        bound.
 
     Returns
     -------
     float or ndarray
-        The bound, of the shape that horizon and epsilon broadcast to.
+        The bound, in the broadcast shape of horizon and epsilon.
 
     Notes
     -----
     As printed: the sum over arms with a gap D_k > 0 of min(max(B (ln B + 7), (32 / D_k) ln T) + D_k + 2 pi^2
-    D_k / 3, D_k N_k), with B = sqrt(8) / (2 epsilon) ln(4 T^4). All logarithms are natural.
+    D_k / 3, D_k N_k), where B = sqrt(8) / (2 epsilon) ln(4 T^4). All logarithms are natural.
 
-    Read as what a suboptimal arm adds to the regret: 32 ln(T) / D_k is D_k times the pulls 32 ln(T) / D_k^2
-    of a UCB algorithm, and B (ln B + 7), free of D_k, is D_k times a number of pulls that grows as 1 / D_k,
-    which noise needs to fall below a share of the gap. (The printed "Delta", the smallest gap, does not occur
-    in the formula.) N_k is random in the paper; the bound is one of expectations, so its expectation stands
-    here. Without `pulls` the maximum over n_k >= 0 with sum n_k <= T is taken: the largest gaps first.
+    It is interpreted as the contribution of a suboptimal arm to the regret: 32 ln(T) / D_k is D_k times the
+    32 ln(T) / D_k^2 pulls of a UCB algorithm, and B (ln B + 7), which does not involve D_k, is D_k times a
+    number of pulls that grows as 1 / D_k, which is required for the noise to fall below a fraction of the
+    gap. (The printed "Delta", the smallest gap, does not occur in the formula.) N_k is random in the paper;
+    the bound concerns expectations, so its expectation is used here. Without `pulls`, the maximum over n_k >=
+    0 with sum n_k <= T is used: the largest gaps first.
 
-    The theorem is quoted there from another paper, for another algorithm than the index of `PrivateUCB`, and
-    Sajed and Sheffet dispute its proof for pure differential privacy: compare, do not rely on it.
+    The paper quotes the theorem from another paper, for an algorithm other than the index of `PrivateUCB`,
+    and Sajed and Sheffet dispute its proof for pure differential privacy: use it for comparison only.
 
     References
     ----------
@@ -106,30 +107,31 @@ def private_ucb_worst_case(
     Parameters
     ----------
     horizon : int or array_like
-        Rounds T, at least 2.
+        Number of rounds T, at least 2.
     n_arms : int or array_like
         Arms K.
     epsilon : float or array_like
         Privacy parameter.
     form : {"explicit", "published"}
-        ``"explicit"`` bounds the sum in Theorem 3 for any means, constants included. ``"published"`` is the
-        paper's expression, of order only (its constant is taken to be 1), **and it lacks a factor K**.
+        ``"explicit"`` bounds the sum in Theorem 3 for any means, including constants. ``"published"`` is the
+        paper's expression, which gives only an order (its constant is taken to be 1), **and it lacks a factor
+        K**.
 
     Returns
     -------
     float or ndarray
-        Of the shape that the arguments broadcast to.
+        Values of the broadcast shape of the arguments.
 
     Notes
     -----
-    Explicit: (K - 1) (max(B (ln B + 7), 0) + 1 + 2 pi^2 / 3) + sqrt(32 (K - 1) T ln T), since min(max(a, b) +
-    c, d) <= max(a, 0) + c + min(b, d), and min(32 ln(T) / D, D n) <= sqrt(32 n ln T), whose sum over arms
-    Cauchy's inequality bounds.
+    Explicit: (K - 1) (max(B (ln B + 7), 0) + 1 + 2 pi^2 / 3) + sqrt(32 (K - 1) T ln T), because min(max(a, b)
+    + c, d) <= max(a, 0) + c + min(b, d), and min(32 ln(T) / D, D n) <= sqrt(32 n ln T), whose sum over arms
+    is bounded by the Cauchy-Schwarz inequality.
 
-    Published: max(ln(T) / epsilon (ln ln T + ln(1 / epsilon)), sqrt(K T ln T)). Its first term belongs to
-    every arm: with gaps of 1 each of K - 1 arms adds B (ln B + 7) as long as that is below T / K. The
-    consequences that the paper draws are off by the same factor: epsilon has to be of order ln(T)^1.5 sqrt(K
-    / T) for the second term to dominate, not ln(T)^1.5 / sqrt(K T).
+    Published: max(ln(T) / epsilon (ln ln T + ln(1 / epsilon)), sqrt(K T ln T)). The first term applies to
+    every arm: with gaps of 1, each of K - 1 arms adds B (ln B + 7) as long as that is below T / K. The
+    paper's conclusions are off by the same factor: epsilon must be of the order ln(T)^1.5 sqrt(K / T) for the
+    second term to dominate, not ln(T)^1.5 / sqrt(K T).
 
     References
     ----------
@@ -170,7 +172,7 @@ def private_ucb_worst_case(
 def private_elimination_pulls(
     means: ArrayLike, horizon: ArrayLike, epsilon: ArrayLike, beta: ArrayLike | None = None
 ) -> FloatArray:
-    """Largest number of pulls of each arm under private successive elimination, except with probability beta.
+    """Largest number of pulls of each arm under private elimination, except with probability beta.
 
     Parameters
     ----------
@@ -186,19 +188,19 @@ def private_elimination_pulls(
     Returns
     -------
     ndarray of shape (..., arms)
-        For a best arm the horizon; for an arm with a gap D > 0 the smaller of the horizon and the sum of
+        The horizon for a best arm; for an arm with a gap D > 0, the smaller of the horizon and the sum of
         ceil(R_e) over epochs e = 1, ..., max(1, ceil(log2(1 / D))).
 
     Notes
     -----
-    Algorithm 3 of Sajed and Sheffet pulls each of the m arms that are left ceil(R_e) times in
-    epoch e, R_e = max(32 log(8 m e^2 / beta) 4^e, 8 log(4 m e^2 / beta) 2^e / epsilon) + 1, and drops an arm
-    whose noisy mean is more than 2 h_e + 2 c_e below the highest. By Hoeffding and the tail of Laplace(1 /
-    (epsilon R_e)), all means are within h_e + c_e of the truth, in all epochs, with probability at least 1 -
-    beta pi^2 / 12. Then no best arm is dropped, and an arm with a gap D above 4 (h_e + c_e) is. The two terms
-    of R_e make h_e and c_e each smaller than 2^-e / 8: every arm with D >= 2^-e is gone after epoch e. Hence
-    at most m_e arms, those with gaps below 2^-(e - 1) (all of them for e = 1), are left in epoch e, and R_e
-    grows with m.
+    Algorithm 3 of Sajed and Sheffet pulls each of the m remaining arms ceil(R_e) times in epoch e, where R_e
+    = max(32 log(8 m e^2 / beta) 4^e, 8 log(4 m e^2 / beta) 2^e / epsilon) + 1, and drops arms whose noisy
+    mean is more than 2 h_e + 2 c_e below the highest. By Hoeffding's inequality and the tail of Laplace(1 /
+    (epsilon R_e)), all means in all epochs are within h_e + c_e of the truth with probability at least 1 -
+    beta pi^2 / 12. Then no best arm is dropped, whereas any arm with a gap D above 4 (h_e + c_e) is. The two
+    terms of R_e make h_e and c_e each smaller than 2^-e / 8, so every arm with D >= 2^-e is gone after epoch
+    e. Hence at most m_e arms, those with gaps below 2^-(e - 1) (all of them for e = 1), remain in epoch e,
+    and R_e increases with m.
 
     References
     ----------
@@ -239,18 +241,18 @@ def private_elimination_regret(
     beta : float or array_like, optional
         Failure probability in (0, 1), by default 1 / T; the published form has beta = 1 / T built in.
     form : {"explicit", "published"}
-        ``"explicit"`` is a bound with its constants. ``"published"`` is Theorem 4.3, of order only: sum over
-        suboptimal arms of log(T) / D, plus K log(T) / epsilon, the constant taken to be 1.
+        ``"explicit"`` is a bound with constants. ``"published"`` is Theorem 4.3, which gives only an order:
+        the sum over suboptimal arms of log(T) / D, plus K log(T) / epsilon, with its constant taken to be 1.
 
     Returns
     -------
     float or ndarray
-        Of the shape that the arguments broadcast to.
+        Values of the broadcast shape of the arguments.
 
     Notes
     -----
-    Explicit: the largest sum of D_a n_a over n_a within `private_elimination_pulls` that add up
-    to at most T, plus beta T times the largest gap for the runs in which a mean strays.
+    Explicit: the largest sum of D_a n_a over all n_a within `private_elimination_pulls` that sum to at most
+    T, plus beta T times the largest gap for the runs in which a mean lies outside its limits.
 
     References
     ----------
@@ -298,7 +300,7 @@ def private_elimination_worst_case(horizon: ArrayLike, n_arms: ArrayLike, epsilo
     Returns
     -------
     float or ndarray
-        sqrt(T K log T) + K log(T) / epsilon: an order, its constant is taken to be 1.
+        sqrt(T K log T) + K log(T) / epsilon: an order, with its constant taken to be 1.
 
     References
     ----------
@@ -336,7 +338,7 @@ def _private_term(horizon: int, epsilon: float) -> float:
 
 
 def _ucb_arm_regret(gaps: FloatArray, horizon: int, epsilon: float) -> FloatArray:
-    """Contribution of each suboptimal arm allowed by Theorem 3, whatever its pulls."""
+    """Contribution of each suboptimal arm allowed by Theorem 3, whatever its number of pulls."""
     return np.maximum(_private_term(horizon, epsilon), 32.0 / gaps * math.log(horizon)) + gaps * _LAST_TERM
 
 
@@ -394,17 +396,18 @@ _SOURCE: tuple[Numbers | Counts, ...] = (
 
 
 def ldp_regret_exponent(dimension: ArrayLike, margin: ArrayLike, *, private: bool = True) -> FloatArray:
-    """Power of the number of participants in the regret of the locally private bandit.
+    """Exponent of the number of participants in the regret of the locally private bandit.
 
     Parameters
     ----------
     dimension : int or array_like
-        Coordinates of a context, d.
+        Dimension d of a context.
     margin : float or array_like
-        Margin exponent of the expected rewards, the paper's beta, in (0, d]; 1 if the best two cross at an
+        Margin exponent of the expected rewards (beta in the paper), in (0, d]; 1 if the best two cross at an
         angle.
     private : bool
-        Whether the noise of the reports is what limits; otherwise the rewards are, as at a large epsilon.
+        Whether the noise of the reports is the limiting factor; otherwise the rewards are, as for large
+        epsilon.
 
     Returns
     -------
@@ -413,11 +416,11 @@ def ldp_regret_exponent(dimension: ArrayLike, margin: ArrayLike, *, private: boo
 
     Notes
     -----
-    For expected rewards that are Lipschitz continuous, and up to powers of logarithms. A bin of edge h has
-    about t h^d participants of t, and their mean is known to h once h^(d + 1) = 1 / (epsilon sqrt(t)), as the
+    For Lipschitz continuous expected rewards, and up to logarithmic factors. Of t participants, a bin of edge
+    h has about t h^d, and their mean is known to within h once h^(d + 1) = 1 / (epsilon sqrt(t)), because the
     noise of t reports is about sqrt(t) / epsilon; without privacy, once h^(d + 2) = 1 / t. A participant
-    loses at most about h there, and only a share h^margin of all are where arms are that close: h^(1 +
-    margin) a round.
+    loses at most about h there, and arms are that close only for a share h^margin of participants: the loss
+    is h^(1 + margin) per round.
 
     References
     ----------
@@ -441,29 +444,30 @@ def ldp_regret_exponent(dimension: ArrayLike, margin: ArrayLike, *, private: boo
 def ldp_transfer_exponent(
     dimension: ArrayLike, margin: ArrayLike, gamma: ArrayLike = 0.0, *, private: bool = True
 ) -> FloatArray:
-    """Power of the size of an auxiliary source in the regret of a trial of fixed length.
+    """Exponent of the size of an auxiliary source in the regret of a trial of fixed length.
 
     Parameters
     ----------
     dimension : int or array_like
-        Coordinates of a context, d.
+        Dimension d of a context.
     margin : float or array_like
         Margin exponent of the expected rewards, in (0, d].
     gamma : float or array_like
-        Transfer exponent of the source: a ball of radius r has at least about r^gamma times the share of its
-        contexts that it has of the trial's.
+        Transfer exponent of the source: in a ball of radius r, the source has at least about r^gamma times
+        the trial's share of contexts.
     private : bool
-        Whether the noise of the source's reports is what limits; otherwise its rewards are.
+        Whether the noise of the source's reports is the limiting factor; otherwise its rewards are.
 
     Returns
     -------
     float or ndarray
-        -(1 + margin) / (2 + 2 d + 2 gamma), or -(1 + margin) / (2 + d + gamma): below 0.
+        -(1 + margin) / (2 + 2 d + 2 gamma), or -(1 + margin) / (2 + d + gamma), which is negative.
 
     Notes
     -----
-    It is the slope where this source tells more than all other data. An upper bound: it takes contexts to be
-    as rare as gamma allows wherever it matters, and where they are rare in one spot only, less is lost.
+    It is the slope if this source is more informative than all other data. It is an upper bound: it assumes
+    that contexts are as rare as gamma allows wherever it matters; if they are rare only in one place, less is
+    lost.
 
     References
     ----------
@@ -493,37 +497,37 @@ def ldp_transfer_rate(
     margin: ArrayLike,
     auxiliary: Sequence[tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]] = (),
 ) -> FloatArray:
-    """Rate of the regret of the locally private bandit, after auxiliary sources if there are any.
+    """Rate of the regret of the locally private bandit, possibly after auxiliary sources.
 
     Parameters
     ----------
     horizon : int or array_like
-        Participants of the trial, at least 2.
+        Number of participants of the trial, at least 2.
     epsilon : float or array_like
-        Privacy parameter of their records; ``math.inf`` for none.
+        Privacy parameter for their records; ``math.inf`` means no privacy.
     n_arms : int or array_like
         Number of arms, K.
     dimension : int or array_like
-        Coordinates of a context, d.
+        Dimension d of a context.
     margin : float or array_like
         Margin exponent of the expected rewards, in (0, d].
     auxiliary : sequence of tuples (n, epsilon, gamma, kappa)
-        Of each source its participants, their privacy parameter, the transfer exponent of their contexts
-        and K times the smallest probability of an arm; numbers or arrays.
+        For each source: its number of participants, their privacy parameter, the transfer exponent of their
+        contexts, and K times the smallest probability of an arm; numbers or arrays.
 
     Returns
     -------
     float or ndarray
-        Of the shape that the arguments broadcast to: the right side of Theorem 3.4, its constant taken to be
-        1; without sources, of Theorem 2.6. No upper bound on any regret, and above `horizon` where too
-        little is known for the theorem to say anything.
+        Values of the broadcast shape of the arguments: the right-hand side of Theorem 3.4, with its constant
+        taken to be 1; without sources, of Theorem 2.6. It is not an upper bound on any regret, and exceeds
+        `horizon` if too little is known for the theorem to be informative.
 
     Notes
     -----
-    horizon S^(-(1 + margin) / (2 + 2 d)), S the sum over the trial and the sources of min(x^a, y^b), with x =
-    (kappa / K)^2 n epsilon^2 / log(N), y = (kappa / K) n / log(N), a = (2 + 2 d) / (2 + 2 d + 2 gamma), b =
-    (2 + 2 d) / (2 + d + gamma), N the largest of all n; the trial has gamma = 0 and kappa = 1. S^(-1 / (2 +
-    2 d)) is the edge of the finest bin that is known as well as it is wide.
+    horizon S^(-(1 + margin) / (2 + 2 d)), where S is the sum over the trial and the sources of min(x^a, y^b),
+    with x = (kappa / K)^2 n epsilon^2 / log(N), y = (kappa / K) n / log(N), a = (2 + 2 d) / (2 + 2 d + 2
+    gamma), b = (2 + 2 d) / (2 + d + gamma), and N the largest n; the trial has gamma = 0 and kappa = 1. S^(-1
+    / (2 + 2 d)) is the edge of the finest bin whose mean is known to within its width.
 
     References
     ----------
@@ -579,7 +583,7 @@ def _rate(
 
 
 def _smooth(dimension: ArrayLike, margin: ArrayLike, problems: list[str]) -> tuple[FloatArray, FloatArray]:
-    """Dimension and margin exponent; no continuous rewards have an exponent above the dimension."""
+    """Dimension and margin exponent; for continuous rewards, the exponent cannot exceed the dimension."""
     axes = EACH_COUNT.read("dimension", dimension, problems).astype(np.float64)
     share = EACH_POSITIVE.read("margin", margin, problems)
     together(problems, dimension=axes, margin=share)

@@ -24,48 +24,47 @@ def stopping_time_bound(
     form: str = "explicit",
     steps: str = "exponential",
 ) -> FloatArray:
-    """Rounds within which DP-NAS (or NAS) has stopped with probability at least 1 - beta.
+    """Number of rounds within which DP-NAS (or NAS) stops with probability at least 1 - beta.
 
     Parameters
     ----------
     mean : float or array_like
-        Mean of the stream, in [-bound, bound]; inf is returned for 0.
+        Mean of the stream, in [-bound, bound]; the result for 0 is inf.
     alpha, beta : float or array_like
         Relative error and failure probability, in (0, 1).
     epsilon : float or array_like, optional
-        Privacy parameter of DP-NAS, above 0; ``math.inf`` leaves its noise out. None is NAS, with its own
+        Positive privacy parameter of DP-NAS; ``math.inf`` omits its noise. None gives NAS, with its own
         widths (explicit only).
     bound : float or array_like
         Largest absolute value R of an observation.
     form : {"explicit", "published"}
-        ``"explicit"`` solves the stopping condition under the event that the proof names. ``"published"`` is
+        ``"explicit"`` solves the stopping condition under the event used in the proof. ``"published"`` is
         Theorem 3.3: 2000 (t0 + t1 + t2), for beta up to .08 and exponential steps.
     steps : {"exponential", "every"}
-        Whether the rule looks at t = 2, 4, 8, ... (Algorithm 2) or at every t (Algorithm 1, and NAS).
+        Whether the rule looks at t = 2, 4, 8, ... (Algorithm 2) or at every t (Algorithm 1 and NAS).
 
     Returns
     -------
     float or ndarray
-        Of the shape that the arguments broadcast to.
+        Values of the broadcast shape of the arguments.
 
     Notes
     -----
-    Explicit: with probability at least 1 - beta every mean is within h_t of the truth and every
-    noise within its quantile in c_t, and then the rule stops at the latest at the first t that it looks at
-    with
+    Explicit: with probability at least 1 - beta, every mean is within h_t of the truth and every noise term
+    within its quantile in c_t; the rule then stops no later than the first t at which it looks with
 
         abs(mean) >= h_t (2 + 1 / alpha) + (2 s1 log(4 / beta) + 2 s2 log(8 m^2 / beta) + s3 log(4 / beta) /
         alpha) / t,
 
-    h_t = R sqrt((2 / t) log(16 m^2 / beta)), m = t or, in exponential steps, log2 t; s1 = s2 = 12 R /
-    epsilon, s3 = 4 R / epsilon. NAS: h_t = R sqrt((2 / t) log(4 m^2 / beta)) and no noise.
+    where h_t = R sqrt((2 / t) log(16 m^2 / beta)), m = t or, for exponential steps, log2 t; s1 = s2 = 12 R /
+    epsilon, s3 = 4 R / epsilon. NAS: h_t = R sqrt((2 / t) log(4 m^2 / beta)), without noise.
 
     Published: t0 = R^2 log(log(x) / beta) / (alpha mean)^2, t1 = R log(log(x) / beta) / (epsilon abs(mean)),
-    t2 = R log(1 / beta) / (epsilon alpha abs(mean)), with x = R / (alpha abs(mean)). **As printed it fails**
-    for x near 1, where log(log(x) / beta) falls to minus infinity and the "bound" below 0 (it is returned as
-    printed, and NaN where log(x) < beta), and in principle for tiny epsilon: `stopping_time_closed_form` is
-    what holds. Even so it is at least 12 times the explicit bound wherever log(x) >= 1 and epsilon >= 1e-3,
-    as far as we looked.
+    t2 = R log(1 / beta) / (epsilon alpha abs(mean)), where x = R / (alpha abs(mean)). **As printed, it
+    fails** for x near 1, where log(log(x) / beta) tends to minus infinity and the "bound" becomes negative
+    (it is returned as printed, and NaN if log(x) < beta), and in principle for tiny epsilon:
+    `stopping_time_closed_form` is a valid version. Even so, it is at least 12 times the explicit bound
+    wherever log(x) >= 1 and epsilon >= 1e-3, as far as we have checked.
 
     References
     ----------
@@ -119,7 +118,7 @@ def stopping_time_bound(
 def stopping_time_lower_bound(
     mean: ArrayLike, alpha: ArrayLike, beta: ArrayLike, epsilon: ArrayLike, bound: ArrayLike = 1.0
 ) -> FloatArray:
-    """Samples that any private rule must exceed with probability above 1/4, for some stream (Theorem 3.4).
+    """Number of samples that any private rule exceeds with probability above 1/4 (Theorem 3.4).
 
     Parameters
     ----------
@@ -141,8 +140,8 @@ def stopping_time_lower_bound(
 
     Notes
     -----
-    The stream takes the values -R and R only. The constant is that of the proof, whose lemma holds for
-    epsilon up to 2.9 (with few samples at large epsilon it fails): `private_stopping_limit` holds for every
+    The stream takes only the values -R and R. The constant is that of the proof, whose lemma holds for
+    epsilon up to 2.9 (it fails for few samples at large epsilon): `private_stopping_limit` is valid for every
     epsilon and is larger.
 
     References
@@ -167,7 +166,7 @@ def stopping_time_lower_bound(
 def stopping_time_order(
     mean: ArrayLike, alpha: ArrayLike, beta: ArrayLike, epsilon: ArrayLike, bound: ArrayLike = 1.0
 ) -> FloatArray:
-    """Order of the samples that any private rule needs, for sampling error and privacy (Corollary 3.6).
+    """Order of the number of samples that any private rule needs (Corollary 3.6).
 
     Parameters
     ----------
@@ -185,8 +184,8 @@ def stopping_time_order(
     Returns
     -------
     float or ndarray
-        R^2 log(1 / beta) / (alpha mean)^2 + R log(1 / beta) / (epsilon alpha abs(mean)): an order, its
-        constant is taken to be 1.
+        R^2 log(1 / beta) / (alpha mean)^2 + R log(1 / beta) / (epsilon alpha abs(mean)): an order, with its
+        constant taken to be 1.
 
     References
     ----------
@@ -233,7 +232,7 @@ def _published(mean: float, alpha: float, beta: float, epsilon: float, bound: fl
 
 
 def _first(stops: Callable[[int], bool], every: bool) -> int:
-    """Smallest number from which the rule always stops: not 1, where h exceeds R."""
+    """Smallest number from which the rule always stops; it is not 1, because h exceeds R there."""
     high = 2
     while not stops(high):
         high *= 2
@@ -249,12 +248,12 @@ def _first(stops: Callable[[int], bool], every: bool) -> int:
 def stopping_time_closed_form(
     mean: ArrayLike, alpha: ArrayLike, beta: ArrayLike, epsilon: ArrayLike, bound: ArrayLike = 1.0
 ) -> FloatArray:
-    """Samples within which DP-NAS in exponential steps halts with probability at least 1 - beta.
+    """Number of samples within which DP-NAS in exponential steps halts with probability at least 1 - beta.
 
     Parameters
     ----------
     mean : float or array_like
-        Mean of the stream, in [-bound, bound]; inf is returned for 0.
+        Mean of the stream, in [-bound, bound]; the result for 0 is inf.
     alpha : float or array_like
         Relative error, in (0, 1).
     beta : float or array_like
@@ -267,14 +266,14 @@ def stopping_time_closed_form(
     Returns
     -------
     float or ndarray
-        2000 (t0 + t1 + t2) with t0 = R^2 L / (alpha mean)^2, t1 = R L / (epsilon abs(mean)), t2 = R log(1 /
+        2000 (t0 + t1 + t2), where t0 = R^2 L / (alpha mean)^2, t1 = R L / (epsilon abs(mean)), t2 = R log(1 /
         beta) / (epsilon alpha abs(mean)) and L = log(max(1, log(R / (alpha abs(mean))), log(R / (epsilon
         abs(mean)))) / beta).
 
     Notes
     -----
-    The paper's Theorem 3.3 has L = log(log(R / (alpha abs(mean))) / beta), which is too small where epsilon
-    is tiny, and where alpha abs(mean) is near R, down to bounds below 0.
+    The paper's Theorem 3.3 has L = log(log(R / (alpha abs(mean))) / beta), which is too small if epsilon is
+    tiny, and if alpha abs(mean) is near R, where the bound can even be negative.
 
     References
     ----------
@@ -303,32 +302,32 @@ def stopping_time_closed_form(
 def private_stopping_limit(
     mean: ArrayLike, alpha: ArrayLike, beta: ArrayLike, epsilon: ArrayLike, bound: ArrayLike = 1.0
 ) -> FloatArray:
-    """Samples that every private rule exceeds with probability at least 1 - sqrt(beta) - beta.
+    """Number of samples that every private rule exceeds with probability at least 1 - sqrt(beta) - beta.
 
     Parameters
     ----------
     mean : float or array_like
-        Mean of the stream, in [-bound, bound]; inf is returned for 0.
+        Mean of the stream, in [-bound, bound]; the result for 0 is inf.
     alpha : float or array_like
         Relative error, in (0, 1).
     beta : float or array_like
-        Failure probability, in (0, 1/4]: above, the statement is empty.
+        Failure probability, in (0, 1/4]: above this, the statement is vacuous.
     epsilon : float or array_like
-        Privacy parameter, above 0; at ``math.inf`` the limit is 0.
+        Positive privacy parameter; for ``math.inf``, the limit is 0.
     bound : float or array_like
         Largest absolute value R of an observation.
 
     Returns
     -------
     float or ndarray
-        log(1 / beta) / (2 log(1 + d (e^epsilon - 1))), d = alpha abs(mean) / ((1 + alpha) R).
+        log(1 / beta) / (2 log(1 + d (e^epsilon - 1))), where d = alpha abs(mean) / ((1 + alpha) R).
 
     Notes
     -----
-    The stream takes the values -R and R only. For rules that are epsilon-private in one sample and whose
-    estimate, whatever the law on [-R, R], is off by alpha abs(mean) or more with probability at most beta.
-    The paper's R log(1 / beta) / (12 alpha abs(mean) epsilon) is proved for epsilon up to 2.9, and about six
-    times smaller where epsilon and alpha are small.
+    The stream takes only the values -R and R. It applies to rules that are epsilon-private in one sample and
+    whose estimate, for every distribution on [-R, R], has an error of alpha abs(mean) or more with
+    probability at most beta. The paper's R log(1 / beta) / (12 alpha abs(mean) epsilon) is proved for epsilon
+    up to 2.9, and is about six times smaller if epsilon and alpha are small.
 
     References
     ----------
@@ -359,12 +358,12 @@ def private_stopping_limit(
 
 
 def stopping_limit(mean: ArrayLike, alpha: ArrayLike, beta: ArrayLike, bound: ArrayLike = 1.0) -> FloatArray:
-    """Samples that every stopping rule, private or not, needs on average.
+    """Number of samples that every stopping rule, private or not, needs on average.
 
     Parameters
     ----------
     mean : float or array_like
-        Mean of the stream, in [-bound, bound]; inf is returned for 0.
+        Mean of the stream, in [-bound, bound]; the result for 0 is inf.
     alpha : float or array_like
         Relative error, in (0, 1).
     beta : float or array_like
@@ -375,14 +374,15 @@ def stopping_limit(mean: ArrayLike, alpha: ArrayLike, beta: ArrayLike, bound: Ar
     Returns
     -------
     float or ndarray
-        (1 - 2 beta) log((1 - beta) / beta) / KL, KL the divergence of the law of this mean from the one with
-        mean (1 - alpha) / (1 + alpha) times as large: about (1 + alpha)^2 R^2 log(1 / beta) / (2 alpha^2
-        mean^2) for small means.
+        (1 - 2 beta) log((1 - beta) / beta) / KL, where KL is the divergence of the distribution with this
+        mean from the one whose mean is (1 - alpha) / (1 + alpha) times as large: about (1 + alpha)^2 R^2
+        log(1 / beta) / (2 alpha^2 mean^2) for small means.
 
     Notes
     -----
-    The stream takes the values -R and R only. For rules that stop with probability 1 and whose estimate,
-    whatever the law on [-R, R], is off by alpha abs(mean) or more with probability at most beta.
+    The stream takes only the values -R and R. It applies to rules that stop with probability 1 and whose
+    estimate, for every distribution on [-R, R], has an error of alpha abs(mean) or more with probability at
+    most beta.
 
     References
     ----------

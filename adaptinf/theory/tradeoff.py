@@ -1,4 +1,4 @@
-"""A design's position relative to the frontier between estimation and regret: error times regret over M."""
+"""The trade-off between estimation and regret: a design's error times regret, divided by M."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from adaptinf.typing import FloatArray, IntArray
 
 
 class Simulations(Protocol):
-    """What `frontier` reads from many runs; the output of ``replicate`` for ConSE and DPConSE has it."""
+    """What `frontier` needs from many runs; the output of ``replicate`` for ConSE and DPConSE provides it."""
 
     @property
     def regret(self) -> FloatArray:
@@ -40,15 +40,15 @@ class Frontier:
     worst : int
         Position of the feature with the largest error.
     error, error_se : float
-        That feature's error and standard error.
+        The error of that feature, and its standard error.
     regret, regret_se : float
         Mean regret and its standard error.
     product, product_se : float
-        error * regret / features, and its standard error: the covariance between a run's squared error and
-        its regret counts, that the worst feature is found from the same runs does not.
+        error * regret / features, and its standard error, which accounts for the covariance between a run's
+        squared error and its regret, but not for selecting the worst feature from the same runs.
     undefined : ndarray of int, shape (features,)
-        Runs without an estimate, which no error can count: an arm without pulls, or a released count that is
-        too small.
+        Number of runs without an estimate, whose error cannot be computed: an arm without pulls, or a
+        released count that is too small.
     runs : int
         Number of runs.
 
@@ -83,25 +83,25 @@ def frontier(sims: Simulations, estimates: ArrayLike | None = None) -> Frontier:
     sims : Simulations
         Many runs of ConSE or DPConSE, from ``replicate``.
     estimates : array_like of shape (runs, features), optional
-        Each run's estimates of the effects, NaN if there is none; by default `difference_in_means`. The
-        estimates that DPConSE releases are a choice.
+        Estimates of the effects in each run, NaN if there is none; by default `difference_in_means`. An
+        alternative is the estimates that DPConSE releases.
 
     Returns
     -------
     Frontier
-        Error, regret and product with standard errors, and how many runs have no estimate.
+        Error, regret and product with standard errors, and the number of runs without an estimate.
 
     Raises
     ------
     ParameterError
-        If there are fewer than two runs, the shapes do not fit, an estimate is infinite, or a feature has
-        fewer than two runs with an estimate.
+        If there are fewer than two runs, the shapes are inconsistent, an estimate is infinite, or a feature
+        has fewer than two runs with an estimate.
 
     Notes
     -----
-    The paper shows that no design can do better than a product of order M on every instance, and
-    that ConSE attains that order for every alpha. The maximum over features is taken of the mean squared
-    errors, as in the paper, not within a run.
+    The paper shows that no design can achieve a product below the order of M on every instance, and that
+    ConSE attains that order for every alpha. As in the paper, the maximum over features is that of the mean
+    squared errors, not a maximum within runs.
 
     References
     ----------
@@ -134,7 +134,7 @@ def frontier(sims: Simulations, estimates: ArrayLike | None = None) -> Frontier:
 
 
 def difference_in_means(sims: Simulations) -> FloatArray:
-    """Differences in means over the second half's randomised arrivals.
+    """Differences in means over the randomised arrivals of the second half.
 
     Parameters
     ----------
@@ -144,12 +144,12 @@ def difference_in_means(sims: Simulations) -> FloatArray:
     Returns
     -------
     ndarray of shape (runs, features)
-        Arm 1's mean minus arm 0's; NaN if an arm was not pulled.
+        Mean of arm 1 minus mean of arm 0; NaN if an arm was not pulled.
 
     Raises
     ------
     ParameterError
-        If these are not runs of a design with such a half.
+        If these are not runs of a design with such a second half.
 
     Examples
     --------

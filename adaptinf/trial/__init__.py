@@ -1,4 +1,4 @@
-"""A design at work on people: trials stored in a file, which lose nothing when interrupted."""
+"""Designs applied to people: trials stored in a file, which lose nothing when interrupted."""
 
 from adaptinf.trial.live_trial import Trial, TrialStatus
 from adaptinf.trial.operator_actions import Act

@@ -1,7 +1,7 @@
 """The journal of a trial: chained rows in one SQLite file, written to disk before any answer.
 
 A row is an entry, as JSON, and the digest of the row before it followed by the entry. Each entry has a salt,
-so no one who is told digests alone can guess what is between them.
+so nobody who knows only digests can guess the entries between them.
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ _Answer = TypeVar("_Answer")
 
 
 class Journal:
-    """The rows of a file as far as they have been read: `rows` of them, the last with digest `head`.
+    """The rows of a file that have been read: `rows` of them, the last with digest `head`.
 
-    One transaction at a time: `begin`, then `news` and `append`, then `commit` or `rollback`. What is added
-    waits for the commit, which writes all rows of a table at once.
+    One transaction at a time: `begin`, then `news` and `append`, then `commit` or `rollback`. Additions wait
+    for the commit, which writes all rows of a table at once.
     """
 
     def __init__(self, path: Path, create: bool = False) -> None:
@@ -235,7 +235,7 @@ class Journal:
             self.rollback()
 
     def rewind(self) -> None:
-        """Forget what was read, so that `news` begins with the first row."""
+        """Forget the rows read, so that `news` begins with the first row."""
         self.rows, self.head = 0, _START
 
     def skip(self, number: int, head: str) -> None:

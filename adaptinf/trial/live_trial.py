@@ -28,7 +28,7 @@ from adaptinf.trial.trial_setup import declared_entry
 
 @dataclass(frozen=True, slots=True)
 class TrialStatus:
-    """The state of a trial; it reveals no outcomes and no propensities.
+    """The state of a trial, which reveals no outcomes and no propensities.
 
     Attributes
     ----------
@@ -37,30 +37,30 @@ class TrialStatus:
     arms : tuple of labels
         The arms.
     state : {"open", "paused", "finished"}
-        Whether it takes requests.
+        Whether the trial accepts requests.
     reason : str
-        Why it does not.
+        The reason if it does not.
     rounds, horizon : int
-        Participants who have been assigned, and the most that there can be.
+        Number of participants assigned, and the largest possible number.
     pending : int
-        Outcomes that are not in yet.
+        Number of outcomes that have not arrived yet.
     removed : tuple of labels
-        Arms that are not assigned any more.
+        Arms that are no longer assigned.
     erased : int
-        Participants whose fields were erased.
+        Number of participants whose fields were erased.
     restored : int
-        How often a copy took the trial's place.
+        Number of times that a copy replaced the trial.
     copied : bool
-        Whether the file is a copy that has not done so, made by `backup` or in any other way: it can be read,
-        and takes no requests.
+        Whether the file is a copy that has not replaced the trial, made by `backup` or in any other way: it
+        can be read, but accepts no requests.
     unrepeatable : int
-        Decisions that stand as they were written, since they rest on a context that was erased: no one can
-        make them again.
+        Number of decisions that can no longer be recomputed, because they depend on a context that was
+        erased.
     rows : int
-        Rows of the journal.
+        Number of rows in the journal.
     head : str
-        Digest of the last row, which stands for all of them: keep it elsewhere, and `Trial.verify` can tell
-        whether rows were lost or changed since.
+        Digest of the last row, which covers all rows: if it is kept elsewhere, `Trial.verify` can detect rows
+        that were lost or changed since.
 
     Examples
     --------
@@ -93,11 +93,11 @@ _PREFIX = "sqlite:///"
 
 
 class Trial(Operations):
-    """A design at work on people, for as long as needed: stored in a file, safe from crashes and retries.
+    """A design in use for real participants, stored in a file that survives crashes and retried requests.
 
-    Made by `Trial.create` and opened by `Trial.open`. Several processes may have it open at once, each by
-    `open`, and threads may share one. Every answer is on the disk before it is given. Each request has a
-    key: sent again with its key, it gets the same answer.
+    Created by `Trial.create` and opened by `Trial.open`. Several processes may use it simultaneously, each
+    with its own `open`, and threads may share an object. Every answer is on disk before it is returned. Each
+    request has a key: if it is repeated with the same key, it receives the same answer.
 
     Examples
     --------
@@ -137,22 +137,25 @@ class Trial(Operations):
         Parameters
         ----------
         path : path
-            The SQLite file, which must not hold anything yet; ``"sqlite:///..."`` means the same. It and what
-            SQLite puts beside it are for their owner alone (mode 0600), whatever the umask is.
+            The SQLite file, which must not contain anything yet; ``"sqlite:///..."`` is equivalent. The file
+            and those that SQLite creates beside it are readable only by their owner (mode 0600), whatever the
+            umask.
         design : Design
-            What decides. A private design draws exact noise of OpenDP; one that has none is refused.
+            What decides. A private design draws exact noise from OpenDP; a private design without exact noise
+            is refused.
         arms : list of labels, or int
-            The arms; a number stands for 0, 1, ...
+            The labels of the arms; a number stands for 0, 1, ...
         horizon : int
-            The most participants there can be.
+            Largest possible number of participants.
         features, dimension, per_arm, reward_range
             Contexts and rewards, as for `Design.session`.
         outcome_window : int, optional
-            Needed by private designs: after so many further participants an outcome enters, whenever it came.
-            One that is missing then counts as 0, and what comes later is for the log alone.
+            Required for private designs: the number of further participants after which an outcome enters,
+            whenever it arrived. An outcome that is missing then counts as 0, and anything that arrives later
+            is only for the log.
         in_time : float, optional
-            As in `Design.session`: each arm's successes and failures that were in time are released at the
-            end, at so much privacy beside the design's.
+            As in `Design.session`: the timely successes and failures of each arm are released at the end, at
+            this privacy cost in addition to the design's.
 
         Returns
         -------
@@ -162,14 +165,15 @@ class Trial(Operations):
         Raises
         ------
         ParameterError
-            Listing everything that is inconsistent; no file has been made then.
+            If arguments are inconsistent (the message lists every problem); no file is created.
         FileError
-            If the file contains something already, or cannot be written.
+            If the file already contains something, or cannot be written.
 
         Warns
         -----
         AdaptinfWarning
-            If the design has no coins of its own: anyone who knows the outcomes can foresee the next arm.
+            If the design has no coins of its own, so that anyone who knows the outcomes can predict the next
+            arm.
         """
         place = _place("Trial.create", path)
         declared = features, dimension, per_arm, reward_range, outcome_window, in_time
@@ -185,7 +189,7 @@ class Trial(Operations):
 
     @classmethod
     def _begun(cls, place: Path, first: Entry, design: Design, draw: Draw | None = None) -> Trial:
-        """A trial in a new file, from this first entry; noise is given in audits, else drawn by OpenDP."""
+        """Create a trial in a new file from its first entry; noise is supplied in audits only."""
         # The database is loaded when a trial is used: this page of the manual needs none.
         from adaptinf.trial.journal import Journal
         from adaptinf.trial.requests import now
@@ -210,27 +214,27 @@ class Trial(Operations):
         path : path
             The file.
         design : Design, optional
-            Needed for a user-defined design, which a file cannot hold.
+            Required for a user-defined design, which a file cannot store.
 
         Returns
         -------
         Trial
-            In its state after the last answer.
+            The trial, in its state after the last answer.
 
         Raises
         ------
         FileError
-            If there is no such file, it contains no trial or cannot be read.
+            If there is no such file, or it contains no trial or cannot be read.
         JournalError
-            If a row is damaged, or another decision follows from the rows before it.
+            If a row is damaged, or a decision does not follow from the rows before it.
         ParameterError
-            If the design is needed, or another one.
+            If the design is required, or is a different one.
 
         Warns
         -----
         AdaptinfWarning
-            If the snapshot is damaged: every decision was made again then. If others than the owner may open
-            the file: they see all outcomes and names, and with the seed the next arms.
+            If the snapshot is damaged, in which case every decision was recomputed. If users other than the
+            owner can open the file: they can see all outcomes and names and, with the seed, the next arms.
         """
         return cls._opened(_place("Trial.open", path), design)
 
@@ -258,32 +262,33 @@ class Trial(Operations):
         return self._requests.read(lambda replay: replay.session.arms)
 
     def assign(self, unit: str | int, context: Any = None, *, key: str | int) -> Decision:
-        """Choose an arm for a participant.
+        """Assign an arm to a participant.
 
         Parameters
         ----------
         unit : str or int
-            Who it is. A unit is assigned once: asked again, it gets its first decision. A unit that reads the
-            same as another, as P1 and "p1 " do, is refused.
+            Identifier of the participant. A unit is assigned only once: a repeated request returns its first
+            decision. A unit that looks the same as another, such as P1 and "p1 ", is refused.
         context : optional
-            Known before the choice, as for `Session.assign`.
+            Context known before the choice, as for `Session.assign`.
         key : str or int
-            Names the request: sent again, after a crash or a lost answer, it gets the same decision.
+            Identifies the request: if it is repeated, after a crash or a lost answer, it receives the same
+            decision.
 
         Returns
         -------
         Decision
-            The arm, and the id by which `record` knows the decision. It is on the disk.
+            The arm, and the id that `record` requires. It is on disk.
 
         Raises
         ------
         ParameterError
-            If the trial is paused, finished or closed, its horizon is used up, an outcome is needed first,
-            the context is not what was declared, or key or unit stand for another request. Nothing has
-            changed.
+            If the trial is paused, finished or closed, its horizon is exhausted, an outcome is needed first,
+            the context does not match the declaration, or the key or the unit belongs to another request.
+            Nothing has changed in this case.
         FileError
-            If the file cannot be written. Send the request again with its key: whether it had been kept or
-            not, it counts once.
+            If the file cannot be written. Repeat the request with its key: whether or not it was stored, it
+            counts once.
         """
         return self._requests.change(lambda replay: replay.assign_new(unit, context, key))
 
@@ -295,20 +300,21 @@ class Trial(Operations):
         decision_id : int
             The `id` of the decision.
         reward : float or None
-            A number in the range of rewards; None says that the outcome will never come.
+            A number in the reward range; None if the outcome will never arrive.
         key : str or int
-            Names the request, as for `assign`.
+            Identifies the request, as for `assign`.
 
         Returns
         -------
         Outcome
-            What was recorded. It is on the disk.
+            The recorded outcome. It is on disk.
 
         Raises
         ------
         ParameterError
-            If the trial is finished or closed, there is no such decision, it has another outcome already, the
-            reward is out of range, or the key stands for another request. Nothing has changed.
+            If the trial is finished or closed, there is no such decision, it already has a different outcome,
+            the reward is out of range, or the key belongs to another request. Nothing has changed in this
+            case.
         FileError
             As in `assign`.
         """
@@ -322,19 +328,19 @@ class Trial(Operations):
         Parameters
         ----------
         missing : {"drop", "worst", "best"}, optional
-            What an outcome means that is not in: needed if there are any.
+            The meaning of an outcome that has not arrived: required if there are any.
         amended : bool
             Whether amended outcomes have their new values, or those that the design used.
         erased : {"keep", "drop"}, optional
-            Needed where contexts of participants were erased: ``"keep"`` for a log of all rounds without
-            contexts, ``"drop"`` for one without the rounds of these participants, which is right where their
-            being erased has nothing to do with their outcomes. As no one knows that, it has no guarantee.
+            Required if contexts of participants were erased: ``"keep"`` for a log of all rounds without
+            contexts, ``"drop"`` for a log without the rounds of these participants, which is valid if their
+            erasure is unrelated to their outcomes. Because this cannot be known, such a log has no guarantee.
 
         Returns
         -------
         AdaptiveLog
-            A copy; the trial goes on. Units of participants who were erased have names that tell nothing. The
-            files that it writes are for their owner alone (mode 0600).
+            The log, which is a copy; the trial continues. Units of erased participants have uninformative
+            names. Files that it writes are readable only by their owner (mode 0600).
         """
 
         def made(replay: Replay) -> AdaptiveLog:
@@ -375,17 +381,17 @@ class Trial(Operations):
         Parameters
         ----------
         head : str, optional
-            The `head` of an earlier status, kept elsewhere: all rows that were there then must still be.
+            The `head` of an earlier status, kept elsewhere: all rows that existed then must still exist.
 
         Returns
         -------
         TrialStatus
-            As things stand.
+            The current state.
 
         Raises
         ------
         JournalError
-            With the first thing that is wrong.
+            If a problem is found; the message describes the first one.
         """
         heads: set[str] = set()
 
@@ -401,15 +407,15 @@ class Trial(Operations):
         return self._requests.read_again(checked, heads)
 
     def backup(self, path: str | os.PathLike[str]) -> None:
-        """Write a copy of the trial as it is now to a new file, atomically; the trial continues.
+        """Write a copy of the trial in its present state to a new file, atomically; the trial continues.
 
-        The copy can be read, and takes no requests until `restore` lets it take the trial's place. It is for
-        its owner alone (mode 0600).
+        The copy can be read, but accepts no requests until `restore` makes it replace the trial. It is
+        readable only by its owner (mode 0600).
 
         Parameters
         ----------
         path : path
-            A file that does not exist yet.
+            Path of a file that does not exist yet.
         """
         place = as_path("Trial.backup", "path", path)
         if place.exists():
@@ -418,7 +424,7 @@ class Trial(Operations):
         atomic_write(place, lambda file: file.write(content), owner_only=True)
 
     def close(self) -> None:
-        """Close the file. The trial itself continues: `open` opens it again."""
+        """Close the file. The trial itself continues, and `open` opens it again."""
         self._requests.close()
 
     def __enter__(self) -> Trial:
@@ -437,7 +443,7 @@ class Trial(Operations):
 
 
 def _warn_of_readers(place: Path) -> None:
-    """Warn that a file has wider permissions than `create` gives."""
+    """Warn that a file has wider permissions than `create` sets."""
     wide = [file for file in files_of(place) if owners_alone(file) is False]
     if wide:
         names = " ".join(shlex.quote(str(file)) for file in wide)

@@ -1,4 +1,4 @@
-"""Operator actions on a trial, besides its requests; each is a row of the journal."""
+"""Operator actions on a trial, other than requests; each is a row of the journal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _Answer = TypeVar("_Answer")
 
 
 def _trials(name: str, value: Any) -> list[str]:
-    """Problems with other trials."""
+    """Problems with the other trials."""
     if isinstance(value, Sequence) and all(isinstance(one, Operations) for one in value):
         return []
     return [f"{name} must be a list of open trials, got {value!r:.60}"]
@@ -39,28 +39,29 @@ class Operations:
         *,
         keys: Sequence[str | int],
     ) -> list[Decision]:
-        """Choose arms for several participants, in order, with one wait for the disk.
+        """Assign arms to several participants, in order, with a single write to disk.
 
         Parameters
         ----------
         units : sequence
-            Who they are.
+            Identifiers of the participants.
         contexts : sequence, optional
-            What is known of each, as for `assign`.
+            The context of each, as for `assign`.
         keys : sequence
-            A name for each request, as for `assign`.
+            A key for each request, as for `assign`.
 
         Returns
         -------
         list of Decision
-            As `assign` gives them one after the other. All are on the disk.
+            The decisions that `assign` would make one after the other. All are on disk.
 
         Raises
         ------
         ParameterError
-            Listing every request that is refused, and why. Nothing has changed then.
+            If requests are refused; the message lists all of them with the reasons. Nothing has changed in
+            this case.
         FileError
-            As in `assign`: none was kept, or all. Send them again with their keys.
+            As in `assign`: either none or all were stored. Repeat them with their keys.
         """
         columns = {"units": units, "contexts": [None] * len(units) if contexts is None else contexts}
         return self._all("assign_many", {**columns, "keys": keys}, Replay.assign_new)
@@ -68,7 +69,7 @@ class Operations:
     def record_many(
         self, decision_ids: Sequence[int], rewards: Sequence[float | None], *, keys: Sequence[str | int]
     ) -> list[Outcome]:
-        """Record several outcomes, in order, with one wait for the disk.
+        """Record several outcomes, in order, with a single write to disk.
 
         Parameters
         ----------
@@ -77,17 +78,18 @@ class Operations:
         rewards : sequence of float or None
             Their outcomes, as for `record`.
         keys : sequence
-            A name for each request, as for `record`.
+            A key for each request, as for `record`.
 
         Returns
         -------
         list of Outcome
-            As `record` gives them one after the other. All are on the disk.
+            The outcomes that `record` would store one after the other. All are on disk.
 
         Raises
         ------
         ParameterError
-            Listing every request that is refused, and why. Nothing has changed then.
+            If requests are refused; the message lists all of them with the reasons. Nothing has changed in
+            this case.
         FileError
             As in `assign_many`.
 
@@ -112,7 +114,7 @@ class Operations:
         columns: dict[str, Sequence[Any]],
         act: Callable[..., tuple[_Answer, Entry | None]],
     ) -> list[_Answer]:
-        """The answers to requests of one kind, whose arguments are in columns; all of them, or none."""
+        """The answers to requests of one kind, whose arguments are in columns: either all or none."""
         lengths = {name: len(column) for name, column in columns.items()}
         told = ", ".join(f"{name} {length}" for name, length in lengths.items())
         refuse(subject, [f"all must have the same length: {told}"] if len(set(lengths.values())) > 1 else [])
@@ -136,8 +138,8 @@ class Operations:
     ) -> Outcome:
         """Correct an outcome that was recorded incorrectly; the first one stays in the journal.
 
-        The log has the new value. The design keeps what it learnt: decisions that were made stand, and those
-        to come are made as if nothing had been corrected.
+        The log contains the new value. The design keeps what it has learned: past decisions stand, and future
+        ones are made as if nothing had been corrected.
 
         Parameters
         ----------
@@ -146,47 +148,49 @@ class Operations:
         reward : float or None
             The correct outcome, as in `record`; None if it will never arrive.
         key : str or int
-            Names the request, as for `assign`.
+            Identifies the request, as for `assign`.
         reason, by : str
-            Why, and who does it; the journal keeps both.
+            The reason and the person responsible; the journal stores both.
 
         Returns
         -------
         Outcome
-            What the log has now. It is on the disk.
+            The outcome now in the log. It is on disk.
 
         Raises
         ------
         ParameterError
-            If the trial is finished or closed, there is no such decision, it has no outcome yet or this one
-            already, the reward is out of range, or the key stands for another request. Nothing has changed.
+            If the trial is finished or closed, there is no such decision, it has no outcome yet or already
+            has this one, the reward is out of range, or the key belongs to another request. Nothing has
+            changed in this case.
         FileError
             As in `assign`.
         """
         return self._requests.change(lambda replay: replay.amend(decision_id, reward, key, reason, by))
 
     def unblind(self, unit: str | int, *, reason: str, by: str) -> Decision:
-        """Reveal the arm of one participant in an emergency; the journal records that it was revealed.
+        """Reveal the arm of one participant in an emergency; the journal records this.
 
         Parameters
         ----------
         unit : str or int
-            Who it is.
+            Identifier of the participant.
         reason, by : str
-            Why, and who asks; the journal keeps both.
+            The reason and the person who asks; the journal stores both.
 
         Returns
         -------
         Decision
-            As it was made. That it was told is on the disk, also where the trial is paused or finished; each
-            call is a row of its own, in `history`.
+            The original decision. The fact that it was revealed is on disk, even if the trial is paused or
+            finished; each call is a separate row in `history`.
 
         Raises
         ------
         ParameterError
-            If no one of that name was assigned, or reason or by is missing. Nothing has changed.
+            If no participant with this name was assigned, or `reason` or `by` is missing. Nothing has changed
+            in this case.
         FileError
-            If the file cannot be written: the arm is not told then.
+            If the file cannot be written, in which case the arm is not revealed.
         """
         return self._requests.change(lambda replay: replay.unblind(unit, reason, by))
 
@@ -196,9 +200,9 @@ class Operations:
         Parameters
         ----------
         reason : str
-            Why; the journal keeps it.
+            The reason; the journal stores it.
         by : str, optional
-            Who does it; the journal keeps that too.
+            The person responsible; the journal stores this, too.
         """
         self._requests.change(lambda replay: (None, replay.turn("pause", reason, by)))
 
@@ -218,37 +222,38 @@ class Operations:
         Parameters
         ----------
         reason, by
-            As in `pause`. Before the horizon the log keeps the reason, and has ``stopping="data-chosen"``:
-            anyone who ended the trial may have looked at outcomes.
+            As in `pause`. If this is before the horizon, the log stores the reason, and has
+            ``stopping="data-chosen"``: the person who ended the trial may have seen outcomes.
         """
         self._requests.change(lambda replay: (None, replay.turn("finish", reason, by)), purge=True)
 
     def restore(self, *, reason: str, by: str, head: str | None = None, runs: int | None = None) -> None:
-        """Let a copy replace its trial, whose file is lost.
+        """Let a copy replace its trial, whose file has been lost.
 
-        Until then a copy, made by `backup` or in any other way, can be read and its participants erased, and
-        takes no other request: the trial may have gone on after it. Answers that were given since are not in
-        the copy, and participants who come again are assigned again, with coins that the lost file did not
-        have. A private design draws the noise of nodes that the lost file had drawn once more, so what is
-        promised depends on how many runs there were; a copy cannot know that.
+        Until then, a copy, made by `backup` or in any other way, can be read and its participants erased, but
+        it accepts no other request: the trial may have continued after it. Answers given since then are not
+        in the copy, and participants who return are assigned again, with coins that the lost file did not
+        have. A private design draws noise again for nodes for which the lost file had already drawn it, so
+        the guarantee depends on the number of runs, which a copy cannot know.
 
         Parameters
         ----------
         reason, by : str
-            Why, and who does it; the journal keeps both.
+            The reason and the person responsible; the journal stores both.
         head : str, optional
-            The `head` of the last status of the lost file, after which it gave no further answer. If it is
-            the copy's, nothing was lost, and logs promise what they did.
+            The `head` of the last status of the lost file, after which it gave no further answer. If it
+            equals that of the copy, nothing was lost, and the guarantee of logs is unchanged.
         runs : int, optional
-            How many files went on from this copy and are lost: the trial's own, and each earlier one that was
-            restored from the same copy and went on. Logs promise epsilon once more for each, as stated by the
-            operator. With neither of the two they promise nothing, and it cannot be said later.
+            Number of lost files that continued from this copy: the trial's own, and each earlier one that was
+            restored from the same copy and continued. For each of them, the guarantee of logs includes
+            epsilon once more, as stated by the operator. If neither is given, logs have no guarantee, and
+            this cannot be changed later.
 
         Raises
         ------
         ParameterError
-            If the file is no copy, its trial is finished, the head is not that of the copy's last row, or
-            reason or by is missing. Nothing has changed.
+            If the file is not a copy, its trial is finished, the head is not that of the copy's last row, or
+            `reason` or `by` is missing. Nothing has changed in this case.
         FileError
             As in `assign`.
 
@@ -269,21 +274,22 @@ class Operations:
         self._requests.change(lambda replay: (None, replay.restore(reason, by, head, runs, behind)))
 
     def moved(self, *, reason: str, by: str) -> None:
-        """Declare that the trial's file was moved to another disk or machine, and no other one continues.
+        """Declare that the trial's file was moved to another disk or machine, and that no other continues.
 
-        The journal names the file: one that is renamed on its disk stays the same, and any other that holds
-        the same rows opens as a copy. A copy that `backup` made is restored instead.
+        The journal identifies the file: a file renamed on the same disk remains the same, and any other with
+        the same rows opens as a copy. A copy made by `backup` must be restored instead.
 
         Parameters
         ----------
         reason, by : str
-            Why, and who does it; the journal keeps both. Logs say that the guarantee rests on this statement.
+            The reason and the person responsible; the journal stores both. Logs state that the guarantee
+            depends on this declaration.
 
         Raises
         ------
         ParameterError
-            If the file is where its journal says, backup made it, or reason or by is missing. Nothing has
-            changed.
+            If the file is where its journal says, it was made by `backup`, or `reason` or `by` is missing.
+            Nothing has changed in this case.
         FileError
             As in `assign`.
 
@@ -303,31 +309,32 @@ class Operations:
         self._requests.change(lambda replay: (None, replay.moved(reason, by)))
 
     def remove_arm(self, arm: Any, *, key: str | int, reason: str, by: str) -> tuple[Any, ...]:
-        """Never assign an arm again; the others share its probability in proportion to their own.
+        """Never assign an arm again; the others receive its probability in proportion to their own.
 
-        For designs with coins of their own that take outcomes in any order. Anyone who removes an arm may
-        have seen outcomes: logs say which arm was removed and when, and promise neither a floor nor privacy.
+        This is for designs with their own coins that accept outcomes in any order. The person who removes an
+        arm may have seen outcomes, so logs state which arm was removed and when, and guarantee neither a
+        floor nor privacy.
 
         Parameters
         ----------
         arm : label
             One of the arms.
         key : str or int
-            Names the request, as for `assign`.
+            Identifies the request, as for `assign`.
         reason, by : str
-            Why, and who does it; the journal keeps both.
+            The reason and the person responsible; the journal stores both.
 
         Returns
         -------
         tuple of labels
-            The arms that are left. That the arm is gone is on the disk.
+            The remaining arms. The removal is on disk.
 
         Raises
         ------
         ParameterError
-            If the trial is finished or closed, there is no such arm, it was removed already or is the last
-            one, no one has been assigned yet, the design cannot go on without an arm, or the key stands for
-            another request. Nothing has changed.
+            If the trial is finished or closed, there is no such arm, it was already removed or is the last
+            one, no one has been assigned yet, the design cannot continue without an arm, or the key belongs
+            to another request. Nothing has changed in this case.
         FileError
             As in `assign`.
 
@@ -344,33 +351,35 @@ class Operations:
         return self._requests.change(lambda replay: replay.remove_arm(arm, key, reason, by))
 
     def erase(self, unit: str | int, *, key: str | int, reason: str, by: str) -> int:
-        """Make unreadable what the file contains about a participant: name, context, keys and reasons.
+        """Make a participant's data in the file unreadable: name, context, keys and reasons.
 
-        The arm, the propensities and the outcome stay, with the times of the rows. An outcome that is not in
-        counts as lost. Backups that were made before hold all of it.
+        The arm, the propensities and the outcome remain, as do the times of the rows. An outcome that has not
+        arrived counts as lost. Earlier backups still contain all of these data.
 
         Parameters
         ----------
         unit : str or int
-            Who it is.
+            Identifier of the participant.
         key : str or int
-            Names the request, as for `assign`. It stays readable, as do the two below: name no one in them.
+            Identifies the request, as for `assign`. It remains readable, as do the reason and the person
+            responsible: do not name anyone in them.
         reason, by : str
-            Why, and who does it.
+            The reason and the person responsible.
 
         Returns
         -------
         int
-            Id of the decision whose participant was erased. No file of the trial holds the fields any more.
+            Id of the decision whose participant was erased. No file of the trial contains these fields any
+            more.
 
         Raises
         ------
         ParameterError
-            If no one of that name was assigned or they were erased before, the design waits for their
-            outcome, it is user-defined and uses contexts, or the key identifies another request. Nothing has
-            changed.
+            If no participant with this name was assigned or they were already erased, the design waits for
+            their outcome, it is user-defined and uses contexts, or the key belongs to another request.
+            Nothing has changed in this case.
         FileError
-            As in `assign`: send the request again with its key, so nothing is left of the fields.
+            As in `assign`: repeat the request with its key, so that nothing remains of the fields.
 
         Examples
         --------
@@ -385,25 +394,26 @@ class Operations:
         return self._requests.change(lambda replay: replay.erase(unit, key, reason, by), purge=True)
 
     def history(self) -> tuple[Act, ...]:
-        """Actions on the trial besides its requests, in order: by whom, when and why."""
+        """Operator actions on the trial, in order: by whom, when and why."""
         return self._requests.read(lambda replay: tuple(map(act_of, replay.acts)))
 
     def audit_noise(self, others: Sequence[Operations] = ()) -> NoiseAudit:
         """Compare the noise drawn by the trial with its distribution: scale, tails, zeros, lattices, repeats.
 
-        **Not covered** by the trial's guarantee: the tests read the noise itself. Who has the result, and a
-        release, knows more than the promise allows: keep it beside the file.
+        **Not covered** by the trial's guarantee: the tests use the noise itself. A person with both the
+        result and a release knows more than the guarantee allows, so keep the result with the file.
 
         Parameters
         ----------
         others : sequence of Trial
-            Other trials, open: their noise is examined as well, and none may come again in another file.
-            Copies and what became of them may be among them: rows that files have in common are one.
+            Other trials, which must be open: their noise is examined as well, and no draw may recur in
+            another file. They may include copies and their continuations: rows that files have in common
+            count once.
 
         Returns
         -------
         NoiseAudit
-            Every kind of test, what it found, and a table of them.
+            Every kind of test with its findings, and a table of them.
 
         Raises
         ------
@@ -414,10 +424,11 @@ class Operations:
 
         Notes
         -----
-        Laws are exact: whole numbers of the discrete Laplace law at the scale that the row states, which the
-        design is held to when the trial is opened. All tests together raise a false alarm with probability
-        1e-6 at most. What they can see depends on the number of nodes: tails that are cut at c scales show
-        after about 17 exp(c) of them ([limits](../auditing.md#how-large-a-fault-is-seen)).
+        Distributions are exact: integers from the discrete Laplace distribution at the scale stated in the
+        row, which is checked against the design when the trial is opened. All tests together raise a false
+        alarm with probability at most 1e-6. Their power depends on the number of nodes: tails that are cut
+        off at c scales are detected after about 17 exp(c) of them
+        ([limits](../auditing.md#how-large-a-fault-is-seen)).
 
         Examples
         --------

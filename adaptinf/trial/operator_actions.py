@@ -48,23 +48,23 @@ class Act:
     row : int
         Number of the row in the journal.
     time : str
-        Of the clock at hand, in UTC.
+        From the local clock, in UTC.
     kind : {"pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase", "restore", "moved"}
         What was done.
     reason : str or None
-        Why; None if it was about a participant who was erased.
+        The reason; None if it was about a participant who was erased.
     by : str or None
-        Who did it, where that was said.
+        Who did it, if stated.
     decision : int or None
-        Id of the decision that it was done to.
+        Id of the decision concerned.
     reward : float or None
         The amended outcome.
     arm : label or None
         The arm that was removed.
     head : str or None
-        What `restore` was told as the last head of the lost file.
+        The last head of the lost file, as given to `restore`.
     runs : int or None
-        What `restore` was told as the number of lost runs.
+        The number of lost runs, as given to `restore`.
 
     Examples
     --------
@@ -318,7 +318,7 @@ class Acts:
         return [self.copied] if self.copied else []
 
     def _refuse_erased(self, subject: str, decision_id: Any = None, **names: Any) -> None:
-        """State that a unit, a key or a decision belongs to an erased participant."""
+        """Refuse a unit, a key or a decision that belongs to an erased participant."""
         erased = erased_steps(self.session)
         if not erased:
             return

@@ -124,7 +124,7 @@ class Replay(Acts):
         return part_of(self.session, since), state
 
     def resume(self, snapshot: Snapshot) -> None:
-        """Go on, with a session that was just opened, where an image was made."""
+        """Continue from an image, with a session that was just opened."""
         restore(self.session, snapshot.parts, snapshot.state["memory"])
         self.stand(snapshot.state["standing"])
 

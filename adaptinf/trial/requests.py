@@ -39,7 +39,7 @@ class Requests:
         self._lock, self._process, self._closed = threading.RLock(), os.getpid(), False
 
     def read(self, look: Callable[[Replay], _Answer], heads: set[str] | None = None) -> _Answer:
-        """What the current rows show."""
+        """Information from the current rows."""
         with self._lock:
             self._refuse_strangers()
             self.journal.begin(write=False)
@@ -61,7 +61,7 @@ class Requests:
         return self._change(lambda replay: [act(replay)], purge)[0]
 
     def change_all(self, acts: Callable[[Replay], Iterable[tuple[_Answer, Entry | None]]]) -> list[_Answer]:
-        """The same for several assignments or outcomes: all are then on disk, or none is."""
+        """The same for several assignments or outcomes: either all are then on disk, or none is."""
         return self._change(acts, several=True)
 
     def _change(
@@ -208,7 +208,7 @@ class Requests:
             raise JournalError(path, problems[0])
 
     def _resume(self, path: str) -> None:
-        """Continue from the snapshot if there is one; a damaged one is reported, and will be remade."""
+        """Continue from the snapshot if there is one; a damaged one is reported, and will be replaced."""
         _, entry, _ = next(self.journal.news(), (0, None, ""))
         if entry is None or entry["own"]:
             return
@@ -229,7 +229,7 @@ class Requests:
             )
 
     def read_again(self, look: Callable[[Replay], _Answer], heads: set[str]) -> _Answer:
-        """What all rows show when read from the first one; their digests are added to heads."""
+        """The state from all rows, read from the first one; their digests are added to heads."""
         with self._lock:
             self._forget()
             return self.read(look, heads)

@@ -1,14 +1,14 @@
 """Encrypted parts of a trial's file: fields of participants, and snapshots.
 
 A row's sealed fields are JSON, padded, under AES-256-GCM with a fresh nonce, bound to the number of the row.
-The digests of the rows cover the ciphertexts, and the secrets lie in a table beside them: where one is
-destroyed no one can read what it sealed, and the rows still follow from each other.
+The digests of the rows cover the ciphertexts, and the secrets are in a separate table: if one is destroyed,
+nobody can read what it sealed, and the rows still follow from each other.
 
-A snapshot, what the rows came to, is a cache at a row of the journal, so a trial is opened without all
-decisions made again. What came between two snapshots is a part, which is written once; the digest of a part
+A snapshot, the state after a certain row of the journal, is a cache: a trial is opened without recomputing
+all decisions. The changes between two snapshots are a part, which is written once; the digest of a part
 covers those before it. The design's memory is written again each time, and its digest covers all parts, the
-number of the row and the row's own digest. Snapshots hold fields of all participants: they have one secret,
-which an erasure changes.
+number of the row and the row's own digest. Snapshots contain fields of all participants; they have one
+secret, which an erasure changes.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ SEALED = {
 }
 """Fields readable only with the secret of a row's decision, by the kind of the row."""
 MARKS, SNAPSHOTS = 0, -1
-"""Numbers of two secrets: under the first, names and keys that were erased are known again; the other seals
-snapshots. All further ones are decisions."""
+"""Numbers of two secrets: with the first, names and keys that were erased are recognised; the other seals
+snapshots. All further numbers are decisions."""
 _BYTES, _NONCE, _PADDED, _MARK, _LONGEST = 32, 12, 32, 32, 2**30
 _DESTROYED = bytes(_BYTES)
 _LAYOUT = b"sealed\0\1"
@@ -109,7 +109,7 @@ class Sealing:
         raise JournalError(str(self._journal.path), problem)
 
     def sealed_snapshot(self, content: bytes, place: str) -> bytes:
-        """What a snapshot stores under its own name, as in the file."""
+        """The snapshot as stored in the file, under its own name."""
         if len(content) >= _LONGEST:
             raise FileError(str(self._journal.path), "written", "the snapshot is too long")
         secret = self.secret(SNAPSHOTS) or self._add(SNAPSHOTS)
@@ -178,7 +178,7 @@ class Sealing:
     def mark(self, what: str, value: Any) -> str | None:
         """Substitute for the name of an erased unit or key; None after the secret was destroyed.
 
-        It is known again under the same value, and tells nothing without the secret.
+        It is recognised by the same value, and reveals nothing without the secret.
         """
         secret = self.secret(MARKS)
         if secret is None:
@@ -284,7 +284,7 @@ class Snapshots:
         return JournalError(str(self._journal.path), "its snapshot does not follow from its rows")
 
     def last(self) -> tuple[int, Marks]:
-        """The row of the snapshot, and how much the session contained then; 0 and nothing if none."""
+        """The row of the snapshot, and the amount of data in the session then; 0 and nothing if none."""
         found = self._row()
         if found is None:
             return 0, Marks()
@@ -302,7 +302,7 @@ class Snapshots:
         return str(self._journal.connection.execute(newest).scalar() or "")
 
     def write(self, part: dict[str, Any], state: dict[str, Any]) -> None:
-        """Add what is new since the last snapshot, and the state after the rows that have been read."""
+        """Add the changes since the last snapshot, and the state after the rows that have been read."""
         connection, number, head = self._journal.connection, self._journal.rows, self._journal.head
         _SNAPSHOTS.create_all(connection)
         packed = self._sealing.sealed_snapshot(pack(part), f"part {number}")

@@ -30,7 +30,7 @@ NODE = "node"
 class Nodes:
     """Source of a trial's noise: its journal while rows are replayed, then OpenDP.
 
-    An audit gives it in OpenDP's place.
+    An audit provides it instead of OpenDP.
     """
 
     def __init__(self, path: str, draw: Draw | None = None) -> None:
@@ -125,10 +125,10 @@ class NoiseAudit:
     trials : tuple of str
         Names of the files.
     nodes : int
-        Nodes of noise that were examined; rows that files have in common count once.
+        Number of nodes of noise that were examined; rows shared by several files count once.
     tests : tuple of NoiseTest
-        Every kind of test: its name, how many single tests it is, the log of a bound of the chance that noise
-        of the stated law looks as odd to any of them, and what it found, in words.
+        Every kind of test: its name, its number of single tests, the log of a bound on the probability that
+        noise with the stated distribution looks this unusual in any of them, and the finding, in words.
     not_covered : str
         Why none of it may be published.
 
@@ -152,7 +152,7 @@ class NoiseAudit:
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """What was found, in words; empty if the noise looks as it should."""
+        """The findings, in words; empty if the noise looks as it should."""
         return tuple(test.finding for test in self.tests if test.finding)
 
     def to_frame(self) -> pd.DataFrame:
@@ -161,8 +161,8 @@ class NoiseAudit:
         Returns
         -------
         DataFrame
-            Columns test, tests (their number), log_chance (the log of the bound of the chance of anything as
-            odd) and finding (empty if there is none).
+            Columns test, tests (their number), log_chance (the log of the bound on the probability of
+            anything this unusual) and finding (empty if there is none).
         """
         import pandas as pd
 

@@ -1,6 +1,6 @@
 """Which file contains a trial: its location, its permissions, and the guarantee after it was replaced.
 
-Where a file is, which is kept when it is renamed, tells the trial's own from a copy.
+The location of a file, which is preserved when it is renamed, distinguishes the trial's own file from a copy.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PLACE = "place"
 """Name of the field with the file's location, and kind of a row that contains nothing else."""
 _HERE, _BORN, _SIZE = -100, 0x800, 256
 _MASK, _SECONDS, _NANOSECONDS = slice(0, 4), slice(80, 88), slice(88, 92)
-"""Of Linux's statx: the folder that paths begin in, the wish for a birth time, and where it then stands."""
+"""For Linux's statx: the folder in which paths begin, the request for a birth time, and its position."""
 TAKEN = ("restore", "moved")
 """Kinds of rows by which a file replaces the trial; each gives its location, and fresh coins."""
 MARKED = (

@@ -36,7 +36,7 @@ def fresh_seed() -> bytes:
 class Coins:
     """A generator that is reset for each event, by HMAC-SHA256 of the event's name under the seed.
 
-    Who does not know the seed cannot tell the coins of one event from those of all others.
+    Without the seed, the coins of one event cannot be distinguished from those of all others.
     """
 
     def __init__(self, seed: bytes) -> None:

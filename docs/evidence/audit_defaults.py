@@ -41,14 +41,15 @@ SECTION = (
 Command: `python docs/evidence/audit_defaults.py`. Seed: {seed}. Date: {stamp}.
 {minutes:.0f} minutes of processor time.
 
-`epsilon_lower_bound` looks at releases and actions, replays decisions from the releases, and tests the noise
+`epsilon_lower_bound` examines releases and actions, replays decisions from the releases, and tests the noise
 of every release, all in one call ([how](../auditing.md)). It is given a target and a seed: {runs} on each
-data set in each view. Faults at epsilon = 1; a bound above 1, or a finding, refutes the promise. {caught} of
+data set in each view. Faults at epsilon = 1; a bound above 1, or a finding, refutes the guarantee. {caught}
+of
 {number} faults are found.
 
 {faults}
 
-What is right: the bound, and the number of findings. {refuted} of {audits} audits refute anything.
+Correct designs: the bound, and the number of findings. {refuted} of {audits} audits refute anything.
 
 {right}
 """

@@ -34,7 +34,7 @@ columns, headers and rows lost, doubled, swapped, scaled and of other types; odd
 polars, pyarrow and NumPy in frames; raw JSON at every place of an event; flags, orders, subjects and records
 of a trial. Kinds come in turn, values at random; the tests run {first} others.
 
-The correct outcome for an input is determined by slow, literal readings that use nothing from the library
+The correct outcome for an input is determined by slow, literal readers that use nothing from the library
 (`oracle.py`, `foreign_readings.py`): Python's strict CSV parser, strict JSON, a transport file field by
 field, and the rules of a log as sums, comparisons and sets over plain values.
 
@@ -45,7 +45,7 @@ field, and the rules of a log as sums, comparisons and sets over plain values.
 - *clear error*: an error of the library, or `FileNotFoundError`, that names the file. *Nameless*: one that
   does not.
 - *right*: the original log, if the damage did not affect anything that a log contains, or the log that a
-  harmless variant means (byte-order marks, newlines, quotes, order of columns, ...). A refusal of such a
+harmless variant represents (byte-order marks, newlines, quotes, order of columns, ...). A refusal of such a
   variant is *good, refused*.
 - *cannot be seen*: another log, which is the one that the damaged input represents under the literal reading.
 - *traceback*: any other exception, or a warning of another library.

@@ -40,9 +40,9 @@ found wrong. {uses:,} uses in all.
 {counts}
 
 - *right*: read with the correct values. *Refused*: refused, as it must be, by an error that names the cause.
-  *Nameless*: refused by an error that does not name it. *Good, refused*: what must be read.
+*Nameless*: refused by an error that does not name it. *Good, refused*: refused, although it must be read.
 - *traceback*: any other exception, or a warning of another library.
-- *silent*: read with other values, or although it must be refused.
+- *silent*: read with other values, or read although it must be refused.
 
 | door | uses | faults |
 | --- | ---: | ---: |
@@ -54,8 +54,7 @@ The expectations were written before the first run. These were changed afterward
 something that an entry point cannot know, or one wording among several that name the cause:
 
 - `aggregate` sums in an engine without line numbers. For a value that is missing, infinite or out of range,
-  an object of another type, or a label that is missing, it must name the column and the number of rows, and
-  not a line.
+an object of another type, or a missing label, it must name the column and the number of rows, but not a line.
 - `aggregate` reads propensities as lists and objects from frames in memory alone: it is not given files with
   them.
 - If a header is repeated in the middle of a file, the error may name any of the columns that contain numbers.

@@ -308,8 +308,8 @@ Command: `{command}`. Seed: {seed}. Date: {today}.
 `audit.simulate_bias` at the true means, {runs:,} runs, against the true bias: exact for epsilon-greedy, by
 recursion over all states (pulls and successes of both arms), and from {truth_runs:,} other runs elsewhere.
 *z* is the distance in standard errors of the two together. *bound*: the theorem's, where the design promises
-privacy of the rewards; that of a difference is the sum of two. It is vacuous from the largest bias on that
-there can be.
+privacy of the rewards; that of a difference is the sum of two. It is vacuous once it exceeds the largest
+possible bias.
 
 | design | T | sample mean of | mean | true bias | simulated bias | z | bound |
 | --- | --- | --- | --- | --- | --- | --- | --- |
@@ -321,8 +321,8 @@ Largest |z|: {largest:.2f} of {count}; normal errors exceed {limit:.2f} in 1% of
 
 A log only provides fitted means. Over many logs: mean error ± its standard error / root mean square error of
 the last arm's difference to arm 0. It is that of the sample means, of these minus the simulated bias
-({log_runs} runs a log), and of the estimate at whose means the bias was simulated (AIPW or ALEE; sample means
-where the privacy corrects them). Logs without a reward of some arm are omitted.
+({log_runs} runs per log), and of the estimate at whose means the bias was simulated (AIPW or ALEE; sample
+means if privacy corrects them). Logs without a reward of some arm are omitted.
 
 | design | logs | naive | corrected | fitted |
 | --- | --- | --- | --- | --- |
@@ -332,8 +332,8 @@ where the privacy corrects them). Logs without a reward of some arm are omitted.
 
 Share of p-values of at most .05, before Holm, and of logs with any evidence against anything, after Holm. In
 parentheses: the logs with a test, because a test with too few rewards or random choices is skipped. The
-anytime test is exact, at most .05 at all rounds together; the others are asymptotic, and the last one rests
-on arm counts that settle.
+anytime test is exact, at most .05 at all rounds together; the others are asymptotic, and the last one assumes
+that arm counts converge.
 
 {size_head}
 {sizes}

@@ -309,8 +309,8 @@ def page(runs: int, trials: int, n_jobs: int, command: str) -> tuple[str, list[s
         f"Command: `{command}`. Seed: {SEED}. Date: {evidence.stamp()}. {runs:,} trials for each "
         f"design and scenario. {spent:.0f} seconds with {n_jobs} processes on a machine with two cores that "
         "had other work.",
-        "A plan is a design with an analysis. Each is simulated under a null and an alternative; in "
-        "brackets stand Monte-Carlo standard errors, or after < and > the one-sided 95% limit of a share of "
+        "A plan is a design with an analysis. Each is simulated under a null and an alternative; "
+        "Monte-Carlo standard errors are in brackets, or after < and > the one-sided 95% limit of a share of "
         "0 or 1 (1 - .05^(1/n) for none of n trials). Settings were chosen before any measurement, such "
         "that the claims of the methods apply: exact and anytime methods claim 95% at any number of rounds, "
         "asymptotic ones for many rounds and propensities that are not small. Where asymptotic methods fall "
@@ -323,12 +323,12 @@ def page(runs: int, trials: int, n_jobs: int, command: str) -> tuple[str, list[s
         "Two arms; means .3 and .3 or .4, for private designs .5 and .5 or .6. The binomial test is of "
         "arm 1's mean against .5. DPConSE has two groups with effects 0 or .1; LDPBandit's bin means are "
         "tested against .5. `missing`: trials whose result has no interval for the term. Trials whose result "
-        "lacks the term, as where LDPBandit kept no mean of an arm in a bin, are not among them, nor in the "
+        "lacks the term, as if LDPBandit stored no mean of an arm in a bin, are not among them, nor in the "
         "coverage; neither kind rejects.",
         shown(frame),
         "## Operating characteristics",
         "These tables are not checked. 200 participants are few for AIPW: a protocol must take its type I "
-        "error into account before it names the test.",
+        "error into account before it specifies the test.",
         *tables,
         f"## PrivateUCB: {trials:,} trials of 10,000 rounds",
         "Epsilon 1, five arms. Sample means, their correction by max-information and empirical Bernstein "

@@ -175,10 +175,10 @@ PAGE = """\
 Command: `{command}`. Seed: {seed}. Date: {today}.
 
 Three groups arrive with probabilities .5, .3, .2; the arms' means are (.4, .7), (.6, .3), (.3, .65). Nominal
-coverage is 95%. Uniform rewards are as wide as fits around their mean in [0, 1].
+coverage is 95%. Uniform rewards have the largest possible width around their mean in [0, 1].
 
-- Difference in means: Welch's t over the second half's randomised rounds, Agresti-Caffo where an arm has
-  fewer than 10 successes or failures.
+- Difference in means: Welch's t over the second half's randomised rounds, Agresti-Caffo if an arm has fewer
+than 10 successes or failures.
 - AIPW: all second-half rounds with positive propensities of both arms; Student's t with the smaller arm's
   count minus 1 degrees of freedom.
 - Released: the private estimate with its own interval.

@@ -25,7 +25,8 @@ about 0, 1 and -1 (control). In each context the treatment is drawn with the pro
 (normal posterior under a flat prior, variance known), but either arm with at least the floor. The formula is
 `~ x`: right for no effect and for the linear one (0, .5, 1), wrong for the curved one (0, -.5, 1.5). The
 truth is the best linear approximation over the contexts. AIPW scores with the arms' running means, t
-intervals; combined weights by the round's own propensities; two-point weights with the floor's own exponent.
+intervals; combined weights from the round's own propensities; two-point weights with the floor's own
+exponent.
 
 The table shows the slope. Bias is in units of the standard deviation of the estimates, with a Monte-Carlo
 error of {bias_error:.3f}; that of a coverage of .95 is {cover_error:.3f}. Length, of standard errors, is

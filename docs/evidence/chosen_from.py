@@ -202,17 +202,17 @@ PAGE = """\
 
 Command: `{command}`. Seed: {seed}. Date: {stamp}. Processor time: {seconds:.0f} s.
 
-A max-information correction counts the rounds whose reward can have affected what the test was chosen from.
-The default (`chosen_from="actions"`) counts those that can affect a later *action*. Here a test uses the last
-*released* contrasts as its centre. They are private, but they are computed from the same rewards that the
-test reads, and these rewards affect no action: the default does not count them.
+A max-information correction counts the rounds whose reward can have affected the choice of the test. The
+default (`chosen_from="actions"`) counts those that can affect a later *action*. Here a test uses the last
+*released* contrasts as its centre. They are private, but they are computed from the same rewards as the test,
+and these rewards affect no action, so the default does not count them.
 
 The trial is `DPConSE(epsilon=.05/.6)`, so ε for rewards is ε_D = .05. The first half has arrivals of one
-context, whose better arm is settled early; six others arrive in the second half only, all of them randomised,
-and both arms pay fair coins there. This is the null hypothesis, and it is true. The test rejects where the
-six raw sums lie closer, in L1, to the released ones than sums of fair coins would: for a centre fixed in
-advance its p-value is exact (a convolution of binomial laws). n and the level that a p-value must reach are
-medians over runs. Rejections at .05, with exact 99% limits.
+context, whose better arm is determined early; six others arrive in the second half only, all of them
+randomised, and both arms have success probability 1/2 there. This is the null hypothesis, and it is true. The
+test rejects if the six raw sums are closer, in L1, to the released ones than sums of fair coins would be: for
+a centre fixed in advance its p-value is exact (a convolution of binomial distributions). n and the level that
+a p-value must reach are medians over runs. Rejections at .05, with exact 99% limits.
 
 | setting | n, actions → releases | level, actions → releases | uncorrected | "actions" | "releases" |
 | --- | --- | --- | --- | --- | --- |
@@ -224,8 +224,8 @@ centre can reach ({least:.1e} is the smallest p-value that they can have). The c
 fitted with the default state that they do not cover such a choice.
 
 The first two rows are runs of the design as it is, round by round, with `correction_for` on their logs;
-the others are drawn through their sums, which have the same law: coins of the second half are fair,
-windows and decisions follow the design's constants.
+the others are drawn through their sums, which have the same distribution: the arms of the second half are
+drawn with probability 1/2, and windows and decisions follow the design's constants.
 """
 
 

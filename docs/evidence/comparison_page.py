@@ -232,23 +232,23 @@ counted apart. *Contradicted*: the log is refused, or at least {TOLD_AT_LEAST:.0
 a table that holds without is counted apart. A Monte-Carlo error is based on as many intervals as there are
 logs.
 
-A test is right where it does not reject the truth at 5%: the *t_test* of the last arm less the first, and the
-*joint test* of all differences, each at its own truth. *best_arms* is right where arm A, a best arm, stays in
-the set at 5%. The *winner*'s interval must hold the mean of the arm that won; *against A* the lead of the
-best of the others over A. *Levels* are means over all rounds, or over those in which all arms could be
+A test is right if it does not reject the truth at 5%: the *t_test* of the last arm minus the first, and the
+*joint test* of all differences, each at its own true value. *best_arms* is right if arm A, a best arm, stays
+in the set at 5%. The *winner*'s interval must contain the mean of the arm that won; *against A*, the lead of
+the best of the others over A. *Levels* are means over all rounds, or over those in which all arms could be
 chosen; *contrasts* are those of all arms with A, *policy values* of two fixed policies, mostly A and mostly
 the last arm, and *policy contrast* their difference. *Coefficients* are those of arms, and of arms times the
 context, in `reward ~ C(action) * x`, without x where it is not in the file; *effects by group* are of the
 last arm against A by context. *From sums*: batches of a day, or of an hour if shares vary by the hour.
 
 Batched Thompson has ten batches, told as `batch`; Thompson's floors are .05 an arm, .025 of four and .02 of
-ten arms in batches; EXP3 explores in 20% of rounds; softmax has no floor. If the level moves by the hour the
-shares of all designs but the coin do, too, down to half of the floor. Arms are equal except for a gap of arm
-A. The level of all arms rises by 1 sd in a line, or at once at half time, or on weekends, or goes up and down
-by 1 sd within each of ten days, or is an autoregression of sd 1; an arm joins after 30% of the rounds, under
-a level that rises in a line. The effect that turns is A's, from .3 sd to -.3, or from .6 to -.6 where there
-are 1,000 rounds. In rewards of 0 and 1, a size of 1 sd is .25, half of a standard deviation. All arms'
-propensities are known.
+ten arms in batches; EXP3 explores in 20% of rounds; softmax has no floor. If the level changes by the hour,
+so do the shares of all designs except the coin, down to half of the floor. Arms are equal except for a gap of
+arm A. The level of all arms increases linearly by 1 sd, or in one step at half time, or on weekends, or goes
+up and down by 1 sd within each of ten days, or is an autoregression with sd 1; an arm joins after 30% of the
+rounds, while the level increases linearly. The effect that changes sign is A's, from .3 sd to -.3, or from .6
+to -.6 if there are 1,000 rounds. For rewards of 0 and 1, a size of 1 sd is .25, half of a standard deviation.
+All arms' propensities are known.
 
 ## Failures
 
@@ -256,8 +256,8 @@ propensities are known.
 
 ## The rows of the first table
 
-Equal arms, normal rewards. Coverage, in brackets the share of logs that is cautioned or refused; bold where
-it is less than it should be, or a caution without need.
+Equal arms, normal rewards. Coverage, in brackets the share of logs that is cautioned or refused; bold if it
+is less than it should be, or for a caution without need.
 
 {_matrix(first, rows, ROWS, named=True)}
 

@@ -157,7 +157,7 @@ Normal rewards of variance 1 about 0, the second arm {BETTER} better or not; {ru
 the share of logs whose intervals by `Contrasts`, with its defaults, hold all differences to the first arm;
 *from sums* the same from `Sums` of the log, for the batched design; *single* the mean coverage of 95%
 intervals one by one; *cautioned* the share of logs whose table carries a caution. At 20 arms a floor of .05
-leaves uniform assignment.
+is uniform assignment.
 
 {len(parts["contrasts"]) - len(below)} of {len(parts["contrasts"])} rows hold at least .94 at once, three
 Monte-Carlo errors taken off; of the others {told} of {len(below)} are cautioned in most logs.

@@ -161,18 +161,18 @@ Command: `python docs/evidence/coupled.py`. Seed: {seed}. Date: {stamp}.
 whole-number noise. The second trial's noise is shifted, draw by draw, until both release the same values.
 Then arms, propensities where they are covered, names and scales of all draws, releases, `public()` in full
 and in its files, half-way and at the end, and the status of a trial must agree to the last bit; the sum of
-abs(shift) / scale, with scales as they were drawn, is the cost. {kept} pairs agree at no more than the
-promise; {outputs} outputs were compared, and the largest cost is {share} of what is promised for its pair.
+abs(shift) / scale, with the scales as drawn, is the cost. {kept} pairs agree at no more than the promise;
+{outputs} outputs were compared, and the largest cost is {share} of what is promised for its pair.
 
-It demonstrates an alignment for these pairs, coins and noise. As the noise is given, a design passes with its
-real noise removed: only where law, scale as drawn, independence, support and lattice are tested too is it
-evidence.
+It demonstrates an alignment for these pairs, coins and noise. As the noise is given, a design passes even if
+its real noise is removed: it is only evidence together with tests of the distribution, scale as drawn,
+independence, support and lattice.
 
-Neighbours: another outcome (`value`), another outcome and context (`context`), an outcome that comes earlier
-in its window (`early`), after it (`late`) or `never`, is `amended`, or whose participant is `erased`. For
-`context` the guarantee is that for a record, otherwise that for rewards. All pairs are run as sessions, some
-also as trials in files. Designs that wait for each outcome have no trial in a file, and `DPNAS` reads
-streams, of which a sample is another one or missing.
+Neighbours: another outcome (`value`), another outcome and context (`context`), an outcome that arrives
+earlier in its window (`early`), after it (`late`) or `never`, is `amended`, or whose participant is `erased`.
+For `context` the guarantee is that for a record, otherwise that for rewards. All pairs are run as sessions,
+some also as trials in files. Designs that wait for each outcome have no trial in a file, and `DPNAS` reads
+streams, in which a sample is changed or missing.
 
 {columns}
 | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |

@@ -88,16 +88,16 @@ def _listed(title: str, lines: Sequence[str]) -> str:
     return f"## {title}\n\n{KEY}\n\n{HEAD}\n{body}\n"
 
 
-KEY = "What the number of a cell stands for: [cells](defaults.md#cells)."
+KEY = "The meaning of a cell's number: [cells](defaults.md#cells)."
 
-EXPLAINED = f"""*Coverage*: share of nominal 95% intervals that hold the truth; *no caution*: of those whose
-table carries none. *Promise*: coverage of at least {LEAST:g}, {NOMINAL:g} for methods labelled
+EXPLAINED = f"""*Coverage*: share of nominal 95% intervals that contain the truth; *no caution*: among those
+whose table carries none. *Promise*: coverage of at least {LEAST:g}, {NOMINAL:g} for methods labelled
 {" or ".join(STRICT)}, less three standard errors, over all intervals (*held*) or over those without a
 caution (*{CLEAN}*; not for {" and ".join(STRICT)}). *Refused*: methods that refuse at
-the fit, or logs for which none is valid. *{BELIED.capitalize()}*: the recommended call says `stationary=True`
-of a cell whose means move, by a drift, or for methods on an arm's own pulls by contexts; without these words
-the table carries a caution, as it does for defaults. A mean is that of the rounds in which its arm could be
-chosen, of sequences that of the units in the log."""
+the fit, or logs for which none is valid. *{BELIED.capitalize()}*: the recommended call declares
+`stationary=True` for a cell whose means change, through drift, or for methods on an arm's own pulls through
+contexts; without this declaration the table carries a caution, as it does for defaults. A mean is that of the
+rounds in which its arm could be chosen, of sequences that of the units in the log."""
 
 
 def _once_a_log(key: Key) -> bool:

@@ -47,7 +47,7 @@ alpha = {alpha:g}, n = {horizon:,}:
 {regret}
 
 In the second half both designs randomise T_min arrivals of each context, and T_min is the same power of the
-arrivals. The cost of privacy lies in the first half: sums are examined when a window ends, not when they are
+arrivals. The cost of privacy is in the first half: sums are examined when a window ends, not when they are
 informative.
 
 ## Estimates

@@ -237,13 +237,13 @@ Lengths and thresholds of the epochs that matter:
 
 ## Against private UCB
 
-The [study](../studies/private_elimination.md) has the comparison with binary counters at equal guarantees, by
-the published width with all of epsilon on each arm, the tail bound and the exact quantile, and the last one
-with the hybrid counter, too. This page contains the readings that it omits.
+The [study](../studies/private_elimination.md) compares binary counters at equal guarantees: the published
+width with all of epsilon on each arm, the tail bound and the exact quantile, and the last one also with the
+hybrid counter. This page contains the readings that it omits.
 
 Mean regret of private UCB ({ucb_runs} runs a cell) over that of private elimination ({many:,} runs). Both
 have the same guarantee for the actions, except where each arm has epsilon / K: that published split of the
-budget makes UCB K times more private than it is said to be.
+budget makes UCB K times more private than stated.
 
 {ratios}
 

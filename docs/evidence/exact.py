@@ -177,8 +177,8 @@ def page(full: bool) -> Iterator[str]:
         "At .25 the unpooled Wald test has size .1666488, one less in the last digit than the published "
         ".1667; rounding twice, by way of .16665, would make that difference. A standard error of 0 makes "
         "the statistic infinite, or 0 if the proportions are equal; an arm without pulls makes it 0. Never "
-        "rejecting where the standard error is 0, or always where an arm has no pulls, leaves all printed "
-        "digits as they are; not rejecting wherever the variance of either arm is 0 does not (.0878 at "
+        "rejecting if the standard error is 0, or always rejecting if an arm has no pulls, leaves all the "
+        "printed digits unchanged; not rejecting whenever the variance of either arm is 0 does not (.0878 at "
         ".10).\n"
     )
     laws = {name: exact(rule, horizon) for name, rule in RULES.items()}

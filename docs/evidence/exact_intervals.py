@@ -250,13 +250,12 @@ Largest size over all common success rates, an upper bound on the maximum.
 ## Coverage under the exact distribution
 
 Smallest and mean coverage over {RATES.size} x {RATES.size} pairs of rates, {RATES[0]:g}, {RATES[1]:g}, ...,
-{RATES[-1]:g}: the probability, at the pair, of the outcomes that are accepted at its own effect. Nothing is
-simulated.
+{RATES[-1]:g}: the probability, at the pair, of the outcomes accepted at its own effect. Nothing is simulated.
 
 {table(["coverage", "effects", "pairs", "smallest", "mean", "below nominal"], coverage)}
 ## The interval function against the regions
 
-Outcomes drawn under pairs from the grid: their intervals for the difference must hold every effect of the
+Outcomes drawn under pairs from the grid: their intervals for the difference must contain every effect in the
 grid at which the outcome is accepted.
 
 {table(["outcomes", "drawn", "accepted effects", "outside the interval"], checked)} Processor seconds for one
@@ -267,8 +266,8 @@ interval after the distribution has been computed:
 
 Mean lengths of 95% intervals for the difference over {LOGS} simulated logs a row, and shares that hold the
 truth (Monte-Carlo error .04), with the default of AIPW, and ALEE for `stationary=True`; limits are cut at -1
-and 1. "of n": the others had none, for want of events or propensities, while the exact ones are of all logs;
--: none has.
+and 1. "of n": the others had none, because events or propensities were missing, while the exact ones are for
+all logs; -: none has.
 
 {table(["rates of arm 0, arm 1", "exact", "covers", *(x for n in FITS for x in (n, "covers "))], measured)}"""
 

@@ -132,10 +132,10 @@ def page(log: ai.AdaptiveLog, told: str, walks: int) -> str:
 Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
 Kasy and Sautmann (2021): {WAVES} waves of {WAVE} calls, six treatments. {told}.
-`ExplorationSampling(batch_size={WAVE}, draws={DRAWS})` is led along the logged calls and outcomes, and gives
-the shares before each wave; {walks} times, as they rest on posterior draws, of which the authors make as
-many. Calls are then dealt as in the authors' code: shares of {WAVE} rounded down, what is left drawn in
-proportion to the remainders.
+`ExplorationSampling(batch_size={WAVE}, draws={DRAWS})` is run along the logged calls and outcomes, and gives
+the shares before each wave; {walks} times, because they are based on posterior draws, of which the authors
+use the same number. Calls are then assigned as in the authors' code: shares of {WAVE} rounded down, the
+remaining ones drawn in proportion to the remainders.
 
 Calls as logged, with expected calls in brackets, and the largest deviation in standard deviations of the
 simulated calls:

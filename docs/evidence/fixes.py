@@ -279,8 +279,8 @@ def page(rows: list[tuple[Fix, bool, bool]]) -> str:
 
 Command: `{COMMAND}`. Seed: those of the tests. Date: {evidence.stamp()}.
 
-Fixes of defaults on real logs. A copy of the package is changed in one place to undo the fix, and the test
-for it is run on the copy. {good} of {len(rows)} tests pass on the package and fail on the copy.
+Fixes of defaults on real logs. A copy of the package is changed in one place to undo the fix, and its test is
+run on the copy. {good} of {len(rows)} tests pass on the package and fail on the copy.
 
 | mend | where | test | with it | without it |
 | --- | --- | --- | --- | --- |

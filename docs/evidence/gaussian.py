@@ -23,8 +23,8 @@ Command: `python docs/evidence/gaussian.py`. No random numbers. Date: {today}. R
 Standard deviation for a sensitivity of 1. Classical: sqrt(2 log(1.25 / delta)) / epsilon, which is proved
 only for epsilon below 1; above that, `classical_scale` refuses, and the table shows the formula. Analytic:
 the smallest valid standard deviation (`analytic_scale`). "Ratio" is classical by analytic. "Attains" is the
-exact delta of the classical noise at this epsilon, and "valid" whether it is at most delta: where it is,
-although not proved, the word is in brackets.
+exact delta of the classical noise at this epsilon, and "valid" whether it is at most delta; if it is,
+although this is not proved, the word is in brackets.
 
 {scales}
 

@@ -50,12 +50,12 @@ of simulation in different cells are not independent.
 
 Labels are those of `recommend`. Exact: sample means corrected by the max-information of the private designs'
 guarantee, with exact tests. Anytime: normal mixture and empirical Bernstein sequences, on the arms' own
-rewards and on inverse-propensity scores, and betting; they hold at all rounds at once, and are seen here
-after the last one. Asymptotic: AIPW by Student's t with effective sizes (without Hall's correction, which the
-defaults make where rewards are skewed), ALEE with conservative errors, batched least squares, asymptotic
-sequences, and under UCB also sample means. Otherwise, sample means with Welch's t are the naive baseline.
-Two-point weights take the decay of the floor: .7 for Thompson, 0 for others. Coverage is among the runs with
-an interval; the others are counted below.
+rewards and on inverse-propensity scores, and betting; they hold at all rounds simultaneously, and are
+evaluated here after the last one. Asymptotic: AIPW by Student's t with effective sizes (without Hall's
+correction, which the defaults make where rewards are skewed), ALEE with conservative errors, batched least
+squares, asymptotic sequences, and under UCB also sample means. Otherwise, sample means with Welch's t are the
+naive baseline. Two-point weights take the decay of the floor: .7 for Thompson, 0 for others. Coverage is
+among the runs with an interval; the others are counted below.
 
 ## Rules
 
@@ -154,7 +154,7 @@ def verdict(frame: pd.DataFrame, why: str) -> str:
     ]
     if len(late):
         lines.append(
-            "Lowest coverage of asymptotic methods where the second rule applies: "
+            "Lowest coverage of asymptotic methods for which the second rule applies: "
             f"{late['coverage'].min():.4f} ({len(late)} figures)."
         )
     if broken:

@@ -36,7 +36,8 @@ Running time: {minutes:.1f} minutes on one core.
 
 The setting of Ma et al., Section 4.1: K = 3 arms, contexts uniform on the unit square, Bernoulli rewards with
 the paper's f_k, which depend on the first coordinate alone; no auxiliary data. Regret is summed over the
-contexts that occurred. How regret grows with n and falls with auxiliary data is [here](ldp_slopes.md).
+contexts that occurred. The growth of regret with n, and its decrease with auxiliary data, are shown
+[here](ldp_slopes.md).
 
 ## Regret at n = {horizon:,}
 
@@ -45,13 +46,14 @@ Lipschitz constant at 1, the default: {abse}; with that of the f_k, {steepest:.2
 
 {regret}
 
-Active bins at the end, arms dropped over all bins, and the share of the square where one arm is left:
+Active bins at the end, arms dropped over all bins, and the share of the square where only one arm remains:
 
 {shape}
 
 Descriptions of the rows:
 
-- *corrected*: radii that know the variance of the noise, constants as in `LDPBandit`. The paper halves any of
+- *corrected*: radii that account for the variance of the noise, constants as in `LDPBandit`. The paper halves
+any of
   a bin's longest edges.
 - *corrected, first edge*: the first of the longest edges. It helps in this setting because the arms differ
   along the first coordinate, which no design can know.
@@ -60,9 +62,9 @@ Descriptions of the rows:
 - *not private*: as *corrected*, but with noise in the bin of the context only, as in a public implementation.
   Anyone who sees that a bin gets no report knows that the context is not in it. It is included to show the
   cost of faithful noise, and is not part of the library.
-- *LDPLinear*: the locally private generalised linear bandit, a parameter vector an arm. It has an advantage
-  here: arms that are best in bands of one coordinate, one band per arm, are what the largest of K linear
-  functions can describe. It cannot learn an arm that is best in two of them, with another between.
+- *LDPLinear*: the locally private generalised linear bandit, with one parameter vector per arm. It has an
+advantage here: arms that are best in bands of one coordinate, one band per arm, can be described by the
+largest of K linear functions. It cannot learn an arm that is best in two of them, with another between.
 
 ## Auxiliary data
 

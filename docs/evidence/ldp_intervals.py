@@ -43,9 +43,9 @@ Running time: {minutes:.1f} minutes, {jobs} processes.
 
 `BinMeans` on `LDPBandit`, K = 3 arms, d = 2, the paper's f_k, Bernoulli rewards, contexts uniform on the
 square unless said otherwise. Nominal coverage .95; the target is f_k's average over the bin. A pair is a bin
-that was ever active and an arm that it began with. Every pair of every run has its intervals, and counts.
+that was ever active and an arm that it began with. Every pair in every run has its intervals, and is counted.
 Runs go on until there are {pairs:,} pairs ({more:,} with the published calibration, where a run has
-hundreds). Errors are standard errors over runs: pairs of one run depend on each other.
+hundreds). Errors are standard errors over runs, because pairs of one run depend on each other.
 
 ## Coverage
 
@@ -63,9 +63,9 @@ among them: {worst:.4f} ({where}; its standard error is {error:.4f}).
 
 Coverage of the budget method (number of intervals) by kind. The first bin and the others are known in
 advance. *kept*, *dropped* and *estimate* select by the outcome: whether the arm stayed until the bin was
-halved or the trial ended, and whether the counts of the bin let there be an estimate. No method promises .95
-for those: an arm that was dropped by mistake is one whose sums were off, and where bins live long enough for
-an estimate is up to the sums as well.
+halved or the trial ended, and whether the counts of the bin allow an estimate. No method guarantees .95 for
+those: an arm that was dropped by mistake is one whose sums were inaccurate, and which bins live long enough
+for an estimate also depends on the sums.
 
 {kinds}
 
@@ -86,8 +86,8 @@ epsilon = 8, n = {other_horizon:,}.
 - *published, 20*: the same with `check_every=20`.
 - *other contexts*: two independent coordinates, Beta(2, 4) and Beta(0.6, 0.6). Averages are over that
   distribution.
-- *auxiliary log*: {auxiliary:,} participants at epsilon = 64, with another law of contexts, report before the
-  trial; bins and arms that are left at its beginning follow from their reports.
+- *auxiliary log*: {auxiliary:,} participants at epsilon = 64, with another distribution of contexts, report
+  before the trial; the bins and arms that remain at its beginning follow from their reports.
 - *checks after 50*: `check_every=50`.
 
 Coverage of the budget method by kind:

@@ -34,8 +34,8 @@ angle (margin exponent 1). `LDPBandit` with the corrected radius, C = 8, at the 
 .4; both were fixed before the slopes were measured. Each figure is the mean regret of {runs} runs with its
 standard error, a slope the least-squares one of log mean regret, with the standard error that follows from
 those of the means. "Theory" is the same slope of `adaptinf.theory.ldp_transfer_rate` at the same sizes: the
-theorems' right side, logarithms included, with an unknown constant that a slope does not see. "Power" is what
-it tends to. The theorems bound regret from above: a slope below theirs is no contradiction.
+theorems' right side, including logarithms, with an unknown constant that does not affect the slope. "Power"
+is its limit. The theorems bound regret from above: a slope below theirs is no contradiction.
 
 ## In the number of participants: Theorem 2.6
 
@@ -47,7 +47,7 @@ Power: {private_power:.3f} where privacy limits, {plain_power:.3f} where it does
 
 epsilon = {target:g} for the trial and n = {horizon:,}: without auxiliary data its regret is that of uniform
 choice, {uniform}. One auxiliary log a run, of n_Q participants, kappa = 1, reporting under epsilon_m. The
-sizes begin at the first power of ten above 3.9 10^5 / epsilon_m^2, what it takes to drop an arm in the
+sizes begin at the first power of ten above 3.9 10^5 / epsilon_m^2, the number needed to drop an arm in the
 undivided square ([theory](../theory/ldp_bandit.md)), but at 10,000 at least.
 
 {transfer}
@@ -58,25 +58,25 @@ VERDICT = """\
 ## Agreement and disagreement
 
 - *No slope here is an asymptotic one.* At epsilon = 4 the default's slope is the theorem's, but its regret is
-  that of uniform choice at n = 20,000 (slope 1 up to there) and .41 of it at n = 320,000: what is measured is
-  how the first arms come to be dropped. At epsilon = 8, and with auxiliary data under epsilon_m = 8 and 2,
-  the same passage makes regret grow more slowly in n than the theorems' (.50 against .70), and fall more
-  steeply in the auxiliary data.
+that of uniform choice at n = 20,000 (slope 1 up to there) and .41 of it at n = 320,000: the slope measures
+how the first arms are dropped. At epsilon = 8, and with auxiliary data under epsilon_m = 8 and 2, the same
+transition makes regret grow more slowly in n than the theorems' (.50 against .70), and fall more steeply in
+the auxiliary data.
 - *Refinement .4, with noise:* bins are halved before arms can be distinguished in them, and the halves begin
-  without data, of which they need four times as much. Little is learned at these sizes: slopes near 1, and
+without data, although they need four times as much. Little is learned at these sizes: slopes near 1, and
   near 0 in the auxiliary data.
-- *Refinement .1, with negligible noise (1,024):* arms that are worse on average over a bin are dropped from
-  it, and better in a part of it. Their loss grows with n, slope .96, and no auxiliary data remove it, slope
+- *Refinement .1, with negligible noise (1,024):* arms that are worse on average over a bin, but better in a
+part of it, are dropped from it. Their loss grows with n, slope .96, and no auxiliary data remove it, slope
   .02. The theorems are about the paper's rule, which halves before this can happen, at constants that need
   far more participants.
 - *Refinement .4, with negligible noise:* -.43 in the auxiliary data, where the theorem has -.48. In n it is
-  .30 where the theorem has .54: these arms differ along one coordinate, and the bound is for the worst of all
-  with this margin.
+.30, while the theorem has .54: these arms differ along one coordinate, and the bound is for the worst case
+with this margin.
 - *Rare contexts (gamma = 1)* cost 1.4 times the regret at n_Q = 160,000 with the default; the theorem's right
   side has 2.5 times. They are rare only at the centre of the square.
 
-No one refinement has both slopes: small ones wait until a bin is decided, which noise asks for; large ones go
-on to finer bins, which is what is left to do without noise."""
+No single refinement has both slopes: small ones wait until a bin is decided, as noise requires; large ones
+continue to finer bins, which is all that remains to be done without noise."""
 
 
 def seed_of(name: str) -> np.random.SeedSequence:

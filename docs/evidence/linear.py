@@ -41,8 +41,8 @@ Running time: {minutes:.1f} minutes on one core.
 
 Five arms, five coordinates. Contexts: uniform on the nonnegative part of the unit sphere, one an arm and
 round. Rewards: Bernoulli with mean x'theta. The coefficients of the arms are the five rotations of one
-nonnegative unit vector, ({theta}): averaged over contexts all arms are equally good, so only the context can
-tell which one to pull. `failure` is {failure} in the first table, its default 1/T in the others. Every
+nonnegative unit vector, ({theta}): averaged over contexts all arms are equally good, so only the context
+determines which one to pull. `failure` is {failure} in the first table, its default 1/T in the others. Every
 regularisation is 1, and so is every bound on theta. Normal noise has delta = {delta:g}.
 
 ## Do the bands cover?
@@ -50,12 +50,12 @@ regularisation is 1, and so is every bound on theta. Normal noise has delta = {d
 Runs with a miss: those in which |x'(theta_hat - theta)| exceeds the width for some arm in some round.
 T = {horizon}, {runs} runs a cell; at most {failure} is nominal, and the interval is Clopper and Pearson's, at
 95%. Bands: share of all single bands that cover. Needed: the factor by which all widths could be multiplied
-to leave {keep:.0%} of the runs without a miss. Bands are recomputed from actions, contexts and releases
+so that {keep:.0%} of the runs have no miss. Bands are recomputed from actions, contexts and releases
 (rewards, for LinUCB) by inverting matrices.
 
 {coverage}
 
-There is no guarantee that the published width covers: its noise bound has no constants.
+There is no guarantee that the published width covers, because its noise bound has no constants.
 
 ## Regret
 
@@ -66,13 +66,13 @@ epsilon guarantees sqrt(5) epsilon.
 
 {verdict}
 
-Where the allowance for noise is large, an arm that was pulled has a wider band than one that never was (no
-pull, no noise): a run then stays for long with the arm that it began with, which here is no better and no
-worse than uniform choice.
+If the allowance for noise is large, an arm that was pulled has a wider band than one that never was (no pull,
+no noise): a run then stays with its first arm for a long time, which here is no better and no worse than
+uniform choice.
 
 ## How far predictions can be off
 
-200 contexts in 100 dimensions, mean reward 1/2 at each, epsilon = .1, and a history that tells every reward
+200 contexts in 100 dimensions, mean reward 1/2 at each, epsilon = .1, and a history that reveals every reward
 by randomised response with the signs of a row of the hat matrix. Bias of the prediction at that row's
 context, 20,000 draws:
 

@@ -388,7 +388,7 @@ PAGE = """# Noise of the live path
 
 Command: `python docs/evidence/live_noise.py`. Seed: {seed}, but exact noise has none. Date: {stamp}.
 
-{audits} audits of right designs, and one more of each with all defaults: {refuted} refuted. Planted faults:
+{audits} audits of correct designs, and one more of each with all defaults: {refuted} refuted. Planted faults:
 {found} found by one call of `epsilon_lower_bound`.
 
 ## Right designs

@@ -375,11 +375,11 @@ follow from the released numbers.
 
 ## Lower bounds of epsilon
 
-Every run is a separate session. The score is the exact log-likelihood ratio of all that was released; the
-bound holds with 99.9%. Two trials differ in one reward or record. "Of the promise" is the bound divided by
-its guarantee; for rewards, `DPConSE` guarantees .6 epsilon. At half the scale, the true value is twice the
-guarantee, and the bound must exceed the guarantee. If a reward enters several nodes, this can take millions
-of runs: the fault is then left to the tests in the next table.
+Every run is a separate session. The score is the exact log-likelihood ratio of everything that was released;
+the bound holds with 99.9% confidence. Two trials differ in one reward or record. "Of the promise" is the
+bound divided by its guarantee; for rewards, `DPConSE` guarantees .6 epsilon. At half the scale, the true
+value is twice the guarantee, and the bound must exceed the guarantee. If a reward enters several nodes, this
+can take millions of runs; the fault is then left to the tests in the next table.
 
 {columns}
 | --- | --- | ---: | --- | ---: | ---: | ---: | --- |
@@ -389,9 +389,9 @@ of runs: the fault is then left to the tests in the next table.
 
 Outcomes by fair coins, epsilon 1, .1, 4 and then 1: 256 participants and three arms under `PrivateUCB`, and
 two arms of the others, under `LinPriv` with contexts in two coordinates, and five under `DPBAI`; elimination
-gets more than an epoch. The decisions are recomputed from released numbers, counts and public contexts only,
-bit for bit. The noise of every node is compared with its promised law, and against all other nodes and the
-outcomes; all tests of a row together raise a false alarm with probability 1e-6.
+has more than one epoch. The decisions are recomputed from released numbers, counts and public contexts only,
+bit for bit. The noise of every node is compared with its stated distribution, and with all other nodes and
+the outcomes; all tests of a row together raise a false alarm with probability 1e-6.
 
 | design | sessions | noise | decisions found again | laws of the nodes |
 | --- | ---: | --- | ---: | --- |

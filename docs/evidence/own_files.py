@@ -39,12 +39,12 @@ affect the log, such as statistics that the reader does not use, or is white spa
 
 ## Writers that are killed
 
-Each writer replaces one content by another in a process of its own, which gets SIGKILL: three times in four
-at a call of the system (opening, writing, syncing, renaming, in turn from the first to the last), else
-after a random time. Every fifth kill begins without an old file, and no kill is tidied up before the next
-one, until {kills} processes of each writer were killed before they ended. A name then holds the old
-content, the new one, or neither; of a log it is what `read_log` gives back. "Each" counts two files of one
-call of which one was old and one new.
+Each writer replaces one content by another in a separate process, which receives SIGKILL: three times in four
+at a system call (opening, writing, syncing, renaming, in turn from the first to the last), otherwise after a
+random time. Every fifth kill begins without an old file, and no kill is tidied up before the next one, until
+{kills} processes of each writer were killed before they ended. A name then has the old content, the new one,
+or neither; for a log, it is the result of `read_log`. "Each" counts two files of one call of which one was
+old and one new.
 
 {kill_table}
 

@@ -164,7 +164,7 @@ Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
 Epsilon-greedy with exploration {EXPLORATION} in plain Python as a `FunctionDesign`, and the compiled
 `EpsilonGreedy`, {runs:,} runs each of {HORIZON} rounds with rewards of mean
-{", ".join(map(str, MEANS))}. z is the difference of the means in its standard errors; p that of the
+{", ".join(map(str, MEANS))}. z is the difference of the means in its standard errors; p is that of the
 two-sample Kolmogorov-Smirnov test, which ties make conservative.
 
 | | Python, mean | compiled, mean | z | Python, SD | compiled, SD | p |
@@ -176,8 +176,8 @@ compiled, ratio {compiled / own:.0f}.
 
 ## One worker and two
 
-An own design, in an own environment of seasons and heavy tails, with an own estimator; {repeats:,} runs of
-120 rounds.
+A user-defined design, in a user-defined environment with seasons and heavy tails, with a user-defined
+estimator; {repeats:,} runs of 120 rounds.
 
 | | numbers with 1 and 2 workers |
 | --- | --- |

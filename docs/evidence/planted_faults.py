@@ -138,12 +138,12 @@ PAGE = """# Planted faults of the live path
 
 Command: `python docs/evidence/planted_faults.py{command}`. Seed: {seed}. Date: {stamp}.
 
-{number} faults were written down by someone who knew what audits examine, the limits that are published, and
-none of the code; then each was planted in the library itself, one at a time: in the sampler, in how sessions
-and trials count and add up, in compiled kernels, in what is published. The audits are the shipped functions
-with their defaults. {caught} of {number} faults are caught; of the {live} of live sessions, trials and what
-they publish, {caught_live}. Functions are asked in the order of the columns{until}. `Trial.audit_noise()` has
-a trial of its own for each fault, and where that shows nothing a second one of the same name beside it.
+{number} faults were described by someone who knew what audits examine and the published limits, but none of
+the code; then each was planted in the library itself, one at a time: in the sampler, in how sessions and
+trials count and add up, in compiled kernels, in what is published. The audits are the shipped functions with
+their defaults. {caught} of {number} faults are caught; of the {live} of live sessions, trials and what they
+publish, {caught_live}. Functions are tried in the order of the columns{until}. `Trial.audit_noise()` uses a
+separate trial for each fault and, if that shows nothing, a second one with the same name beside it.
 {note}{commits} That right designs are not refuted is on the page of [all audits](privacy_audits.md), and on
 those that `docs/evidence/coupled.py` and `docs/evidence/live_noise.py` make.
 

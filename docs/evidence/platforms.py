@@ -54,7 +54,7 @@ Date: {stamp}. None of their files is shipped; the tests build small ones in the
 
 ## Files
 
-Rounds, the total of the rewards and the total of 1/propensity are compared with a count that the script makes
+Rounds, the total of the rewards and the total of 1/propensity are compared with a count made by the script
 without the library: {agree} of {read} logs agree with it. {refused} files are refused, with the reason.
 
 | file | reader | what came out |

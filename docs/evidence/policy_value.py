@@ -33,13 +33,13 @@ TEXT = """# Bias and coverage of policy values
 Command: `{command}`. Seed: {seed}. Date: {today}.
 
 A trial of five batches of equal size, three arms, a context uniform on [-1, 1], and normal rewards of
-variance 1. The first batch is uniform; each later one takes, with probability 0.8, the arm of the best mean
-on the context's side of 0, else any arm. With signal, arms a, b, c have means .3 + .5x, .4 - .5x and 0;
-without, all are 0. The policy chooses the best arm by the sign of x (a on the right, b on the left); its
-baseline is arm c. With drift, the rewards of all arms increase by 1 over the trial: the value is the period's
-mean, and the difference is unchanged. AIPW scores with running means. By default a value has uniform weights
-and a difference combined ones, one a round for both policies: by the batch before, or with snapshots by the
-design's policy at the contexts of earlier rounds.
+variance 1. The first batch is uniform; each later one chooses, with probability 0.8, the arm with the best
+mean on the context's side of 0, otherwise any arm. With signal, arms a, b, c have means .3 + .5x, .4 - .5x
+and 0; without, all are 0. The policy chooses the best arm by the sign of x (a on the right, b on the left);
+its baseline is arm c. With drift, the rewards of all arms increase by 1 over the trial: the value is the
+period's mean, and the difference is unchanged. AIPW scores with running means. By default a value has uniform
+weights and a difference combined ones, one per round for both policies: from the batch before, or with
+snapshots from the design's policy at the contexts of earlier rounds.
 
 Bias is in units of the standard deviation of the estimates; its own Monte-Carlo error is {bias_error:.3f},
 that of a coverage of .95 is {cover_error:.3f}. Lengths are mean lengths of intervals relative to uniform
@@ -48,7 +48,7 @@ weights.
 {table}
 
 Without signal, the greedy arm is random in every batch however long the trial is, so propensities never
-settle. The bias of contextual and min-variance weights is then the same share of the standard deviation at
+converge. The bias of contextual and min-variance weights is then the same share of the standard deviation at
 every length of the trial, while with signal it fades; a difference of two policies has less of it. Under
 drift, separate weights for each policy undercover: they weight early and late rounds differently from the
 period, and differently for each policy. A common effect on all arms cancels if both policies share one

@@ -313,27 +313,28 @@ counters have [a page of their own](privacy_mechanisms.md).
 
 On the neighbouring trials that each design supplies. *releases* sees everything that the guarantee covers,
 *actions* the arms alone; of a stopping rule, stopping time and estimate, or the stopping time. The second
-number is the promise for what differs.
+number is the guarantee for the part that differs.
 
 {designs}
 
 ## As published
 
-Held against the epsilon that the paper states, with ten times as many runs for LinPriv at epsilon = .1. What
+Compared with the epsilon stated in the paper, with ten times as many runs for LinPriv at epsilon = .1. What
 they really have: [privacy](../privacy.md). DP-ConSE as published is among the faults.
 
 {published}
 
 ## Faults
 
-Planted in a copy of what is right, or the paper's own. The last column is the same audit of what is right.
+Planted in a copy of a correct design, or the paper's own. The last column is the same audit of the correct
+design.
 
 {faults}
 
 ## The digits of simulated noise
 
-Bounds of epsilon for someone who sees all digits of the released floats, and for someone who sees nine
-decimals. The release backend draws exact integers (50,000 runs of a Laplace variable, 5,000 of a counter).
+Bounds of epsilon for an observer of all digits of the released floats, and for an observer of nine decimals.
+The release backend draws exact integers (50,000 runs of a Laplace variable, 5,000 of a counter).
 
 {leak}
 """

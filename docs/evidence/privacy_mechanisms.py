@@ -25,12 +25,12 @@ PAGE = """\
 Command: `python docs/evidence/privacy_mechanisms.py{flags}`. Seed: {seed} and the name of the audit. Date:
 {today}. Running time: {minutes:.1f} minutes on one core. {runs:,} runs on each of two neighbouring inputs,
 99.9% confidence, scores rounded to nine decimals. Cells: the lower bound of epsilon, and its share of the
-promise.
+guarantee.
 
 {table}
 
-{verdict} delta = {delta:g} for normal noise. Bounds are low for vectors with Laplace
-noise, whose telling events are rare, and at epsilon = .1, where ratios are near 1.
+{verdict} delta = {delta:g} for normal noise. Bounds are low for vectors with Laplace noise, whose informative
+events are rare, and at epsilon = .1, where ratios are close to 1.
 
 ## Floats as they are
 

@@ -308,9 +308,9 @@ and no other.
 Of {asked:,} uses {counts[SAME]:,} give the same means, {counts[REFUSED]:,} the refusal that is due,
 {counts[OTHER]:,} something else, and {counts[RAW]:,} an error that is not adaptinf's own.
 
-Refused are text outcomes in `aggregate`, which takes no `success=`, sums that are truth values, and sums that
-are text in anything but a file of text. The command line takes files and standard input alone. One of the
-labels that are text is `NA`.
+Refused are text outcomes in `aggregate`, which has no `success=`, sums that are booleans, and sums that are
+text in anything but a text file. The command line accepts only files and standard input. One of the labels
+that are text is `NA`.
 
 | source | {" | ".join(DOORS)} |
 | --- |{" --- |" * len(DOORS)}

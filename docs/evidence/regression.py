@@ -66,14 +66,15 @@ PAGE = """\
 Command: `OPENBLAS_NUM_THREADS=1 python docs/evidence/regression.py{flags}`. Seed: {seed}. Date: {today}.
 {runs:,} runs a cell; processor time {minutes:.0f} minutes.
 
-Type I error: how often the true value of a coefficient is rejected at .05. Power: how often 0 is, where there
-is an effect. Length: of the interval, without an effect, averaged over runs that have one. The test is of the
-difference of two arms in a regression on arm indicators; under LinUCB and LinPriv of the second coefficient
-of arm 0's rewards on its own context vectors. A run that a method refuses, or whose columns are not
-independent, counts as not rejected; the share of such runs is shown next to it (in the worse environment).
+Type I error: how often the true value of a coefficient is rejected at .05. Power: how often 0 is rejected if
+there is an effect. Length: of the interval, without an effect, averaged over runs that have one. The test is
+of the difference of two arms in a regression on arm indicators; under LinUCB and LinPriv, of the second
+coefficient of arm 0's rewards on its own context vectors. A run that a method refuses, or whose columns are
+not independent, counts as not rejected; the share of such runs is shown next to it (in the worse
+environment).
 
 `p` is the one-sided binomial p-value of a size above .05, in the worse of the two environments. Tests that
-promise .05 and have p < 1e-4 are marked.
+guarantee .05 and have p < 1e-4 are marked.
 
 {table}
 
@@ -81,19 +82,19 @@ promise .05 and have p < 1e-4 are marked.
 
 {settings}
 
-Normal rewards have standard deviation 1 if nothing else is said, Bernoulli ones are taken to be
+Normal rewards have standard deviation 1 unless stated otherwise, Bernoulli rewards are assumed to be
 1/2-sub-Gaussian. The simulated ridge is the 5% quantile of the smallest eigenvalue over 500 experiments with
 the effect, over log T; where that is 0, there is no such row. The batched tests refuse a run in which a batch
-lacks an arm: as a refusal never rejects, their size stays at most .05. Ellipsoid and anytime t hold at all
+lacks an arm; as a refusal never rejects, their size stays at most .05. Ellipsoid and anytime t hold at all
 rounds at once, and are conservative at the last one; max-information corrects the t-test at the design's
 epsilon = {epsilon}. {verdict}
 
-The normal law of the batched statistic is an approximation for large batches; `AdaptiveOLS` takes the law of
-the mean of Student's t by default. Weighted least squares is normal where propensities settle or stay away
-from 0. Under Thompson sampling they fall to .004: the intervals are too short, as those of inverse weighting
-are there. `AdaptiveOLS(...).fit()` takes weights by itself only where no propensity is below .05, and a fit
-that is requested notes smaller ones. Methods that hold for every design pay with length: W-decorrelation has
-little power under Thompson sampling, and the ellipsoid less. """
+The normal distribution of the batched statistic is an approximation for large batches; `AdaptiveOLS` uses the
+distribution of the mean of Student's t by default. Weighted least squares is normal if propensities converge
+or are bounded away from 0. Under Thompson sampling they fall to .004, so the intervals are too short, as are
+those of inverse weighting there. `AdaptiveOLS(...).fit()` only chooses weights by itself if no propensity is
+below .05, and a requested fit notes smaller ones. Methods that hold for every design have longer intervals:
+W-decorrelation has little power under Thompson sampling, and the ellipsoid less. """
 
 
 @dataclass(frozen=True)

@@ -109,16 +109,17 @@ on one page with `brief=True`, and {agreed} have the numbers of their table in t
 {violations} violations of WCAG 2.1 A and AA.
 
 Each report, in full and with `brief=True`, was opened by Chromium at 1,280 and at 390 px, light and dark:
-{looks} looks. *Sentence* and *picture* are where they end, in px from the top of the page: the screens are
-800 and 844 px high. The picture is the forest with its numbers beside it. *Differ* counts rows of the picture
-whose numbers are not in that row of the table. *Faults*: errors on the console, texts wider than the page,
-headings out of order, pictures without a text, words broken in a table.
+{looks} looks. *Sentence* and *picture* give their lower ends, in px from the top of the page; the screens are
+800 and 844 px high. The plot is the forest with its numbers beside it. *Differ* is the number of rows of the
+plot whose numbers are not in that row of the table. *Faults*: errors on the console, texts wider than the
+page, headings out of order, figures without a text, words broken in a table.
 
 | {names} |
 | --- |{rules}
 {rows}
 
-A full report prints long, since it prints what a screen folds: each check, and each method that was ranked.
+A full report prints long, because it includes everything that is folded on screen: each check, and each
+method that was ranked.
 """
 _NAMES = (
     *("report", "sentence, 1,280", "picture, 1,280", "sentence, 390", "picture, 390", "brief, pages"),

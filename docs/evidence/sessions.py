@@ -189,9 +189,9 @@ Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
 ## Equal to a run
 
-Each design runs on rewards and contexts that are fixed in advance, and in a session that is told these, with
-the same seed. Compared are all entries of the log's frame and of its releases, bit for bit, and what the log
-promises; the last column is one `assign` and one `record`.
+Each design runs on rewards and contexts that are fixed in advance, and in a session that receives them, with
+the same seed. All entries of the log's frame and of its releases are compared, bit for bit, and the
+guarantees of the log; the last column is one `assign` and one `record`.
 
 | design | contexts | entries | different | µs |
 | --- | --- | ---: | ---: | ---: |
@@ -200,8 +200,8 @@ promises; the last column is one `assign` and one `record`.
 ## Early, late and lost outcomes of private designs
 
 Sessions of 400 rounds with `window={WINDOW}`, a tenth of the outcomes lost. Each is compared with the one
-with the same seed whose outcomes come at once: they come as late as the window lets them, late where they are
-0 and at once where they are 1, or at random. Compared are releases and actions, to the last bit.
+with the same seed whose outcomes arrive at once: they arrive as late as the window allows, late if they are 0
+and at once if they are 1, or at random. Releases and actions are compared, to the last bit.
 
 | design | sessions | different |
 | --- | ---: | ---: |
@@ -210,9 +210,9 @@ with the same seed whose outcomes come at once: they come as late as the window 
 ## Default analysis of late outcomes
 
 {runs:,} sessions of {ROUNDS:,} rounds a row, two arms with 0/1 rewards of means {MEANS[0]:g} and
-{MEANS[1]:g}. Each outcome is recorded so many rounds after its own, and the rest at the end. Shares of
-nominal 95% intervals of the default `Contrast` that hold the difference, their median length, and the share
-of tables that carry a caution. The Monte-Carlo error of a share of .95 is
+{MEANS[1]:g}. Each outcome is recorded this many rounds after its own, and the rest at the end. Shares of
+nominal 95% intervals of the default `Contrast` that contain the difference, their median length, and the
+share of tables that carry a caution. The Monte-Carlo error of a share of .95 is
 {math.sqrt(0.05 * 0.95 / runs):.4f}; a row should hold at least .93, or carry a caution.
 
 | session | rounds late | coverage | length | cautioned |

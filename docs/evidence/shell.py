@@ -103,8 +103,8 @@ Load of the machine: {load}.
 | --- | --- | ---: | ---: | ---: | ---: | --- |
 {table}
 
-`analyze` reads a CSV of {ROUNDS:,} rows and prints its table. Polars, where it is installed, is loaded by
-statsmodels with its tables, in `analyze` and in the last measure alike.
+`analyze` reads a CSV of {ROUNDS:,} rows and prints its table. Polars, if installed, is loaded by statsmodels
+with its tables, both in `analyze` and in the last measure.
 """
 
 

@@ -31,7 +31,7 @@ other arm's. {errors}
 ## By round
 
 The default of `AdaptiveOLS` for designs that do not adapt is HC3 below 250 rounds and HC2 from there on, with
-Student's t of n - p degrees of freedom. "HC1, normal" takes the normal law in its place.
+Student's t of n - p degrees of freedom. "HC1, normal" uses the normal distribution instead.
 
 {rows}
 

@@ -208,8 +208,8 @@ Command: `{command}`. Seed: {seed}. Date: {today}.
 
 Samples lie in [-1, 1] (the bound is 1). NAS is the row without epsilon. *Wrong*: the run stopped with an
 estimate that is off by alpha |mean| or more, which is allowed in a share beta of the runs; ± is one binomial
-standard error, and where no run was wrong the upper end of a 99.9% interval is in brackets. The bounds and
-their proofs: [theory](../theory/stopping.md).
+standard error, and if no run was wrong the upper end of a 99.9% interval is in brackets. The bounds and their
+proofs: [theory](../theory/stopping.md).
 
 {verdict}
 
@@ -218,14 +218,14 @@ their proofs: [theory](../theory/stopping.md).
 Median, 95% quantile and mean of the number of samples. Ratios:
 
 - *to NAS*: of the medians with and without privacy, at the same steps;
-- *to sufficient*: of the median to the samples that suffice unless an event of probability beta has happened
-  (`adaptinf.theory.stopping_time_bound`);
+- *to sufficient*: of the median to the number of samples that is sufficient unless an event of probability
+beta has happened (`adaptinf.theory.stopping_time_bound`);
 - *to t_U*: of the median to 2000 (t_0 + t_1 + t_2) of the corrected Theorem 3.3;
 - *to private lower bound*: of the median to the samples that every epsilon-private rule exceeds with
   probability above 1 - sqrt(beta) - beta = {tail:.3f};
-- *to lower bound*: of the mean to what every rule, private or not, takes on average.
+- *to lower bound*: of the mean to the average number that every rule, private or not, needs.
 
-Both lower bounds are for laws on two points.
+Both lower bounds are for distributions on two points.
 
 {main}
 

@@ -33,9 +33,9 @@ with Holm's adjustment, and with simultaneous intervals.
 | --- | ---: | ---: | ---: | ---: | ---: |
 """
 FOOT = """
-*Cut*: cautions, and reasons why a number is missing, of which a word is not in the printed table.
-Of {notes:,} claims about these fits, `explain()` has {explained:,}. Sentences of {terms} terms with an
-interval: {right} hold the estimate and both limits as the table prints them.
+*Cut*: cautions, and reasons why a number is missing, with a word that is not in the printed table. Of
+{notes:,} claims about these fits, `explain()` has {explained:,}. Sentences of {terms} terms with an interval:
+{right} hold the estimate and both limits as the table prints them.
 """
 
 

@@ -254,8 +254,8 @@ round; PYTHON has MABWiser 2.7.4, whose `predict` and `partial_fit` are called o
 
 ## Without propensities
 
-`replicate` without a floor and without batches. *Bare loop* is a Numba function that makes the same draws and
-updates the posterior, and nothing else. Two normal arms were in closed form *before*, without draws.
+`replicate` without a floor and without batches. *Bare loop* is a Numba function that only makes the same
+draws and updates the posterior. Two normal arms were in closed form *before*, without draws.
 
 | prior | arms | thousands/s | bare loop | share of it | before | times as fast | MABWiser |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |

@@ -242,14 +242,14 @@ three arms is removed half-way, half of the outcomes are amended, and {len(erase
 one of them while the outcome is pending; the last two designs go by contexts. The last one is private, with a
 window: no arm is removed, participants are erased when their window has ended, and the noise of a node is
 made of its name here, so two runs can be compared; each node has one row. Each process opens the trial, sends
-what has no answer yet and, three times in ten before a request, one again that had its answer. A kill strikes
-before or after a named step, or at one of the calls that SQLite makes of the system, inside a commit or a
-recovery; half of a write may then be there. Snapshots are written every {EVERY} rows, and processes open the
-trial from them. After every kill, answers that came before have to come again; at the end, answers, rows and
-log have to be those of a copy of the file that ran undisturbed on the same coins, `verify` has to pass, and
-the files must not hold the names and keys of those who were erased. The script ends with an error where
-anything differs. Files are in memory: kills do not test power loss, for which a test traces that the disk has
-each row before its answer is given.
+the requests that have no answer yet and, three times in ten before a request, sends one again that had an
+answer. A kill occurs before or after a named step, or at one of SQLite's system calls, inside a commit or a
+recovery; half of a write may then be done. Snapshots are written every {EVERY} rows, and processes open the
+trial from them. After every kill, earlier answers must be repeated; at the end, answers, rows and log have to
+be those of a copy of the file that ran undisturbed on the same coins, `verify` has to pass, and the files
+must not hold the names and keys of those who were erased. The script ends with an error if anything differs.
+Files are in memory: kills do not test power loss; a test traces that each row is on disk before its answer is
+given.
 
 | where | kills |
 | --- | ---: |
@@ -258,9 +258,10 @@ each row before its answer is given.
 ## Damaged files
 
 Single bits of a finished trial's file of {size:,} bytes, its snapshot among them, are changed, drawn at
-random; an arm was removed and two participants erased in it. Either `open` or `verify` says so, or all rows
-read back identical (the bit is in no use, or the snapshot was made again from the rows). Bits of the
-write-ahead log of an open trial are changed too; a row that is lost so is seen against the head of the trial.
+random; an arm was removed and two participants erased in it. Either `open` or `verify` reports it, or all
+rows read back identical (the bit is not used, or the snapshot was made again from the rows). Bits of the
+write-ahead log of an open trial are changed too; a row that is lost in this way is detected by comparison
+with the head of the trial.
 
 | file | bits | detected | identical | unnoticed |
 | --- | ---: | ---: | ---: | ---: |
@@ -272,13 +273,13 @@ write-ahead log of an open trial are changed too; a row that is lost so is seen 
 Four processes assigned {sizes["people"]:,} participants and recorded their outcomes, {each_second:,.0f}
 requests a second in all beside what else this script does: rounds 1 to {sizes["people"]:,} without a gap,
 {rows:,} rows, and every decision made again from them. {sizes["starts"]} processes that start at once on one
-trial all work. Anyone who has waited a minute for the others sends the request again with its key.
+trial all work. A client that has waited a minute for the others sends the request again with its key.
 
 ## Speed
 
 Milliseconds of one request, on the disk of the machine, which had other work too; in the same run a
-synchronised write took {took["synced"]:.3f} ms, and a draw of OpenDP {took["draw"]:.3f} ms. The answer comes
-after the commit. Groups are of {sizes["timed"]:,} requests. The private design draws {took["drawn"]:.2f}
+synchronised write took {took["synced"]:.3f} ms, and a draw of OpenDP {took["draw"]:.3f} ms. The answer is
+sent after the commit. Groups are of {sizes["timed"]:,} requests. The private design draws {took["drawn"]:.2f}
 nodes a participant. `open` took {1e3 * took["opened"]:.0f} µs a row.
 
 | request | ms | allowed | ratio |

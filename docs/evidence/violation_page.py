@@ -209,21 +209,23 @@ def page(entries: Sequence[Table], times: Sequence[Timed], command: str) -> str:
 {command}
 
 Kinds of violation, each with its design, its size, the fit and the claim that has to name it, are in a
-[list](violation_kinds.csv); simulators are plain NumPy (`violation_logs.py`). List and simulators were
-written without a look at the cautions of the library, and sizes were set by the coverage that is lost alone.
-The map from a kind to the claim that has to name it was filled in afterwards, before the first run; the check
-of neighbouring rows, `logs.rows.ALIKE` of kind 29, came after it, and its level and windows were set before
-kind 29 was examined again.
+[list](violation_kinds.csv); simulators are plain NumPy (`violation_logs.py`). The list and the simulators
+were written without looking at the cautions of the library, and sizes were set only by the coverage that is
+lost. The map from a kind to the claim that has to name it was completed afterwards, before the first run; the
+check of neighbouring rows, `logs.rows.ALIKE` of kind 29, was added after it, and its level and windows were
+set before kind 29 was examined again.
 
 {verdicts(entries)}
 
-*Coverage* is that of the nominal 95% intervals of the fit in planted logs. *Lost* is how much more it is in
-as many clean twins, which are the same without what is planted. *Named* is the share of planted logs in which
-the claim of the list is said, in a caution or a refusal; *named in the twin* is the same of the twins.
-*Seen*: the log contains evidence against what is assumed. *Stated*: the log says so itself. *Handled*: it
-says so, and intervals allow for it. *Cannot be seen*: nothing in the log differs from one without. *Possible*
-is the power of the score test for the very violation, lost rows of a known arm, at a level of {EACH_OF_1000}
-in 1,000: about as much as any check can see.
+*Coverage* is that of the nominal 95% intervals of the fit in planted logs. *Lost* is the amount by which it
+is higher in as many clean twins, which are the same without the planted violation. *Named* is the share of
+planted logs in which the claim of the list appears, in a caution or a refusal; *named in the twin* is the
+same for the twins.
+*Seen*: the log contains evidence against the assumption. *Stated*: the log itself states it. *Handled*: the
+log states it, and intervals allow for it. *Cannot be seen*: the log does not differ from one without the
+violation.
+*Possible* is the power of the score test for the very violation, lost rows of a known arm, at a level of
+{EACH_OF_1000} in 1,000: about as much as any check can see.
 
 Sizes are in standard deviations of normal rewards, and in halves of one, .25, of rewards of 0 and 1, where
 they are those of a drift, a step, an effect that turns, or a covariate; those of *lag* are rounds; of lost,
@@ -240,8 +242,8 @@ the rows of each.
 
 ## Clean logs
 
-Each fit to each of the same logs. *ALEE* and *sequence* are told `stationary=True`, and sample means
-`adaptive=False`, which is so: without these they carry a caution in every log. The aim is at most
+Each fit to each of the same logs. *ALEE* and *sequence* are given `stationary=True`, and sample means
+`adaptive=False`, which are true: without these they carry a caution in every log. The aim is at most
 {EACH_OF_1000} of 1,000 logs for each check, and {TOGETHER:.0%} for all together.
 
 {clean_rows([entry for entry in entries if entry.kind.standard == CLEAN])}
@@ -253,7 +255,7 @@ Cautions of clean logs, and in how many of them, by any fit:
 ## Time
 
 Median processor seconds of a fit with a check and without it, by turns in one process, on clean logs of two
-arms whose propensities move in every round. Without: the check does not look, and finds nothing.
+arms whose propensities move in every round. Without: the check is switched off, and finds nothing.
 
 {speed_rows(times)}
 """

@@ -139,7 +139,7 @@ the default of `ArmMeans`, and 95% intervals for the mean of the arm with the hi
 rows; *sums*, the same from sums by batch; *usual* takes no notice of the choice. *Width* is the hybrid's over
 the usual one's, *above* the share of logs whose median-unbiased estimate is above the truth, *cautioned* that
 of logs whose table carries a caution, *refused* that of logs in which an arm has no estimate, so there is no
-interval: they are omitted of the other columns. At 20 arms a floor of .05 leaves uniform assignment. The
+interval: they are omitted of the other columns. At 20 arms a floor of .05 is uniform assignment. The
 Monte-Carlo error of a share of .95 is {math.sqrt(0.05 * 0.95 / runs):.4f}.
 
 {verdict(counted, runs)}

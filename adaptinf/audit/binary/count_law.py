@@ -1,4 +1,4 @@
-"""Distribution of the final counts of a two-arm binary trial at every theta, and tests based on it.
+"""Distribution of the final counts of a two-arm binary trial for every theta, and tests based on it.
 
 References
 ----------
@@ -45,7 +45,7 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class CountLaw:
-    """Distribution of the final counts of a two-arm trial, before any test; weights (states,)."""
+    """Distribution of the final counts of a two-arm trial, before any test is applied; weights (states,)."""
 
     name: str
     rule: Any
@@ -60,7 +60,7 @@ class CountLaw:
         return all_states(self.horizon)
 
     def probability(self, n1: int, s1: int, n0: int, s0: int, theta1: float, theta0: float) -> float:
-        """Probability of one outcome.
+        """Probability of a given outcome.
 
         Parameters
         ----------
@@ -72,7 +72,7 @@ class CountLaw:
         Raises
         ------
         ParameterError
-            If the counts do not fit, or a theta is not in [0, 1].
+            If the counts are inconsistent, or a theta is not in [0, 1].
         """
         place = outcome_place("ExactLaw.probability", self.horizon, n1, s1, n0, s0)
         one, zero = checked_thetas("ExactLaw.probability", theta1, theta0)
@@ -85,14 +85,15 @@ class CountLaw:
         Parameters
         ----------
         function : callable
-            ``function(n1, s1, n0, s0)`` for int arrays of one shape, giving finite numbers.
+            A function ``function(n1, s1, n0, s0)`` of integer arrays of equal shape that returns finite
+            numbers.
         theta1, theta0 : float or array_like
-            Probabilities of success, of one shape or broadcast to one.
+            Probabilities of success, of equal shape or broadcastable to one.
 
         Returns
         -------
         ndarray
-            Of the shape of the thetas.
+            Expected values, in the shape of the thetas.
 
         Raises
         ------
@@ -106,7 +107,7 @@ class CountLaw:
         return np.asarray(self._sum(blocks, "ExactLaw.expectation", theta1, theta0)[0])
 
     def expected_pulls(self, theta1: Any, theta0: Any) -> tuple[FloatArray, FloatArray]:
-        """Expected pulls of arm 1 and of arm 0.
+        """Expected number of pulls of arm 1 and of arm 0.
 
         Parameters
         ----------
@@ -116,12 +117,12 @@ class CountLaw:
         Returns
         -------
         arm1, arm0 : ndarray
-            Of the shape of the thetas.
+            Expected pulls, in the shape of the thetas.
 
         Raises
         ------
         ParameterError
-            If a theta is not in [0, 1], or the shapes do not fit.
+            If a theta is not in [0, 1], or the shapes cannot be broadcast.
 
         Examples
         --------
@@ -134,7 +135,7 @@ class CountLaw:
         return one, self.horizon - one
 
     def bias(self, theta1: Any, theta0: Any) -> ExactBias:
-        """Bias of the sample means and of their difference.
+        """Bias of each sample mean and of their difference.
 
         Parameters
         ----------
@@ -149,7 +150,7 @@ class CountLaw:
         Raises
         ------
         ParameterError
-            If a theta is not in [0, 1], or the shapes do not fit.
+            If a theta is not in [0, 1], or the shapes cannot be broadcast.
         """
         moments = bias_moments(self.horizon)
         one, zero, both, mean1, mean0, gap = self._sum(moments, "ExactLaw.bias", theta1, theta0)
@@ -164,7 +165,7 @@ class CountLaw:
             )
 
     def by_total(self, chosen: BoolArray) -> FloatArray:
-        """Probability of a set of states given the total number of successes, for equal arms.
+        """Probability of a set of states given the total number of successes, if both arms are equally good.
 
         Parameters
         ----------
@@ -174,7 +175,7 @@ class CountLaw:
         Returns
         -------
         ndarray of shape (T + 1,)
-            Entry S: given S successes in all; it does not depend on theta.
+            Entry S is the probability given S successes in total; it does not depend on theta.
         """
         total = np.empty(self.horizon + 1)
         sum_by_total(
@@ -185,7 +186,7 @@ class CountLaw:
     def _sum(
         self, blocks: Iterator[tuple[slice, FloatArray]], subject: str, theta1: Any, theta0: Any
     ) -> FloatArray:
-        """Expected values of functions of the counts, from values by block; shape (f, *thetas)."""
+        """Expected values of functions of the counts, computed block by block; shape (f, *thetas)."""
         first, second = checked_thetas(subject, theta1, theta0)
         shape = np.broadcast_shapes(np.shape(theta1), np.shape(theta0))
         one, zero = np.broadcast_arrays(first.reshape(np.shape(theta1)), second.reshape(np.shape(theta0)))
@@ -200,7 +201,7 @@ class CountLaw:
 
 
 def rejection_region(law: CountLaw, subject: str, test: Any, alpha: Any) -> BoolArray:
-    """States in which a test rejects; see `ExactLaw.region`. Errors are headed by `subject`."""
+    """States in which a test rejects; see `ExactLaw.region`. Error messages begin with `subject`."""
     check_alpha(subject, alpha)
     if isinstance(test, str) and test == "conditional":
         return np.asarray(conditional_pvalues(law.weights, law.horizon) <= alpha)
@@ -216,7 +217,7 @@ def rejection_region(law: CountLaw, subject: str, test: Any, alpha: Any) -> Bool
 def conditional_pvalue(
     law: CountLaw, subject: str, outcome: tuple[int, int, int, int], statistic: Any, side: Any, mid_p: Any
 ) -> float:
-    """See `ExactLaw.conditional_pvalue`; errors are headed by `subject`."""
+    """See `ExactLaw.conditional_pvalue`; error messages begin with `subject`."""
     place = outcome_place(subject, law.horizon, *outcome)
     n1, s1, n0, s0 = outcome
     problems = OneOf(*ALTERNATIVES)("alternative", side) + statistic_problems(statistic)
@@ -233,7 +234,7 @@ def conditional_pvalue(
 def unconditional_pvalue(
     law: CountLaw, subject: str, outcome: tuple[int, int, int, int], statistic: Any, side: Any
 ) -> float:
-    """See `ExactLaw.unconditional_pvalue`; errors are headed by `subject`."""
+    """See `ExactLaw.unconditional_pvalue`; error messages begin with `subject`."""
     outcome_place(subject, law.horizon, *outcome)
     refuse(subject, OneOf(*ALTERNATIVES)("alternative", side) + statistic_problems(statistic))
     ordering = read_statistic(subject, statistic)

@@ -1,9 +1,10 @@
 """Forward recursion over the counts of a two-arm binary design, by rounds and by batches.
 
 A state is (n1, s1, n0, s0): pulls and successes of either arm. The weight q of a state is the probability
-that the design assigns arm 1 to exactly n1 of the t rounds if a random s1 of arm 1's first n1 rewards, and a
-random s0 of arm 0's first n0, are successes. It lies in [0, 1], and P(state) = q Bin(s1; n1, theta1) Bin(s0;
-n0, theta0). Every step is a sum of positive products, so rounding errors accumulate but never cancel.
+that the design assigns arm 1 to exactly n1 of the t rounds, given that a random s1 of arm 1's first n1
+rewards, and a random s0 of arm 0's first n0, are successes. It lies in [0, 1], and P(state) = q Bin(s1; n1,
+theta1) Bin(s0; n0, theta0). Every step is a sum of positive products, so rounding errors accumulate but never
+cancel.
 
 Layer t contains its states in blocks n1 = 0, ..., t; a block has a row for each s1 and a column for each s0.
 """
@@ -160,7 +161,7 @@ def _largest_count(draws: int, floor: float) -> float:
 
 @kernel
 def _raised(p: float, q: float, draws: int, floor: float, log_count: float) -> float:
-    """What the floor adds to the mean of the probability p, in terms of its frequency K / draws."""
+    """Contribution of the floor to the mean of the probability p, in terms of its frequency K / draws."""
     if draws == 0:
         return min(max(p, floor), 1.0 - floor) - p
     return _below(p, q, draws, floor, log_count) - _below(q, p, draws, floor, log_count)
@@ -168,7 +169,7 @@ def _raised(p: float, q: float, draws: int, floor: float, log_count: float) -> f
 
 @compiled
 def clipped_frequency(p: float, q: float, draws: int, floor: float) -> float:
-    """E[min(max(K / draws, floor), 1 - floor)] for K binomial(draws, p = 1 - q); of p where draws is 0."""
+    """E[min(max(K / draws, floor), 1 - floor)] for K binomial(draws, p = 1 - q), or of p if draws is 0."""
     return p + _raised(p, q, draws, floor, _largest_count(draws, floor))
 
 
@@ -236,7 +237,7 @@ def _probabilities(tables: RuleTables, n1: int, n0: int, start: int, work: Work)
 
 @compiled
 def rule_block(tables: RuleTables, n1: int, n0: int, work: Work) -> None:
-    """Write probabilities of arm 1 and arm 0 to ``work.up`` and ``work.down``, rows s1; n1 + n0 < T."""
+    """Write probabilities of arms 1 and 0 to ``work.up`` and ``work.down``, rows s1; n1 + n0 < T."""
     _probabilities(tables, n1, n0, 0, work)
 
 
@@ -244,7 +245,7 @@ def rule_block(tables: RuleTables, n1: int, n0: int, work: Work) -> None:
 def _gather_row(
     row: FloatArray, above: FloatArray, here: FloatArray, kept: FloatArray, won: float, lost: float
 ) -> None:
-    """One row of a new block: the last round was a success or failure of arm 1, or was given to arm 0."""
+    """One row of a new block: the last round was a success or failure of arm 1, or a pull of arm 0."""
     n0 = kept.shape[0]
     for s0 in range(n0 + 1):
         row[s0] = won * above[s0] + lost * here[s0]
@@ -293,7 +294,7 @@ def advance_round(tables: RuleTables, step: int, old: FloatArray, new: FloatArra
 def sum_by_total(
     weights: FloatArray, chosen: np.ndarray, log_factorial: FloatArray, total: FloatArray, rounds: int
 ) -> None:
-    """Probability of the chosen states given S = s1 + s0 successes in all, equal arms; written to `total`."""
+    """Probability of the chosen states given S = s1 + s0 successes, equal arms; written to `total`."""
     # Shapes: weights (states,), chosen (states,), log_factorial (T + 1,), total (T + 1,).
     total[:] = 0.0
     table = log_factorial

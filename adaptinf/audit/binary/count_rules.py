@@ -250,7 +250,7 @@ def _states(horizon: int) -> int:
 
 
 def _refuse_cost(plan: Allocation, horizon: int, longest: int) -> None:
-    """Refuse batches that would take hours."""
+    """Refuse batches that would take hours to compute."""
     steps = sum(
         _states(before) * float(after - before) ** 3 for before, after in itertools.pairwise(plan.edges)
     )
@@ -260,7 +260,7 @@ def _refuse_cost(plan: Allocation, horizon: int, longest: int) -> None:
 
 
 def _layer(plan: Allocation, step: int) -> FloatArray:
-    """A user-defined function's probabilities over the states after `step` rounds, block by block."""
+    """Probabilities from a user-defined function for the states after `step` rounds, block by block."""
     assert plan.function is not None
     found = np.empty(_states(step))
     start = 0

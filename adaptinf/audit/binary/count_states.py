@@ -1,4 +1,4 @@
-"""Final states of a two-arm binary trial, their distribution given total successes, and statistics."""
+"""Final states of a two-arm binary trial, their distribution given total successes, and test statistics."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def certified_maximum(coefficients: FloatArray, tolerance: float = 1e-9) -> tupl
 
 
 def _halves(coefficients: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Bernstein coefficients on the first and on the second half of the interval."""
+    """Bernstein coefficients on the first and the second half of the interval."""
     left, right = np.empty_like(coefficients), np.empty_like(coefficients)
     row = coefficients
     for i in range(len(coefficients)):
@@ -88,7 +88,7 @@ def pooled_score(n1: Any, s1: Any, n0: Any, s0: Any) -> FloatArray:
 
 
 def fisher_pvalue(n1: Any, s1: Any, n0: Any, s0: Any) -> FloatArray:
-    """Fisher's two-sided p-value of the final table, which treats the pulls of both arms as fixed."""
+    """Fisher's two-sided p-value for the final table, treating the pulls of both arms as fixed."""
     one, zero = _counts(n1, s1, n0, s0)
     shape = one[0].shape
     keys, inverse = np.unique(
@@ -117,19 +117,19 @@ STATISTICS: dict[str, Statistic] = {"wald": unpooled_wald, "score": pooled_score
 
 
 def normal_pvalue(statistic: FloatArray) -> FloatArray:
-    """Two-sided p-value of a statistic that is treated as standard normal."""
+    """Two-sided p-value of a statistic, treated as standard normal."""
     return np.asarray(special.erfc(np.abs(statistic) / math.sqrt(2.0)), dtype=np.float64)
 
 
 def read_statistic(subject: str, statistic: Any) -> Statistic:
-    """A statistic by name, or a user-defined function."""
+    """Look up a statistic by name, or accept a user-defined function."""
     refuse(subject, statistic_problems(statistic))
     found: Statistic = STATISTICS[statistic] if isinstance(statistic, str) else statistic
     return found
 
 
 def statistic_problems(statistic: Any) -> list[str]:
-    """Problems with a statistic's name, or with a user-defined function."""
+    """Problems with the name of a statistic, or with a user-defined function."""
     if isinstance(statistic, str) and statistic in STATISTICS:
         return []
     if callable(statistic):
@@ -141,7 +141,7 @@ def statistic_problems(statistic: Any) -> list[str]:
 def evidence(
     subject: str, statistic: Statistic, n1: IntArray, s1: IntArray, n0: IntArray, s0: IntArray
 ) -> FloatArray:
-    """Values of a statistic, checked."""
+    """Evaluate a statistic and check its values."""
     values = values_of(subject, statistic, COUNTS, n1, s1, n0, s0)
     name = getattr(statistic, "__name__", type(statistic).__name__)
     if values.shape != n1.shape:
@@ -237,7 +237,7 @@ class ExactBias:
 
 
 def all_states(horizon: int) -> Iterator[tuple[slice, IntArray, IntArray, IntArray, IntArray]]:
-    """Blocks of states after T rounds: their positions, and the counts n1, s1, n0 and s0 of each."""
+    """Blocks of states after T rounds: their positions, and the counts n1, s1, n0 and s0 in each state."""
     start = 0
     for pulls in range(horizon + 1):
         others = horizon - pulls
@@ -270,7 +270,7 @@ def log_factorials(horizon: int) -> FloatArray:
 
 
 def outcome_place(subject: str, horizon: int, n1: Any, s1: Any, n0: Any, s0: Any) -> int:
-    """Position of an outcome among the states; errors are headed by `subject`."""
+    """Position of an outcome among the states; error messages begin with `subject`."""
     problems = []
     for name, value in {"n1": n1, "s1": s1, "n0": n0, "s0": s0}.items():
         problems += Count(0)(name, value)
@@ -286,7 +286,7 @@ def outcome_place(subject: str, horizon: int, n1: Any, s1: Any, n0: Any, s0: Any
 def outcomes_given(
     weights: FloatArray, horizon: int, successes: int
 ) -> tuple[IntArray, list[IntArray], FloatArray]:
-    """Distribution of the outcome of a trial with equal arms, given the total number of successes."""
+    """Distribution of the outcome of a trial with equally good arms, given the total number of successes."""
     # Shapes: weights (states,); returns places (k,), counts (k,), probabilities (k,).
     pulls = np.arange(horizon + 1)
     least = np.maximum(0, successes - (horizon - pulls))
@@ -303,7 +303,7 @@ def outcomes_given(
 
 
 def conditional_pvalues(weights: FloatArray, horizon: int) -> FloatArray:
-    """Two-sided conditional p-value, by the Wald statistic, of every state; shape (states,)."""
+    """Two-sided conditional p-value of every state, based on the Wald statistic; shape (states,)."""
     pvalues = np.ones(weights.size)
     for successes in range(horizon + 1):
         places, counts, chances = outcomes_given(weights, horizon, successes)
@@ -314,7 +314,7 @@ def conditional_pvalues(weights: FloatArray, horizon: int) -> FloatArray:
 def unconditional_region(
     horizon: int, alpha: float, by_total: Callable[[BoolArray], FloatArray]
 ) -> BoolArray:
-    """Largest set of large absolute Wald statistics whose size is at most alpha at every theta."""
+    """Largest rejection region based on absolute Wald statistics with size at most alpha at every theta."""
     # Returns shape (states,).
     values = np.empty((horizon + 1) * (horizon + 2) * (horizon + 3) // 6)
     for place, *counts in all_states(horizon):
@@ -332,7 +332,7 @@ def unconditional_region(
 
 
 def pvalue_of(subject: str, test: Any) -> Callable[..., Any]:
-    """P-value of a test that ignores the design, as a function of the counts."""
+    """P-value of a test that ignores the design, as a function of the final counts."""
     if isinstance(test, str) and test == "fisher":
         return fisher_pvalue
     if isinstance(test, str) and test in ("wald", "score"):

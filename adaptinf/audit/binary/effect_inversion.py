@@ -146,7 +146,7 @@ class Inversion:
             self.every[:, place] = smoothed(n1, s1, n0, s0)
 
     def pvalue(self, effect: float) -> float:
-        """Largest probability, over the nuisance rate, of a statistic as large."""
+        """Largest probability, over the nuisance rate, of a statistic at least as large."""
         return min(self._worst(self._as_far(effect, effect), effect), 1.0)
 
     def limit(self, alpha: float, side: float) -> float:
@@ -172,7 +172,7 @@ class Inversion:
         return self._worst(terms, inner, alpha) > alpha or self._worst(terms, outer, alpha) > alpha
 
     def _as_far(self, inner: float, outer: float) -> FloatArray:
-        """Weights of the outcomes whose statistic is as large anywhere between two effects, 0 for others."""
+        """Weights of the outcomes whose statistic is as large anywhere between two effects; 0 for others."""
         # The statistic of an outcome falls in the effect, and that of the log grows outwards: it is least at
         # the inner effect, and others are largest at either.
         seen = float(self._size(inner, *self.own))
@@ -226,7 +226,7 @@ class Inversion:
 def interval_limits(
     law: CountLaw, scale: Scale, outcome: tuple[int, int, int, int], alternative: str, alpha: float
 ) -> tuple[float, float]:
-    """Limits of the effect, as printed; one-sided intervals have an open end."""
+    """Limits of the effect, in printed form; one-sided intervals have an open end."""
     inversion = Inversion(law, scale, outcome, SIDES[alternative])
     low, high = scale.bounds
     if alternative != "less":

@@ -1,4 +1,4 @@
-"""Exact distribution of a two-arm binary trial: its size, power and tests, and tests of a log.
+"""Exact distribution of a two-arm binary trial, its size and power, and exact tests of a log.
 
 References
 ----------
@@ -53,7 +53,7 @@ from adaptinf.typing import BoolArray, FloatArray
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExactLaw(CountLaw):
-    """Distribution of the final counts (n1, s1, n0, s0) of a two-arm trial with 0/1 rewards, at every theta.
+    """Distribution of the final counts (n1, s1, n0, s0) of a two-arm trial with 0/1 rewards, for every theta.
 
     Attributes
     ----------
@@ -64,17 +64,17 @@ class ExactLaw(CountLaw):
     horizon : int
         T.
     weights : ndarray of shape ((T + 1)(T + 2)(T + 3) / 6,)
-        Weight q of every state, blocks by n1, then by s1, then by s0: the probability of the counts of pulls
+        Weight q of every state, in blocks by n1, then s1, then s0: the probability of these numbers of pulls
         given how many of each arm's rewards are successes. Read-only.
 
     Notes
     -----
-    P(state) = q(state) Bin(s1; n1, theta1) Bin(s0; n0, theta0). This is valid if rewards are independent with
-    constant success probabilities theta1 and theta0, the trial has T rounds fixed in advance, and the arms
-    were assigned by exactly this design. **Drift invalidates it**: if success rates change over time, even
-    together, none of these numbers is correct; use a randomisation test instead.
+    P(state) = q(state) Bin(s1; n1, theta1) Bin(s0; n0, theta0). This holds if rewards are independent with
+    constant success probabilities theta1 and theta0, the number of rounds T was fixed in advance, and the
+    arms were assigned by exactly this design. **Drift invalidates it**: if success rates change over time,
+    even by the same amount in both arms, none of these numbers is correct; use a randomisation test instead.
 
-    Arm 1 is the second arm of a log or environment, arm 0 its first.
+    Arm 1 is the second arm of a log or environment, and arm 0 the first.
 
     Examples
     --------
@@ -87,16 +87,17 @@ class ExactLaw(CountLaw):
     """
 
     def region(self, test: str | Callable[..., Any], alpha: float = 0.05) -> BoolArray:
-        """States in which a test rejects equal arms.
+        """States in which a test rejects the hypothesis of equal arms.
 
         Parameters
         ----------
         test : {"wald", "score", "fisher", "conditional", "unconditional"} or callable
-            The unpooled Wald and the pooled score test with normal cut-offs, Fisher's test of the final table
-            (all of which ignore the design), the conditional and the unconditional exact Wald test; or
-            ``test(n1, s1, n0, s0)``, a p-value for int arrays of one shape.
+            The unpooled Wald test and the pooled score test with normal critical values, Fisher's test of the
+            final table (all of which ignore the design), the conditional or the unconditional exact Wald
+            test; or a function ``test(n1, s1, n0, s0)`` that returns p-values for integer arrays of equal
+            shape.
         alpha : float
-            Reject where the p-value is at most alpha, in (0, 0.5).
+            The test rejects if the p-value is at most alpha, which lies in (0, 0.5).
 
         Returns
         -------
@@ -105,7 +106,7 @@ class ExactLaw(CountLaw):
         Raises
         ------
         ParameterError
-            If the test is unknown or gives no p-values, or alpha is not in (0, 0.5).
+            If the test is unknown or does not return p-values, or alpha is not in (0, 0.5).
         """
         return rejection_region(self, "ExactLaw.region", test, alpha)
 
@@ -128,7 +129,7 @@ class ExactLaw(CountLaw):
         Raises
         ------
         ParameterError
-            If the test is unknown or gives no p-values, alpha is not in (0, 0.5), or a theta is not in
+            If the test is unknown or does not return p-values, alpha is not in (0, 0.5), or a theta is not in
             [0, 1].
 
         Examples
@@ -144,7 +145,7 @@ class ExactLaw(CountLaw):
         return np.asarray(found.reshape(np.shape(theta)))
 
     def max_size(self, test: str | Callable[..., Any], alpha: float = 0.05) -> tuple[float, float]:
-        """Largest size over theta.
+        """Largest size over all theta.
 
         Parameters
         ----------
@@ -154,12 +155,13 @@ class ExactLaw(CountLaw):
         Returns
         -------
         (float, float)
-            A theta, and an upper bound of all sizes that is at most 1e-9 above the size there.
+            A theta, and an upper bound on the size at every theta that exceeds the size at that theta by at
+            most 1e-9.
 
         Raises
         ------
         ParameterError
-            If the test is unknown or gives no p-values, or alpha is not in (0, 0.5).
+            If the test is unknown or does not return p-values, or alpha is not in (0, 0.5).
         """
         return certified_maximum(self.by_total(rejection_region(self, "ExactLaw.max_size", test, alpha)))
 
@@ -182,7 +184,7 @@ class ExactLaw(CountLaw):
         Raises
         ------
         ParameterError
-            If the test is unknown or gives no p-values, alpha is not in (0, 0.5), or a theta is not in
+            If the test is unknown or does not return p-values, alpha is not in (0, 0.5), or a theta is not in
             [0, 1].
         """
         chosen = rejection_region(self, "ExactLaw.power", test, alpha)
@@ -199,20 +201,21 @@ class ExactLaw(CountLaw):
         alternative: str = "two-sided",
         mid_p: bool = False,
     ) -> float:
-        """P-value of the test given the total number of successes, which does not depend on theta.
+        """P-value of the test conditional on the total number of successes, which does not depend on theta.
 
         Parameters
         ----------
         n1, s1, n0, s0 : int
             Pulls and successes of arm 1 and arm 0.
         statistic : {"wald", "score", "difference"} or callable
-            What orders the outcomes: ``statistic(n1, s1, n0, s0)`` for int arrays, large where arm 1
+            The statistic that orders the outcomes: ``statistic(n1, s1, n0, s0)`` for integer arrays, large if
+            arm 1
                 is better.
         alternative : {"two-sided", "central", "greater", "less"}
-            Two-sided: the probability of a statistic as large in absolute value. Central: twice the smaller
-            of the one-sided p-values. Greater: arm 1 is better.
+            Two-sided: the probability that the statistic is at least as large in absolute value. Central:
+            twice the smaller of the one-sided p-values. Greater: the alternative that arm 1 is better.
         mid_p : bool
-            Count ties by half: the size is then no longer at most alpha, but closer to it.
+            Count half the probability of ties: the size may then exceed alpha, but is closer to it.
 
         Returns
         -------
@@ -221,14 +224,15 @@ class ExactLaw(CountLaw):
         Raises
         ------
         ParameterError
-            If the counts do not fit or cannot come about under the design, or the statistic or the
-            alternative is unknown, or a value of the statistic is NaN.
+            If the counts are inconsistent or impossible under the design, the statistic or the alternative is
+            unknown, or a value of the statistic is NaN.
 
         Notes
         -----
-        With equal arms, every sequence of S successes and T - S failures is equally likely, whatever theta
-        is. The distribution of the outcome given S is therefore known, and P(p <= alpha) <= alpha at every
-        theta. Statistics that differ only by rounding error (a relative difference of 1e-9) count as ties.
+        If both arms are equally good, every sequence of S successes and T - S failures is equally likely,
+        whatever theta is. The distribution of the outcome given S is therefore known, and P(p <= alpha) <=
+        alpha at every theta. Statistics that differ only by rounding error (a relative difference of 1e-9)
+        count as ties.
 
         Examples
         --------
@@ -266,7 +270,7 @@ class ExactLaw(CountLaw):
         Returns
         -------
         float
-            An upper bound of the maximum over theta, at most 1e-9 above it (2e-9 for ``"central"``).
+            An upper bound on the maximum over theta, at most 1e-9 above it (2e-9 for ``"central"``).
 
         Examples
         --------
@@ -280,7 +284,7 @@ class ExactLaw(CountLaw):
         Raises
         ------
         ParameterError
-            If the counts do not fit, the statistic is unknown, or a value of it is NaN.
+            If the counts are inconsistent, the statistic is unknown, or a value of it is NaN.
         """
         outcome = n1, s1, n0, s0
         return unconditional_pvalue(self, "ExactLaw.unconditional_pvalue", outcome, statistic, alternative)
@@ -303,7 +307,7 @@ class ExactLaw(CountLaw):
         n1, s1, n0, s0 : int
             Pulls and successes of arm 1 and arm 0.
         scale, alternative, alpha
-            As in `exact_interval`, one scale.
+            A single scale, as in `exact_interval`.
 
         Returns
         -------
@@ -312,7 +316,7 @@ class ExactLaw(CountLaw):
         Raises
         ------
         ParameterError
-            If the counts do not fit or cannot come about under the design, an option is out of range, or the
+            If the counts are inconsistent or impossible under the design, an option is out of range, or the
             trial has more than 300 rounds.
 
         Examples
@@ -345,7 +349,7 @@ class ExactLaw(CountLaw):
         Parameters
         ----------
         log : AdaptiveLog
-            Of T rounds.
+            A log of T rounds.
         statistic, alternative, mid_p
             As in `conditional_pvalue`.
 
@@ -356,9 +360,9 @@ class ExactLaw(CountLaw):
         Raises
         ------
         InvalidForLog
-            Where the log is not one that this law can describe.
+            If this distribution does not apply to the log.
         ParameterError
-            If what is given is not a log, or an option is out of range.
+            If the argument is not a log, or an option is out of range.
         """
         return exact_result(self, log, statistic, alternative, mid_p)
 
@@ -376,38 +380,39 @@ def exact(design: Rule, horizon: int) -> ExactLaw:
     ----------
     design : Thompson, EpsilonGreedy, UCB, Uniform, Mixture of these, PlayTheWinner, DBCD, ERADE, or callable
         The rule. A function ``probability(n1, s1, n0, s0, t)`` returns the probability of arm 1 in round t
-        (from 1) after these counts, for integer arrays of one shape, so use ``np.where`` instead of ``if``.
+        (counted from 1) after these counts, for integer arrays of equal shape; use ``np.where`` instead of
+        ``if``.
     horizon : int
-        Rounds T, fixed in advance; at most 1,000.
+        Number of rounds T, fixed in advance; at most 1,000.
 
     Returns
     -------
     ExactLaw
-        Size, power, bias and tests at every theta.
+        The distribution, with its size, power, bias and tests for every theta.
 
     Raises
     ------
     ParameterError
-        If what the design does is not a function of the counts, a function cannot be called with arrays of
-        them or gives no probabilities, or the horizon is out of reach.
+        If the design's choices are not a function of the counts, a function cannot be called with arrays or
+        does not return probabilities, or the horizon is too long.
 
     Notes
     -----
-    Rewards are independent, with a constant probability of success for each arm. **Drift invalidates all
-    these numbers**, even if both arms share it; so does a design other than the one given, or a trial whose
-    length depended on its data.
+    Rewards are independent, with a constant probability of success for each arm. **Drift invalidates all of
+    these numbers**, even if it affects both arms equally; so does a different design, or a number of rounds
+    that depended on the data.
 
-    Thompson with a Beta prior chooses its arm from the frequencies of `draws` posterior draws. Its
-    probability given the counts is then the posterior probability itself; floors and batches act on the
-    frequency, whose mean is computed exactly. Ties are broken as the design breaks them: UCB and the greedy
-    arm towards the first arm, arm 0.
+    Thompson sampling with a Beta prior chooses an arm by its frequency among `draws` posterior draws. Its
+    choice probability given the counts is then the posterior probability itself; floors and batches act on
+    the frequency, whose mean is computed exactly. Ties are broken as in the design: UCB and the greedy design
+    choose the first arm, arm 0.
 
-    T rounds take T^4 / 24 steps, and memory for two layers of T^3 / 6 numbers: at T = 1,000, 2.7 GB. In
-    batches of m rounds, a step takes about m^2 times as long.
+    T rounds take T^4 / 24 steps, and memory for two layers of T^3 / 6 numbers, which is 2.7 GB at T = 1,000.
+    With batches of m rounds, a step takes about m^2 times as long.
 
-    The distribution for a design is computed once per design, parameters and horizon, and cached, up to 134
-    MB in total. That of a function is not cached, because data used by the function may change: keep the
-    `ExactLaw` and call its methods.
+    The distribution is computed once for each design, its parameters and the horizon, and cached, up to 134
+    MB in total. The distribution for a function is not cached, because data that the function uses may
+    change: keep the `ExactLaw` and call its methods.
 
     References
     ----------
@@ -448,7 +453,7 @@ def _key(design: Any, horizon: int) -> tuple[Design, int] | None:
 
 
 def _kept(design: Any, horizon: int) -> ExactLaw | None:
-    """The cached distribution of a design."""
+    """The cached distribution of a design, if there is one."""
     key = _key(design, horizon)
     with _LOCK:
         if key is None or key not in _KEPT:
@@ -458,7 +463,7 @@ def _kept(design: Any, horizon: int) -> ExactLaw | None:
 
 
 def _keep(law: ExactLaw) -> ExactLaw:
-    """Cache a distribution, and discard the least recently used ones."""
+    """Cache a distribution, discarding the least recently used ones."""
     key = _key(law.rule, law.horizon)
     if key is None or law.weights.size > _MOST_KEPT:
         return law

@@ -1,4 +1,4 @@
-"""Exact tests of a log, and their results."""
+"""Exact tests of a log and their results."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _SIDES = {
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _OfCounts:
-    """Common part of exact results: the rule, the arms and their counts, arm 1 first, and how they print."""
+    """Common parts of exact results: the rule, the arms and their counts (arm 1 first), and printing."""
 
     design: str
     arms: tuple[Any, Any]
@@ -56,7 +56,7 @@ class _OfCounts:
     successes: tuple[int, int]
 
     def _tables(self, title: str, blocks: list[tuple[list[str], list[list[str]]]]) -> ResultSummary:
-        """A summary of the counts and of further blocks with a head and rows, all of equal width."""
+        """A summary with the counts and further blocks, each with a heading and rows of equal width."""
         # statsmodels takes a while to load
         from adaptinf.inference.results.summary import ResultSummary
         from adaptinf.inference.results.tables import cell_widths, format_number, text_table, total_width
@@ -79,7 +79,7 @@ class _OfCounts:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is needed to interpret the result."""
+        """Notes on how to interpret the result."""
         raise NotImplementedError
 
     def summary(self) -> ResultSummary:
@@ -104,28 +104,28 @@ class ExactTest(_OfCounts):
     arms : tuple of labels
         Arm 1 and arm 0: the second and the first arm of the log.
     pulls, successes : tuple of int
-        Of arm 1 and arm 0.
+        Counts for arm 1 and arm 0.
     statistic : float
-        Value for the observed outcome; positive if arm 1 did better.
+        Observed value of the statistic; positive if arm 1 did better.
     statistic_name, alternative : str
-        What ordered the outcomes, and which of them count.
+        The statistic that orders the outcomes, and the alternative.
     pvalue : float
-        Given the total number of successes: its size is at most alpha at every theta.
+        P-value given the total number of successes: its size is at most alpha at every theta.
     mid_pvalue : float
-        The same with ties counted by half: less conservative, and without that guarantee.
+        The same p-value with ties counted by half: less conservative, but without that guarantee.
     unconditional_pvalue : float
-        For the same alternative, at the theta that is worst for the statistic.
+        P-value for the same alternative at the least favourable theta.
     naive_pvalue : float
-        With the statistic taken for standard normal, two-sided; NaN if it is not one that could be.
+        Two-sided p-value with the statistic treated as standard normal; NaN if this is not meaningful.
     mid_p : bool
-        Whether `pvalue` itself is the mid-p-value, without the guarantee.
+        Whether `pvalue` is itself the mid-p-value, which lacks the guarantee.
     cautions : tuple of str
-        What the log states against an assumption.
+        Evidence in the log against an assumption.
 
     Notes
     -----
     Exact if success rates do not drift, the number of rounds was fixed in advance, and the arms were assigned
-    by exactly the design named.
+    by exactly the named design.
 
     Examples
     --------
@@ -185,7 +185,7 @@ class ExactTest(_OfCounts):
         Returns
         -------
         ResultSummary
-            With as_text, as_latex, as_html, as_markdown and as_csv.
+            Has the methods as_text, as_latex, as_html, as_markdown and as_csv.
         """
         from adaptinf.inference.results.tables import format_pvalue
 
@@ -205,7 +205,7 @@ class ExactTest(_OfCounts):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ExactInterval(_OfCounts):
-    """Exact confidence intervals for the effect of one arm against the other.
+    """Exact confidence intervals for the effect of one arm relative to the other.
 
     Attributes
     ----------
@@ -214,19 +214,19 @@ class ExactInterval(_OfCounts):
     arms : tuple of labels
         Arm 1 and arm 0: the second and the first arm of the log.
     pulls, successes : tuple of int
-        Of arm 1 and arm 0.
+        Counts for arm 1 and arm 0.
     limits : dict of (float, float) by scale
-        Lower and upper limits.
+        Lower and upper confidence limits.
     estimates : dict of float by scale
-        From the sample proportions, not corrected for adaptive collection; NaN if there is none.
+        Estimates from the sample proportions, not corrected for adaptive collection; NaN if undefined.
     pvalue : float
-        Of equal arms, by the test that the intervals invert.
+        P-value for equal arms from the test that the intervals invert.
     alternative : str
-        ``"greater"`` leaves the upper limits open, ``"less"`` the lower ones.
+        ``"greater"`` gives lower limits only, and ``"less"`` upper limits only.
     alpha : float
-        One minus the level.
+        One minus the confidence level.
     cautions : tuple of str
-        What the log states against an assumption.
+        Evidence in the log against an assumption.
 
     Examples
     --------
@@ -247,7 +247,7 @@ class ExactInterval(_OfCounts):
 
     @property
     def validity(self) -> str:
-        """The condition on the level: it holds for this number of rounds, fixed in advance."""
+        """The condition for the confidence level: it holds for this number of rounds, fixed in advance."""
         return "exact"
 
     @property
@@ -281,7 +281,7 @@ class ExactInterval(_OfCounts):
         Returns
         -------
         ResultSummary
-            With as_text, as_latex, as_html, as_markdown and as_csv.
+            Has the methods as_text, as_latex, as_html, as_markdown and as_csv.
         """
         from adaptinf.inference.results.tables import format_number
 
@@ -333,7 +333,7 @@ def exact_result(
     mid_p: Any = False,
     subject: str = "ExactLaw.test",
 ) -> ExactTest:
-    """Test a log under a distribution; errors of `ExactLaw.test` and `exact_test` differ in `subject`."""
+    """Test a log under a distribution; `ExactLaw.test` and `exact_test` differ only in `subject`."""
     refuse(subject, option_problems(log, statistic, alternative, mid_p))
     ordering = read_statistic(subject, statistic)
     counts = counts_of(law, log, _METHOD)
@@ -360,7 +360,7 @@ def exact_result(
 
 
 def counts_of(law: CountLaw, log: AdaptiveLog, method: str) -> tuple[int, int, int, int]:
-    """Pulls and successes of arm 1 and arm 0 of a log to which the distribution applies; refuse others."""
+    """Pulls and successes of arm 1 and arm 0; logs to which the distribution does not apply are refused."""
     reasons = _unfit(log)
     if log.n_rounds != law.horizon:
         reasons.append(f"it has {log.n_rounds} rounds, but the law has {law.horizon}")
@@ -376,7 +376,7 @@ def counts_of(law: CountLaw, log: AdaptiveLog, method: str) -> tuple[int, int, i
 
 
 def _unfit(log: AdaptiveLog) -> list[str]:
-    """Reasons why the outcome of a log is not given by the counts of two arms."""
+    """Reasons why the counts of two arms do not determine the outcome of a log."""
     reasons = []
     if log.n_arms != 2:
         reasons.append(f"it has {log.n_arms} arms, not 2")
@@ -389,7 +389,7 @@ def _unfit(log: AdaptiveLog) -> list[str]:
 
 
 def _impossible(law: CountLaw, log: AdaptiveLog) -> list[str]:
-    """Reasons why a log cannot have been collected under a rule."""
+    """Reasons why a log cannot have been collected under the rule."""
     action, reward = log.arrays.action, log.arrays.reward
     plan = allocation(law.rule, law.horizon)
     chance = path_probabilities(plan, action, reward)

@@ -1,4 +1,4 @@
-"""Exact tests and intervals from the log of a two-arm trial with rewards 0 and 1."""
+"""Exact tests and intervals for the log of a two-arm trial with rewards 0 and 1."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ def exact_test(
     alternative: str = "two-sided",
     mid_p: bool = False,
 ) -> ExactTest:
-    """Exact test of equal arms from the log of a two-arm trial with rewards 0 and 1.
+    """Exact test of equal arms for the log of a two-arm trial with rewards 0 and 1.
 
     Parameters
     ----------
     log : AdaptiveLog
-        Two arms, rewards 0 and 1, no contexts.
+        A log with two arms, rewards 0 and 1, and no contexts.
     design : Design or callable, optional
-        See `exact`; by default the design that the log names, with its parameters.
+        See `exact`; by default the design named in the log, with its parameters.
     statistic : {"wald", "score", "difference"} or callable
-        What orders the outcomes; see `ExactLaw.conditional_pvalue`.
+        The statistic that orders the outcomes; see `ExactLaw.conditional_pvalue`.
     alternative : {"two-sided", "central", "greater", "less"}
-        Which outcomes count.
+        The direction of the alternative.
     mid_p : bool
-        Count ties by half; the size may then exceed alpha.
+        Count half the probability of ties; the size may then exceed alpha.
 
     Returns
     -------
@@ -59,14 +59,14 @@ def exact_test(
     Raises
     ------
     InvalidForLog
-        With the reason, and what is possible instead.
+        If the method does not apply; the message gives the reason and an alternative.
     ParameterError
-        If what is given is not a log, or an option is out of range.
+        If the argument is not a log, or an option is out of range.
 
     Notes
     -----
-    Assumes that success rates do not drift, that the number of rounds was fixed in advance, and that the log
-    was collected by exactly the design given.
+    The test assumes that success rates do not drift, that the number of rounds was fixed in advance, and that
+    the log was collected by exactly the given design.
 
     Examples
     --------
@@ -93,16 +93,16 @@ def exact_interval(
     Parameters
     ----------
     log : AdaptiveLog
-        Two arms, rewards 0 and 1, no contexts, at most 300 rounds.
+        A log with two arms, rewards 0 and 1, no contexts, and at most 300 rounds.
     design : Design or callable, optional
-        See `exact`; by default the design that the log names, with its parameters.
+        See `exact`; by default the design named in the log, with its parameters.
     scale : {"difference", "ratio", "odds-ratio"}, optional
-        Rate of the second arm of the log minus, or over, that of the first, or their odds; by default all
-        three.
+        Difference, ratio or odds ratio of the success rates, second arm of the log relative to the first; by
+        default all three.
     alternative : {"two-sided", "greater", "less"}
-        ``"greater"`` gives lower limits only, ``"less"`` upper ones.
+        ``"greater"`` gives lower limits only, and ``"less"`` upper limits only.
     alpha : float
-        One minus the level, in (0, 0.5).
+        One minus the confidence level, in (0, 0.5).
 
     Returns
     -------
@@ -111,25 +111,25 @@ def exact_interval(
     Raises
     ------
     InvalidForLog
-        With the reason, and what is possible instead.
+        If the method does not apply; the message gives the reason and an alternative.
     ParameterError
-        If what is given is not a log, or an option is out of range.
+        If the argument is not a log, or an option is out of range.
 
     Notes
     -----
     The exact unconditional test is applied to every effect: final counts are ordered by the distance of their
     rates, (s + 1/2) / (n + 1), from the effect in standard errors, and the p-value is the probability of
-    counts at least as far off at the least favourable nuisance rate. For equal arms, the three scales give
-    the same test. The p-value at every nuisance rate is computed from an expansion in Chebyshev polynomials;
-    p-values are accurate to about 1e-6.
+    counts at least as far away at the least favourable nuisance rate. For the hypothesis of equal arms, the
+    three scales give the same test. The p-value at every nuisance rate is computed from an expansion in
+    Chebyshev polynomials; p-values are accurate to about 1e-6.
 
-    An interval spans the effects that are not rejected. These effects may have gaps. From the end of the
-    scale inwards, an interval of effects is skipped only if the outcomes as far off at any of them have
-    probability at most alpha at either end; otherwise it is halved, down to 1/1024 of a standard error.
+    An interval spans all effects that are not rejected. The set of these effects may have gaps. Starting from
+    the end of the scale, a range of effects is skipped only if the outcomes as far away at any effect in it
+    have probability at most alpha at both ends; otherwise it is halved, down to 1/1024 of a standard error.
 
     Success rates must not drift, the number of rounds must be fixed in advance, and every arm must have been
-    assigned by exactly the design given. At 100 rounds, an interval takes up to about a second once the
-    distribution has been computed and cached; at 300, about half a minute.
+    assigned by exactly the given design. With 100 rounds, an interval takes up to about a second once the
+    distribution has been computed and cached; with 300, about half a minute.
 
     References
     ----------
@@ -170,7 +170,7 @@ def exact_interval(
 
 
 def _plain(n1: int, s1: int, n0: int, s0: int) -> dict[str, float]:
-    """Effects from sample proportions by scale."""
+    """Effects computed from the sample proportions, by scale."""
     one, zero = (s1 / n1, s0 / n0) if n1 and n0 else (math.nan, math.nan)
     return {
         "difference": one - zero,

@@ -1,7 +1,7 @@
 """Runs of mechanisms and counters on two neighbouring inputs, and the exact likelihood ratio of releases.
 
-Runs are arrays: one call of a mechanism's own `release` draws thousands of them. If a mechanism adapts its
-noise to the size of its input, or stops early, its release backend is called once per run.
+Runs are arrays: a single call of a mechanism's own `release` draws thousands of them. If a mechanism adapts
+its noise to the size of its input, or stops early, its release backend is called once per run.
 
 The noisy sums determine the noisy node sums: the value at n minus the value at the count where n's new node
 begins. The nodes have independent noise, and only those that contain the changed item distinguish the
@@ -207,7 +207,7 @@ class Node(NamedTuple):
 
 
 def counter_nodes(counter: Counter, rounds: int) -> list[Node]:
-    """Nodes that a counter's releases up to a count reveal, one a release at most."""
+    """Nodes that a counter's releases up to a count reveal, at most one per release."""
     trunk, node = counter.scales
     nodes = []
     for end in range(1, rounds + 1):
@@ -269,7 +269,7 @@ def worst_streams(counter: Counter, rounds: int | None = None) -> tuple[FloatArr
 
 
 def _largest_change(counter: Counter) -> FloatArray:
-    """How an item changes: in as few coordinates as possible in L1, equally in all of them in L2."""
+    """How an item changes: in as few coordinates as possible for L1, equally in all of them for L2."""
     width, d = counter.high - counter.low, counter.dimension
     if counter.noise == "gaussian":
         return np.full(d, min(width, counter.sensitivity / np.sqrt(d)))
@@ -336,7 +336,7 @@ class CounterSource:
         )
 
     def _limit(self) -> str:
-        """Description of the most that streams can reveal, if it is less than epsilon."""
+        """Description of the most that streams can reveal, if this is less than epsilon."""
         if self.counter.noise != "laplace":
             return ""
         shift = float(np.abs(self.pair[1] - self.pair[0]).sum())
@@ -372,7 +372,7 @@ class CounterSource:
         return total
 
     def _sums(self, side: int, start: int, stop: int) -> dict[int, FloatArray]:
-        """Noisy sums at the ends of the nodes that matter, of shape (runs, dimension)."""
+        """Noisy sums at the ends of the relevant nodes, of shape (runs, dimension)."""
         runs, release = stop - start, self.counter.backend == "release"
         rng = None if release else generator(child(self.root, side, start // CHUNK))
         counter = self.counter._abreast(runs, rng)

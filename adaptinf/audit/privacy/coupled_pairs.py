@@ -1,8 +1,8 @@
-"""Neighbouring trials of a design under its terms: which pairs, their cost, and whether they agree.
+"""Neighbouring trials of a design: which pairs are tried, their privacy cost, and whether they agree.
 
 A shift is the difference between the exact sums of two runs at a node. It is computed from the two releases
-of the node, given that all earlier ones are equal, and must then be the same for other noise of the node: it
-is a function of the data and of earlier releases, and never of the noise itself.
+of the node, given that all earlier releases are equal, and must be the same for other noise of the node: it
+is a function of the data and of earlier releases, never of the noise itself.
 """
 
 from __future__ import annotations
@@ -66,27 +66,27 @@ CAVEAT = (
 
 @dataclass(frozen=True, slots=True)
 class CoupledPair:
-    """Two neighbouring runs, the second with shifted noise.
+    """Two neighbouring runs, the second of which has shifted noise.
 
     Attributes
     ----------
     kind : str
-        What they differ in: ``"value"``, ``"context"``, ``"early"``, ``"late"``, ``"never"``, ``"amended"``
-        or ``"erased"``.
+        How they differ: ``"value"``, ``"context"``, ``"early"``, ``"late"``, ``"never"``, ``"amended"`` or
+        ``"erased"``.
     differs : str
         In words.
     cost : float
-        Sum of abs(shift) / scale over all draws, with scales as they were drawn.
+        Sum of abs(shift) / scale over all draws, using the scales that were drawn.
     promised : PrivacyGuarantee
-        What is promised where runs differ in this.
+        The epsilon guaranteed for runs that differ in this way.
     shifted : int
-        Draws whose noise is shifted.
+        Number of draws whose noise is shifted.
     outputs, releases : int
-        Outputs that were compared, and releases among them.
+        Number of outputs compared, and of releases among them.
     files : bool
-        Whether the trials were run in files too, and not as sessions alone.
+        Whether the trials were also run in files, and not only as sessions.
     disagreement : str
-        The first output that differs, or why noise cannot be shifted, in words; empty if all agree.
+        Description of the first output that differs, or of why noise cannot be shifted; empty if all agree.
 
     Examples
     --------
@@ -124,14 +124,14 @@ class CoupledPair:
 
 @dataclass(frozen=True, slots=True)
 class Coupled:
-    """Neighbouring runs with equal coins; the noise of one is shifted until its releases equal the other's.
+    """Neighbouring runs with equal coins, one with noise shifted until its releases equal the other's.
 
     Attributes
     ----------
     target : str
-        What was run, and how long.
+        The target and the length of the trials.
     pairs : tuple of CoupledPair
-        In the order in which they were tried.
+        The pairs, in the order in which they were tried.
 
     Examples
     --------
@@ -151,12 +151,12 @@ class Coupled:
 
     @property
     def cost(self) -> float:
-        """The largest cost of a pair."""
+        """The largest cost among the pairs."""
         return max(pair.cost for pair in self.pairs)
 
     @property
     def share(self) -> float:
-        """The largest cost as a share of the guarantee for its pair."""
+        """The largest cost relative to the guarantee for its pair."""
         return max(_share(pair) for pair in self.pairs)
 
     @property
@@ -165,7 +165,7 @@ class Coupled:
         return next((f"{pair.differs}: {pair.disagreement}" for pair in self.pairs if not pair.agrees), "")
 
     def to_frame(self) -> pd.DataFrame:
-        """Frame of one row per pair, in full precision.
+        """Frame with one row per pair, in full precision.
 
         Returns
         -------
@@ -246,7 +246,7 @@ class Coupled:
 
 
 def _share(pair: CoupledPair) -> float:
-    """Cost divided by guarantee; infinite if there is a cost and no budget."""
+    """Cost divided by guarantee; infinite if the cost is positive and the budget is zero."""
     if pair.promised.epsilon > 0.0:
         return pair.cost / pair.promised.epsilon
     return math.inf if pair.cost > 0.0 else 0.0
@@ -257,7 +257,7 @@ _SHOWN, _BEFORE = 120, 40
 
 
 def covered(shown: Shown, kind: str, step: int, propensities: bool) -> list[Output]:
-    """Guarantees that apply to neighbours of a kind, in order."""
+    """Outputs covered by the guarantee for neighbours of a kind, in order."""
     # Answers about the participant who differs are told to no one else. If contexts differ that holds for the
     # participant's arm, and for what a trial tells of an arm's probability by round; where outcomes come at
     # other times, so does what a status tells of them.
@@ -284,7 +284,7 @@ def first_difference(one: list[Output], other: list[Output]) -> tuple[Output, st
 
 
 def _apart(one: str, other: str) -> tuple[str, str]:
-    """Two texts from shortly before the position at which they diverge."""
+    """Two excerpts that begin shortly before the position at which the texts diverge."""
     shorter = min(len(one), len(other))
     place = next((at for at, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), shorter)
     begin = max(place - _BEFORE, 0) if max(len(one), len(other)) > _SHOWN else 0
@@ -302,7 +302,7 @@ Run = Callable[[Mapping[str, int], frozenset[str], str], Released]
 
 @dataclass(frozen=True)
 class Alignment:
-    """Shifts by node, their cost in drawn scales, and why and from which round they are insufficient."""
+    """Shifts by node, their cost at the drawn scales, and why and from which round they are insufficient."""
 
     shifts: dict[str, int]
     cost: Fraction
@@ -327,7 +327,7 @@ def aligned(one: Released, first: Run, second: Run) -> Alignment:
 
 
 def _first_difference(one: list[Release], other: list[Release]) -> int | None:
-    """The first place where two runs have different releases."""
+    """The first position at which two runs have different releases."""
     for place, (mine, theirs) in enumerate(zip(one, other, strict=False)):
         if repr(mine) != repr(theirs):
             return place
@@ -335,7 +335,7 @@ def _first_difference(one: list[Release], other: list[Release]) -> int | None:
 
 
 def _shift(one: Released, other: Released, place: int, shifts: dict[str, int], second: Run) -> str:
-    """Shift the node of a release; or explain why that cannot make it equal."""
+    """Shift the node of a release, or explain why that cannot make the releases equal."""
     mine, theirs = one.releases[place], other.releases[place]
     told = f"release {place + 1}, {mine.name} of {mine.group!r} in round {mine.round},"
     if repr(mine._replace(value=0.0)) != repr(theirs._replace(value=0.0)):
@@ -361,7 +361,7 @@ def _shift(one: Released, other: Released, place: int, shifts: dict[str, int], s
 
 
 def node_of(run: Released, place: int) -> str | None:
-    """The node of a release: nodes are drawn in the order of the releases that have noise."""
+    """The node of a release: nodes are drawn in the order of the releases with noise."""
     noisy = [number for number, release in enumerate(run.releases) if release.scale > 0.0]
     if len(noisy) != len(run.nodes) or place not in noisy:
         return None
@@ -369,7 +369,7 @@ def node_of(run: Released, place: int) -> str | None:
 
 
 def _follows_noise(shifts: Mapping[str, int], first: Run, second: Run) -> str:
-    """Detect shifts that depend on the noise of their node; nothing else differs up to that point."""
+    """Detect shifts that depend on the noise of their own node; nothing else differs up to that point."""
     for node in shifts:
         stretched = frozenset([node])
         one, other = first({}, stretched, node), second(shifts, stretched, node)
@@ -392,7 +392,7 @@ _MOVES = (ENDS, OUTSIDE, INSIDE, OUTSIDE)
 
 @dataclass(frozen=True)
 class _Coins:
-    """The terms of a pair, and the sources of its coins and noise."""
+    """The terms of a pair, and the sources of its coins and its noise."""
 
     terms: Terms
     seed: bytes
@@ -401,7 +401,7 @@ class _Coins:
 
 @dataclass(frozen=True)
 class PairAudit:
-    """A design under its terms, with its guarantees for outcomes and for whole records."""
+    """A design with its terms, and its guarantees for outcomes and for whole records."""
 
     design: Design
     terms: Terms
@@ -411,7 +411,7 @@ class PairAudit:
 
     @classmethod
     def of(cls, design: Design, terms: Terms) -> PairAudit:
-        """Refused if there is nothing to couple."""
+        """Create the audit; refused if there is nothing to couple."""
         participants = Participants(*terms.declared, design.domain)
         if design.nodes is not None:  # of others it is said below why they cannot be coupled
             refuse(SUBJECT, design._environment_problems(participants, terms.horizon))
@@ -427,18 +427,18 @@ class PairAudit:
 
     @property
     def words(self) -> str:
-        """What is run."""
+        """Description of the target."""
         terms = self.terms
         window = "" if terms.window is None else f", outcome window {terms.window}"
         came = "" if terms.rounds == terms.horizon else f" of {terms.horizon:,}"
         return f"{self.design!r}, {len(terms.arms)} arms, {terms.rounds:,}{came} participants{window}"
 
     def fitting(self, kinds: Sequence[str]) -> tuple[str, ...]:
-        """The kinds that apply."""
+        """The kinds of pairs that apply."""
         return tuple(kind for kind in dict.fromkeys(kinds) if not self.unfit(kind))
 
     def unfit(self, kind: str) -> str:
-        """Why a kind does not apply; empty if it does."""
+        """The reason why a kind does not apply; empty if it does."""
         terms, name = self.terms, type(self.design).__name__
         if kind == "context" and (self.whole.unit != "record" or len(terms.features or ()) < 2):
             return f"context does not apply to {name}: its guarantee covers rewards, and contexts are public"
@@ -458,7 +458,7 @@ class PairAudit:
         more: int = 0,
         step: int | None = None,
     ) -> list[CoupledPair]:
-        """One pair of each kind, against one base; the pairs differ in a participant identified by `step`."""
+        """One pair of each kind with a common base; they differ in a participant identified by `step`."""
         # Of values and contexts so many more, as sessions alone.
         terms, moved = self.terms, _MOVES[number % len(_MOVES)]
         if moved == OUTSIDE:
@@ -483,7 +483,7 @@ class PairAudit:
     def _pair(
         self, coins: _Coins, base: History, other: NeighbouringHistory, one: Shown, filed: Shown | None
     ) -> CoupledPair:
-        """Align a neighbour with its base, and compare the outputs of both."""
+        """Align a neighbour with its base, and compare their outputs."""
 
         def run(history: History) -> Run:
             return lambda *how: self._released(coins, history, *how)
@@ -537,14 +537,14 @@ class PairAudit:
 
 
 def _named(found: Alignment, problems: list[tuple[Output, str]]) -> str:
-    """The first disagreement: an arm before the release that cannot be equal, that release, or others."""
+    """The first disagreement: an arm before the release that cannot be equalised, or that release."""
     if found.problem and not (problems and problems[0][0].part == ARM and problems[0][0].step < found.round):
         return found.problem
     return problems[0][1] if problems else ""
 
 
 def noise_problems(design: Design) -> list[str]:
-    """Why a design has no noise that could be shifted, and what can be used instead."""
+    """Reasons why a design has no noise that can be shifted, and what can be used instead."""
     name = type(design).__name__
     if not _promises(design):
         return [f"{name} has no privacy guarantee to check"]
@@ -557,7 +557,7 @@ def noise_problems(design: Design) -> list[str]:
 
 
 def _promises(design: Design) -> bool:
-    """Whether a design has a privacy guarantee, including one that depends on its contexts."""
+    """Whether a design has a privacy guarantee, including one that depends on the contexts."""
     try:
         return design.guarantee(max(design.needs.min_horizon, 2), max(design.needs.min_arms, 2)) is not None
     except ParameterError:

@@ -1,4 +1,4 @@
-"""A history applied to a session or to a trial in a file, and every output along the way."""
+"""Apply a history to a session or to a trial in a file, recording every output along the way."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _STRETCH = 3
 
 @dataclass(eq=False)
 class GivenNoise:
-    """A whole number for each node, of about its scale, determined by the seed and the name."""
+    """A whole number for each node, of the order of its scale, determined by the seed and the name."""
 
     # `shifts` are added to those of the named nodes; `stretched` are nodes whose noise is another one.
     # `asked` has the nodes with their scales, in order; one that is requested again has a name of its own
@@ -39,7 +39,7 @@ class GivenNoise:
     asked: dict[str, float] = field(default_factory=dict)
 
     def __call__(self, name: str, scale: float) -> int:
-        """The noise of a node whose scale is given, both in units."""
+        """The noise of a node with a given scale, both in units."""
         while name in self.asked:
             name += ", again"
         self.asked[name] = scale
@@ -74,7 +74,7 @@ _LOG_ALPHA = -3.0
 
 
 class Output(NamedTuple):
-    """An output: its description, its text to the last bit, its part and its participant."""
+    """An output: its description, its exact text, the part it belongs to and its participant."""
 
     words: str
     text: str
@@ -127,7 +127,7 @@ class Stage(Protocol):
         """The log so far."""
 
     def finish(self) -> None:
-        """End the trial, whose horizon is used up."""
+        """End the trial, whose horizon has been reached."""
 
     def shown(self) -> list[Output]:
         """Outputs other than responses and logs."""
@@ -172,11 +172,11 @@ class SessionStage:
         return logged(self._session, "drop", True, "keep")
 
     def finish(self) -> None:
-        """Let the last outcomes be used."""
+        """Let the last outcomes enter."""
         self._session.end_windows()
 
     def shown(self) -> list[Output]:
-        """How many rounds there are."""
+        """The number of rounds."""
         return [Output("the session's rounds", repr(self._session.rounds), STATUS)]
 
 
@@ -193,12 +193,12 @@ class TrialStage:
         self._trial = Trial._begun(folder / "trial.db", {**first, "seed": seed.hex()}, design, noise)
 
     def assign(self, steps: Sequence[int], contexts: Sequence[Any]) -> list[Decision]:
-        """Assign arms, with one wait for the disk."""
+        """Assign arms, with a single write to disk."""
         units, keys = [[f"{word} {step + 1}" for step in steps] for word in ("participant", "assign")]
         return self._trial.assign_many(units, contexts, keys=keys)
 
     def record(self, steps: Sequence[int], ids: Sequence[int], rewards: Sequence[float | None]) -> list[Any]:
-        """Record outcomes, with one wait for the disk."""
+        """Record outcomes, with a single write to disk."""
         return list(self._trial.record_many(ids, rewards, keys=[f"record {step + 1}" for step in steps]))
 
     def amend(self, step: int, decision: int, reward: float) -> Any:
@@ -259,7 +259,7 @@ class _Play:
         self.outputs: list[Output] = []
 
     def happen(self, kind: str, steps: list[int]) -> None:
-        """An event, for several participants together; those who were refused an arm have none."""
+        """An event that concerns several participants; those who were refused an arm have none."""
         if kind == ASSIGN:
             self._assign(steps)
             return
@@ -308,14 +308,14 @@ class _Play:
             )
 
     def end(self) -> None:
-        """End the trial where its horizon is used up."""
+        """End the trial if its horizon has been reached."""
         if self._terms.rounds == self._terms.horizon:
             _, problem = _answered(self._stage.finish)
             if problem:
                 self.outputs.append(Output("the response to finish", problem, ANSWER))
 
     def log(self) -> AdaptiveLog | None:
-        """The current log; if there is none, the reason is an output."""
+        """The current log; if there is none, the reason is the output."""
         log, problem = _answered(self._stage.log)
         if log is None:
             self.outputs.append(Output("the log", problem, PUBLIC))
@@ -338,7 +338,7 @@ class _Play:
         self.outputs += [Output(f"public().{name} {when}", text, PUBLIC) for name, text in parts.items()]
 
     def tables(self, log: AdaptiveLog) -> None:
-        """Statements of the log's releases about arms and groups, with intervals and p-values."""
+        """Conclusions from the log's releases about arms and groups, with intervals and p-values."""
         from adaptinf.inference.arms import ArmMeans, Contrast
 
         control, treatment = self._terms.arms[0], self._terms.arms[-1]

@@ -1,8 +1,8 @@
 """Coupling of neighbouring trials, and the alignment of a private stopping rule.
 
-Let S_j be the sums at the looks, B the noise of the threshold, A_j that of look j, L that of the estimate.
-The rule stops at the first look with abs(S_j) - B - A_j >= T_j. A neighbour's sums differ by at most Delta.
-Let run one halt at look k. With B' = B + Delta and A'_j = A_j for j < k,
+Let S_j be the sums at the looks, B the noise of the threshold, A_j the noise of look j, and L the noise of
+the estimate. The rule stops at the first look with abs(S_j) - B - A_j >= T_j. A neighbour's sums differ by at
+most Delta. Suppose that run one halts at look k. With B' = B + Delta and A'_j = A_j for j < k,
 
     abs(S'_j) - B' - A'_j <= abs(S_j) + Delta - B - Delta - A_j < T_j,
 
@@ -11,8 +11,8 @@ so the neighbour does not stop before k; with A'_k = A_k - 2 Delta it stops at k
     abs(S'_k) - B' - A'_k >= abs(S_k) - Delta - B - Delta - A_k + 2 Delta >= T_k;
 
 and with L' = L + S_k - S'_k the estimates are equal. The noise has scales 6, 6 and 2 times Delta / epsilon:
-the shifts cost epsilon / 6, epsilon / 3 and at most epsilon / 2. A run that does not stop shifts only the
-noise of the threshold. Which look is shifted depends on where run one stops, which is an output.
+the shifts cost epsilon / 6, epsilon / 3 and at most epsilon / 2. If a run does not stop, only the noise of
+its threshold is shifted. Which look is shifted depends on where run one stops, which is an output.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _RUNS = 4
 
 
 class GivenStops(ReleaseNoise):
-    """Noise given to a stopping rule: by the names of its draws, and shifted."""
+    """Noise supplied to a stopping rule, by the names of its draws, including shifts."""
 
     def __init__(self, given: GivenNoise) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ class GivenStops(ReleaseNoise):
         return _buffer([self.given(_THRESHOLD, scale)])
 
     def looks(self, scale: float, count: int) -> Buffer:
-        """The noise of the next looks; unused noise is kept."""
+        """Noise for the next looks; unused noise is kept."""
         unused = self._queue.noises[self._queue.positions[1] :].tolist()
         fresh = max(count - len(unused), 0)
         names = [f"{_LOOK} {self._made + number}" for number in range(1, fresh + 1)]
@@ -79,7 +79,7 @@ class GivenStops(ReleaseNoise):
         return self._queue
 
     def release(self, scale: float) -> Buffer:
-        """The noise of the final sum."""
+        """Noise for the final sum."""
         return _buffer([self.given(_ESTIMATE, scale)])
 
     @property
@@ -91,7 +91,7 @@ class GivenStops(ReleaseNoise):
 
 @dataclass(frozen=True)
 class _Stopped:
-    """The outputs of a run, the samples that it read, where it stopped, and the scales of its noise."""
+    """The outputs of a run, the samples that were read, where it stopped, and the scales of its noise."""
 
     outputs: list[Output]
     read: int
@@ -124,7 +124,7 @@ def coupled_stopping(
 def stream_pair(
     rule: DPNAS, stream: FloatArray, kind: str, number: int, root: np.random.Generator
 ) -> CoupledPair:
-    """Two streams and several draws of noise; their largest cost and first disagreement."""
+    """Two streams and several draws of noise: their largest cost and first disagreement."""
     bound = float(rule.bound)
     place = 0 if number == 0 else int(root.integers(0, max(stream.size // 64, 2)))
     first: list[Any] = stream.tolist()
@@ -155,7 +155,7 @@ def stream_pair(
 
 
 def _run(rule: DPNAS, samples: list[Any], given: GivenNoise) -> _Stopped:
-    """The rule on an iterable of samples, with given release noise."""
+    """Run the rule on an iterable of samples, with given release noise."""
     noise = GivenStops(given)
     result = rule._run(iter(samples), None, None, noise)
     told = {name: repr(getattr(result, name)) for name in result.__slots__}
@@ -168,7 +168,7 @@ def _run(rule: DPNAS, samples: list[Any], given: GivenNoise) -> _Stopped:
 
 
 def _shifts(rule: DPNAS, one: _Stopped, first: list[Any], second: list[Any]) -> dict[str, int]:
-    """The shifts of the second run's noise, determined by the outputs of the first run."""
+    """Shifts of the second run's noise, determined by the outputs of the first run."""
     units = ReleaseNoise()
     bound = float(rule.bound)
     sensitivity = round(2.0 * bound / units.unit(bound))
@@ -181,7 +181,7 @@ def _shifts(rule: DPNAS, one: _Stopped, first: list[Any], second: list[Any]) -> 
 
 
 def _sum(units: ReleaseNoise, samples: list[Any], bound: float) -> int:
-    """The exact sum of samples as used by a rule: 0 for a missing one, clipped, in units."""
+    """The exact sum of the samples as the rule uses them: 0 if missing, clipped, in units."""
     values = np.array([0.0 if value is None else value for value in samples], dtype=np.float64)
     return int(units.to_units(values, bound).sum())
 
@@ -206,53 +206,54 @@ def coupled(
     horizon: int | None = None,
     rng: RandomSource | None = None,
 ) -> Coupled:
-    """Run neighbouring live trials whose covered outputs must agree to the last bit, and add up the cost.
+    """Run neighbouring live trials, check that their covered outputs are identical, and add up the cost.
 
-    Two trials have equal coins and differ in one participant. Their noise is supplied, in whole numbers. The
-    noise of the second trial is shifted, draw by draw, by the difference between the sums that it hides,
+    The two trials have equal coins and differ in one participant. Their noise is supplied, as integers. The
+    noise of the second trial is shifted, draw by draw, by the difference between the sums that it masks,
     until both release the same values. Every covered output must then be the same, and the sum of abs(shift)
     / scale over all draws, with scales as drawn, must be at most the guaranteed epsilon.
 
     Parameters
     ----------
     target : Design, DPNAS or Trial
-        A private design whose noise is whole numbers: `PrivateUCB`, `PrivateSuccessiveElimination`,
-        `DPConSE`, `LinPriv` with delta 0, `DPBAI`, a `Mixture` of one of them, a user-defined design with
-        named nodes; or `DPNAS`. For a trial, only its declaration is read: separate trials with the same
-        terms are run, with at most 64 participants.
+        A private design with integer-valued noise: `PrivateUCB`, `PrivateSuccessiveElimination`, `DPConSE`,
+        `LinPriv` with delta 0, `DPBAI`, a `Mixture` of one of them, or a user-defined design with named
+        nodes; or `DPNAS`. For a trial, only its declaration is read: separate trials with the same terms are
+        run, with at most 64 participants.
     neighbours : str or sequence of str, optional
-        Kinds of pairs, by default all that apply: an outcome is another one (``"value"``), or a whole record
-        (``"context"``); it comes ``"early"``, ``"late"`` (after the window) or ``"never"``; it is
-        ``"amended"``; or the participant is ``"erased"``.
+        Kinds of pairs, by default all that apply: an outcome has another value (``"value"``), or a whole
+        record differs (``"context"``); an outcome arrives ``"early"``, ``"late"`` (after the window) or
+        ``"never"``; it is ``"amended"``; or the participant is ``"erased"``.
     pairs : int, optional
-        Pairs of each kind, by default 4. Each pair is accompanied by 3 with other values and contexts,
-        because the cost depends on the participant. In trials with more than 200 participants there are none,
-        and by default there is 1 pair of each other kind, and 2 with an amendment.
+        Number of pairs of each kind, by default 4. Each pair is accompanied by 3 pairs with other values and
+        contexts, because the cost depends on the participant. In trials with more than 200 participants there
+        are no such additional pairs, and the default is 1 pair of each kind, or 2 for amendments.
     horizon : int, optional
-        Of a design, the length of the trials; by default long enough for it to release something.
+        For a design, the length of the trials; by default long enough for it to release something.
     rng : int, SeedSequence, Generator or None
-        Chooses pairs, coins and noise.
+        Source of randomness for the pairs, coins and noise.
 
     Returns
     -------
     Coupled
-        The pairs, their cost beside the promise, the outputs that were compared, and the first disagreement
-        in words.
+        The pairs, their cost and the guarantee, the outputs that were compared, and a description of the
+        first disagreement.
 
     Raises
     ------
     ParameterError
-        Listing all problems; or why the design cannot be coupled, and what can be audited instead.
+        If an argument is invalid (the message lists every problem), or the design cannot be coupled (it
+        states what can be audited instead).
     MissingDependencyError
-        If SQLAlchemy or OpenDP are missing, which trials in files need.
+        If SQLAlchemy or OpenDP, which trials in files need, is missing.
 
     Notes
     -----
-    A pair checks the design against the proof of its guarantee. The comparison covers coins, arms,
-    propensities if covered, names and scales of all draws, releases, `public` in full, with its files,
-    halfway and at the end, and the status of a trial. It excludes the responses to the participant who
+    A pair checks the design against the proof of its privacy guarantee. The comparison covers coins, arms,
+    propensities if covered, names and scales of all draws, releases, the whole of `public`, including its
+    files, halfway and at the end, and the status of a trial. It excludes the responses to the participant who
     differs; that participant's own arm, if contexts differ; the number of outcomes received in a status, if
-    the neighbours differ in that; and the head.
+    the neighbours differ in it; and the header.
 
     Shifts are computed from the releases of the two runs, and must be the same for other noise of the node:
     they depend on the data and on earlier releases, never on the noise. `DPNAS` does not release its looks;
@@ -260,8 +261,9 @@ def coupled(
     look at which it stops by 2 Delta, and that of the estimate by the difference between the sums.
 
     Equal outputs demonstrate an alignment for these pairs, coins and noise only. The noise is supplied, so a
-    design whose real noise was removed would pass. This is evidence of privacy only if the distribution,
-    drawn scale, independence, support and lattice of the noise are tested too: see `epsilon_lower_bound`.
+    design from which the real noise had been removed would pass. This is evidence of privacy only if the
+    distribution, drawn scale, independence, support and lattice of the noise are tested too: see
+    `epsilon_lower_bound`.
 
     References
     ----------

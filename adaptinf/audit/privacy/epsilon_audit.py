@@ -104,17 +104,17 @@ class Settings:
         return SEED("rng", self.rng)
 
     def live(self, target: Any) -> bool:
-        """Whether all runs use the live path: sessions, trials in files, a rule on data."""
+        """Whether all runs use the live path: sessions, trials in files, or a rule applied to data."""
         return self.backend == "release" and isinstance(target, (Design, DPNAS))
 
     def live_share(self, target: Any) -> float:
-        """Share of the live path that is checked: smaller if there are fewer simulated runs."""
+        """Fraction of the live path that is checked; smaller if there are fewer simulated runs."""
         if self.backend == "simulation":
             return 0.0
         return 1.0 if self.live(target) or self.runs is None else min(1.0, int(self.runs) / DEFAULT_RUNS)
 
     def drawn_by(self, target: Any) -> str:
-        """The backend of the noise."""
+        """The source of the noise."""
         if isinstance(target, Counter):
             return target.backend
         return "simulation" if self.backend is None else str(self.backend)
@@ -133,7 +133,7 @@ def inputs_problems(target: Any, rounds: Any) -> list[str]:
 
 
 def level_problems(confidence: Any, delta: Any, promised: Any) -> list[str]:
-    """List problems with the confidence, with delta or with a claim."""
+    """List problems with the confidence level, delta or the claimed guarantee."""
     return problems_of(
         confidence=(confidence, CONFIDENCE),
         delta=(delta, OrNone(UNIT)),
@@ -142,7 +142,7 @@ def level_problems(confidence: Any, delta: Any, promised: Any) -> list[str]:
 
 
 def claim_problems(own: PrivacyGuarantee | None, claim: PrivacyGuarantee | None) -> list[str]:
-    """Refuse a claim about neighbours other than those audited."""
+    """Refuse a claim about neighbours other than the audited ones."""
     if own is None or claim is None or claim.unit == own.unit:
         return []
     if claim.unit == "record" and claim.notion == "standard":
@@ -215,76 +215,78 @@ def epsilon_lower_bound(
     Parameters
     ----------
     target : Design, DPNAS, Mechanism, Counter or callable
-        What is audited. A callable ``sample(side, runs, rng)`` returns outputs on data set 0 or 1, of shape
-        (runs,) or (runs, numbers). A counter is audited as if no item had been added.
+        The target of the audit. A callable ``sample(side, runs, rng)`` returns outputs for data set 0 or 1,
+        of shape (runs,) or (runs, numbers). A counter is audited from its initial state.
     neighbours : Neighbours, or pair of array_like, optional
-        For a design or a stopping rule two trials that differ in one unit, by default the first of
-        `neighbouring_trials`, or the one of them that is for actions. For a mechanism two arrays of
-        statistics, for a counter two streams, by default those of `neighbouring_inputs`. None for a callable.
+        For a design or a stopping rule, two trials that differ in one unit, by default the first pair of
+        `neighbouring_trials`, or the pair marked for actions. For a mechanism, two arrays of statistics; for
+        a counter, two streams; by default those of `neighbouring_inputs`. Must be None for a callable.
     view : {"all", "releases", "actions", "digits"}
-        What the onlooker sees: all releases as numbers (of a design, with the actions: white box); the
-        actions of a design alone, or the stopping time of a rule (black box), which reveal less; or the sign,
-        the power of two below and the lowest set bit of every released float, which give away what
-        floating-point noise hides badly. ``"all"``: releases and actions, if there are any, each with half of
-        the error probability; and, for designs, stopping rules and counters, findings of another kind (see
-        Notes).
+        What the adversary sees: all releases as numbers, with the actions of a design (white box); only the
+        actions of a design or the stopping time of a rule (black box), which reveal less; or the sign, the
+        power of two below and the lowest set bit of every released float, which reveal what floating-point
+        noise masks poorly. ``"all"``: releases and actions, if there are any, each with half of the error
+        probability; for designs, stopping rules and counters also findings of other kinds (see Notes).
     backend : {"simulation", "release"}, optional
-        Where noise comes from, by default a simulation. A counter has its own, and callables simulate. With
-        ``"release"``, a design is run as users run it, in sessions and in trials in files, with exact OpenDP
-        noise, and a stopping rule is run on data. By default, the bound for a design comes from simulation,
-        and the live path is checked as well; with ``"simulation"`` it is not. Exact noise is slow: ten
-        seconds suffice for about 100,000 runs of `Laplace` or 3,000 of a counter or a short session, but for
-        millions in simulation.
+        Source of the noise, by default a simulation. A counter has its own noise, and callables simulate.
+        With ``"release"``, a design is run as users run it, in sessions and in trials in files, with exact
+        OpenDP noise, and a stopping rule is run on data. By default, the bound for a design comes from
+        simulation, and the live path is checked as well; with ``"simulation"``, it is not. Exact noise is
+        slow: ten seconds suffice for about 100,000 runs of `Laplace` or 3,000 of a counter or a short
+        session, compared with millions in simulation.
     runs : int, optional
-        Runs on each of the two data sets, in each view: by default a million, or as many as take 2^28 rounds,
-        but 100,000 at least; of the live path as many as take 80,000 rounds, from 100 to 1,000. If it is less
-        than a million, the runs of the live path are reduced in proportion.
+        Runs on each of the two data sets, in each view: by default a million, or as many as amount to 2^28
+        rounds, but at least 100,000; for the live path as many as amount to 80,000 rounds, from 100 to 1,000.
+        If fewer than a million are requested, the runs of the live path are reduced in proportion.
     confidence : float
-        Of the bound: it exceeds a true epsilon in a share of at most 1 - `confidence` of audits.
+        Confidence level of the bound: it exceeds the true epsilon in a share of at most 1 - `confidence` of
+        audits.
     delta : float, optional
-        At least that of the promise, which is the default; 0 if nothing is promised.
+        At least the delta of the guarantee, which is the default; 0 without a guarantee.
     promised : PrivacyGuarantee, optional
-        What the bound is compared with; by default the target's own guarantee, for the unit of `neighbours`.
-        Replays and noise tests check the target against its own guarantee: their findings refute no other.
+        The guarantee with which the bound is compared; by default the target's own, for the unit of
+        `neighbours`. Replays and noise tests check the target against its own guarantee: their findings do
+        not refute any other.
     decimals : int or None
-        Scores are rounded to so many decimals; None keeps every digit, so rounding errors tell the data sets
-        apart as they would to someone who sees them.
+        Number of decimals to which scores are rounded; None keeps every digit, so rounding errors distinguish
+        the data sets, as they would for an adversary who sees them.
     rng : int, SeedSequence, Generator or None
         Source of randomness; must be omitted for mechanisms and counters with the release backend. Piece r of
         the runs depends on (rng, r) alone. Exact noise is never seeded.
     n_jobs : int
-        Worker processes; the bound is the same for any.
+        Number of worker processes; the bound does not depend on it.
 
     Returns
     -------
     EpsilonLowerBound
-        The bound, its confidence, the number of runs, the event in words, the promise, and the findings.
+        The bound, its confidence level, the number of runs, a description of the event, the guarantee, and
+        the findings.
 
     Raises
     ------
     ParameterError
-        Listing all problems, before anything is drawn.
+        If an argument is invalid; the message lists every problem, before anything is drawn.
     MissingDependencyError
         If release noise is requested and OpenDP is missing.
 
     Notes
     -----
-    The bound is one-sided: a bound above the guarantee refutes it, a bound below proves nothing. It cannot be
-    better than the event. The score of a white-box audit is the exact log-likelihood ratio of the releases;
-    if there is none, a ratio is learned from a quarter of the runs. An event is chosen on one half of the
-    runs and bounded on the other by Clopper-Pearson limits, in both directions.
+    The bound is one-sided: a bound above the guarantee refutes it, whereas a bound below it proves nothing.
+    Its tightness is limited by the event. The score of a white-box audit is the exact log-likelihood ratio of
+    the releases; if this is unavailable, a ratio is learned from a quarter of the runs. An event is chosen on
+    one half of the runs and bounded on the other by Clopper-Pearson limits, in both directions.
 
     The bound covers only one pair of short trials. With ``view="all"``, a design is also run 512 times on
     each of its `audit_trials`: longer trials, with rewards beyond [0, 1], unequal contexts, epochs that end,
     or rewards drawn by coins. In these, its decisions are recomputed, bit for bit, from the releases and the
     actions before them (except for `DPNAS`, which does not release the noise of its looks), and the noise of
     every release must have the distribution that the guarantee requires, and be independent of all other
-    noise and of the rewards. The same is done for sessions and trials in files with exact noise, some of them
-    reopened, restored from a backup, or with outcomes that never arrive; their noise is also compared with
-    its exact distribution as drawn, and tested for truncated tails, numbers that are 0 or repeat too often,
-    and lattices. All noise tests together raise a false alarm with probability at most 1e-6. A finding
-    refutes the guarantee just as a bound above it does: the proof does not apply to such a program. Files are
-    temporary.
+    noise and of the rewards. The same is done for sessions and trials in files with exact noise, including
+    some that are reopened, restored from a backup, or have outcomes that never arrive; their noise is also
+    compared with its exact distribution as drawn, and tested for truncated tails, for numbers that are 0 or
+    repeat too often, and for lattices. All noise tests together raise a false alarm with probability at most
+    1e-6. A finding refutes the guarantee just as a bound above it does, because the proof does not apply to
+    such a program. The files are temporary.
 
     References
     ----------
@@ -368,7 +370,7 @@ def privacy_scores(
     rng: RandomSource | None = None,
     n_jobs: int = 1,
 ) -> tuple[FloatArray, FloatArray]:
-    """Scores from which `epsilon_lower_bound` computes its bound, for other analyses or plots.
+    """Scores from which `epsilon_lower_bound` computes its bound, for other analyses or for plots.
 
     Parameters
     ----------
@@ -378,13 +380,13 @@ def privacy_scores(
     Returns
     -------
     first, second : ndarray of shape (runs,)
-        One score per run, large where the second data set is the likelier one; three quarters of the runs
-        where the score had to be learned from the others.
+        One score per run, large if the second data set is more likely; for three quarters of the runs if the
+        score was learned from the others.
 
     Raises
     ------
     ParameterError
-        Listing all problems.
+        If an argument is invalid; the message lists every problem.
 
     Examples
     --------
@@ -411,19 +413,19 @@ def neighbouring_inputs(
     target : Mechanism or Counter
         Of `adaptinf.privacy`.
     rounds : int, optional
-        For a counter, the most items that are added: by default the horizon (binary; no more than about a
-        million numbers), or 32.
+        For a counter, the largest number of items that are added: by default the horizon (binary; no more
+        than about a million numbers), or 32.
 
     Returns
     -------
     first, second : ndarray
-        Statistics of shape (d,); streams of shape (items, dimension) that differ in the item that reveals
-        most.
+        Statistics of shape (d,), or streams of shape (items, dimension) that differ in the most revealing
+        item.
 
     Raises
     ------
     ParameterError
-        If the target is neither, or `rounds` does not suit it.
+        If the target is neither a mechanism nor a counter, or `rounds` is unsuitable for it.
 
     Examples
     --------
@@ -442,7 +444,7 @@ def neighbouring_inputs(
 def _sources(
     target: Any, neighbours: Any, settings: Settings
 ) -> tuple[list[Source], PrivacyGuarantee | None]:
-    """Sources of outputs, one per view, and the guarantee of the target for them."""
+    """Sources of outputs, one per view, and the target's guarantee for them."""
     root = seed_sequence(settings.rng)
     view = "releases" if settings.view == "all" else settings.view
     if isinstance(target, Counter):
@@ -474,7 +476,7 @@ def _design_sources(
     root: np.random.SeedSequence,
     live: bool = False,
 ) -> tuple[list[Source], PrivacyGuarantee | None]:
-    """Both views of a design, or one: on the pairs that reveal most, or on the given pair."""
+    """Both views of a design, or one: on the most revealing pairs, or on the given pair."""
     # Live runs are few: both views of them would halve what is seen of releases, which show more.
     sources: list[Source] = []
     promise = None

@@ -29,7 +29,7 @@ ENDS, OUTSIDE, INSIDE = range(3)
 
 @dataclass(frozen=True)
 class Terms:
-    """The declaration of a trial, and the number of participants; its guarantee is for the horizon."""
+    """The declaration of a trial, and the number of participants; its guarantee refers to the horizon."""
 
     # Participants arrive in blocks, and outcomes are recorded when a block is complete. Without a window each
     # is recorded at once.
@@ -43,37 +43,37 @@ class Terms:
     per_arm: bool = False
     reward_range: tuple[float, float] = (0.0, 1.0)
     fewest: int | None = None
-    """The minimum number of arms of the design; None if the arms were declared."""
+    """The smallest number of arms allowed by the design; None if the arms were declared."""
 
     @property
     def declared(self) -> tuple[Any, Any, Any, Any, Any]:
-        """The declaration of the participants."""
+        """Information declared about the participants in advance."""
         return self.arms, self.features, self.dimension, self.per_arm, self.reward_range
 
     @property
     def block(self) -> int:
-        """Participants in a block; outcomes that arrive one block later are still in time."""
+        """Number of participants in a block; outcomes that arrive one block later are still timely."""
         return 1 if self.window is None else min(max((self.window + 1) // 2, 1), 16)
 
     @property
     def punctual(self) -> int:
-        """The maximum number of blocks by which an outcome may be late and still be in time."""
+        """Largest number of blocks by which a timely outcome may be delayed."""
         return 0 if self.window is None or self.window < 2 * self.block - 1 else 1
 
     @property
     def overdue(self) -> int:
-        """Blocks after which an outcome is certain to be late."""
+        """Number of blocks after which an outcome is certain to be late."""
         return 0 if self.window is None else self.window // self.block + 1
 
     @property
     def latest(self) -> int:
-        """Participants whose windows end before the last participant arrives."""
+        """Number of participants whose windows end before the last participant arrives."""
         return max(self.rounds - (self.overdue + 2) * self.block, 1)
 
 
 @dataclass(frozen=True)
 class History:
-    """Potential outcomes and contexts, and the times of their release; by step, counted from 0."""
+    """Potential outcomes and contexts, and their times of arrival; by step, counted from 0."""
 
     # Shapes: rewards (rounds, arms), contexts (rounds,) codes or (rounds, arms, dimension). Delays are in
     # blocks; amended holds the new outcome and the blocks after the assignment, erased the blocks.
@@ -85,7 +85,7 @@ class History:
     erased: Mapping[int, int] = field(default_factory=dict)
 
     def events(self, terms: Terms) -> Iterator[tuple[str, list[int]]]:
-        """Events in order: a kind and the participants concerned together."""
+        """Events in order: a kind and the participants whom it concerns together."""
         rounds, block = len(self.delays), terms.block
         last = (rounds - 1) // block
         waiting: dict[int, list[tuple[str, int]]] = {}
@@ -167,7 +167,7 @@ def _contexts(terms: Terms, rng: np.random.Generator) -> Any:
 def neighbour(
     base: History, terms: Terms, kind: str, step: int, moved: int, rng: np.random.Generator
 ) -> NeighbouringHistory:
-    """The history that differs in one participant, in the way given by a kind in `KINDS`."""
+    """The history that differs in one participant, in the way named by a kind in `KINDS`."""
     who = f"participant {step + 1}"
     if kind in ("value", "context"):
         rewards, words = _other_rewards(base.rewards, step, moved, rng)
@@ -189,7 +189,7 @@ def neighbour(
 
 
 def _amended(base: History, terms: Terms, step: int, moved: int) -> NeighbouringHistory:
-    """An amended outcome: changed from its value, or from a wrong first record to its value."""
+    """An amended outcome: changed from its value, or to its value from a wrong first record."""
     right = float(base.rewards[step, 0])
     blocks = base.delays[step] + (terms.overdue if moved == OUTSIDE else 0)
     first, last = (right, 0.0) if moved == ENDS else ({OUTSIDE: -3.0, INSIDE: 0.0}[moved], right)
@@ -202,7 +202,7 @@ def _amended(base: History, terms: Terms, step: int, moved: int) -> Neighbouring
 
 
 def _erased(base: History, terms: Terms, step: int, moved: int) -> NeighbouringHistory:
-    """A participant who is erased: before the outcome is recorded (second case), or who differs (third)."""
+    """An erased participant: before the outcome is recorded (second case), or the differing one (third)."""
     # A design that goes by contexts keeps a context until its window has ended.
     by_context = terms.features is not None or terms.dimension is not None
     if moved == OUTSIDE and not by_context:

@@ -1,4 +1,4 @@
-"""Runs of a design as users run it: sessions and trials with exact noise, and their outputs."""
+"""Runs of a design as users perform them: sessions and trials with exact noise, and their outputs."""
 
 from __future__ import annotations
 
@@ -54,19 +54,19 @@ class People:
         return told
 
     def context(self, step: int) -> Any:
-        """What is known about one."""
+        """The context of one participant."""
         if self.vectors is not None:
             return self.vectors[step]
         return None if self.features is None else int(self.features[step])
 
 
 def people_of(env: Tableau, horizon: int) -> People:
-    """Environments with given potential outcomes."""
+    """People from an environment with given potential outcomes."""
     return People(env.tables(horizon).tableau[:horizon], *_contexts(env, horizon))
 
 
 def with_coins(env: Environment, horizon: int, rounds: int, lost: float, rng: np.random.Generator) -> People:
-    """The start of an environment, with outcomes 0 and 1 by fair coins; some of them never arrive."""
+    """The beginning of an environment, with outcomes by fair coins, some of which never arrive."""
     rewards = np.asarray(rng.random((rounds, env.n_arms)) < FAIR, dtype=np.float64)
     rewards[rng.random(rounds) < lost] = np.nan
     features, n_features, vectors = _contexts(env, horizon)
@@ -96,7 +96,7 @@ _BY = "adaptinf"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shown:
-    """The outputs of one run, and problems with how they arose."""
+    """The outputs of one run, and problems with how they were produced."""
 
     # Shapes: actions, statuses, rewards (rounds,), NaN for an outcome that never came; outcome (outcomes,);
     # releases (releases, 5), by the public part of the run's log where it has one. `room` is how many
@@ -127,7 +127,7 @@ def session_run(design: Design, horizon: int, people: People, coins: np.random.S
 def session_transcripts(
     design: Design, env: Environment, horizon: int, seeds: Sequence[np.random.SeedSequence]
 ) -> Iterator[Transcripts]:
-    """Outputs of sessions on given outcomes, in groups, each with coins from a seed."""
+    """Outputs of sessions for given outcomes, in groups, each with coins from its own seed."""
     if not isinstance(env, Tableau):
         raise ParameterError("epsilon_lower_bound", ["neighbours must be Tableau if backend is release"])
     people = people_of(env, horizon)
@@ -163,7 +163,7 @@ def shown(session: Session, log: AdaptiveLog | None, since: int = 0) -> Shown:
 
 
 def trial_runs(design: Design, horizon: int, people: People, folder: Path) -> Iterator[Shown]:
-    """A trial in a file that is reopened halfway and at its end; with a full horizon it is finished."""
+    """A trial in a file that is reopened halfway and at its end, and finished at the full horizon."""
     with _created(design, horizon, people, folder / "trial.db") as trial:
         _fill(trial, people, 0, people.rounds // 2)
     with _opened(design, folder / "trial.db") as trial:
@@ -177,7 +177,7 @@ def trial_runs(design: Design, horizon: int, people: People, folder: Path) -> It
 
 
 def restored_runs(design: Design, horizon: int, people: People, folder: Path) -> Iterator[Shown]:
-    """A trial that continues after a backup, and the copy of it that replaces it."""
+    """A trial that continues after a backup, and the copy that replaces it."""
     half = people.rounds // 2
     with _created(design, horizon, people, folder / "trial.db") as trial:
         _fill(trial, people, 0, half)
@@ -205,7 +205,7 @@ def _opened(design: Design, path: Path) -> Trial:
 
 
 def _fill(trial: Trial, people: People, start: int, stop: int) -> None:
-    """Assign and record, alternately, with one wait for the disk."""
+    """Assign and record alternately, with a single write to disk."""
 
     def acts(replay: Replay) -> Iterator[tuple[Any, Entry | None]]:
         for step in range(start, stop):

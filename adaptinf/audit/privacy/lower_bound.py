@@ -1,4 +1,4 @@
-"""Bounds on epsilon from scores of runs on two data sets, digits of released floats, and the result."""
+"""Bounds on epsilon from scores of runs on two data sets, the digits of released floats, and the result."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CUTS = 2_048
 
 
 class Found(NamedTuple):
-    """The chosen event, and its bound."""
+    """The chosen event and its bound."""
 
     epsilon: float
     cut: float
@@ -34,7 +34,7 @@ class Found(NamedTuple):
 
 
 def log_ratio_bound(likelier: IntArray, rarer: IntArray, runs: int, delta: float, level: float) -> FloatArray:
-    """Lower bound of log((p - delta) / q) from counts of an event, at confidence 1 - `level`."""
+    """Lower bound on log((p - delta) / q) from the counts of an event, at confidence 1 - `level`."""
     # An event of probability p on one data set and q on its neighbour refutes every epsilon below log((p -
     # delta) / q).
     # Clopper, C. J. and Pearson, E. S. (1934). The use of confidence or fiducial limits illustrated in the
@@ -49,7 +49,7 @@ def log_ratio_bound(likelier: IntArray, rarer: IntArray, runs: int, delta: float
 
 
 def counts_at(scores: FloatArray, cuts: FloatArray, upper: bool) -> IntArray:
-    """Scores that are at least (or at most) each cut; `scores` are sorted."""
+    """Number of scores at or above (or at or below) each cut; `scores` are sorted."""
     if upper:
         return np.asarray(scores.size - np.searchsorted(scores, cuts, side="left"))
     return np.asarray(np.searchsorted(scores, cuts, side="right"))
@@ -103,7 +103,7 @@ def _one_direction(
 
 
 def _cuts(scores: FloatArray) -> FloatArray:
-    """Candidate thresholds: every value if there are few, otherwise quantiles dense in both tails."""
+    """Candidate thresholds: every value if there are few, otherwise quantiles, dense in both tails."""
     values = np.unique(scores)
     if values.size <= _CUTS:
         return values
@@ -133,7 +133,7 @@ class LearnedScore:
         return total
 
     def members(self, found: Found) -> Any:
-        """Values of the single coordinate that form the event, the most informative first."""
+        """Values of the single coordinate that form the event, most informative first."""
         ratios = np.round(self.ratios[0][:-1], 9)
         inside = ratios >= found.cut if found.upper else ratios <= found.cut
         order = np.argsort(-ratios if found.upper else ratios, kind="stable")
@@ -234,11 +234,11 @@ class Finding:
     Attributes
     ----------
     check : {"replay", "noise", "public"}
-        A decision that is not a function of releases and earlier actions; or noise that has another law than
-        the promise needs, comes again, is too coarse, or goes with a reward or with other noise; or a public
-        part that is not what was released.
+        Examples are a decision that is not a function of releases and earlier actions; noise that has the
+        wrong distribution, repeats, is too coarse, or is correlated with a reward or with other noise; and a
+        public part that differs from what was released.
     text : str
-        In words: what, where and how often.
+        Description of what was found, where and how often.
 
     Examples
     --------
@@ -258,28 +258,28 @@ class EpsilonLowerBound:
     Attributes
     ----------
     epsilon : float
-        The bound; 0 if nothing was found.
+        The bound; 0 if nothing was detected.
     confidence : float
-        With which the true epsilon is at least that large.
+        Probability with which the true epsilon is at least that large.
     delta : float
-        The delta that was allowed for.
+        The delta of the comparison.
     runs, tested : int
-        Runs on each data set, and those among them that were not used to choose the event.
+        Runs on each data set, and the number of them that were not used to choose the event.
     hits : (int, int)
-        Runs with the event among the tested ones, on the first and on the second data set.
+        Number of test runs in which the event occurred, on the first and on the second data set.
     event : str
         In words.
     target : str
-        What was audited, and on which neighbours.
+        The target and its neighbours.
     promised : PrivacyGuarantee or None
-        What the bound is compared with.
+        The guarantee with which the bound is compared.
     findings : tuple of Finding
-        What was found beside the bound.
+        Findings in addition to the bound.
     looked : tuple of str
-        What was recomputed and tested beside the bound, in words, or why nothing was.
+        Description of what was recomputed and tested in addition to the bound, or why nothing was.
     own_promise : bool
-        Whether the promise is the target's own. Findings concern that guarantee: they do not refute a weaker
-        one that was specified instead.
+        Whether the guarantee is the target's own. Findings concern that guarantee: they do not refute a
+        weaker one that was specified instead.
 
     Examples
     --------
@@ -317,13 +317,13 @@ class EpsilonLowerBound:
         return self.epsilon / self.promised.epsilon
 
     def to_frame(self) -> pd.DataFrame:
-        """Frame of one row, in full precision.
+        """Frame with one row, in full precision.
 
         Returns
         -------
         DataFrame
             Columns target, event, epsilon (the bound), confidence, delta, runs, tested, hits_first,
-            hits_second, promised (NaN if nothing was), tightness, findings (their number) and refuted.
+            hits_second, promised (NaN without a guarantee), tightness, findings (their number) and refuted.
         """
         import pandas as pd
 

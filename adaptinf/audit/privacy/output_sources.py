@@ -35,7 +35,7 @@ OutputSampler = Callable[[int, int, np.random.Generator], Any]
 
 
 class Source(Protocol):
-    """A source of outputs, in pieces that do not depend on one another."""
+    """A source of outputs, produced in pieces that are independent of one another."""
 
     @property
     def name(self) -> str:
@@ -46,14 +46,14 @@ class Source(Protocol):
         """Default number of runs on each data set."""
 
     def outputs(self, side: int, start: int, stop: int) -> Any:
-        """Scores of shape (runs,), or outputs of shape (runs, numbers) whose score must be learned."""
+        """Scores of shape (runs,), or outputs of shape (runs, numbers) from which a score must be learned."""
 
     def event(self, found: Found, learned: LearnedScore | None) -> str:
         """Description of the event."""
 
 
 def child(root: np.random.SeedSequence, *key: int) -> np.random.SeedSequence:
-    """The seed of one part."""
+    """The seed of one piece."""
     return np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, *key))
 
 

@@ -1,4 +1,4 @@
-"""Whether runs followed their releases, and whether noise has its distribution and is independent.
+"""Checks that runs followed their releases, and that noise has the right distribution.
 
 Every test has a bound on its false-alarm probability that holds for any number of runs. Sums over runs are of
 products of two entries, the later of which is centred given all earlier ones.
@@ -20,7 +20,7 @@ from adaptinf.typing import FloatArray, IntArray
 
 
 def difference(part: Replayed) -> str:
-    """Descriptions of runs that do not follow their releases; empty if all do."""
+    """Descriptions of runs that do not follow their releases; empty if all of them do."""
     seen, recomputed = (np.asarray(side, dtype=np.float64) for side in (part.seen, part.recomputed))
     apart = (seen != recomputed) & ~(np.isnan(seen) & np.isnan(recomputed))
     if not apart.any():
@@ -67,7 +67,7 @@ def _tests_of(noise: NodeNoise) -> int:
 
 
 def _tests(noise: NodeNoise, limit: float) -> Iterator[Look]:
-    """Distributions of nodes and groups; then values, and sizes, of nodes against each other and rewards."""
+    """Tests of distributions of nodes and groups, and of pairs of nodes and rewards."""
     # What has not its law is found once: it is omitted of the tests of independence.
     uniforms, names = noise.uniforms, noise.names
     law = "does not have the specified distribution"
@@ -95,7 +95,7 @@ def _law(sample: FloatArray) -> float:
 
 
 def _pairs(entries: FloatArray, names: Sequence[str], what: str) -> Look:
-    """Every pair of nodes of a run, among those that `_paired` keeps."""
+    """Every pair of nodes of a run, among those selected by `_paired`."""
     nodes = _paired(entries.shape[1])
     kept = entries[:, nodes]
     products = np.triu(kept.T @ kept, 1).ravel()
@@ -108,7 +108,7 @@ def _pairs(entries: FloatArray, names: Sequence[str], what: str) -> Look:
 
 
 def _paired(nodes: int) -> IntArray:
-    """Nodes that are compared: all or, if there are very many, the first ones and some others."""
+    """Nodes that are compared: all or, if there are very many, the first ones and a selection."""
     if nodes <= _PAIRED:
         return np.arange(nodes)
     half = _PAIRED // 2

@@ -55,7 +55,7 @@ _OFF = 2.0**-6
 def drawn_noise(
     noise: NodeNoise, peak: float, outcomes: FloatArray | None, seen: Transcripts
 ) -> tuple[Draws, list[str]]:
-    """Noise in units, run after run, and problems with these being whole numbers."""
+    """Noise in units, run after run, and any problems if these are not whole numbers."""
     # Shapes: outcomes (runs, rounds) by fair coins, NaN if there is none. Sums whose largest, `peak`, has
     # more bits than a float are known to fewer places: their units are larger.
     assert noise.units is not None
@@ -101,7 +101,7 @@ def other_noise(parts: Sequence[NodeUnits], place: int, drawn: IntArray, peak: f
 
 
 def _in_order(units: NodeUnits) -> tuple[IntArray, IntArray, IntArray]:
-    """Runs, nodes and rounds of all available numbers, by run and then by round."""
+    """Runs, nodes and rounds of all available numbers, sorted by run and then by round."""
     run, node = np.nonzero(np.isfinite(units.noise))
     step = units.steps[run, node]
     order = np.lexsort((node, step, run))
@@ -117,7 +117,7 @@ def _coins(outcomes: FloatArray, run: IntArray, step: IntArray) -> FloatArray:
 
 
 def _facts(seen: Transcripts, run: IntArray, step: IntArray) -> tuple[FloatArray, list[str]]:
-    """Arms and kinds of the latest rounds before each number, which were determined before it was drawn."""
+    """Arms and kinds of the latest rounds before each number, which were fixed before it was drawn."""
     columns, names = [], []
     for word, table in (("arm", seen.actions), ("kind", seen.statuses)):
         codes = np.unique(table)[1:].tolist()  # the first code is what the others leave
@@ -166,7 +166,7 @@ _VALUE = 3
 
 @dataclass(slots=True)
 class Looked:
-    """Results of live runs: findings, noise transformed by its distribution, raw noise, and descriptions."""
+    """Results of live runs: findings, transformed noise, raw noise, and descriptions."""
 
     findings: list[Finding] = field(default_factory=list)
     noises: list[tuple[str, NodeNoise]] = field(default_factory=list)
@@ -202,13 +202,13 @@ def _on_grid(part: Any, dimension: int) -> Any:
 
 
 def _with(part: Any, **changed: Any) -> Any:
-    """A part with other field values; a user-defined one may be a function, which has none."""
+    """A copy with other field values; a user-defined part may be a function, which has no fields."""
     known = {name: value for name, value in changed.items() if hasattr(part, name)}
     return dataclasses.replace(part, **known) if known else part
 
 
 def live_problems(design: Design, trial: AuditTrial | None) -> list[str]:
-    """Why the live path of a design cannot be checked, in its `live_trial`."""
+    """Reasons why the live path of a design cannot be checked, in its `live_trial`."""
     if trial is None:
         return ["the design does not specify how its decisions follow from its releases"]
     run = design if trial.design is None else trial.design
@@ -216,7 +216,7 @@ def live_problems(design: Design, trial: AuditTrial | None) -> list[str]:
 
 
 def look_live(design: Design, trial: AuditTrial, root: np.random.SeedSequence, share: float) -> Looked:
-    """Run sessions and trials of a design, a share of a whole audit's, and collect their results."""
+    """Run a given fraction of an audit's sessions and trials, and collect their results."""
     run: Any = design if trial.design is None else trial.design
     found = Looked()
     look_at_sessions(found, design, trial, root, share=share)
@@ -240,7 +240,7 @@ def look_at_sessions(
     number: int | None = None,
     share: float = 1.0,
 ) -> int:
-    """Sessions in which each outcome is recorded immediately, or a share of a whole audit's; their rounds."""
+    """Sessions in which each outcome is recorded immediately, or a fraction of them; their rounds."""
     run: Any = design if trial.design is None else trial.design
     rng, env, rounds = generator(child(root, _SESSIONS)), trial.environment, _rounds(trial)
     runs: list[Shown] = []
@@ -257,7 +257,7 @@ def look_at_sessions(
 def _look_at_trials(
     found: Looked, run: Design, trial: AuditTrial, root: np.random.SeedSequence, share: float
 ) -> None:
-    """Trials in files: one is restored from a backup, and in every second one some outcomes never arrive."""
+    """Trials in files: one is restored from a backup, and in every second one some outcomes are lost."""
     rng, env, rounds = generator(child(root, _TRIALS)), trial.environment, _rounds(trial)
     runs: list[Shown] = []
     number = min(TRIALS, _number(share, NODES, len(found.draws[0][1]) // _runs(found), TRIAL_ROUNDS, rounds))
@@ -293,7 +293,7 @@ def _look_at_sampler(found: Looked, share: float) -> None:
 
 
 def _gather(found: Looked, words: str, run: Design, trial: AuditTrial, runs: list[Shown]) -> None:
-    """Check decisions against releases, and keep the noise of the runs."""
+    """Check decisions against releases, and store the noise of the runs."""
     seen, coins = transcripts(runs), outcomes(runs)
     assert trial.noise is not None
     told = [difference(part) for one in _live_replays(run, trial) for part in one(seen)]
@@ -318,7 +318,7 @@ def _gather(found: Looked, words: str, run: Design, trial: AuditTrial, runs: lis
 
 
 def _own(noise: NodeNoise, since: IntArray) -> NodeNoise:
-    """The noise without that of another run, from before a round."""
+    """The noise of a run that is not shared with another run, from before a given round."""
     assert noise.units is not None
     others = noise.units.steps < since[:, None]
     units = dataclasses.replace(noise.units, noise=np.where(others, np.nan, noise.units.noise))
@@ -334,7 +334,7 @@ def _rounds(trial: AuditTrial) -> int:
 
 
 def _number(share: float, nodes: int, each: int, rounds: int, long: int) -> int:
-    """Number of runs that give a number of noise draws or take a number of rounds: a share of the fewer."""
+    """Runs that give a number of noise draws or take a number of rounds: a fraction of the smaller."""
     each = 2 ** round(math.log2(max(each, 1)))  # roughly, so no coin decides how many runs there are
     return max(FEWEST_LIVE, int(share * min(nodes / each, rounds / long)))
 
@@ -356,7 +356,7 @@ _KEY = 2
 
 
 class Checked(NamedTuple):
-    """What was found, and what was checked."""
+    """The findings, and a description of what was checked."""
 
     findings: tuple[Finding, ...]
     looked: tuple[str, ...]
@@ -443,7 +443,7 @@ def stopping_checks(
 
 
 def _live_stops(rule: DPNAS, outputs: StoppingOutputs, share: float, needed: bool) -> Checked:
-    """The same of runs on data, whose noise may be released."""
+    """The same for runs on data, possibly with exact noise."""
     runs = max(LEAST_RUNS, int(share * LIVE_STOPS))
     try:
         findings = live_stop_findings(rule, outputs.neighbours, runs, 0.5 * FALSE_ALARM)

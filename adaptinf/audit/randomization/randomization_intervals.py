@@ -1,4 +1,4 @@
-"""Confidence intervals for a constant additive effect: effects that a randomisation test does not reject."""
+"""Confidence intervals for a constant additive effect, by inversion of a randomisation test."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NULL = "hypotheses: in every round, the treated arm's reward exceeds the contro
 
 @dataclass
 class _Search:
-    """Effects that were tested, with common random numbers, and their p-values."""
+    """Effects that were tested with common random numbers, and their p-values."""
 
     plan: Plan
     replications: int
@@ -76,49 +76,50 @@ def randomization_interval(
     Parameters
     ----------
     log : AdaptiveLog
-        What the design collected, with two arms.
+        The log of a trial with two arms.
     design : Design, optional
-        The design; by default the one that the log names.
+        The design; by default the one named in the log.
     statistic : {"studentised", "difference"}
-        As in `randomization_test`, of the rewards without the assumed effect.
+        As in `randomization_test`, applied to the rewards minus the assumed effect.
     resample, rng, context, features
         As in `randomization_test`.
     replications : int
-        Re-runs for every effect that is tested, at least 1 / alpha - 1.
+        Re-runs for each effect that is tested, at least 1 / alpha - 1.
     alpha : float
-        One minus the level, in (0, 0.5).
+        One minus the confidence level, in (0, 0.5).
     treatment, control : label, optional
-        The effect is treatment minus control; by default the second arm minus the first.
+        The effect is treatment minus control, by default the second arm minus the first.
     alternative : {"two-sided", "greater", "less"}
-        ``"greater"`` gives a lower limit only, ``"less"`` an upper one.
+        ``"greater"`` gives a lower limit only, and ``"less"`` an upper limit only.
 
     Returns
     -------
     RandomizationInterval
-        Limits, the effects that were tested and their p-values.
+        Confidence limits, the effects that were tested and their p-values.
 
     Raises
     ------
     ParameterError
-        Listing everything that is inconsistent: more than two arms, fewer re-runs than a p-value of alpha
-        takes, a log that another design collected, by its record, its actions or its propensities.
+        If arguments are inconsistent (the message lists every problem): more than two arms, too few re-runs
+        for a p-value of alpha, or a log that another design collected, as its record, its actions or its
+        propensities show.
     InvalidForLog
-        Where no constant effect but 0 is possible, as with 0/1 rewards of which both occur.
+        If 0 is the only possible constant effect, as with 0/1 rewards of which both values occur.
 
     Notes
     -----
-    Under the hypothesis that the treated arm always pays `effect` more, the reward that the other arm would
-    have paid in a round is known: the logged reward, shifted by the effect if the arm differs. The design is
+    Under the hypothesis that treatment always adds `effect` to the reward, the reward under the other arm in
+    each round is known: it is the logged reward, shifted by the effect if the arm differs. The design is
     re-run on these rewards, and the statistic is computed from rewards minus the effect. Every p-value is
     exact for its effect regardless of the number of re-runs, so the effects with a p-value above alpha form a
     confidence set of level 1 - alpha. The interval spans that set. All effects share one set of random
     numbers; the search proceeds outwards from the difference in means in steps of one standard error until
-    two consecutive effects are rejected, then halves the last step, and reports the outer, rejected end.
-    Effects further out are not examined.
+    two consecutive effects are rejected, then halves the last step, and reports the outer, rejected end. More
+    distant effects are not examined.
 
     Effects that would move an imputed reward outside the range of rewards (that of the log, or [0, 1] for a
-    design that requires it) are impossible, and are excluded from the interval. With more than two arms, one
-    effect does not determine the rewards of the other arms.
+    design that requires it) are impossible, and are excluded from the interval. With more than two arms, a
+    single effect does not determine the rewards of the other arms.
 
     References
     ----------
@@ -181,7 +182,7 @@ def randomization_interval(
 
 
 def _level_problems(replications: Any, alpha: Any) -> list[str]:
-    """Problems with the number of replications, alpha, or the two together."""
+    """Problems with the number of replications, with alpha, or with their combination."""
     problems = replication_problems(replications, 1)
     wrong_alpha = _ALPHA("alpha", alpha)
     if not problems and not wrong_alpha and replications < fewest_replications(alpha):
@@ -193,7 +194,7 @@ def _level_problems(replications: Any, alpha: Any) -> list[str]:
 
 
 def fewest_replications(alpha: float) -> int:
-    """Fewest re-runs B with which an effect can be rejected: 1 / (B + 1) is at most alpha."""
+    """Fewest re-runs B with which an effect can be rejected: those for which 1 / (B + 1) is at most alpha."""
     # Two-sided tests rank the absolute value of the statistic, so they need no more than one-sided ones. One
     # fewer is tried first: rounding of 1 / alpha may have carried its ceiling one too far.
     least = max(1, math.ceil(1.0 / alpha) - 2)
@@ -232,7 +233,7 @@ def _difference(plan: Plan) -> float:
 
 
 def _start(plan: Plan, low: float, high: float) -> tuple[float, float]:
-    """The start of the search, and the length of its first steps: one standard error."""
+    """Starting point of the search, and the length of its first steps: one standard error."""
     arrays = plan.log.arrays
     gap = _difference(plan)
     gap = 0.0 if math.isnan(gap) else gap
@@ -257,7 +258,7 @@ def _first_kept(search: _Search, start: float, step: float, low: float, high: fl
 def _limits(
     search: _Search, begin: float, step: float, ends: tuple[float, float], alternative: str, notes: list[str]
 ) -> tuple[float, float]:
-    """Both ends of the effects that are not rejected; NaN if all are."""
+    """Both ends of the range of effects that are not rejected; NaN if all are rejected."""
     if math.isnan(begin):
         notes.append("every effect tried was rejected: no constant effect fits")
         return math.nan, math.nan
@@ -267,7 +268,7 @@ def _limits(
 
 
 def _limit(search: _Search, start: float, step: float, end: float, notes: list[str]) -> float:
-    """The outer end of the effects that are not rejected on one side of the start."""
+    """The outer end of the range of effects that are not rejected, on one side of the start."""
     side = "below" if step < 0.0 else "above"
     last, first_out, rejected = start, math.nan, 0
     effect = start
@@ -292,7 +293,7 @@ def _limit(search: _Search, start: float, step: float, end: float, notes: list[s
 
 
 def _bisect(search: _Search, inside: float, outside: float, precision: float) -> float:
-    """The rejected end of a step that is no longer than the precision."""
+    """The rejected end of a step no longer than the precision."""
     while abs(outside - inside) > precision:
         middle = 0.5 * (inside + outside)
         if search.kept(middle):

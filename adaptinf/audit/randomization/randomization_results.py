@@ -44,38 +44,39 @@ def _rests_on(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RandomizationTest:
-    """Outcome of a randomisation test.
+    """Result of a randomisation test.
 
     Attributes
     ----------
     pvalue : float
-        Of re-runs, ties broken by independent coins: at most alpha with a probability of floor(alpha (B + 1))
-        / (B + 1) exactly, where the null hypothesis and the assumptions hold and nothing was stopped early.
-        For enumerated paths: their probability, with every tie counted, so nothing about it is random.
+        P-value based on re-runs, with ties broken by independent coins: if the null hypothesis and the
+        assumptions hold and nothing was stopped early, it is at most alpha with probability exactly
+        floor(alpha (B + 1)) / (B + 1). For enumerated paths, their probability with every tie counted, so the
+        p-value involves no randomness.
     pvalue_conservative : float
-        Every tie counted against the log: never smaller.
+        P-value with every tie counted in full, which is never smaller.
     statistic : float
-        Of the log.
+        Observed value of the statistic.
     statistic_name, alternative : str
-        What was computed, and in which direction it counts.
+        The statistic, and the direction of the alternative.
     draws : ndarray of shape (replications,)
-        The statistic of every re-run, or of every path.
+        Value of the statistic in every re-run, or on every path.
     exceedances, ties : int
-        Re-runs, or paths, with a statistic beyond the log's, and equal to it.
+        Number of re-runs, or paths, with a statistic beyond the observed one, and equal to it.
     replications, requested : int
-        Re-runs that were made, and that were requested.
+        Number of re-runs made, and number requested.
     resample : str
         ``"assignment"`` or ``"order"``.
     stopped_early : bool
-        Whether the sequential rule of Besag and Clifford stopped.
+        Whether the sequential rule of Besag and Clifford stopped the test.
     design : str
-        What was re-run.
+        The design that was re-run.
     assumptions : tuple of str
-        What the p-value rests on.
+        Assumptions of the p-value.
     path_probabilities : ndarray of shape (replications,), optional
-        Of every path, where all were enumerated.
+        Probability of every path, if all were enumerated.
     cautions : tuple of str
-        What the log states against an assumption.
+        Evidence in the log against an assumption.
 
     Examples
     --------
@@ -105,7 +106,7 @@ class RandomizationTest:
 
     @property
     def monte_carlo_error(self) -> float:
-        """Standard error of the p-value over re-runs; 0 if every path was enumerated."""
+        """Standard error of the p-value due to the number of re-runs; 0 if every path was enumerated."""
         if self.path_probabilities is not None:
             return 0.0
         return math.sqrt(self.pvalue * (1.0 - self.pvalue) / self.replications)
@@ -147,11 +148,11 @@ class RandomizationInterval:
     Attributes
     ----------
     low, high : float
-        Limits; infinite if no effect on that side was rejected.
+        Confidence limits; infinite if no effect on that side was rejected.
     estimate : float
         Difference in means, not corrected for adaptive collection.
     alpha : float
-        One minus the level.
+        One minus the confidence level.
     treatment, control : label
         The arms: the effect is treatment minus control.
     effects, p_values : ndarray
@@ -159,15 +160,15 @@ class RandomizationInterval:
     possible : (float, float)
         Effects that leave every imputed reward within the range of rewards.
     precision : float
-        How far the limits may lie beyond the last effect that was not rejected.
+        Largest distance of the limits from the last effect that was not rejected.
     replications : int
-        Re-runs behind every p-value.
+        Number of re-runs for every p-value.
     resample, design, statistic_name : str
         As in `RandomizationTest`.
     assumptions, notes : tuple of str
-        What the interval rests on, and what happened on the way.
+        Assumptions of the interval, and remarks on its computation.
     cautions : tuple of str
-        What the log states against an assumption.
+        Evidence in the log against an assumption.
 
     Examples
     --------
@@ -215,33 +216,33 @@ class RandomizationInterval:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WeightedRandomizationTest:
-    """Outcome of a randomisation test with paths drawn from a reference design.
+    """Result of a randomisation test with paths drawn from a reference design.
 
     Attributes
     ----------
     pvalue : float
-        A share of the weights drawn between those beyond the log's statistic and those as large:
-        exactly uniform under the null hypothesis.
+        P-value drawn between the share of the weights beyond the log's statistic and the share at or beyond
+        it: exactly uniform under the null hypothesis.
     pvalue_conservative : float
-        Every tie, and the log itself, counted in full.
+        P-value with every tie, and the log itself, counted in full.
     statistic : float
-        Of the log.
+        Observed value of the statistic.
     statistic_name, alternative : str
-        What was computed, and in which direction it counts.
+        The statistic, and the direction of the alternative.
     draws, log_weights : ndarray of shape (replications,)
-        Statistics of the paths, and natural logarithms of their likelihood ratios.
+        Statistics of the paths, and the natural logarithms of their likelihood ratios.
     log_weight : float
-        That of the log.
+        Log weight of the log itself.
     effective_sample_size : float
-        (sum of weights)^2 / sum of squared weights over paths and log.
+        Effective sample size: (sum of weights)^2 / sum of squared weights over the paths and the log.
     largest_share : float
-        Largest weight over the sum of all.
+        Largest weight divided by the sum of all weights.
     reference, design : str
-        Where paths come from, and whose propensities weigh them.
+        The reference from which paths are drawn, and the design whose propensities weight them.
     assumptions, notes : tuple of str
-        What the p-value rests on, and whether the weights have degenerated.
+        Assumptions of the p-value, and whether the weights have degenerated.
     cautions : tuple of str
-        What the log states against an assumption.
+        Evidence in the log against an assumption.
 
     Examples
     --------
@@ -271,7 +272,7 @@ class WeightedRandomizationTest:
 
     @property
     def replications(self) -> int:
-        """Paths that were drawn."""
+        """Number of paths drawn."""
         return int(self.draws.size)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Randomisation tests: the statistic that would have occurred if the same design had been run again.
+"""Randomisation tests: the distribution of a statistic over re-runs of the same design.
 
 References
 ----------
@@ -66,7 +66,7 @@ _REPLICATIONS = 999
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Rank of a log among re-runs; draws (replications,)."""
+    """Rank of a log among its re-runs; draws (replications,)."""
 
     pvalue: float
     conservative: float
@@ -98,68 +98,68 @@ def randomization_test(
     Parameters
     ----------
     log : AdaptiveLog
-        What the design collected.
+        The log of the trial.
     design : Design, optional
-        The design with its parameters; by default the one that the log names.
+        The design with its parameters; by default the one named in the log.
     statistic : str or callable, optional
-        ``"studentised"``: difference of two means over its pooled standard error, the default with two arms
-        or where arms are named. ``"largest-studentised"``: the largest absolute one over all pairs, the
-        default with more arms. ``"f"``: one-way analysis of variance. ``"difference"``: of two means.
-        ``"pulls"``: pulls of the treated arm minus pulls of the other. Or a function ``statistic(action,
-        reward, context)`` of arrays of shape (rounds,), the first containing codes into ``log.arms``, and a
-        dict of context columns; it returns a number, large values of which are evidence against the
-        hypothesis. The arrays are copies.
+        ``"studentised"``: difference of two means divided by its pooled standard error, the default with two
+        arms or if arms are named. ``"largest-studentised"``: the largest absolute studentised difference over
+        all pairs, the default with more arms. ``"f"``: one-way analysis of variance. ``"difference"``:
+        difference of two means. ``"pulls"``: pulls of the treatment arm minus pulls of the control arm.
+        Alternatively, a function ``statistic(action, reward, context)`` of arrays of shape (rounds,), the
+        first containing codes into ``log.arms``, and a dict of context columns; it returns a number whose
+        large values are evidence against the hypothesis. The arrays are copies.
     resample : {"assignment", "order"}, optional
-        ``"assignment"``: rows stay where they are, and the design draws its coins and its noise afresh.
-        ``"order"``: rows of contexts and rewards are permuted first. By default ``"order"`` for designs that
-        make no random draws or only draw privacy noise (UCB, LinUCB, successive elimination, their private
-        forms, and the best-arm designs), otherwise ``"assignment"``.
+        ``"assignment"``: rows keep their order, and the design draws new coins and new noise. ``"order"``:
+        rows of contexts and rewards are permuted first. By default ``"order"`` for designs without random
+        draws or with privacy noise only (UCB, LinUCB, successive elimination, their private forms, and the
+        best-arm designs), otherwise ``"assignment"``.
     replications : int, optional
         Re-runs, B. B + 1 should be a multiple of 20, so the test can have level exactly .05. If omitted,
-        every path is enumerated if there are at most 65,536 and the design's probability of each is known:
-        the p-value then needs no `rng`, and counts ties in full. Else 999.
+        every path is enumerated, provided that there are at most 65,536 and the design's probability of each
+        is known: the p-value then needs no `rng`, and counts ties in full. Else 999.
     rng : int, SeedSequence, Generator or None
         Source of randomness; its streams differ from those of `Design.run` with the same `rng`.
     treatment, control : label, optional
-        The arms of a contrast; with two arms the second minus the first by default.
+        The arms of a contrast; with two arms, by default the second minus the first.
     alternative : {"two-sided", "greater", "less"}
-        Direction of a contrast; two-sided takes its absolute value.
+        Direction of a contrast; the two-sided test uses its absolute value.
     stop_after : int, optional
         Besag and Clifford's rule: stop as soon as this many re-runs lie beyond the log; the p-value is then
-        their number over the number of re-runs made. At most `replications`.
+        their number divided by the number of re-runs made. At most `replications`.
     vectorised : bool
-        Whether a user-defined function takes arrays of shape (runs, rounds) and returns one number per run.
+        Whether a user-defined function accepts arrays of shape (runs, rounds) and returns one number per run.
     context : str or sequence of str, optional
-        Context column that the design sees (ConSE, DPConSE), or the coordinates of its vector; by default
-        the log's only column, or x1, x2, ... and x1_<arm>, ...
+        Context column that the design uses (ConSE, DPConSE), or the coordinates of its vector; by default the
+        log's only column, or x1, x2, ... and x1_<arm>, ...
     features : sequence, optional
-        All contexts that could have arrived, in the design's order; by default 0 to the largest number, or
-        the sorted labels of the log.
+        All possible contexts, in the design's order; by default 0 to the largest number, or the sorted labels
+        of the log.
     n_jobs : int
         Worker processes, -1 for all cores; the results do not depend on it.
 
     Returns
     -------
     RandomizationTest
-        With the p-value, the statistics of all re-runs and the assumptions.
+        The p-value, the statistics of all re-runs and the assumptions.
 
     Raises
     ------
     ParameterError
-        Listing everything that is inconsistent: a log that another design collected, by its record, its
-        actions or its propensities; a design without coins that is to be re-run by assignment, where p would
-        be 1; a statistic that is NaN.
+        If arguments are inconsistent (the message lists every problem): a log that another design collected,
+        as its record, its actions or its propensities show; a design without coins that is to be re-run by
+        assignment, for which p would be 1; or a statistic that is NaN.
 
     Warns
     -----
     AdaptinfWarning
-        If B + 1 is not a multiple of 20: the test is then of a level below .05.
+        If B + 1 is not a multiple of 20, so that the level of the test is below .05.
 
     Notes
     -----
-    With every path enumerated, p is the probability of the paths at least as extreme as the log's, ties in
-    full, and P(p <= alpha) <= alpha. Designs whose propensities depend on hidden draws (Thompson with Beta
-    posteriors, private designs) and mixtures are re-run.
+    If every path is enumerated, p is the probability of the paths at least as extreme as the log's, counting
+    ties in full, and P(p <= alpha) <= alpha. Designs whose propensities depend on hidden draws (Thompson
+    sampling with Beta posteriors, private designs) and mixtures are re-run.
 
     Under the sharp null hypothesis, the rewards would have been the same under any assignment, so the log and
     the re-runs are exchangeable given the rows, including private noise; p = (1 + number of re-runs at least
@@ -244,7 +244,7 @@ def _enumerated(plan: Plan, alternative: str, values: FloatArray, chances: Float
 
 
 def _common(plan: Plan, alternative: str) -> dict[str, Any]:
-    """Statements of every test about its plan: the statistic, the design, and the assumptions."""
+    """Facts about the plan that every test states: the statistic, the design, and the assumptions."""
     return {
         "statistic": plan.observed(),
         "statistic_name": plan.statistic.name,
@@ -257,12 +257,12 @@ def _common(plan: Plan, alternative: str) -> dict[str, Any]:
 
 
 def replication_problems(replications: Any, n_jobs: Any) -> list[str]:
-    """Problems with the number of re-runs and of processes."""
+    """Problems with the number of re-runs or of processes."""
     return COUNT("replications", replications) + JOBS("n_jobs", n_jobs)
 
 
 def rank(plan: Plan, drawn: Iterable[Draws], replications: int, stop_after: int | None = None) -> Ranking:
-    """Rank the log among re-runs, and stop after `stop_after` of them lie beyond it."""
+    """Rank the log among re-runs, and stop once `stop_after` of them lie beyond it."""
     observed = float(plan.evidence(np.array([plan.observed()]))[0])
     own = plan.breaker()
     values: list[FloatArray] = []
@@ -294,7 +294,7 @@ def rank(plan: Plan, drawn: Iterable[Draws], replications: int, stop_after: int 
 
 
 def compare(values: FloatArray, observed: float, scale: float = 0.0) -> tuple[BoolArray, BoolArray]:
-    """Which values lie beyond the observed one, and which equal it up to rounding on this scale."""
+    """Which values lie beyond the observed one, and which equal it up to rounding at the given scale."""
     with np.errstate(invalid="ignore"):
         gap = np.abs(values - observed)
     size = max(abs(observed), scale) if math.isfinite(observed) else 0.0
@@ -336,49 +336,50 @@ def weighted_randomization_test(
     context: str | Sequence[str] | None = None,
     features: Sequence[Any] | None = None,
 ) -> WeightedRandomizationTest:
-    """Randomisation test with paths drawn from a fixed reference design and weighted to the log's design.
+    """Randomisation test with paths drawn from a fixed reference design and weighted by likelihood ratios.
 
     Parameters
     ----------
     log : AdaptiveLog
-        What the design collected, with exact propensities.
+        The log of the trial, with exact propensities.
     design : Design, optional
-        The design; by default the one that the log names. It must have propensities along any given path.
+        The design; by default the one named in the log. Its propensities must be computable along any given
+        path.
     statistic, treatment, control, alternative, vectorised, context, features
         As in `randomization_test`.
     replications : int
-        Paths that are drawn.
+        Number of paths drawn.
     rng : int, SeedSequence, Generator or None
         Source of randomness.
     reference : {"uniform", "pilot"} or array_like of shape (arms,) or (rounds, arms)
-        Probabilities with which the arms of a path are drawn, independently from round to round. ``"pilot"``:
-        nine tenths the average propensities over 64 re-runs of the design on the logged rows, one tenth
-        uniform. An array must have been fixed in advance.
+        Probabilities with which the arms of a path are drawn, independently across rounds. ``"pilot"``: nine
+        tenths of the average propensities over 64 re-runs of the design on the logged rows, plus one tenth of
+        the uniform distribution. An array must be fixed in advance.
 
     Returns
     -------
     WeightedRandomizationTest
-        With the p-value, the weights and their effective sample size.
+        The p-value, the weights and their effective sample size.
 
     Raises
     ------
     ParameterError
-        Listing everything that is inconsistent.
+        If arguments are inconsistent; the message lists every problem.
     InvalidForLog
-        Where log or design have no propensities, or the design is a `Mixture`, whose overrides are coins that
-        a given path does not tell.
+        If the log or the design has no propensities, or the design is a `Mixture`, whose coins cannot be
+        recovered from a given path.
 
     Notes
     -----
-    A path A* of the reference q has the weight prod_t e_t(A*_t) / q_t(A*_t), e_t the propensities that the
-    design has on that path with the logged rewards. The log has the weight of its logged propensities. Given
-    the set of paths and log, each is the log with probability proportional to its weight; so the share of the
-    weight at statistics beyond the log's, plus a uniform part of the share at its own, is uniform under the
-    null hypothesis, for any number of paths (Harrison 2012 gives the form with ties in full). The same holds
-    if propensities depend on draws of the design, such as posterior frequencies or noisy releases, given
-    which they were logged: each path then draws these again.
+    A path A* drawn from the reference q has the weight prod_t e_t(A*_t) / q_t(A*_t), where e_t are the
+    design's propensities on that path with the logged rewards. The log is weighted by its logged
+    propensities. Given the set of paths and log, each is the log with probability proportional to its weight;
+    so the share of the weight at statistics beyond the log's, plus a uniform fraction of the share at its
+    own, is uniform under the null hypothesis, for any number of paths (Harrison 2012 gives the version that
+    counts ties in full). The same holds if propensities depend on draws of the design, such as posterior
+    frequencies or noisy releases, given which they were logged: these are drawn again for each path.
 
-    Probabilities averaged over the *logged* propensities are not a fixed reference: they follow the logged
+    Probabilities averaged over the *logged* propensities are not a fixed reference: they depend on the logged
     path, so the argument fails. Weights degenerate as the number of rounds grows and the design moves away
     from the reference: the effective sample size measures this. The p-value remains valid, but it cannot be
     small unless the log's own weight is; re-running the design avoids this loss.
@@ -450,7 +451,7 @@ def importance_p_value(
 
 
 class _Walker(PathFollower):
-    """A design run along paths of a reference."""
+    """A design that is run along paths of a reference."""
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan.design, plan.log, plan.rows)
@@ -469,12 +470,12 @@ class _Walker(PathFollower):
             raise InvalidForLog(_METHOD, f"{name} has no propensities along a given path", others)
 
     def stream(self, number: int, first: int = 0) -> np.random.Generator:
-        """One of the streams that belong to the weighted form."""
+        """A random stream of the weighted test."""
         root = self.plan.root
         return block_stream(np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, number)), first)
 
     def draw(self, chances: FloatArray, replications: int) -> tuple[FloatArray, FloatArray]:
-        """Statistics and log weights of paths of the reference."""
+        """Statistics and log weights of paths drawn from the reference."""
         plan, n_rounds = self.plan, self.plan.log.n_rounds
         steps, costs = np.cumsum(chances, axis=1)[:, :-1], np.log(chances)
         values, weights = [], np.empty(replications)
@@ -516,7 +517,7 @@ def _reference(plan: Plan, walker: _Walker, reference: Any) -> tuple[FloatArray,
 
 
 def _logged_weight(plan: Plan, chances: FloatArray) -> float:
-    """Log weight of the log, by its own propensities, which `make_plan` has checked."""
+    """Log weight of the log from its own propensities, which `make_plan` has checked."""
     arrays = plan.log.arrays
     logged = np.asarray(arrays.propensity, dtype=np.float64)
     costs = np.log(chances[np.arange(plan.log.n_rounds), arrays.action])

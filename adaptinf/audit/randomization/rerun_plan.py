@@ -28,7 +28,7 @@ _ROUNDING = 1e-9
 
 
 def studentised(tallies: FloatArray, treatment: int, control: int) -> FloatArray:
-    """Difference of two means over its standard error with the pooled variance of the two arms."""
+    """Difference of two means divided by its standard error from the pooled variance of the two arms."""
     # Shapes: tallies (runs, arms, 3); returns (runs,).
     count, total, square = np.moveaxis(tallies[:, [treatment, control]], -1, 0)
     inside = np.maximum(square - _over(total * total, count), 0.0).sum(axis=1)
@@ -75,7 +75,7 @@ def pulls(tallies: FloatArray, treatment: int, control: int) -> FloatArray:
 
 
 def shifted(tallies: FloatArray, treatment: int, effect: float) -> FloatArray:
-    """Tallies after `effect` is subtracted from every reward of an arm."""
+    """Tallies after subtracting `effect` from every reward of an arm."""
     moved = tallies.copy()
     count, total = tallies[:, treatment, 0], tallies[:, treatment, 1]
     moved[:, treatment, 1] = total - effect * count
@@ -96,7 +96,7 @@ def _over(top: Any, bottom: FloatArray) -> FloatArray:
 def _ratio(
     gap: FloatArray, inside: FloatArray, freedom: FloatArray, scale: FloatArray, square: FloatArray
 ) -> FloatArray:
-    """Ratio gap / sqrt(inside / freedom * scale), where rounding errors of sums count as 0."""
+    """Ratio gap / sqrt(inside / freedom * scale), where rounding errors in sums count as 0."""
     variance = np.where(inside > _ROUNDING**1.5 * square, inside, 0.0) / np.maximum(freedom, 1.0)
     nothing = (variance == 0.0) & (np.abs(gap) <= _ROUNDING * np.sqrt(square))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -105,7 +105,7 @@ def _ratio(
 
 @dataclass(frozen=True, slots=True)
 class TallyStatistic:
-    """A statistic of counts, sums and sums of squares: large values are evidence against the hypothesis."""
+    """A statistic of counts, sums and sums of squares; large values are evidence against the null."""
 
     name: str
     treatment: int
@@ -113,7 +113,7 @@ class TallyStatistic:
     alternative: str
 
     def signed(self, tallies: FloatArray) -> FloatArray:
-        """The statistic as it is reported, shape (runs,)."""
+        """The statistic in the form in which it is reported, shape (runs,)."""
         if self.name == "studentised":
             return studentised(tallies, self.treatment, self.control)
         if self.name == "difference":
@@ -179,7 +179,7 @@ _LARGE_MEAN = 1e5
 
 
 def plan_root(rng: RandomSource | None) -> np.random.SeedSequence:
-    """Seed of the re-runs: never a stream that `Design.run` has used with the same `rng`."""
+    """Seed of the re-runs: never a stream that `Design.run` uses with the same `rng`."""
     root = seed_sequence(rng)
     return np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, _OWN_STREAMS))
 
@@ -198,7 +198,7 @@ class Draws:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is re-run, and the statistic computed from it."""
+    """The design and rows that are re-run, and the statistic computed from them."""
 
     design: Design
     log: AdaptiveLog
@@ -209,7 +209,7 @@ class Plan:
     effect: float = 0.0
 
     def assuming(self, effect: float) -> Plan:
-        """The same plan under another effect."""
+        """The same plan under a different effect."""
         return dataclasses.replace(self, effect=effect)
 
     @property
@@ -227,16 +227,16 @@ class Plan:
 
     @property
     def treatment(self) -> int:
-        """Position of the treated arm; -1 if the statistic has none."""
+        """Position of the treatment arm; -1 if the statistic has none."""
         return self.statistic.treatment if isinstance(self.statistic, TallyStatistic) else -1
 
     @property
     def control(self) -> int:
-        """Position of the arm it is compared with; -1 if the statistic has none."""
+        """Position of the arm with which it is compared; -1 if the statistic has none."""
         return self.statistic.control if isinstance(self.statistic, TallyStatistic) else -1
 
     def rewards(self) -> FloatArray:
-        """What every arm would have paid in every round, shape (rounds, arms)."""
+        """Reward of every arm in every round, shape (rounds, arms)."""
         rewards = np.repeat(self.baseline[:, None], self.log.n_arms, axis=1)
         if self.effect != 0.0:
             rewards[:, self.treatment] += self.effect
@@ -278,7 +278,7 @@ class Plan:
 
     @property
     def scale(self) -> float:
-        """Scale of a statistic by which rounding errors are judged."""
+        """Scale of a statistic, relative to which rounding errors are judged."""
         if isinstance(self.statistic, PathStatistic) or self.statistic.name == "pulls":
             return 0.0
         return float(self.baseline.std()) if self.statistic.name == "difference" else 1.0
@@ -290,7 +290,7 @@ class Plan:
 
     @property
     def by_rounds(self) -> bool:
-        """Whether squares of rewards would dominate their spread in the sums of the run loop."""
+        """Whether squares of rewards would swamp their spread in the sums of the run loop."""
         reward = self.log.arrays.reward
         return bool(abs(reward.mean()) > _LARGE_MEAN * reward.std() > 0.0)
 
@@ -310,7 +310,7 @@ class Runner:
         self.empty = empty_record(0, rows.n_arms, with_propensities=False, dimension=rows.dimension)
 
     def block(self, first: int, size: int, plan: Plan | None = None) -> Draws:
-        """Statistics of a block of runs; `plan` may assume another effect than the runner's own."""
+        """Statistics of a block of runs; `plan` may assume an effect other than that of the runner."""
         plan = plan or self.plan
         stream = block_stream(_child(plan.root, _RUNS), first)
         breakers = block_stream(_child(plan.root, _TIES), first).random(BLOCK)[:size]
@@ -376,7 +376,7 @@ class Runner:
 
 
 def blocks(plan: Plan, replications: int, n_jobs: int = 1) -> Iterator[Draws]:
-    """Statistics of runs in blocks, in their order; with several processes a few blocks ahead."""
+    """Statistics of runs in blocks, in order; with several processes, a few blocks ahead."""
     starts = list(range(0, replications, BLOCK))
     sizes = [min(BLOCK, replications - first) for first in starts]
     if n_jobs == 1 or len(starts) == 1:
@@ -417,7 +417,7 @@ def make_plan(
     subject: str = "randomization_test",
     problems: Sequence[str] = (),
 ) -> Plan:
-    """Everything that a test needs, after all checks; raises one error that lists all problems."""
+    """Everything that a test needs, after all checks; a single error lists all problems."""
     listed = list(problems) + SEED("rng", rng)
     if not isinstance(log, AdaptiveLog):
         raise ParameterError(subject, [*listed, f"log must be an AdaptiveLog, got {log!r:.60}"])
@@ -505,7 +505,7 @@ def _positions(log: AdaptiveLog, treatment: Any, control: Any, problems: list[st
 
 
 def _coin_problems(plan: Plan) -> list[str]:
-    """A design with one path on the logged rows makes no random draws; the path must be the log's."""
+    """Problems if the design has only one path on the logged rows, which must be that of the log."""
     name = type(plan.design).__name__
     trial = Plan(plan.design, plan.log, plan.rows, False, plan.statistic, plan.root)
     runner = Runner(trial)

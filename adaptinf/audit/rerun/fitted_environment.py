@@ -178,7 +178,7 @@ def _cell_name(log: AdaptiveLog, cells: Cells, cell: int, arm: int) -> str:
 
 
 def _missing(log: AdaptiveLog, cells: Cells, counts: FloatArray, law: str, *, given: bool) -> list[str]:
-    """Arms, or cells, about which the log contains too little information."""
+    """Arms, or cells, on which the log contains too little information."""
     if given and law == "bernoulli":
         return []
     what = "fit a mean to: pass means=" if not given else "draw from"

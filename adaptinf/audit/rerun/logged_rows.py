@@ -3,10 +3,10 @@
 Under the sharp null hypothesis, the rewards of all rounds are given, whatever the arms. Re-runs draw the arms
 A of n rounds from the design's distribution. The log's arms are a draw from it given that the trial stopped
 after n rounds, and the two distributions agree if that event is independent of A: if the decision to stop
-used only rewards, regardless of their arms, or nothing. If the decision used the arms, as a comparison of
-their means does, only re-runs that stop by the same rule would be valid, and those that continue for longer
-have no rows. Permuted rows must also be exchangeable given n, which fails if the decision used rewards. An
-exact distribution of counts refers to n rounds; that of a trial that may stop has other outcomes.
+used only rewards, regardless of their arms, or nothing at all. If the decision used the arms, for example by
+comparing their means, only re-runs that stop by the same rule would be valid, and there are no rows for those
+that continue for longer. Permuted rows must also be exchangeable given n, which fails if the decision used
+rewards. An exact distribution of counts refers to n rounds; that of a trial that may stop has other outcomes.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def design_of(source: Any, problems: list[str]) -> Design | None:
 
 
 def length_cautions(log: AdaptiveLog, instead: Claim) -> tuple[str, ...]:
-    """Statement about a test at a fixed number of rounds; `instead`: when it holds nevertheless."""
+    """Statement about a test with a fixed number of rounds; `instead`: when it is valid nevertheless."""
     if log.stopping == FIXED:
         return ()
     told = StoppingFacts(Stopping.of(log), instead())
@@ -58,13 +58,13 @@ def length_cautions(log: AdaptiveLog, instead: Claim) -> tuple[str, ...]:
 
 
 def rerun_cautions(log: AdaptiveLog, by_order: bool) -> tuple[str, ...]:
-    """The same for a design that is run again, with its rows in the same or another order."""
+    """The same for a design that is re-run, with its rows in the same or another order."""
     return length_cautions(log, claims.REORDERED if by_order else claims.RERUN)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Contexts:
-    """The contexts as seen by a design: codes of finitely many, or a vector per arm."""
+    """Contexts in the form used by a design: codes of finitely many, or one vector per arm."""
 
     codes: IntArray
     labels: tuple[Any, ...] = ()
@@ -75,7 +75,7 @@ class _Contexts:
 
 
 class LoggedRows(Environment):
-    """Contexts of a log in their order, and a reward for every arm in every round; rewards (rounds, arms)."""
+    """Contexts of a log in order, and a reward for every arm in every round; rewards (rounds, arms)."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ def logged_rows(
     features: Sequence[Any] | None,
     problems: list[str],
 ) -> LoggedRows | None:
-    """The rows of a log as seen by the design; obstacles are added to the problems."""
+    """The rows of a log in the form used by the design; obstacles are added to the problems."""
     arrays = log.arrays
     late = late_problems(log)
     problems += late
@@ -143,7 +143,7 @@ def logged_rows(
 
 
 def plan_problems(log: AdaptiveLog, design: Design, env: Environment) -> list[str]:
-    """Why a design cannot be re-run on a log that stopped early: its choices depend on the planned rounds."""
+    """Why a design cannot be re-run for a log that stopped early: its choices depend on the plan."""
     planned = None if log.design is None else log.design.parameters.get(PLANNED)
     if planned is None or not design.traits.adapts or design._environment_problems(env, log.n_rounds):
         return []
@@ -159,7 +159,7 @@ def plan_problems(log: AdaptiveLog, design: Design, env: Environment) -> list[st
 
 
 def late_problems(log: AdaptiveLog) -> list[str]:
-    """Why a design cannot be re-run on a log: it did not know these outcomes, or lost arms along the way."""
+    """Why a design cannot be re-run for a log: outcomes arrived late, or arms were removed."""
     told = log.design
     adapts = told is not None and (told.traits is None or told.traits.adapts)
     problems = []
@@ -181,7 +181,7 @@ def late_problems(log: AdaptiveLog) -> list[str]:
 
 
 def _order_problems(log: AdaptiveLog) -> list[str]:
-    """Why later choices did not use outcomes of earlier ones."""
+    """Reasons why later choices did not use outcomes of earlier ones."""
     known, batch = log.arrays.known, log.arrays.batch
     if known is None:
         return []

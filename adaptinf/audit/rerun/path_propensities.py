@@ -1,4 +1,4 @@
-"""Propensities of a design along a given path: compared with a log, or filled into one."""
+"""Propensities of a design along a given path, to be compared with a log or filled into one."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _followed(follower: PathFollower, path: IntArray, seed: int) -> FloatArray:
 
 
 def contradiction(log: AdaptiveLog, implied: FloatArray | None, design: str) -> list[str]:
-    """Problems if the propensities that a log declares exact differ from a design's along its path."""
+    """Problems if the propensities that a log declares exact differ from the design's along its path."""
     logged = log.arrays.propensity
     if logged is None or implied is None or log.propensity_status != "exact":
         return []
@@ -118,7 +118,7 @@ def contradictions(log: AdaptiveLog, design: Design) -> list[str]:
 
 
 def _plain(value: Any) -> Any:
-    """A parameter in the form in which a file stores it."""
+    """A parameter in the form in which files store it."""
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, (list, tuple)):
@@ -142,41 +142,41 @@ def with_propensities(
     features: Sequence[Any] | None = None,
     walks: int = 200,
 ) -> AdaptiveLog:
-    """A log with every arm's propensity filled in.
+    """Add the propensity of every arm to a log.
 
     Parameters
     ----------
     log : AdaptiveLog
-        The data; it is not changed.
+        The log; it is not changed.
     design : design or "batch-shares", optional
-        What collected the log, by default what its record says; or the shares of the arms in each batch,
-        which are estimates.
+        The design that collected the log, by default the one in its record; or the shares of the arms in each
+        batch, which are estimates.
     context, features : optional
-        What the design looked at, as for `randomization_test`.
+        The context that the design used, as in `randomization_test`.
     walks : int
-        How often a design whose propensities are themselves drawn is led along the path.
+        Number of times that a design with random propensities is run along the path.
 
     Returns
     -------
     AdaptiveLog
-        The same log with ``propensity`` and ``propensities``. They are exact if the design's propensities
-        follow from the logged actions and rewards. Otherwise (posterior draws) they are means over the walks
-        and, like shares of batches, marked as estimated. If the design does not use contexts, the log then
-        states this (`context_free`).
+        The same log with ``propensity`` and ``propensities``. The propensities are exact if they follow from
+        the logged actions and rewards. Otherwise (posterior draws) they are means over the walks and, like
+        shares of batches, marked as estimated. If the design does not use contexts, the log then records this
+        (`context_free`).
 
     Raises
     ------
     ParameterError
-        If there is no such design, it could not have chosen the logged arms, or the log's own propensities
-        contradict it; or a batch has fewer than 10 rounds.
+        If no design is known, the design could not have chosen the logged arms, or the log's own propensities
+        contradict it; or if a batch has fewer than 10 rounds.
     InvalidForLog
-        If the design has no propensities given the past, or the log no batches.
+        If the design has no propensities given the past, or the log has no batches.
 
     Notes
     -----
-    The design's own kernel is run along the logged path: each round's propensities are those after the logged
-    arms and rewards of the earlier rounds. Shares of batches assume that assignment probabilities are
-    constant within a batch, whatever the context.
+    The design's own kernel is run along the logged path: each round's propensities are those after the arms
+    and rewards of the earlier rounds. Shares of batches assume that assignment probabilities are constant
+    within a batch, whatever the context.
 
     Examples
     --------

@@ -151,18 +151,18 @@ class SimulatedBias:
     Attributes
     ----------
     frame : DataFrame
-        One row per arm and one a difference to the control (by context where the design uses contexts): term,
-        kind ("arm-mean" or "contrast"), mean (the simulation's truth), bias of the sample mean, its
-        Monte-Carlo standard error bias_se, bound (of the absolute bias, by the theorem; NaN if it does not
-        apply), trivial_bound (which no design can exceed), pulled (share of runs with a reward of every arm
-        involved: bias is given those runs), naive (the log's sample mean), estimate (the log's fitted mean)
-        and corrected (naive minus bias).
+        One row per arm and one per difference from the control (by context if the design uses contexts):
+        term, kind ("arm-mean" or "contrast"), mean (the true value in the simulation), bias of the sample
+        mean, its Monte-Carlo standard error bias_se, bound (on the absolute bias, by the theorem; NaN if it
+        does not apply), trivial_bound (which no design can exceed), pulled (share of runs with a reward of
+        every arm involved: bias is conditional on this), naive (the log's sample mean), estimate (the log's
+        fitted mean) and corrected (naive minus bias).
     design, law, source : str
-        What was run, the law of the simulated rewards, and where their means come from.
+        The design, the distribution of the simulated rewards, and the source of their means.
     guarantee : PrivacyGuarantee or None
-        The guarantee behind the bound.
+        The guarantee on which the bound is based.
     horizon, replications : int
-        Rounds of a run, and runs.
+        Rounds per run, and number of runs.
     notes : tuple of str
         Information needed to interpret the numbers.
 
@@ -230,8 +230,8 @@ def simulate_bias(
     log : AdaptiveLog
         The data.
     design : Design, optional
-        What collected them; by default what the log says. A note in the result states whether the log's
-        record or its propensities differ from this design's.
+        The design that collected the log; by default the one recorded in it. A note in the result states
+        whether the log's record or its propensities disagree with this design.
     replications : int
         Number of runs, at least 2.
     rng : int, SeedSequence, Generator or None
@@ -239,7 +239,7 @@ def simulate_bias(
     n_jobs : int
         Worker processes, -1 for all cores; the results do not depend on it.
     control : label, optional
-        Arm that the others are compared with; by default the log's first.
+        Arm with which the others are compared; by default the log's first.
     means : array_like of shape (arms,) or (contexts, arms), optional
         Assumed means instead of the fitted ones, in the order of the log's arms and of the sorted contexts;
         for LinUCB and LinPriv the coefficients, of shape (arms, dimension).
@@ -253,28 +253,30 @@ def simulate_bias(
     Raises
     ------
     ParameterError
-        Listing everything that is inconsistent: an arm without rewards, a design that cannot be run with this
-        number of arms or rounds, or that is neither named by the log nor given.
+        If arguments are inconsistent (the message lists every problem): an arm without rewards, a design that
+        cannot be run with this number of arms or rounds, or that is neither named by the log nor given.
     InvalidForLog
         If the design chooses by context vectors without a linear model for the means.
 
     Notes
     -----
-    Rewards that are all 0 or 1 are drawn as Bernoulli. If the log states a finite range, they are drawn from
-    the arm's rewards, exponentially tilted to the fitted mean; otherwise they are normal, with the arm's
-    standard deviation. ConSE and DPConSE are run with the log's contexts, drawn independently with the log's
-    frequencies, and each context has its own means. LinUCB and LinPriv are run on the log's context vectors
-    in their order, with the log's least-squares coefficients; an arm's sample mean then averages over the
-    contexts at which it was pulled, and the table contains least-squares predictions at its average context.
+    Rewards that are all 0 or 1 are simulated as Bernoulli variables. If the log states a finite range, they
+    are drawn from the arm's rewards, exponentially tilted to the fitted mean; otherwise they are normal with
+    the arm's standard deviation. ConSE and DPConSE are run with the log's contexts, drawn independently with
+    the log's frequencies, and each context has its own means. LinUCB and LinPriv are run on the log's context
+    vectors in their order, with the log's least-squares coefficients; an arm's sample mean then averages over
+    the contexts at which it was pulled, and the table contains least-squares predictions at its average
+    context.
 
     This is a parametric bootstrap: the bias is exact at the fitted means, up to Monte-Carlo error, and an
     estimate of the bias at the true ones. The fitted means come from `default_estimator`, which is valid
     under adaptivity if the log has a valid one, so the bias is not computed from biased means. Subtracting it
-    removes the bias to first order, but the added variance is not shown: use a valid estimator for inference.
+    removes the bias to first order, but the added variance is not reported: use a valid estimator for
+    inference.
 
-    An arm without a reward has no sample mean. Bias is conditional on at least one reward, and the share of
-    such runs is shown. The theorem requires an arm that is pulled in every run; otherwise its bound is
-    omitted.
+    An arm without any reward has no sample mean. The bias is conditional on at least one reward, and the
+    share of such runs is reported. The theorem requires an arm that is pulled in every run; otherwise its
+    bound is omitted.
 
     Examples
     --------
@@ -399,7 +401,7 @@ def _cell_rows(
     promised: PrivacyGuarantee | None,
     base: int,
 ) -> list[dict[str, Any]]:
-    """Rows of one context: the arms, then the differences from the control."""
+    """Rows for one context: the arms, then the differences from the control."""
     truth, naive, estimate = world.env.means[cell], world.naive[cell], world.estimate[cell]
     bound, trivial = _bounds(world, truth, promised, log.n_rounds)
     bound = np.where((~np.isnan(simulated)).all(axis=0), bound, np.nan)
@@ -433,7 +435,7 @@ def _rows(
     bound: FloatArray,
     trivial: FloatArray,
 ) -> list[dict[str, Any]]:
-    """One row for each combination of arms; a combination's bound is the sum of its arms'."""
+    """One row for each combination of arms; its bound is the sum of the bounds of its arms."""
     rows = []
     for term, sign in zip(terms, signs, strict=True):
         used = np.flatnonzero(sign)

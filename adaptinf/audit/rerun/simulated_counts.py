@@ -1,4 +1,4 @@
-"""Uses of a design's simulated arm counts: whether they settle, and the ridge of W-decorrelation.
+"""Uses of the simulated arm counts of a design: whether they are stable, and the ridge of W-decorrelation.
 
 References
 ----------
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class CountStability:
-    """Spread of re-simulated arm counts.
+    """Spread of simulated arm counts.
 
     Attributes
     ----------
     frame : DataFrame
         One row per arm: arm, mean, median, sd, and variation, the standard deviation divided by the median.
     variation : float
-        The largest over the arms; infinite if an arm has a median of 0.
+        The largest variation over the arms; infinite if an arm has a median of 0.
     horizon, replications : int
         Rounds per run, and number of runs.
 
@@ -70,19 +70,19 @@ def stability(
     rng: RandomSource | None = None,
     n_jobs: int = 1,
 ) -> CountStability:
-    """Re-simulate a design, and measure how much its arm counts vary from run to run.
+    """Simulate a design again, and measure how much its arm counts vary from run to run.
 
     Parameters
     ----------
     design : Design or AdaptiveLog
         The design, or a log that names it with its parameters.
     env : Environment
-        An assumed truth, with the arms of the log if one is given. Counts vary most if arms are equally good:
-        try such an environment, too.
+        An assumed truth, with the arms of the log if one is given. Counts vary most if arms are equally good,
+        so try such an environment, too.
     horizon : int, optional
         Rounds of a run; by default those of the log.
     replications : int
-        Runs, at least 2.
+        Number of runs, at least 2.
     rng : int, SeedSequence, Generator or None
         Source of randomness.
     n_jobs : int
@@ -91,16 +91,16 @@ def stability(
     Returns
     -------
     CountStability
-        For `recommend`, as ``stability=``.
+        The result, for `recommend` as ``stability=``.
 
     Raises
     ------
     ParameterError
-        Listing the problems.
+        If an argument is invalid; the message lists every problem.
 
     Notes
     -----
-    A design is stable if each count divided by a constant of its own tends to 1 in probability; sample means
+    A design is stable if each count, divided by a suitable constant, tends to 1 in probability; sample means
     are then asymptotically normal. A coefficient of variation that decreases towards 0 as the horizon grows
     indicates stability in one environment. The median replaces the unknown constants.
 
@@ -147,7 +147,7 @@ def _summary(counts: FloatArray, arms: Any, horizon: int) -> CountStability:
 
 @dataclass(frozen=True, eq=False)
 class DecorrelationRidge:
-    """A ridge for W-decorrelation that was fixed without looking at the data.
+    """A ridge for W-decorrelation that was chosen without looking at the data.
 
     Attributes
     ----------
@@ -156,7 +156,7 @@ class DecorrelationRidge:
     eigenvalue : float
         Quantile of the smallest eigenvalue of X'X.
     eigenvalues : ndarray, shape (replications,)
-        The simulated ones.
+        The simulated eigenvalues.
     quantile : float
         Level of the quantile.
     horizon : int
@@ -202,17 +202,17 @@ def decorrelation_ridge(
     design : Design
         The design that will collect, or has collected, the data.
     env : Environment
-        An assumed truth. The smallest eigenvalue is smallest if an arm is soon abandoned: an environment with
-        a large gap is the cautious choice.
+        An assumed truth. The eigenvalue is smallest if an arm is abandoned early, so an environment with a
+        large gap is the conservative choice.
     horizon : int
-        Rounds of an experiment, at least 2.
+        Rounds per experiment, at least 2.
     replications : int
         Simulated experiments.
     quantile : float
         Quantile of the smallest eigenvalue of X'X, between 0 and 1.
     matrix : callable, optional
-        From a log to the matrix X of the regression, shape (T, d). By default one indicator column per arm,
-        for which the smallest eigenvalue is the smallest number of pulls.
+        A function that maps a log to the matrix X of the regression, shape (T, d). By default one indicator
+        column per arm, for which the smallest eigenvalue is the smallest number of pulls.
     rng : int, SeedSequence, Generator or None
         Source of randomness.
 
@@ -223,8 +223,8 @@ def decorrelation_ridge(
     Raises
     ------
     ParameterError
-        Listing the problems; or stating that the quantile is 0, because the columns are linearly dependent in
-        too many experiments.
+        If an argument is invalid (the message lists every problem), or the quantile is 0 because the columns
+        are linearly dependent in too many experiments.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""Operating characteristics: the table of simulated trials for a protocol, in tidy and wide form."""
+"""Operating characteristics: the table of simulated trials for a protocol, in long and wide format."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Place:
     def row(
         self, measure: str, statistic: str, value: float, mc_error: float, trials: int, **where: Any
     ) -> dict[str, Any]:
-        """A row of the tidy table; `where`: arm, context, analysis, term, low, high, note."""
+        """A row of the long table; `where`: arm, context, analysis, term, low, high, note."""
         return {
             "scenario": self.scenario,
             "horizon": self.horizon,
@@ -80,7 +80,7 @@ class Place:
     def rows(
         self, measure: str, values: FloatArray, *statistics: str, **where: Any
     ) -> Iterator[dict[str, Any]]:
-        """Rows of one number per trial."""
+        """Rows for a quantity with one number per trial."""
         for statistic, value, error in estimated(values, statistics):
             yield self.row(measure, statistic, value, error, values.size, **where)
 
@@ -91,7 +91,7 @@ class Place:
         return self.row(measure, "probability", value, error, values.size, low=low, high=high, **where)
 
     def counted(self, measure: str, share: float, trials: int, **where: Any) -> dict[str, Any]:
-        """The row of a share of trials."""
+        """The row of a proportion of trials."""
         low, high = (math.nan, math.nan)
         if not math.isnan(share):
             low, high = binomial_limits(round(share * trials), trials)
@@ -220,7 +220,7 @@ def _label(row: Mapping[Any, Any]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class OperatingCharacteristics(PlanTable):
-    """Expected behaviour of a design, and of its analysis, in each scenario.
+    """Behaviour of a design, and of its analysis, in each scenario.
 
     Attributes
     ----------
@@ -228,25 +228,25 @@ class OperatingCharacteristics(PlanTable):
         One number per row: scenario, horizon, measure, arm, context, analysis, term, statistic, value, its
         Monte-Carlo standard error `mc_error`, for probabilities their exact 95% limits `low` and `high`
         (Clopper-Pearson, for simulation error), the number of `trials`, and a `note` that explains missing
-        values. Arm, context, analysis and term are empty if they do not apply. Measures:
+        values. Arm, context, analysis and term are empty if not applicable. Measures:
 
         "rounds", "share"
-            Allocation: an arm's number of rounds, and their share of all; over all contexts. Statistics
-            "mean", "sd", and the quantiles "q0.025", "q0.1", "q0.5", "q0.9", "q0.975".
+            Allocation: the number of rounds of an arm, and its share of all rounds; over all contexts.
+            Statistics "mean", "sd", and the quantiles "q0.025", "q0.1", "q0.5", "q0.9", "q0.975".
         "successes" or "total reward"
-            Sum of the rewards of a trial, "successes" where all rewards of all scenarios are 0 or 1: "mean",
-            "sd".
+            Sum of the rewards of a trial, called "successes" if all rewards in all scenarios are 0 or 1:
+            "mean", "sd".
         "regret"
             Sum over rounds of the best mean in the context minus the mean of the chosen arm: "mean" (the
             expected regret), "sd".
         "wrong way"
-            Probability that an inferior arm gets over a tenth (or what `wrong_way` says) of the rounds more
-            than the best one.
+            Probability that an inferior arm receives more rounds than the best one by over a tenth (or the
+            share given by `wrong_way`) of the rounds.
         "selected", "no selection", "correct selection"
-            Probability that an arm is selected, that none is, that a best one is.
+            Probability that an arm is selected, that none is, and that a best one is.
         "type-I error", "power", "no test"; "coverage"; "bias"; "without interval"
-            Of the analysis, by term: probability of rejection among all trials, coverage and mean error among
-            the trials with an interval, and the share of trials without one, because the result has no
+            For each term of the analysis: probability of rejection among all trials, coverage and mean error
+            among the trials with an interval, and the share of trials without one, because the result has no
             interval, or because there is no such result or term.
     alpha, design, replications, notes
         As in every table of a plan.
@@ -266,16 +266,16 @@ class OperatingCharacteristics(PlanTable):
         Parameters
         ----------
         digits : int
-            Decimals of probabilities, shares and biases; rounds, rewards and regret have one.
+            Number of decimals of probabilities, shares and biases; rounds, rewards and regret have one.
         errors : bool
-            Whether to show Monte-Carlo standard errors in brackets. A probability of 0 or 1 in all trials has
-            none: its one-sided exact 95% limit is shown instead, such as "0.000 (< 0.0059)" for none of 512.
+            Whether to show Monte-Carlo standard errors in brackets. If a probability is 0 or 1 in all trials,
+            its one-sided exact 95% limit is shown instead, such as "0.000 (< 0.0059)" for none of 512.
 
         Returns
         -------
         DataFrame
-            Text: column "characteristic", then one per scenario; if there are several horizons, each has its
-            own columns.
+            Text table with the column "characteristic", then one per scenario; if there are several horizons,
+            each has its own columns.
         """
         return wide_rows(self.frame, digits, errors)
 
@@ -326,29 +326,29 @@ def operating_characteristics(
     env : Environment, or dict of Environment by scenario
         Environments with known truth: for instance no difference, and the differences considered possible.
     horizon : int or sequence of int
-        Rounds (participants) of a trial, or several such sizes.
+        Number of rounds (participants) of a trial, or several such numbers.
     replications : int
         Number of trials for each scenario and horizon.
     rng : int, SeedSequence, Generator or None
         Source of randomness; trial r of a scenario and horizon depends only on (rng, r). With an analysis, it
         is trial r of `power` and `coverage`; without one, only if the design has no shortcut for replication.
     fit : callable, optional
-        The analysis: takes an AdaptiveLog and returns a result, or a dict of results by name. Without it no
-        logs are created, and there are no error rates.
+        The analysis: a function of an AdaptiveLog that returns a result, or a dict of results by name.
+        Without it no logs are created, and there are no error rates.
     selection : {"design", "analysis", "sample mean"} or callable, optional
-        The arm that a trial selects: the one that the design recommends (best-arm designs; the last arm of an
+        The arm that a trial selects: the one recommended by the design (best-arm designs; the last arm of an
         elimination; the better arm in each context of ConSE and DPConSE); the one with the highest estimate
-        of the first result of `fit` that ranks all arms, in the earliest of the first 64 trials that has one;
+        in the first result of `fit` that ranks all arms, in the earliest of the first 64 trials that has one;
         or the one with the highest sample mean. By default the first of these that is available. Arms tied
         for the highest estimate share the trial equally, and arms without an estimate are not selected: for a
         contrast within a context, neither arm if it is unknown, or if a log lacks the context. A function
-        takes a log and the result of `fit`, and returns the label of an arm, or None.
+        receives a log and the result of `fit`, and returns the label of an arm, or None.
     wrong_way : float
-        Margin of "the wrong way", as a share of the rounds, in [0, 1].
+        Margin that defines "the wrong way", as a share of the rounds, in [0, 1].
     null : float, or dict of float by term, optional
         The null value, as in `power`.
     alpha : float
-        Level of the tests, between 0 and 0.5; one minus that of the intervals.
+        Level of the tests, between 0 and 0.5; one minus the confidence level of the intervals.
     n_jobs : int
         Worker processes; the results do not depend on it.
 
@@ -359,7 +359,8 @@ def operating_characteristics(
     Raises
     ------
     ParameterError
-        Listing all problems, before anything is drawn; or if `selection` does not name an arm.
+        If an argument is invalid (the message lists every problem, before anything is drawn); or if
+        `selection` does not name an arm.
     AnalysisError
         If the analysis, or the function that selects, fails in a trial.
 
@@ -373,16 +374,16 @@ def operating_characteristics(
     With finitely many contexts, allocation refers to an arm's rounds over all contexts, whereas the wrong way
     is defined by context: n and the arms' rounds are those in the context, and the best arm is the best one
     there. Under designs that choose by context vectors it is undefined: the best arm changes from round to
-    round, and regret measures how far allocation is from it. Sample means select by context, too; for designs
-    that choose by vectors they select nothing. A correct selection is the selection of a best arm, and is
-    undefined if all arms are equal.
+    round, and regret measures how far allocation is from it. Selection by sample means is also by context;
+    for designs that choose by vectors, no arm is selected. A correct selection is the selection of a best
+    arm, and is undefined if all arms are equal.
 
     Monte-Carlo standard errors: for a mean or probability, the standard deviation over the trials divided by
     the square root of their number; for a standard deviation, by the delta method; for a quantile, half the
     distance between the quantiles one binomial standard error to either side of its level. They are NaN for a
-    single trial. That of a probability is 0 if all trials agree, which is uninformative: use the limits `low`
-    and `high`, which are valid for any number of trials. If tied arms share trials, these count as 0 for the
-    lower limit and as 1 for the upper one.
+    single trial. The standard error of a probability is 0 if all trials agree, which is uninformative: use
+    the limits `low` and `high`, which are valid for any number of trials. If tied arms share trials, these
+    count as 0 for the lower limit and as 1 for the upper limit.
 
     References
     ----------
@@ -469,7 +470,7 @@ def _own_problems(fit: Any, selection: Any, wrong_way: Any, null: Any) -> list[s
 
 
 def _first_fits(analysis: LogCell | None, replications: int) -> Iterator[Any]:
-    """The result of the analysis for the first trial or, if unsuitable, for the first block of trials."""
+    """Results of the analysis for the first trial or, if this is unsuitable, for the first block."""
     if analysis is None:
         return
     fit = analysis.analyses[""]

@@ -1,4 +1,4 @@
-"""One engine for all simulated audits: trials in blocks, spread over processes, summed in order."""
+"""A common engine for all simulated audits: trials in blocks, spread over processes, summed in order."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Test(Protocol):
 
     @property
     def pvalue(self) -> float:
-        """Small if the data are evidence against the hypothesis."""
+        """P-value; small if the data are evidence against the hypothesis."""
 
 
 Answer: TypeAlias = "Results | Test"
@@ -51,7 +51,7 @@ Fit: TypeAlias = "Callable[..., Answer | Mapping[str, Answer]]"
 
 
 def is_test(answer: Any) -> bool:
-    """Whether an analysis returned a test: a number named `pvalue`."""
+    """Whether an analysis returned a test, that is, an object with a number named `pvalue`."""
     return not isinstance(answer, Results) and isinstance(getattr(answer, "pvalue", None), Real)
 
 
@@ -71,19 +71,19 @@ def seed_of_trial(root: np.random.SeedSequence, run: int) -> np.random.SeedSeque
 
 
 def analysed(fit: Any, log: AdaptiveLog, seed: np.random.SeedSequence) -> Any:
-    """The result of an analysis for a log; one with a parameter `rng` receives the trial's seed."""
+    """The result of an analysis for a log; an analysis with a parameter `rng` receives the trial's seed."""
     return fit(log, rng=seed) if takes_rng(fit) else fit(log)
 
 
 def short(error: BaseException) -> str:
-    """An error in one line."""
+    """An error message on one line."""
     text = literal(str(error))
     text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def why_missing(estimand: Estimand, estimate: float, std_error: float, log: AdaptiveLog) -> str:
-    """Why a term has no interval in a trial."""
+    """The reason why a term has no interval in a trial."""
     arms = [arm for arm in (estimand.arm, estimand.treatment, estimand.control) if arm in log.arms]
     codes = [log.arms.index(arm) for arm in arms]
     rounds = log._rounds_by_arm()[codes]
@@ -115,8 +115,8 @@ def true_value(estimand: Estimand, env: Environment) -> float:
     Parameters
     ----------
     estimand : Estimand
-        Mean of an arm, contrast of two arms, lift of one over the other, the same of a ratio metric, effect
-        within a group, or mean of an arm over a bin.
+        The mean of an arm, the contrast or lift of two arms, the same for a ratio metric, the effect within a
+        group, or the mean of an arm over a bin.
     env : Environment
         An environment with known truth.
 
@@ -127,8 +127,8 @@ def true_value(estimand: Estimand, env: Environment) -> float:
     Raises
     ------
     ParameterError
-        If the environment has no such arm or group, no averages over bins, no true mean of a denominator, or
-        the estimand is of another kind.
+        If the environment has no such arm or group, no averages over bins or no true mean of a denominator,
+        or the estimand is of another kind.
 
     Examples
     --------
@@ -193,7 +193,7 @@ class AnalysisError(AdaptinfError, RuntimeError):
     Parameters
     ----------
     message : str
-        Cell, replicate, the exception, and how to reproduce the trial.
+        The cell, the replicate, the exception, and how to reproduce the trial.
 
     Examples
     --------
@@ -211,7 +211,7 @@ class AnalysisError(AdaptinfError, RuntimeError):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kept:
-    """Numbers of single runs of one analysis; runs (runs,), values (runs, terms, 5)."""
+    """Values from single runs of one analysis; runs (runs,), values (runs, terms, 5)."""
 
     keys: tuple[Key, ...]
     runs: np.ndarray[Any, np.dtype[np.int64]]
@@ -230,14 +230,14 @@ class Chunk:
 
 
 class Simulated(Protocol):
-    """A cell of a grid: anything whose runs can be computed in blocks."""
+    """A cell of a grid: any object whose runs can be computed in blocks."""
 
     def chunk(self, start: int, stop: int, keep: bool) -> Chunk:
         """Runs `start` (a multiple of 64) to `stop`; the numbers do not depend on earlier runs."""
 
 
 def spans(replications: int, size: int) -> Iterator[tuple[int, int]]:
-    """First and last runs of chunks of `size` runs."""
+    """First and last run of each chunk of `size` runs."""
     for start in range(0, replications, size):
         yield start, min(start + size, replications)
 
@@ -250,13 +250,13 @@ def each(
     keep: bool = False,
     n_jobs: int = 1,
 ) -> Iterator[tuple[int, int, Any]]:
-    """Compute chunks, and yield each when it is complete, in any order."""
+    """Compute chunks, yielding each as soon as it is complete, in any order."""
     jobs = ((_compute, (cells[task[0]], task, keep, handle)) for task in tasks)
     yield from unordered(jobs, n_jobs if len(tasks) > 1 else 1)
 
 
 def gathered(cells: Sequence[Simulated], replications: int, n_jobs: int = 1) -> list[list[Chunk]]:
-    """All runs of some cells."""
+    """All runs of several cells."""
     size = _CHUNK
     if n_jobs != 1:
         shares = _TASKS * n_workers(n_jobs)
@@ -409,7 +409,7 @@ class _Terms:
         self._tests: dict[str, Key] = {}
 
     def of_test(self, analysis: str, label: str, test: Answer) -> Key:
-        """The row of a test: of no difference between arms, unless `truth` states otherwise."""
+        """Key for the row of a test: the null is no difference between arms unless `truth` says otherwise."""
         if label not in self._tests:
             env, truth = self.cell.env, largest_difference(self.cell.env)
             if analysis in self.cell.truth:
@@ -463,7 +463,7 @@ def _limits(result: Results, log_alpha: float) -> FloatArray:
 
 
 class _Block:
-    """Numbers of the runs of one block."""
+    """Values from the runs of one block."""
 
     def __init__(self, terms: _Terms, keep: bool) -> None:
         self._terms = terms
@@ -506,7 +506,7 @@ class _Block:
             row[:, _PVALUE] = np.exp(result.log_pvalues_corrected if corrected else result.log_pvalues)
 
     def _row(self, run: int, keys: tuple[Key, ...]) -> FloatArray:
-        """Destination of a run's numbers for some terms, shape (terms, 5)."""
+        """Where the values of a run are stored for some terms, shape (terms, 5)."""
         if keys not in self._rows:
             self._rows[keys] = [], np.full((BLOCK, len(keys), 5), np.nan)
         runs, values = self._rows[keys]

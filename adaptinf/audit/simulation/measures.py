@@ -1,4 +1,4 @@
-"""Data stored for a block of simulated trials: sums by analysis and term, merged in order; as tables."""
+"""Results of a block of simulated trials: sums by analysis and term, merged in order; tables."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PARTS = (
 # Numbers that a printed table has room for.
 SHOWN = ("runs", "missing", "coverage", "coverage_se", "rejected", "bias", "sd", "std_error_ratio", "width")
 
-_KEYS = ("scenario", "horizon", "analysis", "term")
+_KEYS = ("scenario", "design", "environment", "horizon", "analysis", "term")
 """Columns that identify a row."""
 _TOLD_ONCE = ("analysis", "term", "null", "kind", "missing")
 """Columns that a printed table omits if they are constant."""
@@ -48,7 +48,7 @@ _RUNS, _COVERED, _BELOW, _ABOVE, _REJECTED, _ERROR, _SPREAD, _WIDTH, _SE, _SES, 
 
 
 class Key(NamedTuple):
-    """The subject of a row of sums; `truth` is None if it is unknown, `null` if nothing is tested."""
+    """What a row of sums refers to; `truth` is None if unknown, `null` if nothing is tested."""
 
     analysis: str
     term: str
@@ -57,7 +57,7 @@ class Key(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """Trials of an analysis without information about a term; the term is empty if there is not a result."""
+    """Trials in which an analysis gives nothing for a term; the term is empty if there is no result."""
 
     kind: str
     analysis: str
@@ -66,11 +66,15 @@ class Gap(NamedTuple):
 
 @dataclass(slots=True)
 class BlockSums:
-    """Sums over the runs of a block: parts (11,) and regret (11,), and the number of gaps by reason."""
+    """Sums over the runs of a block: parts (11,) and regret (11,), and the number of gaps by reason.
+
+    The widths of all intervals are kept, each an array of shape (runs,), for their median.
+    """
 
     parts: dict[Key, FloatArray] = field(default_factory=dict)
     gaps: dict[Gap, dict[str, int]] = field(default_factory=dict)
     regret: FloatArray = field(default_factory=lambda: np.zeros(len(PARTS)))
+    widths: dict[Key, list[FloatArray]] = field(default_factory=dict)
 
     def merge(self, later: BlockSums) -> None:
         """Add the sums of later runs."""
@@ -80,6 +84,8 @@ class BlockSums:
             for reason, runs in reasons.items():
                 self.add_gap(gap, reason, runs)
         self.regret = merged(self.regret, later.regret)
+        for key, widths in later.widths.items():
+            self.widths.setdefault(key, []).extend(widths)
 
     def add_gap(self, gap: Gap, reason: str, runs: int = 1) -> None:
         """Count uninformative runs, by reason."""
@@ -123,7 +129,10 @@ def add_runs(
     """Add consecutive runs of some terms; estimate, low, high, std_error (runs, terms)."""
     for column, key in enumerate(keys):
         errors = None if std_error is None else std_error[:, column]
-        parts = _parts(key, estimate[:, column], low[:, column], high[:, column], errors)
+        limits = low[:, column], high[:, column]
+        parts = _parts(key, estimate[:, column], *limits, errors)
+        known = np.isfinite(estimate[:, column]) & (limits[0] <= limits[1])
+        sums.widths.setdefault(key, []).append((limits[1] - limits[0])[known])
         sums.parts[key] = merged(sums.parts[key], parts) if key in sums.parts else parts
 
 
@@ -173,7 +182,7 @@ def rejections(sums: BlockSums) -> list[int | None]:
 
 
 def _base(analysis: str) -> str:
-    """The name of an analysis without the names of its results."""
+    """The name of an analysis, without the names of its results."""
     return analysis.partition(": ")[0].removesuffix(", corrected")
 
 
@@ -209,6 +218,7 @@ def _row(key: Key, parts: FloatArray, sums: BlockSums) -> dict[str, Any]:
         "sd": sd,
         "rmse": math.hypot(bias, sd),
         "width": parts[_WIDTH] / runs,
+        **_widths(sums.widths.get(key, [])),
         "std_error": mean_error,
         "std_error_ratio": mean_error / sd if sd > 0 else math.nan,
         "regret": regret,
@@ -217,6 +227,16 @@ def _row(key: Key, parts: FloatArray, sums: BlockSums) -> dict[str, Any]:
         "failed": sum(failed.values()),
         "absent": absent,
         "note": _note(key, sums, int(known), absent),
+    }
+
+
+def _widths(kept: Sequence[FloatArray]) -> dict[str, float]:
+    """Standard error of the mean width, and the median width; NaN without intervals."""
+    widths = np.concatenate([np.zeros(0), *kept])
+    finite = widths.size > 1 and bool(np.isfinite(widths).all())
+    return {
+        "width_se": float(widths.std() / math.sqrt(widths.size)) if finite else math.nan,
+        "width_median": float(np.median(widths)) if widths.size else math.nan,
     }
 
 
@@ -262,7 +282,7 @@ def binomial_error(share: float, runs: float) -> float:
 
 
 def binomial_limits(count: float, runs: float, surely: float | None = None) -> tuple[float, float]:
-    """Exact 95% limits (Clopper and Pearson) of the mean of a number in [0, 1] that each trial has."""
+    """Exact 95% limits (Clopper and Pearson) for the mean of a number in [0, 1] over trials."""
     if not runs > 0:
         return math.nan, math.nan
     counts = np.array([count if surely is None else surely, count], dtype=np.float64)
@@ -271,7 +291,7 @@ def binomial_limits(count: float, runs: float, surely: float | None = None) -> t
 
 
 def share_text(share: float, error: float, runs: float, digits: int, places: int) -> str:
-    """A share of simulated trials, with its simulation error in brackets."""
+    """A proportion of simulated trials, with its simulation error in parentheses."""
     text = f"{share:.{digits}f}"
     if share not in (0.0, 1.0):
         return f"{text} ({error:.{places}f})"
@@ -287,14 +307,14 @@ def check_columns(frame: pd.DataFrame, columns: Sequence[str], subject: str = "t
 
 
 def markdown(frame: pd.DataFrame, digits: int = 4) -> str:
-    """A frame as a Markdown table; unknown values stay empty."""
+    """A frame as a Markdown table; unknown values are left empty."""
     lines = [list(map(str, frame.columns)), ["---"] * frame.shape[1]]
     lines += [[cell.replace("|", r"\|") for cell in row] for row in _cells(frame, digits)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def hypertext(frame: pd.DataFrame, caption: str, notes: Sequence[str], digits: int = 4) -> str:
-    """A frame as an HTML table with its caption and a list of notes; unknown values stay empty."""
+    """A frame as an HTML table with its caption and a list of notes; unknown values are left empty."""
     rows = table(list(map(str, frame.columns)), _cells(frame, digits), caption)
     return "\n".join([rows, numbered_notes(notes)])
 
@@ -306,16 +326,17 @@ def plain(
     digits: int = 4,
     *,
     aligns: str | None = None,
+    once: Sequence[str] = _TOLD_ONCE,
 ) -> str:
-    """A frame as a text table of at most 80 columns, below a head and above its notes.
+    """A frame as a text table of at most 80 columns, below a heading and above its notes.
 
-    Columns that distinguish rows, and are the same in all of them, are told once in the head. `aligns` is
-    that of `LiteralTable`; by default numbers are on the right.
+    Columns that distinguish rows (`once`), and are the same in all of them, are told once in the head.
+    `aligns` is that of `LiteralTable`; by default numbers are on the right.
     """
     # statsmodels takes a while to load
     from adaptinf.inference.results.tables import plain_table
 
-    alike = [name for name in _TOLD_ONCE if name in frame and frame[name].nunique(dropna=False) == 1]
+    alike = [name for name in once if name in frame and frame[name].nunique(dropna=False) == 1]
     told = _cells(frame[alike].iloc[:1], digits)[0] if alike else []
     given = ", ".join(f"{name} {cell}" for name, cell in zip(alike, told, strict=True) if cell)
     shown = frame.drop(columns=alike)
@@ -328,7 +349,7 @@ def plain(
 
 
 def numbered(notes: Sequence[str], width: int | None = None) -> list[str]:
-    """Notes with their numbers, in lines of a width."""
+    """Numbered notes, wrapped to a given width."""
     texts = [(f"[{number}] ", literal(note)) for number, note in enumerate(notes, start=1)]
     if width is None:
         return [head + text for head, text in texts]
@@ -340,7 +361,7 @@ def numbered(notes: Sequence[str], width: int | None = None) -> list[str]:
 
 
 def latex(frame: pd.DataFrame, title: str, notes: Sequence[str], digits: int = 4) -> str:
-    """A frame as a LaTeX tabular under a title, with notes below; unknown values stay empty."""
+    """A frame as a LaTeX tabular with a title and notes below; unknown values are left empty."""
     # statsmodels takes a while to load
     from adaptinf.inference.results.summary import ResultSummary
     from adaptinf.inference.results.tables import plain_table

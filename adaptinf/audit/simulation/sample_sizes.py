@@ -42,17 +42,17 @@ class SampleSize(PlanTable):
     horizon : int or None
         Number of rounds; None if the power is not reached at the longest horizon.
     target : float
-        The requested power.
+        The required power.
     horizon_error : float
-        Effect of the Monte-Carlo standard error of the power on the horizon, in rounds, by a power curve that
-        is normal in the square root of the horizon; 0 if the power is exact.
+        Effect of the Monte-Carlo standard error of the power on the horizon, in rounds, based on a power
+        curve that is normal in the square root of the horizon; 0 if the power is exact.
     frame : DataFrame
         One row per horizon: `horizon`; `power` with its Monte Carlo standard error `power_se` and exact 95%
-        limits `power_low` and `power_high`; and likewise for the type I error (`type_i`, etc.). If the values
+        limits `power_low` and `power_high`; and the same for the type I error (`type_i`, etc.). If the values
         are computed exactly, the type I error is the largest size over all success rates, and neither has
         simulation error. The type I error is NaN if the null was not simulated.
     alpha, design, replications, notes
-        As in every table of a plan; no replications if the distribution is exact.
+        As in every table of a plan; there are no replications if the distribution is exact.
 
     Examples
     --------
@@ -96,7 +96,7 @@ class SampleSize(PlanTable):
 
     @property
     def _shown(self) -> pd.DataFrame:
-        """Without uninformative columns."""
+        """The printed table, without uninformative columns."""
         ends = [name for name in self.frame if str(name).endswith(("_se", "_low", "_high"))]
         shown = self.frame if self.replications else self.frame.drop(columns=ends)
         return shown.dropna(axis="columns", how="all")
@@ -151,7 +151,7 @@ def sample_size(
         An environment in which the null is true. The horizon must then also control the type I error: its
         exact 95% limits must not lie above alpha.
     analysis, term : str, optional
-        The result and the term, if there are several.
+        The result and the term to use, if there are several.
     null : float, optional
         The null value, as in `power`.
     alpha : float
@@ -160,9 +160,9 @@ def sample_size(
         Horizons at which the search begins and ends: by default it ends at 300 rounds for an exact
         distribution, and at 100,000 otherwise.
     step : int
-        Horizons are multiples of it, as for batches.
+        Horizons are multiples of this number, as for batches.
     replications : int
-        Simulated trials per horizon.
+        Number of simulated trials per horizon.
     rng : int, SeedSequence, Generator or None
         Source of randomness; trial r depends on (rng, r) alone.
     n_jobs : int
@@ -175,9 +175,10 @@ def sample_size(
     Raises
     ------
     ParameterError
-        Listing all problems; or if there are several results and none is named.
+        If an argument is invalid (the message lists every problem); or if there are several results and none
+        is named.
     AnalysisError
-        If the analysis fails in a trial, as some do in very short ones: use a longer `shortest`.
+        If the analysis fails in a trial, as can happen in very short ones: use a longer `shortest`.
 
     Notes
     -----
@@ -186,8 +187,8 @@ def sample_size(
     design that does not depend on the horizon, a longer trial begins with the shorter one, so the simulated
     power rarely decreases by chance. The remaining error is due to the number of trials.
 
-    Exact powers vary non-monotonically with the horizon, because counts are whole numbers: the power is
-    reached at this horizon and at the next four, but not one step earlier.
+    Exact power does not increase monotonically with the horizon, because counts are whole numbers: the power
+    is reached at this horizon and at the next four, but not one step earlier.
 
     Examples
     --------
@@ -231,7 +232,7 @@ def sample_size(
 
 
 def smallest(reached: Callable[[int], bool], low: int, high: int, step: int) -> int | None:
-    """First multiple of `step` from `low` to `high` at which a growing function is true; None for none."""
+    """First multiple of `step` from `low` to `high` at which an increasing function is true, or None."""
     below, place = low - step, low
     while not reached(place):
         if place + step > high:
@@ -244,7 +245,7 @@ def smallest(reached: Callable[[int], bool], low: int, high: int, step: int) -> 
 
 
 def settled(reached: Callable[[int], bool], start: int | None, low: int, high: int, step: int) -> int | None:
-    """The horizon near `start` from which a non-monotone function remains true for a while."""
+    """The horizon near `start` from which a non-monotone function remains true for several steps."""
     if start is None:
         return None
 
@@ -272,7 +273,7 @@ def _reached(found: _Powers, target: float, alpha: float) -> Callable[[int], boo
 
 
 def _horizon_error(row: dict[str, Any] | None, alpha: float, runs: int) -> float:
-    """Standard error of the power over the slope of the normal power curve, phi(z) (z + z_alpha) / (2 T)."""
+    """Standard error of the power divided by the slope of the power curve, phi(z) (z + z_alpha) / (2 T)."""
     if row is None or not runs or not 0.0 < row["power"] < 1.0:
         return 0.0 if not runs else math.nan
     place = float(special.ndtri(row["power"]))
@@ -311,7 +312,7 @@ _NONE = (math.nan,) * 4
 
 
 class _Exact(_Powers):
-    """By the exact distribution of a two-arm trial."""
+    """Powers from the exact distribution of a two-arm trial."""
 
     def __init__(self, design: Any, env: Environment, test: str, alpha: float) -> None:
         super().__init__()
@@ -333,7 +334,7 @@ class _Exact(_Powers):
 
 
 class _OwnStreams(LogCell):
-    """Logs with a separate stream for each, whatever its horizon is."""
+    """Logs with a separate random stream for each, whatever its horizon."""
 
     def logs(self, start: int, stop: int) -> Iterator[AdaptiveLog]:
         for run in range(start, stop):

@@ -1,4 +1,4 @@
-"""Simulated trials stored as arrays, and the arm that each selects at its end."""
+"""Simulated trials stored as arrays, and the arm that each trial selects at its end."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _BY_VECTORS = (
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The source of a trial's selected arm."""
+    """How a trial selects its arm."""
 
     source: str
     name: str = ""
@@ -123,7 +123,7 @@ def arm_scores(result: Results, env: Environment) -> FloatArray | None:
 
 
 def _contrast_scores(result: Results, arms: tuple[Any, ...]) -> FloatArray | None:
-    """Differences from the one arm that all contrasts have in common."""
+    """Differences from the arm that all contrasts have in common."""
     controls = {estimand.control for estimand in result.estimands}
     treatments = {estimand.treatment for estimand in result.estimands}
     if len(controls) == 1 and treatments | controls == set(arms):
@@ -149,7 +149,7 @@ def shared_choice(scores: FloatArray) -> FloatArray:
 
 
 def named_by_design(sims: Replications, rule: Selection, n_arms: int) -> FloatArray:
-    """Selections that runs named, of shape (runs, places, arms)."""
+    """Selections that runs recommended, of shape (runs, places, arms)."""
     codes = sims.released[rule.name]
     return np.asarray(codes[..., None] == np.arange(n_arms), dtype=np.float64)
 
@@ -171,7 +171,7 @@ class Picker:
     found: list[FloatArray] = field(default_factory=list)
 
     def __call__(self, log: AdaptiveLog, rng: np.random.SeedSequence) -> Any:
-        """Fit, and record the selected arm."""
+        """Fit the analysis, and record the selected arm."""
         fitted = analysed(self.fit, log, rng)
         if self.rule.source == "analysis":
             self.found.append(self._estimated(fitted))
@@ -207,7 +207,7 @@ _SAME = 1e-12
 
 @dataclass(slots=True)
 class Trials(Chunk):
-    """Consecutive trials, with what the analysis gave in `blocks`."""
+    """Consecutive trials, with the results of the analysis in `blocks`."""
 
     # Shapes: rounds (trials, features, arms), reward (trials,), regret (trials,), selected (trials, places,
     # arms).
@@ -274,7 +274,7 @@ class TrialCell:
 
 
 def best_arms(means: FloatArray) -> BoolArray:
-    """Whether an arm has the highest mean of its row, up to rounding; of the shape of `means`."""
+    """Whether an arm has the highest mean in its row, up to rounding; in the shape of `means`."""
     highest = means.max(axis=1, keepdims=True)
     return np.asarray(np.isclose(means, highest, rtol=_SAME, atol=_SAME), dtype=np.bool_)
 
@@ -287,7 +287,7 @@ def wrong_way_trials(rounds: FloatArray, best: BoolArray, margin: float) -> Floa
 
 
 def quantile(ordered: FloatArray, level: float) -> float:
-    """The smallest of ordered values that a share of at least `level` of them does not exceed."""
+    """The smallest of ordered values that is not exceeded by a share of at least `level` of them."""
     rank = math.ceil(min(max(level, 0.0), 1.0) * ordered.size - 1e-9)
     return float(ordered[max(rank, 1) - 1])
 
@@ -315,7 +315,7 @@ def estimated(
 
 
 def wrong_way_reason(design: Design, env: Environment, best: BoolArray) -> str:
-    """Why allocation has no wrong way; empty if it has one."""
+    """The reason why the wrong way is undefined; empty if it is defined."""
     if env.dimension and chooses_by_vectors(design):
         return "the best arm depends on the context vector: see the regret"
     return "" if (~best).any() else "no arm is better than another"

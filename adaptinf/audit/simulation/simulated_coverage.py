@@ -1,4 +1,4 @@
-"""Is an analysis calibrated under a design? Coverage, bias and width with known truth."""
+"""Calibration of an analysis under a design: coverage, bias and width with known truth."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from adaptinf.audit.simulation.engine import Chunk, Fit, LogCell, Simulated, gathered, spans, total_sums
-from adaptinf.audit.simulation.measures import SHOWN, BlockSums, Key, add_runs, hypertext, table_rows
+from adaptinf.audit.simulation.measures import SHOWN, BlockSums, Key, add_runs, hypertext, plain, table_rows
 from adaptinf.designs.base import Design
 from adaptinf.designs.run_results import Replications
 from adaptinf.parameters import COUNT, check, check_alpha
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import BLOCK, seed_sequence
-from adaptinf.texts import frame_text, visible_lines
+from adaptinf.texts import visible_lines
 from adaptinf.typing import FloatArray, RandomSource
 
 # Estimates and lower and upper limits of many runs, each of shape (runs, terms).
@@ -34,7 +34,7 @@ class Coverage:
     frame : DataFrame
         One row per analysis and term, with the columns of `Study.frame` from `analysis` on.
     alpha : float
-        One minus the nominal level.
+        One minus the nominal confidence level.
     design, environment : str
         The simulated design and environment.
     horizon, replications : int
@@ -70,7 +70,7 @@ class Coverage:
         return self.frame[["analysis", "term", "truth", *SHOWN]]
 
     def __str__(self) -> str:
-        return f"{self._head}\n{frame_text(self._shown, float_format=lambda value: f'{value:.4f}')}"
+        return plain(self._shown, self._head.splitlines(), [], once=("analysis", "runs", "missing"))
 
     def _repr_html_(self) -> str:
         return hypertext(self._shown, self._head.replace("\n", "; "), [])
@@ -96,22 +96,22 @@ def coverage(
     env : Environment
         An environment with known truth.
     fit : callable
-        Takes an AdaptiveLog and returns a result, or a dict of results by name.
+        A function of an AdaptiveLog that returns a result, or a dict of results by name.
     horizon : int
-        Rounds of a trial.
+        Rounds per trial.
     replications : int
         Number of trials.
     rng : int, SeedSequence, Generator or None
         Source of randomness; trial r depends on (rng, r) alone.
     alpha : float
-        One minus the nominal level, between 0 and 0.5.
+        One minus the nominal confidence level, between 0 and 0.5.
     n_jobs : int
         Worker processes; the results do not depend on it.
 
     Returns
     -------
     Coverage
-        A result with a max-information correction has a second row for its corrected interval.
+        A result with a max-information correction has a second row for the corrected interval.
 
     Raises
     ------
@@ -120,8 +120,8 @@ def coverage(
 
     Notes
     -----
-    No frame is built for a simulated log. Coverage is among the trials with an interval; the others are
-    counted.
+    No data frame is built for a simulated log. Coverage is computed over the trials with an interval; the
+    others are counted.
 
     Examples
     --------
@@ -149,21 +149,21 @@ def coverage_from_tallies(
     alpha: float = 0.05,
     n_jobs: int = 1,
 ) -> Coverage:
-    """Like `coverage`, for an analysis that needs only sums: many runs together, without storing rounds.
+    """Like `coverage`, for an analysis that needs only sums: many runs together, no rounds stored.
 
     Parameters
     ----------
     design, env : Design, Environment
         The design that collects the data, and its environment.
     fit : callable
-        Takes `Replications` and returns, by name, estimates and limits of shape (runs, terms).
+        A function of `Replications` that returns, by name, estimates and limits of shape (runs, terms).
     truth : array_like of shape (terms,)
         True values.
     horizon, replications : int
         Rounds of a trial and number of trials.
     rng : int, SeedSequence, Generator or None
-        Source of randomness; trial r depends on (rng, r) alone. It is trial r of `coverage` only where the
-        design has no shortcut for replication.
+        Source of randomness; trial r depends on (rng, r) alone. It is the same as trial r of `coverage` only
+        if the design has no shortcut for replication.
     alpha : float
         One minus the nominal level that `fit` uses, between 0 and 0.5.
     n_jobs : int

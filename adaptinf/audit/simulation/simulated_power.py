@@ -54,24 +54,24 @@ class PlanTable:
     notes: tuple[str, ...] = ()
 
     def to_csv(self, path: str | Path) -> None:
-        """Write `frame` to a CSV file; texts that a spreadsheet would evaluate begin with an apostrophe.
+        """Write `frame` to a CSV file; text that a spreadsheet would evaluate is prefixed with an apostrophe.
 
         Parameters
         ----------
         path : str or Path
-            The file; an existing one is replaced.
+            Path of the file; an existing one is replaced.
 
         Raises
         ------
         FileError
-            If it cannot be written; an existing file is left unchanged.
+            If the file cannot be written; an existing file is left unchanged.
         """
         place = as_path(f"{type(self).__name__}.to_csv", "path", path)
         shown = with_texts(self.frame, spreadsheet_cell)
         atomic_write(place, lambda file: shown.to_csv(file, index=False))
 
     def to_latex(self, digits: int = 4) -> str:
-        """The printed table, as a LaTeX tabular (it needs the booktabs package), with notes below.
+        """The printed table as a LaTeX tabular (it needs the booktabs package), with notes below.
 
         Parameters
         ----------
@@ -97,7 +97,7 @@ class PlanTable:
 
     @property
     def _shown(self) -> pd.DataFrame:
-        """The printed part of `frame`."""
+        """The part of `frame` that is printed."""
         return self.frame
 
     def _repr_html_(self) -> str:
@@ -208,17 +208,17 @@ class Power(PlanTable):
     ----------
     frame : DataFrame
         One row per scenario, horizon, analysis and term. `truth` and `null`: the true value and the tested
-        one; `kind`: "type-I error" where they are equal (up to 1e-12), "power" where they differ, "no test"
-        where nothing is tested. `rejection`: share of all simulated trials whose interval excludes the null,
-        with its binomial standard error `rejection_se` and the exact 95% limits (Clopper-Pearson)
-        `rejection_low` and `rejection_high` for simulation error; a trial without an interval counts as not
-        rejecting. `runs` and `missing`: trials with and without an interval; `absent`: those of the latter in
-        which the analysis returned no such result or term, for example because a log lacks a context. Among
-        the runs: `coverage`, `bias`, with their standard errors, `sd` of the estimates and mean `width`.
+        one; `kind`: "type-I error" if they are equal (up to 1e-12), "power" if they differ, "no test" if
+        nothing is tested. `rejection`: share of all simulated trials whose interval excludes the null, with
+        its binomial standard error `rejection_se` and the exact 95% limits (Clopper-Pearson) `rejection_low`
+        and `rejection_high` for simulation error; a trial without an interval counts as a failure to reject.
+        `runs` and `missing`: trials with and without an interval; `absent`: those of the latter in which the
+        analysis returned no such result or term, for example because a log lacks a context. Computed over
+        these runs: `coverage` and `bias`, with their standard errors, `sd` of the estimates and mean `width`.
         Standard errors are NaN for a single trial; for a share of 0 or 1 they are 0, and the limits are
         informative instead.
     alpha, design, replications, notes
-        As for every table of a plan.
+        As in every table of a plan.
 
     Examples
     --------
@@ -247,7 +247,7 @@ class Power(PlanTable):
         Raises
         ------
         ParameterError
-            If there is no such column.
+            If a column does not exist.
         """
         check_columns(self.frame, columns)
         return self._as_markdown(self.frame[list(columns)], digits)
@@ -280,44 +280,45 @@ def power(
         The design that collects the data; or a rule for two arms in the form required by `exact`,
         ``probability(n1, s1, n0, s0, t)``.
     env : Environment, or dict of Environment by scenario
-        Environments with known truth: for instance equal arms, the difference hoped for, and the smallest one
-        that matters.
+        Environments with known truth: for instance equal arms, the expected difference, and the smallest
+        difference that matters.
     fit : callable
-        Takes an AdaptiveLog and returns a result, or a dict of results by name.
+        A function of an AdaptiveLog that returns a result, or a dict of results by name.
     horizon : int or sequence of int
-        Rounds of a trial, or several such sizes.
+        Number of rounds of a trial, or several such numbers.
     replications : int
         Number of trials for each scenario and horizon.
     rng : int, SeedSequence, Generator or None
         Source of randomness; trial r of a scenario and horizon depends only on (rng, r), and equals trial r
         of `coverage` with the same `rng`.
     null : float, or dict of float by term, optional
-        The null values. By default the null value of the result, the argument ``null`` of its ``fit`` (0 if
-        omitted, which is meaningless for means of 0/1 rewards). With a dict, terms that are absent from it
-        are not tested.
+        The null values. By default the null value of the result, that is, the argument ``null`` of its
+        ``fit`` (0 if omitted, which is rarely sensible for means of 0/1 rewards). If a dict is given, terms
+        that it does not contain are not tested.
     alpha : float
-        Level of the tests, between 0 and 0.5; one minus that of the intervals.
+        Level of the tests, between 0 and 0.5; one minus the confidence level of the intervals.
     n_jobs : int
         Worker processes; the results do not depend on it.
 
     Returns
     -------
     Power
-        A result with a max-information correction has a second row for its corrected test.
+        A result with a max-information correction has a second row for the corrected test.
 
     Raises
     ------
     ParameterError
-        Listing all problems, before anything is drawn; or if an estimand's true value is unknown, or `null`
-        names a term that no result has.
+        If an argument is invalid (the message lists every problem, before anything is drawn); or if the true
+        value of an estimand is unknown, or `null` names a term that no result has.
     AnalysisError
         If the analysis fails in a trial.
 
     Notes
     -----
-    P-values and intervals of a result are dual: a test at `alpha` rejects exactly when the interval excludes
-    the null. The tests are two-sided, so power counts rejections on either side. Trials of different
-    scenarios and horizons use the same streams: their simulation errors are not independent.
+    P-values and intervals of a result agree: a test at level `alpha` rejects exactly when the interval
+    excludes the null. The tests are two-sided, so power counts rejections in either direction. Trials for
+    different scenarios and horizons use the same random streams, so their simulation errors are not
+    independent.
 
     References
     ----------
@@ -388,7 +389,7 @@ def power_rows(place: Mapping[str, Any], sums: BlockSums, replications: int) -> 
 
 
 def check_terms(subject: str, null: Mapping[str, float], cells: Sequence[LogCell]) -> None:
-    """Refuse a null for a term that no result has, neither in the first trials nor in their first blocks."""
+    """Refuse a null for a term that appears in no result of the first trials or their first blocks."""
     for stop in (1, BLOCK):
         sums = [cell.chunk(0, stop, keep=False).blocks[0] for cell in cells]
         terms = list(dict.fromkeys(key.term for block in sums for key in block.parts))

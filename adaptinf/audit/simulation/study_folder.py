@@ -41,7 +41,13 @@ _KEY_FIELDS = [
     pa.field("gaps", pa.int64()),
     pa.field("reason", pa.string()),
 ]
-_BLOCK_SCHEMA = pa.schema([*_KEY_FIELDS, *(pa.field(name, pa.float64()) for name in PARTS)])
+_BLOCK_SCHEMA = pa.schema(
+    [
+        *_KEY_FIELDS,
+        *(pa.field(name, pa.float64()) for name in PARTS),
+        pa.field("widths", pa.list_(pa.field("element", pa.float64()))),  # as Parquet names it
+    ]
+)
 
 
 class Damaged(AdaptinfError):
@@ -49,7 +55,7 @@ class Damaged(AdaptinfError):
 
 
 def write_parquet(path: Path, table: pa.Table, metadata: Mapping[str, Any]) -> None:
-    """Write a table with metadata and a digest of both; the file appears complete or not at all."""
+    """Write a table with metadata and a digest of both, atomically."""
     stored = {**metadata, "digest": _digest(table, metadata)}
     whole = table.replace_schema_metadata({_KEY: json.dumps(stored).encode()})
     atomic_write(path, lambda file: pq.write_table(whole, file, compression="zstd", write_page_checksum=True))
@@ -77,7 +83,7 @@ def read_parquet(path: Path, fingerprint: str) -> tuple[pa.Table, dict[str, Any]
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write plain values as JSON; the file appears complete or not at all."""
+    """Write plain values as JSON, atomically."""
     text = json.dumps(value, indent=1, allow_nan=False) + "\n"
     atomic_write(path, lambda file: file.write(text.encode()))
 
@@ -94,15 +100,18 @@ def _digest(table: pa.Table, metadata: Mapping[str, Any]) -> str:
 
 
 def block_table(chunk: Chunk) -> pa.Table:
-    """Sums of a chunk: of each block its regret, then a row per term, then a row per gap and its reason."""
+    """Sums of a chunk: for each block its regret, then a row per term, then a row per gap and reason."""
     rows: list[tuple[Any, ...]] = []
     for block, sums in enumerate(chunk.blocks):
-        rows.append((block, *[None] * 7, *sums.regret.tolist()))
+        rows.append((block, *[None] * 7, *sums.regret.tolist(), None))
         for key, parts in sums.parts.items():
-            rows.append((block, *key, None, None, None, *parts.tolist()))
+            widths = np.concatenate([np.zeros(0), *sums.widths.get(key, [])]).tolist()
+            rows.append((block, *key, None, None, None, *parts.tolist(), widths))
         for (kind, analysis, term), reasons in sums.gaps.items():
             for reason, runs in reasons.items():
-                rows.append((block, analysis, term, None, None, kind, runs, reason, *[0.0] * len(PARTS)))
+                rows.append(
+                    (block, analysis, term, None, None, kind, runs, reason, *[0.0] * len(PARTS), None)
+                )
     columns = list(zip(*rows, strict=True)) or [()] * len(_BLOCK_SCHEMA)
     arrays = [pa.array(column, kind.type) for column, kind in zip(columns, _BLOCK_SCHEMA, strict=True)]
     return pa.table(arrays, schema=_BLOCK_SCHEMA)
@@ -118,7 +127,9 @@ def sums_of(table: pa.Table) -> list[BlockSums]:
         if analysis is None:
             blocks[block].regret = parts[row]
         elif data["gap"][row] is None:
-            blocks[block].parts[Key(analysis, term, data["truth"][row], data["null"][row])] = parts[row]
+            key = Key(analysis, term, data["truth"][row], data["null"][row])
+            blocks[block].parts[key] = parts[row]
+            blocks[block].widths[key] = [np.array(data["widths"][row], dtype=np.float64)]
         else:
             gap = Gap(data["gap"][row], analysis, term)
             blocks[block].add_gap(gap, data["reason"][row], data["gaps"][row])
@@ -126,7 +137,7 @@ def sums_of(table: pa.Table) -> list[BlockSums]:
 
 
 def kept_table(kept: Sequence[Kept]) -> pa.Table:
-    """Numbers of single runs, one row per run, analysis and term."""
+    """Results of single runs, one row per run, analysis and term."""
     labels: dict[str, list[Any]] = {"analysis": [], "term": []}
     dictionaries: dict[str, dict[str, int]] = {"analysis": {}, "term": {}}
     runs: list[Any] = [np.zeros(0, np.int64)]
@@ -171,7 +182,7 @@ class Folder:
         return self.root / "estimates" / self.labels[index] / f"{start:09d}.parquet"
 
     def prepare(self) -> None:
-        """Create the folders, and remove half-written files of a killed process."""
+        """Create the folders, and remove incomplete files left by a killed process."""
         for index in range(len(self.labels)):
             folders = [self._cell(index).parent, self._times(index).parent, self._shards(index)]
             for folder in [*folders, *([self._estimates(index, 0).parent] if self.keep else [])]:
@@ -270,7 +281,7 @@ class Folder:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep a second study out of the folder, if the system can lock files."""
+        """Keep other processes out of the folder, if the system can lock files."""
         with (self.root / ".lock").open("a") as file:
             _lock(file.fileno(), self.root)
             yield
@@ -398,7 +409,7 @@ def _global_names(code: types.CodeType) -> set[str]:
 
 
 def _state(value: Any) -> Any:
-    """What distinguishes an object from others of its class."""
+    """The properties that distinguish an object from others of its class."""
     if dataclasses.is_dataclass(value):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
@@ -439,7 +450,7 @@ def identity(manifest: Mapping[str, Any]) -> str:
 def settle(
     folder: Path, manifest: dict[str, Any], drawn: bool = False, same_sources: bool = True
 ) -> dict[str, Any]:
-    """Write a study's manifest, or check that the existing one agrees."""
+    """Write a study's manifest, or check that the existing one agrees with it."""
     manifest = {"format": _FORMAT, **manifest}
     path = folder / FILE
     if not path.exists():
@@ -457,7 +468,10 @@ def settle(
         manifest["versions"] = {**manifest["versions"], "sources": sources}
     problems = list(differences(stored, manifest))
     if problems:
-        advice = "to resume, use the arguments with which it was begun; for anything else, use another folder"
+        advice = (
+            f"to resume, use the arguments with which it was begun; audit.Study.load({str(folder)!r}) reads "
+            "what is stored; for anything else, use another folder"
+        )
         raise ParameterError(f"study in {folder}", [*problems, advice])
     return stored
 
@@ -510,5 +524,5 @@ def seed_of(root: np.random.SeedSequence) -> dict[str, Any]:
 
 
 def root_of(seed: Mapping[str, Any]) -> np.random.SeedSequence:
-    """The seed sequence of plain values."""
+    """The seed sequence given by plain values."""
     return np.random.SeedSequence(seed["entropy"], spawn_key=tuple(seed["spawn_key"]))

@@ -55,7 +55,7 @@ def study(
     progress: bool = True,
     same_sources: bool = True,
 ) -> Study:
-    """Coverage, error rates, bias and width of analyses over a grid, in pieces that can be resumed.
+    """Coverage, error rates, bias and width of analyses over a grid, in resumable pieces.
 
     Parameters
     ----------
@@ -64,33 +64,33 @@ def study(
     environments : mapping of str to Environment
         The environments, by name.
     analyses : mapping of str to callable
-        Each takes an AdaptiveLog and returns a result; or a test, which is anything with a number `pvalue`
-        (``audit.randomization_test``, ``audit.exact_test``, those of SciPy); or a dict of them by name
-        ("analysis: name" in the table). One with a parameter `rng` receives a SeedSequence of the trial. All
-        analyses of a cell use the same logs.
+        Functions of an AdaptiveLog that return a result; or a test, that is, any object with a number
+        `pvalue` (``audit.randomization_test``, ``audit.exact_test``, tests from SciPy); or a dict of these by
+        name ("analysis: name" in the table). A function with a parameter `rng` receives a SeedSequence for
+        the trial. All analyses of a cell use the same logs.
     horizons : sequence of int
-        Rounds of a trial.
+        Rounds per trial.
     replications : int
-        Trials in each cell.
+        Number of trials in each cell.
     rng : int, SeedSequence, Generator or None
         Source of randomness. Trial r of every cell is trial r of ``design.logs(env, horizon, ..., rng)``:
-        cells share their streams, so simulation errors in different cells are not independent. None draws a
-        seed once, and stores it in the manifest.
+        cells share their streams, so simulation errors in different cells are not independent. If None, a
+        seed is drawn once and stored in the manifest.
     path : str or Path, optional
-        Folder of the study. Called again with the same arguments, `study` resumes where it was stopped. None
-        keeps everything in memory.
+        Folder of the study. When `study` is called again with the same arguments, it resumes where it
+        stopped. None keeps everything in memory.
     n_jobs : int
         Worker processes, -1 for all cores; the tables are byte for byte the same for any number.
     alpha : float
-        One minus the nominal level, between 0 and 0.5.
+        One minus the nominal confidence level, between 0 and 0.5.
     keep : {None, "estimates"}
-        Also store estimate, standard error, limits and p-value of every trial (`Study.estimates`).
+        Also store the estimate, standard error, limits and p-value of every trial (`Study.estimates`).
     truth : mapping of str to callable, optional
-        By analysis, if the true values do not follow from the environment: called with the environment and a
-        result, returns one number per term.
+        True values by analysis, if they do not follow from the environment: a function of the environment and
+        a result that returns one number per term.
     on_error : {"raise", "count"}
-        Whether an analysis that raises an error ends the study, or only the trial, which is then counted in
-        `failed`, with its reason in `note`. A study that was stopped may be resumed with ``"count"``.
+        Whether an analysis that raises an error stops the study or only the trial, which is then counted in
+        `failed`, with the reason in `note`. A study that was stopped may be resumed with ``"count"``.
     progress : bool
         Show a progress bar with the remaining time.
     same_sources : bool
@@ -104,24 +104,26 @@ def study(
     Raises
     ------
     ParameterError
-        Listing all problems, before anything is drawn; or if the folder cannot be created; or listing
-        differences from the study that the folder contains.
+        If an argument is invalid (the message lists every problem, before anything is drawn), the folder
+        cannot be created, or it contains a different study (the message lists the differences).
     AnalysisError
-        If a design fails, or an analysis fails and `on_error` is ``"raise"``: it names the cell and the
-        replicate, and states how to reproduce that log. Earlier results are kept.
+        If a design fails, or an analysis fails and `on_error` is ``"raise"``: the message names the cell and
+        the replicate, and states how to reproduce the log. Earlier results are kept.
     OSError
         If the disk fails during the run.
 
     Notes
     -----
     Sums are kept for each block of 64 trials, and merged block by block in order: the order of additions
-    depends neither on the number of processes nor on interruptions. A shard contains 256 trials; it is
-    written under another name, synced and renamed, and carries a digest, so damaged shards are detected and
-    recomputed. An analysis that raises `InvalidForLog` is counted, and its reason is given in the column
-    `note`. Trial r passes to its analyses the seed sequence with the spawn key (..., 0x46495453, r), which
-    the design does not use: re-runs with one fixed seed would share their coins over all trials, whose
-    rejections would no longer be independent. The bytes of the tables depend on the versions of Python and of
-    the packages that the manifest lists, and floating-point results may differ between kinds of processors.
+    depends neither on the number of processes nor on interruptions. Trials are stored 256 at a time: a study
+    that is stopped loses at most these in each process, and cells of fewer are stored when finished. Such a
+    shard is written under another name, synced and renamed, and carries a digest, so damaged ones are
+    detected and recomputed. An analysis that raises `InvalidForLog` is counted, and its reason is given in
+    the column `note`. Trial r passes to its analyses the seed sequence with the spawn key (..., 0x46495453,
+    r), which the design does not use: re-runs with one fixed seed would share their coins over all trials,
+    whose rejections would no longer be independent. The bytes of the tables depend on the versions of Python
+    and of the packages that the manifest lists, and floating-point results may differ between kinds of
+    processors.
 
     Examples
     --------
@@ -189,7 +191,7 @@ def _tabulate(cells: Sequence[LogCell]) -> Callable[[int, BlockSums], pa.Table]:
 
 
 def _made(path: str | Path) -> Path:
-    """The folder at a path, created if missing."""
+    """The folder at the given path, created if missing."""
     root = Path(path)
     try:
         root.mkdir(parents=True, exist_ok=True)
@@ -217,7 +219,7 @@ def _in_memory(cells: Sequence[LogCell], manifest: dict[str, Any], n_jobs: int, 
 def _on_disk(
     cells: Sequence[LogCell], folder: Folder, manifest: dict[str, Any], n_jobs: int, progress: bool
 ) -> None:
-    """Compute missing parts of the folder; a cell is merged as soon as its last chunk is complete."""
+    """Compute missing parts of the folder; a cell is merged once its last chunk is complete."""
     chunks = list(spans(manifest["replications"], _CHUNK))
     folder.prepare()
     left: dict[int, int] = {}

@@ -13,12 +13,20 @@ import pandas as pd
 import pyarrow as pa
 
 from adaptinf.audit.simulation.engine import DESIGN_TIME
-from adaptinf.audit.simulation.measures import SHOWN, check_columns, hypertext, latex, markdown, numbered
+from adaptinf.audit.simulation.measures import (
+    SHOWN,
+    check_columns,
+    hypertext,
+    latex,
+    markdown,
+    numbered,
+    plain,
+)
 from adaptinf.audit.simulation.study_folder import Damaged, Folder, identity, read_manifest
 from adaptinf.errors import ParameterError
 from adaptinf.files import as_path, atomic_write
 from adaptinf.parameters import refuse
-from adaptinf.texts import absent, csv_text, frame_text
+from adaptinf.texts import absent, csv_text
 
 _WHOLE = ("horizon", "runs", "missing", "invalid", "failed", "absent")
 _TEXT = ("design", "environment", "analysis", "term", "note")
@@ -40,19 +48,19 @@ class Study:
         replications, and `note` gives reasons with their number of trials. Among the trials with an interval:
         `coverage`; `below` and `above`: shares of intervals entirely below or above the truth; `rejected`:
         share of intervals that exclude the null, which is the type I error if `null` equals `truth`, and the
-        power otherwise; `bias`; `sd` of the estimates; `rmse`; mean `width`; `std_error`: mean estimated
-        standard error; `std_error_ratio`: its ratio to `sd`. `regret`: mean pseudo-regret of a trial, over
-        all trials, the same in all rows of a cell. Standard errors of simulation: `coverage_se` and
-        `rejected_se` (binomial), `bias_se`, `regret_se`.
+        power otherwise; `bias`; `sd` of the estimates; `rmse`; mean `width` and `width_median`; `std_error`:
+        mean estimated standard error; `std_error_ratio`: its ratio to `sd`. `regret`: mean pseudo-regret of a
+        trial, over all trials, the same in all rows of a cell. Standard errors of simulation: `coverage_se`
+        and `rejected_se` (binomial), `bias_se`, `width_se`, `regret_se`.
 
         A test has the term "test" and a p-value instead of an interval: `rejected` is the share of p-values
-        of at most alpha. Its `truth` is the largest difference between the mean rewards of two arms in a
-        context, and its `null` is 0; columns that apply only to intervals are NaN.
+        that are at most alpha. Its `truth` is the largest difference between the mean rewards of two arms in
+        a context, and its `null` is 0; columns that apply only to intervals are NaN.
     times : DataFrame
         Processor time of designs and analyses: total seconds and milliseconds per run. It varies between runs
-        of the study, and is kept apart from the tables.
+        of the study, and is therefore stored separately from the tables.
     settings : dict
-        The manifest: grid, seed, parameters and versions.
+        The manifest: grid, seed, parameters and package versions.
     path : Path or None
         Folder of the study.
 
@@ -83,7 +91,7 @@ class Study:
         manifest: Mapping[str, Any],
         folder: Folder | None = None,
     ) -> Study:
-        """A study from the tables and times of its cells; missing cells have no table."""
+        """A study from the tables and times of its cells; unfinished cells have no table."""
         known = [table for table in tables if table is not None]
         frame = pa.concat_tables(known).to_pandas() if known else cell_table(("", "", 0), []).to_pandas()
         times = pd.DataFrame(
@@ -94,12 +102,12 @@ class Study:
 
     @classmethod
     def of_folder(cls, folder: Folder, manifest: Mapping[str, Any], partial: bool = False) -> Study:
-        """A study from its folder.
+        """Read a study from its folder.
 
         Raises
         ------
         ParameterError
-            If a cell is unfinished or damaged, and all are requested.
+            If a cell is unfinished or damaged, and all are required.
         """
         tables, seconds, problems = [], [], []
         for index in range(len(folder.labels)):
@@ -118,14 +126,14 @@ class Study:
 
     @classmethod
     def load(cls, path: str | Path, partial: bool = False) -> Study:
-        """Read a study back from its folder.
+        """Load a study from its folder.
 
         Parameters
         ----------
         path : str or Path
             The folder.
         partial : bool
-            Use the finished cells; otherwise all must be finished.
+            Use the finished cells only; by default all must be finished.
 
         Returns
         -------
@@ -134,7 +142,7 @@ class Study:
         Raises
         ------
         ParameterError
-            If there is no study, or it is unfinished or damaged.
+            If there is no study in the folder, or it is unfinished or damaged.
         """
         manifest = read_manifest(Path(path))
         return cls.of_folder(open_folder(Path(path), manifest), manifest, partial)
@@ -147,22 +155,22 @@ class Study:
         analysis: str | None = None,
         term: str | None = None,
     ) -> pd.DataFrame:
-        """Rows of the table.
+        """Select rows of the table.
 
         Parameters
         ----------
         design, environment, horizon, analysis, term : str or int, optional
-            The rows to select; all by default.
+            Names that select rows; all by default.
 
         Returns
         -------
         DataFrame
-            With the columns of `frame`.
+            The selected rows, with the columns of `frame`.
 
         Raises
         ------
         ParameterError
-            Listing every name that is absent from the table.
+            If a name is absent from the table; the message lists all such names.
         """
         asked = {"design": design, "environment": environment, "horizon": horizon}
         asked |= {"analysis": analysis, "term": term}
@@ -178,7 +186,7 @@ class Study:
         return rows.reset_index(drop=True)
 
     def estimates(self, design: str, environment: str, horizon: int) -> pd.DataFrame:
-        """Numbers for single trials, if the study stored them.
+        """Estimates of single trials, if the study stored them.
 
         Parameters
         ----------
@@ -193,7 +201,7 @@ class Study:
         Raises
         ------
         ParameterError
-            If nothing was stored, or there is no such cell.
+            If no estimates were stored, or there is no such cell.
         """
         if self._folder is None or self.settings["keep"] is None:
             raise ParameterError("estimates", ["no results of single trials were kept: set keep='estimates'"])
@@ -210,8 +218,8 @@ class Study:
         Parameters
         ----------
         columns : sequence of str
-            Columns of `frame` that follow design, environment, horizon, analysis and term; notes are below,
-            by number.
+            Columns of `frame` to show after design, environment, horizon, analysis and term; notes are
+            numbered below the table.
         digits : int
             Decimals.
 
@@ -222,7 +230,7 @@ class Study:
         Raises
         ------
         ParameterError
-            If there is no such column.
+            If a column does not exist.
         """
         check_columns(self.frame, columns)
         rows, notes = self._shown(columns)
@@ -231,27 +239,27 @@ class Study:
     def to_latex(
         self, columns: Sequence[str] = _SHOWN, digits: int = 4, path: str | Path | None = None
     ) -> str:
-        r"""The table as LaTeX, every text escaped.
+        r"""The table as LaTeX, with all text escaped.
 
         Parameters
         ----------
         columns : sequence of str
-            Columns of `frame` that follow design, environment, horizon, analysis and term; those of these
-            five that are constant appear in the title. Notes are below, by number.
+            Columns of `frame` to show after design, environment, horizon, analysis and term; those of these
+            five that are constant appear in the title. Notes are numbered below the table.
         digits : int
             Decimals.
         path : str or Path, optional
-            File to write as well.
+            File to which the table is also written.
 
         Returns
         -------
         str
-            A table (it needs the booktabs package), centred under its caption.
+            A table (it needs the booktabs package), centred below its caption.
 
         Raises
         ------
         ParameterError
-            If there is no such column.
+            If a column does not exist.
         FileError
             If the file cannot be written.
 
@@ -282,17 +290,18 @@ class Study:
         return _stored("to_latex", latex(rows.drop(columns=same), title, notes, digits), path)
 
     def to_csv(self, path: str | Path | None = None) -> str:
-        """The whole table as comma-separated text, numbers in full.
+        """The whole table as comma-separated text, at full precision.
 
         Parameters
         ----------
         path : str or Path, optional
-            File to write as well.
+            File to which the table is also written.
 
         Returns
         -------
         str
-            All columns of `frame`. Texts that a spreadsheet would treat as formulas begin with an apostrophe.
+            All columns of `frame`. Text that a spreadsheet would treat as a formula is prefixed with an
+            apostrophe.
 
         Raises
         ------
@@ -317,7 +326,7 @@ class Study:
         return _stored("to_csv", csv_text(self.frame), path)
 
     def _shown(self, columns: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
-        """The printed form: rows whose notes are numbers, and the notes."""
+        """The printed form: rows whose notes are numbered, and the notes."""
         rows = self.frame[[*_PLACE, "analysis", "term", *(name for name in columns if name != "note")]]
         notes = [note for note in dict.fromkeys(self.frame["note"]) if note]
         if notes:
@@ -332,8 +341,9 @@ class Study:
 
     def __str__(self) -> str:
         rows, notes = self._shown(_SHOWN)
-        text = frame_text(rows, float_format=lambda value: f"{value:.4f}")
-        return "\n".join([self._head, text, *numbered(notes)])
+        first = [*_PLACE, "analysis", "term", "runs", "missing", *(["note"] if notes else [])]
+        ordered = rows[[*first, *(name for name in rows if name not in first)]]
+        return plain(ordered, [self._head], notes, once=(*_PLACE, "analysis", "runs", "missing"))
 
     def _repr_html_(self) -> str:
         rows, notes = self._shown(_SHOWN)
@@ -341,14 +351,14 @@ class Study:
 
 
 def _stored(subject: str, text: str, path: str | Path | None) -> str:
-    """The text, written to a file if one is given."""
+    """Return the text, and write it to a file if one is given."""
     if path is not None:
         atomic_write(as_path(subject, "path", path), lambda file: file.write(text.encode()))
     return text
 
 
 def grid_places(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str, int]]:
-    """Design, environment and horizon of the cells, in order."""
+    """Design, environment and horizon of each cell, in order."""
     return itertools.product(manifest["designs"], manifest["environments"], manifest["horizons"])
 
 

@@ -20,7 +20,7 @@ UNLESS_NOTHING_ADAPTED = Claim(
     "advice",
     short="if outcomes did not influence assignment, adaptive=False is shorter",
 )
-"""The first line of a fit."""
+"""The first line for a fit."""
 
 NEEDS = (Part("profile.context_refusal", "needs"), Part("profile.unit_refusal", "needs"))
 REASONS = (
@@ -50,7 +50,7 @@ ASSUMES = (
     contexts.NO_PART,
 )
 ROW_CAUTIONS = (UNDERCOVERS,)
-"""For a row of `recommend`; a fit has them, too."""
+"""Statements for a row of `recommend`, which a fit also has."""
 
 FIT = (
     *ASSUMES,
@@ -85,4 +85,4 @@ FIT = (
     UNDERCOVERS,
     *arm_fits.FIT,
 )
-"""For a fit, in the order in which its table has them."""
+"""Statements for a fit, in the order of its table."""

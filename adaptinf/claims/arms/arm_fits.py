@@ -1,4 +1,4 @@
-"""Claims about any fit of arms: how it was chosen, what it lacks, how much variance it could save."""
+"""Claims about any fit of arms: the choice of method, what is missing, and its efficiency."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ WITH_DESIGN = Claim(
     "phrase",
 )
 WITHOUT_NUMBERS = (NEVER_CHOSEN, UNWEIGHTED, CHOSEN_ONCE, WEIGHTED_ONCE)
-"""For arms that lack an estimate or a standard error."""
+"""Claims about arms without an estimate or a standard error."""
 FIT = (CHOSEN, Part("without_numbers", "note"), EXACT_TEST)
-"""Below the table of a fit, after the statements of its method."""
+"""Claims shown below the table of a fit, after those of its method."""
 
 EFFICIENCY = Claim(
     "inference.arms.fit.fit_efficiency",
@@ -61,7 +61,7 @@ INCOMPLETE = Claim(
     "observation)",
     "needs",
 )
-"""For a method that cannot handle missing rewards."""
+"""Claims for a method that cannot handle missing rewards."""
 BASELINE = Claim(
     "inference.arms.choice.valid_alternatives", "{name} as a naive baseline (invalid {where})", "advice"
 )
@@ -78,4 +78,4 @@ AIPW_BY_UNIT = Claim(
     "an AIPW analysis with standard errors clustered by unit (requires propensities)",
     "advice",
 )
-"""Alternatives to what was refused."""
+"""Alternatives to the refused method."""

@@ -27,7 +27,7 @@ BENT = Claim(
 DRIFTS = Claim(
     "inference.arms.batched.drifting_test", "The test allows arm means to differ between batches.", "note"
 )
-"""For the test of a difference that may drift, too."""
+"""Claims about the test of a difference, even if it drifts."""
 
 REASON = Claim(
     "inference.arms.batched.usable_batches",
@@ -58,7 +58,7 @@ ASSUMES = (
     ),
     contexts.NO_PART,
 )
-"""For a row of `recommend`, and of a fit."""
+"""Claims for a row of `recommend`, and for a fit."""
 
 DIFFERENCE_MOVES = Claim(
     "inference.arms.batched.BatchedRow.difference_found",
@@ -87,4 +87,4 @@ FIT = (
     Part("rare_cautions", "caution"),
     UNVARYING,
 )
-"""For a fit, in the order in which its table has them."""
+"""Statements for a fit, in the order of its table."""

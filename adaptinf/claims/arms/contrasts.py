@@ -36,6 +36,9 @@ NO_MEANS = Claim(
     "a lift requires valid estimates of both arm means, which this method does not provide",
     "needs",
 )
+DIFFERENCES_INSTEAD = Claim(
+    "inference.contrasts.contrast_verdicts.lift_refusal", "differences, without lift=True", "phrase"
+)
 NO_ERROR = Claim(
     "inference.contrasts.shared_control.lift_of",
     "at least one of the arm means has no standard error",

@@ -22,7 +22,7 @@ VARIATION = Claim(
 )
 BIASED = Claim("biased", "sample means are biased under adaptive assignment", "needs")
 OPENING = Claim("worth", "Sample means are {worth}.", "note")
-"""For a fit, and for one that was treated as the reason of its row of `recommend`."""
+"""Claims for a fit, and for one whose validity depended on its row of `recommend`."""
 
 NEEDS = (
     Part("profile.context_refusal", "needs"),
@@ -71,7 +71,7 @@ ASSUMES = (
     contexts.NO_PART,
 )
 CAUTIONS = (Part("shares_moved", "caution"), SHORT_RUNS)
-"""For a row of `recommend` with t-tests, and no correction."""
+"""Claims for a row of `recommend` with t-tests and no correction."""
 
 ONE_RATE = Claim(
     "is_exact",
@@ -236,4 +236,4 @@ FIT = (
     Part("profile.share_cautions", "caution"),
     *arm_fits.FIT,
 )
-"""For a fit, in the order in which its table has them."""
+"""Statements for a fit, in the order of its table."""

@@ -12,12 +12,18 @@ NEEDS = (
     Part("profile.contradicted_draws", "needs"),
     Part("availability_refusal", "needs"),
 )
-"""For inverse propensities, whatever the weights."""
+"""Claims for inverse propensities with any weights."""
 
 MIXES_CONTEXTS = Claim(
     "mixes_contexts",
     "propensities depend on contexts, so weighting rounds unequally would change the distribution of "
     "contexts over which rewards are averaged",
+    "needs",
+)
+MIXES_ENDS = Claim(
+    "mixes_ends",
+    "joint weights combine the rewards of all arms, so the ends of an arm's missing rewards are not those of "
+    "its estimate",
     "needs",
 )
 WEIGHTS_NEED = (
@@ -35,10 +41,11 @@ WEIGHTS_NEED = (
         "the estimate would not be independent",
         "needs",
     ),
+    MIXES_ENDS,
     Part("no_shared_weights", "needs"),
     MIXES_CONTEXTS,
 )
-"""For weights computed from propensities."""
+"""Claims for weights computed from propensities."""
 
 FOR_CONTEXTS = Claim(
     "uniform_for_contexts",
@@ -89,7 +96,7 @@ ROW_CAUTIONS = (
     ),
     propensities.UNSETTLED,
 )
-"""For a row of `recommend`, where no estimate is known yet."""
+"""Claims for a row of `recommend`, before any estimate is known."""
 
 ASSUMES = (
     *propensities.ASSUMES,
@@ -156,7 +163,7 @@ AGAINST_ONE = Claim(
     "all pairs that include the most frequently chosen arm",
     "phrase",
 )
-"""The compared arms if there are too many for every pair."""
+"""The compared arms, if there are too many to compare all pairs."""
 FIT = (
     *ASSUMES,
     Part("availability_assumes", "assumes"),
@@ -212,7 +219,7 @@ FIT = (
     propensities.TINY,
     *arm_fits.FIT,
 )
-"""For a fit, in the order in which its table has them."""
+"""Statements for a fit, in the order of its table."""
 
 ARMS_MOVE = Claim(
     "inference.arms.weighted._fit",

@@ -1,4 +1,4 @@
-"""Claims about the arm that did best."""
+"""Claims about the arm with the highest estimate."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NEEDS = (
     ),
     NO_ERROR,
 )
-"""Regardless of the method for arm means."""
+"""Claims that apply to any method for arm means."""
 NO_COVARIANCE = Claim(
     "inference.winners.winner.Winner.fit",
     "{estimator} does not give the joint covariance matrix of the arm means",

@@ -23,7 +23,7 @@ TAKEN_AWAY = Claim(
     "needs",
 )
 NEEDS = (NEVER_DRAWN, NEVER_TOGETHER, TAKEN_AWAY)
-"""For inverse weighting, where an arm could not be chosen in some rounds."""
+"""Claims for inverse weighting if an arm could not be chosen in some rounds."""
 
 DIFFERS_AS_MUCH = Claim(
     "compared_in_common",
@@ -32,14 +32,14 @@ DIFFERS_AS_MUCH = Claim(
     check="elsewhere_found",
     short="equal differences in excluded rounds",
 )
-"""With three or more arms, some differences can be observed in both."""
+"""A claim for three or more arms, of which some differences can be observed in both sets of rounds."""
 SAME_ELSEWHERE = Claim(
     "same_elsewhere",
     "{same} the same in excluded rounds as in those used for estimation",
     "assumes",
     short="excluded rounds are alike",
 )
-"""No log can tell: rounds are excluded because one of the arms in question had no rewards there."""
+"""A claim that no log can check: in excluded rounds, one of the arms in question has no rewards."""
 LEFT_OUT = Claim(
     "left_out",
     "Rounds in which {arm} has propensity 0 are excluded ({left} of {rounds} rounds).",
@@ -70,4 +70,4 @@ GONE = Claim(
     "caution",
 )
 FIT = (DIFFERS_AS_MUCH, SAME_ELSEWHERE, LEFT_OUT, DIFFERENT_ROUNDS, BY_TURNS, GONE)
-"""For a fit by inverse weighting."""
+"""Claims for a fit by inverse weighting."""

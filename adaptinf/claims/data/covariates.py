@@ -1,4 +1,4 @@
-"""Claims about covariates from before the experiment, which explain part of the rewards."""
+"""Claims about pre-experiment covariates, which explain part of the variation in rewards."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ADJUSTED = Claim(
     "note",
     short="adjusted for {names}",
 )
-"""Where neither variance is known."""
+"""The text if neither variance is known."""
 VARIANCE = Claim(
     "inference.arms.data.covariate_adjustment.adjusted",
     "Covariate adjustment uses {names}. Variances are {ratio} times those obtained with the same "
@@ -36,4 +36,4 @@ MOVED = Claim(
     "adjusting for {name} causes bias if its values were affected by assignment",
     "caution",
 )
-"""For a variable that is not a valid covariate, or propensities that depend on it unlogged."""
+"""A claim about an invalid covariate, or propensities that depend on it without logging it."""

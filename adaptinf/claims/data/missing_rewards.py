@@ -43,7 +43,7 @@ BEFORE_KNOWN = Claim("before_known", "Rounds before the first reward was observe
 SHARES_DIFFER = Claim(
     "shares_differ",
     "the proportion of missing rewards appears to differ between arms (chi-squared {statistic:.1f}, "
-    "{df} df, p = {p:.2g}); estimates are biased if missingness depends on rewards (missing='worst' "
+    "{df} df, p = {p:.2g}); estimates are biased if missingness depends on rewards (missing='bounds' "
     "gives bounds instead)",
     "caution",
 )
@@ -58,8 +58,20 @@ FIT = (
     BEFORE_KNOWN,
     SHARES_DIFFER,
 )
-"""For a fit that weights by observation probabilities, or waits for late rewards."""
+"""Claims for a fit that weights by observation probabilities, or waits for late rewards."""
 
+SAME_WEIGHTS = Claim(
+    "inference.arms.data.incomplete_rewards.past_outcome",
+    "The bounds use the outcome model of missing='drop' and leave out the same first rounds, so they contain "
+    "its estimate with the same weights, except for the random error in its estimated observation shares.",
+    "note",
+)
+LEADS = {
+    "worst": Claim("inference.results.ends.both_ends", "the lowest", "phrase"),
+    "best": Claim("inference.results.ends.both_ends", "the highest", "phrase"),
+    "bounds": Claim("inference.results.ends.both_ends", "their middle", "phrase"),
+}
+"""Which of the bounds is the estimate, by what the log says of missing rewards."""
 MEAN = Claim(
     "inference.arms.data.incomplete_rewards.past_outcome",
     "Outcome model: running mean of the arm's rewards{known}{within}.",
@@ -67,7 +79,7 @@ MEAN = Claim(
 )
 ENDS = Claim(
     "inference.results.ends.both_ends",
-    "{missing} Bounds over all possible missing values: {ends} (table: {lead} case). Intervals hold "
+    "{missing} Bounds over all possible missing values: {ends} (estimate: {lead}). Intervals hold "
     "whatever the missing values; p-values are computed from the bound nearer the null value, or equal "
     "1 if the bounds contain it.",
     "note",

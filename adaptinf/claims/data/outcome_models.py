@@ -1,4 +1,4 @@
-"""Claims about predictions of rewards: how they were made, and from which rewards."""
+"""Claims about predictions of rewards: how they were computed, and from which rewards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claims about ratio metrics: an arm's mean reward over its mean of another outcome."""
+"""Claims about ratio metrics: an arm's mean reward divided by its mean of another outcome."""
 
 from __future__ import annotations
 

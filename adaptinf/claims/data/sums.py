@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from adaptinf.claims.claim import Claim
-from adaptinf.claims.rare_outcomes import SKEWNESS_UNKNOWN
+from adaptinf.claims.rare_outcomes import SHAPE_UNKNOWN, SKEWNESS_UNKNOWN
 
 EQUAL_WEIGHTS = Claim(
     "totals_by_unit",
@@ -27,7 +27,7 @@ MOVING = Claim(
     "needs",
 )
 WEIGHTS_NEED = (EQUAL_WEIGHTS, BY_ROUND, OF_SHARES, MOVING)
-"""For weights other than uniform ones."""
+"""Claims for weights other than uniform ones."""
 
 READ = Claim(
     "read",
@@ -54,7 +54,7 @@ WITHOUT_BATCHES = Claim(
     "earlier rewards, estimates are biased and intervals may undercover",
     "caution",
 )
-FIT = (READ, SHARES_STAND_IN, SKEWNESS_UNKNOWN, WITHOUT_BATCHES, FEW_IN_A_BATCH)
+FIT = (READ, SHARES_STAND_IN, SHAPE_UNKNOWN, SKEWNESS_UNKNOWN, WITHOUT_BATCHES, FEW_IN_A_BATCH)
 """For a fit."""
 
 CENTRE = Claim(
@@ -63,4 +63,4 @@ CENTRE = Claim(
     "outcomes before the sums were computed.",
     "note",
 )
-"""If units have several rounds, and earlier ones would be informative about them."""
+"""A claim for units with several rounds, whose earlier rounds would be informative."""

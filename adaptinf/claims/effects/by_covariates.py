@@ -138,4 +138,4 @@ FIT = (
     Part("law_cautions", "caution"),
     effects.TINY_PROPENSITIES,
 )
-"""In the order in which its table has them."""
+"""Statements in the order of the table."""

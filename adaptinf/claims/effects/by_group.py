@@ -74,7 +74,7 @@ DRIFT_ALLOWED = Claim(
     "target",
 )
 SAME_EFFECT = (DRIFT_ALLOWED, stationarity.AVERAGED_EQUALLY)
-"""For a row of `recommend` with unadjusted means of rounds whose arms had fixed probabilities."""
+"""Claims for a row of `recommend` that uses unadjusted means of rounds with fixed probabilities."""
 DIFFERENCE = (
     Part("rounds_notes", "note"),
     ADJUSTED,
@@ -83,7 +83,7 @@ DIFFERENCE = (
     Part("rare_notes", "note"),
     Part("rare_cautions", "caution"),
 )
-"""For a fit, in the order in which its table has them."""
+"""Statements for a fit, in the order of its table."""
 
 # Inverse propensities
 
@@ -184,7 +184,7 @@ WEIGHTED = (
     Part("rare_cautions", "caution"),
     effects.TINY_PROPENSITIES,
 )
-"""For a fit, in the order in which its table has them."""
+"""Statements for a fit, in the order of its table."""
 
 # Releases
 
@@ -195,7 +195,7 @@ OTHER_LABELS = Claim(
     "needs",
 )
 RELEASED = (Part("release_notes", "note"), Part("gap_notes", "note"), EMPTY_INTERVAL)
-"""For a fit, in the order in which its table has them."""
+"""Statements for a fit, in the order of its table."""
 
 # Sums
 

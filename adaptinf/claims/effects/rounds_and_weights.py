@@ -1,4 +1,4 @@
-"""Claims about effects within groups and by covariates: which rounds are used, and how they are weighted."""
+"""Claims about which rounds are used for effects by group and by covariate, and their weights."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ OWN_ACTION = Claim(
 
 ACTIONS_ARE_OUTPUTS = Claim("always", "actions and releases are covered jointly", "reason")
 ACTION = (OWN_ACTION, ACTIONS_ARE_OUTPUTS)
-"""Actions, and counts derived from them."""
+"""Claims about actions, and counts derived from them."""
 
 ESTIMATED = Claim(
     "has_estimates", "propensities are estimates from the data, not probabilities set by the design", "needs"
@@ -105,7 +105,7 @@ COLUMNS = {
     ),
     "randomised": (Claim("always", "the guarantee excludes the design's random draws", "needs"),),
 }
-"""Columns by their canonical names, except contexts, propensities and further outcomes."""
+"""Claims about columns by canonical name, except contexts, propensities and further outcomes."""
 
 RELEASES = Claim(
     "always",
@@ -169,7 +169,7 @@ FIELDS = {
         ),
     ),
 }
-"""Parts other than columns, in the order in which they are shown."""
+"""Claims about parts other than columns, in the order in which they are shown."""
 
 UNPROMISED = Claim("log.coverage.not_covered", "the log has no privacy guarantee: {reasons}", "needs")
 INFINITE = Claim(

@@ -48,7 +48,7 @@ OPENING = (
     PRICE,
     FIXED,
 )
-"""Before the lists of included and excluded parts."""
+"""Text before the lists of included and excluded parts."""
 
 ALL_BUT_OWN_ACTION = Claim(
     "anticipating",

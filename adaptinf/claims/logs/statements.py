@@ -1,4 +1,4 @@
-"""A log's statements about how its arms were chosen, as far as its rows can contradict them."""
+"""A log's statements about how its arms were chosen, which its rows may contradict."""
 
 from __future__ import annotations
 

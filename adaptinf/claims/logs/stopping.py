@@ -1,4 +1,4 @@
-"""Claims about how the number of rounds was determined, and about methods that take it as fixed."""
+"""Claims about how the number of rounds was determined, and about methods that treat it as fixed."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ PLANNED = Claim(
     "caution",
 )
 FIXED_LENGTH = (ASSUMED_FIXED, STOPPED, DATA_CHOSEN, PLANNED)
-"""For a table that is valid for a fixed number of rounds."""
+"""A claim for a table that is valid for a fixed number of rounds."""
 
 UNSTATED = Claim(
     "log.stopping.Stopping.told",

@@ -100,7 +100,7 @@ RARELY_SEEN = Claim(
 )
 SHORT = Claim("always", "there are too few rounds for this ridge penalty", "needs")
 CAUSES = (UNEVEN, RARELY_SEEN, SHORT)
-"""Why much of the error remains; only the first true claim is stated."""
+"""Reasons why much of the error remains; only the first true claim is stated."""
 TOO_MUCH_LEFT = Claim(
     "too_much_left",
     "because {cause}, W-decorrelated estimates may retain up to {left:.0%} of the bias and sampling "
@@ -108,7 +108,7 @@ TOO_MUCH_LEFT = Claim(
     "needs",
 )
 DECORRELATION_NEEDS = (TOO_MUCH_LEFT,)
-"""For a fit with its ridge."""
+"""Claims for a fit with its ridge."""
 ONE_SCALE = Claim(
     "uneven",
     "rescaling the covariates to a common scale (for example, by using scale(age) in the formula)",

@@ -70,7 +70,7 @@ HEAD = (
     NO_TREND,
     Part("never_random", "caution"),
 )
-"""For every fit, before the statements of its adjustment."""
+"""Claims for every fit, before those of its adjustment."""
 CHOSEN = Claim(
     "inference.regression.adaptive_ols._chosen", "The default adjustment is {name}, because {reason}.", "note"
 )
@@ -94,7 +94,7 @@ MOVES = Claim(
     "intervals; if coefficients are known to be constant, set stationary=True",
     "caution",
 )
-"""For adjustments that weight the rounds of several arms differently over time."""
+"""Claims for adjustments that weight the rounds of different arms differently over time."""
 RARE = (Part("rare.notes", "note"), Part("rare.cautions", "caution"))
 NO_SANDWICH = Claim(
     "no_sandwich",

@@ -1,1 +1,1 @@
-"""Statements of a report and its pictures about a log and a result, in addition to the table's."""
+"""Statements of a report and its plots about a log and a result, beyond those of the table."""

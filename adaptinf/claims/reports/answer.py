@@ -32,7 +32,7 @@ MULTIPLICITY = {
     ),
     "": Claim(_SHOWN, "P-values and intervals are not adjusted for the number of rows ({count}).", "caution"),
 }
-"""Handling of several rows, by the adjustment of the table."""
+"""Text about several rows, by the adjustment of the table."""
 
 HIGHEST = Claim(_SHOWN, "The {shown} highest of {count} estimates.", "note")
 CLEAREST = Claim(_SHOWN, "The {shown} rows with the smallest p-values, of {count}.", "note")

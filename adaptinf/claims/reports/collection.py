@@ -1,4 +1,4 @@
-"""Statements of a report about how a log was collected, and what may be shown to whom."""
+"""Statements in a report on how a log was collected, and on what may be shown to whom."""
 
 from __future__ import annotations
 

@@ -92,4 +92,4 @@ PARAGRAPH = (
     Part("deviations", "caution"),
     Claim("software", "Computations used {versions}.", "note"),
 )
-"""In the order in which they are read."""
+"""Sentences in reading order."""

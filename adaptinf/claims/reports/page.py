@@ -1,4 +1,4 @@
-"""Text of the sections of a report around tables and pictures."""
+"""Text in the sections of a report around tables and plots."""
 
 from __future__ import annotations
 
@@ -91,11 +91,6 @@ SEVERAL_PAIRS = Claim(
     "advice",
 )
 
-NO_ROUNDS = Claim(
-    "reports.log_sections.allocation_pictures",
-    "Sums have no single rounds: there is no picture of the allocation over time.",
-    "note",
-)
 MOST_ASSIGNED = Claim(
     "reports.log_sections.allocation_pictures",
     "The {shown} arms with the most rounds, of {arms}.",

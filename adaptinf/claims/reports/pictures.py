@@ -1,4 +1,4 @@
-"""Text in pictures of results."""
+"""Text in plots of results."""
 
 from __future__ import annotations
 

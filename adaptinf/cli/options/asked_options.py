@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from adaptinf.cli.grammar import CommandParser
 from adaptinf.errors import ParameterError
+from adaptinf.parameters import refuse
 
 if TYPE_CHECKING:
     from adaptinf.inference.recommend import Recommendation
@@ -131,7 +132,7 @@ class Asked:
 
     @property
     def nothing(self) -> bool:
-        """Whether means of all arms are estimated by the first method."""
+        """Whether the request is simply for means of all arms by the first method."""
         return self == Asked()
 
     def fit(self, log: Any) -> Results:
@@ -165,7 +166,7 @@ class Asked:
         return Contrast(log, treatment=first, control=second, **below).fit(**chosen, estimand=estimand)
 
     def methods(self, log: Any) -> Recommendation:
-        """The table of methods for the same."""
+        """The table of methods for the same request."""
         from adaptinf.inference.recommend import recommend
 
         first, second = self._arms(log)
@@ -188,22 +189,29 @@ class Asked:
         first, second = (
             None if text is None else label(text, known) for text in (self.treatment, self.control)
         )
-        alone = self.by or self.received
-        if self.received and (self.by or first is None or second is None):
-            raise ParameterError("--received", ["it requires --treatment and --control, without --by"])
-        if self.lift and (alone or second is None):
-            raise ParameterError("--lift", ["it requires --control, without --by and --received"])
-        if self.denominator is not None and (alone or self.winner):
-            raise ParameterError("--denominator", ["it cannot be combined with --by, --winner or --received"])
-        if self.covariate and (alone or self.winner):
-            raise ParameterError("--covariate", ["it cannot be combined with --by, --winner or --received"])
-        if self.winner and (alone or self.lift or first is not None):
-            raise ParameterError("--winner", ["it must be used alone or with --control"])
+        refuse("arguments", self._conflicts())
         if first is not None and second is None and not self.by:
             arms = ", ".join(map(repr, log.arms))
             problem = f"give --treatment and --control; the log has {arms}"
             raise ParameterError("a difference between arms", [problem])
         return first, second
+
+    def _conflicts(self) -> list[str]:
+        """Options that do not go together: what each of them requires, so that obeying it is enough."""
+        alone = self.by or self.received
+        problems = []
+        if self.received and (self.by or self.treatment is None or self.control is None):
+            problems.append("--received requires --treatment and --control, without --by")
+        if self.lift and not self.winner and (alone or self.control is None):
+            problems.append("--lift requires --control, without --by, --received and --winner")
+        for name in ("denominator", "covariate"):
+            if getattr(self, name) and (alone or self.winner):
+                problems.append(f"--{name} cannot be combined with --by, --winner or --received")
+        if self.winner and (alone or self.lift or self.treatment is not None):
+            problems.append(
+                "--winner must be used alone or with --control: omit --by, --received, --lift and --treatment"
+            )
+        return problems
 
 
 def label(text: str, known: Mapping[str, Any]) -> Any:

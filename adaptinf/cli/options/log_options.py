@@ -110,7 +110,7 @@ def _add_statements(group: Any) -> None:
     )
     group.add_argument(
         "--missing",
-        choices=("drop", "worst", "best"),
+        choices=("drop", "bounds", "worst", "best"),
         help="what a missing reward means: missing at random given the arm (and context), or any value in "
         "the reward range",
     )
@@ -135,7 +135,7 @@ def _success(text: str) -> str | dict[str, float]:
 
 
 def _pairs(text: str) -> dict[str, str] | str:
-    """Columns by arm; a text with one = is one pair, so its names may contain commas; otherwise a pattern."""
+    """Columns by arm; text with a single = is one pair, so names may contain commas; otherwise a pattern."""
     return _split(text) if "=" in text else text
 
 

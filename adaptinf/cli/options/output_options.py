@@ -142,7 +142,7 @@ def json_text(record: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """The same of Python's own types, without NaN and infinities, which JSON does not have."""
+    """The same with built-in Python types, without NaN and infinities, which JSON does not support."""
     if isinstance(value, Mapping):
         return {name: _plain(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -162,5 +162,5 @@ def _holds(text: str) -> bool:
 
 
 def _ascii_json(text: str) -> str:
-    """JSON in which other characters are JSON escapes, which differ from Python's."""
+    """JSON in which other characters are written as JSON escapes, which differ from Python's."""
     return "".join(char if char.isascii() else json.dumps(char)[1:-1] for char in text)

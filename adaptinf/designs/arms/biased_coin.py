@@ -38,7 +38,7 @@ _COIN, _ERADE, _BLOCKS = range(3)
 
 
 class _Tables(NamedTuple):
-    """A kind of coin, its target and its parameter; `block` rounds of each arm come in random order.
+    """A kind of coin, its target and its parameter; `block` rounds of each arm are assigned in random order.
 
     Blocks are those of a burn-in, or of the whole trial.
     """
@@ -55,7 +55,7 @@ class _Tables(NamedTuple):
 
 @kernel
 def _write_block(tables: _Tables, state: FloatArray, done: int) -> None:
-    """Shares of arms that are left in a block of which some rounds are over."""
+    """Shares of the arms remaining in a block of which some rounds are over."""
     blocks = done // (tables.block * tables.n_arms)
     left = tables.block * tables.n_arms - done % (tables.block * tables.n_arms)
     for arm in range(tables.n_arms):
@@ -88,7 +88,7 @@ def _write_coin(tables: _Tables, state: FloatArray, done: int) -> None:
 
 @kernel
 def _write_erade(tables: _Tables, state: FloatArray, done: int) -> None:
-    """Strength times the target for the arm of two that has more than it; the target if neither has."""
+    """Strength times the target for the arm of two that exceeds its target; the target if neither does."""
     over = state[_COUNT, 0] - done * state[_SHARE, 0]
     if over > 0.0:
         state[_SHARE, 0] *= tables.strength
@@ -167,8 +167,8 @@ class DBCD(Design):
         the difference of two arms, or to sqrt(p), which for two arms minimises the number of failures at a
         given variance.
     gamma : float
-        How strongly the share of each arm so far is pulled towards its target: 0 draws from the estimated
-        target, larger values vary less.
+        How strongly the share of each arm is pulled towards its target: with 0, arms are drawn according to
+        the estimated target; larger values reduce the variance of the shares.
     burn_in : int
         Rounds of each arm at the start, in random order.
 
@@ -180,9 +180,9 @@ class DBCD(Design):
     Notes
     -----
     The success rate of an arm is estimated by (successes + 1) / (rounds + 2); a reward r between 0 and 1
-    counts as r of a success, and rewards outside are clipped. With target shares rho and shares so far x,
-    arm k is drawn with probability proportional to rho_k (rho_k / x_k)^gamma; an arm that was never drawn
-    counts as half a round. Propensities are known exactly.
+    counts as a fraction r of a success, and rewards outside this range are clipped. With target shares rho
+    and shares so far x, arm k is drawn with probability proportional to rho_k (rho_k / x_k)^gamma; an arm
+    that was never drawn counts as half a round. Propensities are known exactly.
 
     References
     ----------
@@ -230,8 +230,8 @@ class ERADE(Design):
     rule : {"neyman", "rsihr"}
         Target shares, as in `DBCD`.
     alpha : float
-        An arm that has more than its target share is drawn with alpha times that share, in [0, 1]. Smaller
-        values vary less; .4 to .7 are usual.
+        An arm that exceeds its target share is drawn with probability alpha times that share, with alpha in
+        [0, 1]. Smaller values reduce the variance of the shares; .4 to .7 are usual.
     burn_in : int
         Rounds of each arm at the start, in random order.
 
@@ -242,8 +242,8 @@ class ERADE(Design):
 
     Notes
     -----
-    The shares so far attain the lower bound of the variance among designs with this target. With alpha = 0
-    the arm that is ahead has propensity 0.
+    The shares attain the lower bound of the variance among designs with this target. With alpha = 0, the arm
+    that exceeds its target has propensity 0.
 
     References
     ----------
@@ -290,8 +290,8 @@ class PermutedBlocks(Design):
 
     Notes
     -----
-    An arm's propensity is its share of what is left of the block, and 0 once the block has all of its rounds.
-    Nothing adapts to outcomes.
+    An arm's propensity is its share of the remaining rounds of the block, and 0 once all of its rounds in the
+    block are used. Nothing adapts to outcomes.
 
     Examples
     --------

@@ -20,7 +20,7 @@ from adaptinf.simulation.run import BERNOULLI, NORMAL
 
 
 def _reward_law(env: Environment, laws: tuple[int, ...]) -> bool:
-    """Whether rewards follow one of the distributions, with no contexts in between."""
+    """Whether rewards follow one of the given distributions and contexts play no role."""
     return env.n_features == 1 and env.law in laws
 
 
@@ -41,32 +41,33 @@ class SuccessiveElimination(Design):
     Parameters
     ----------
     beta : float or None
-        Bound on the probability that a best arm is ever dropped; by default 1 / horizon.
+        Bound on the probability that the best arm is ever dropped; by default 1 / horizon.
     check : {"every-round", "epochs"}
-        When arms are compared: after every pass through the remaining arms, on all rewards so far; or at the
-        end of epochs that start afresh, as in `PrivateSuccessiveElimination` at an infinite epsilon.
+        When arms are compared: after every pass through the remaining arms, using all rewards so far; or at
+        the end of epochs that start afresh, as in `PrivateSuccessiveElimination` with infinite epsilon.
 
     Raises
     ------
     ParameterError
-        If beta is not in (0, 1] or there is no such check; on running, if the horizon is shorter than one
-        pass or epoch, or rewards may lie outside [0, 1].
+        If beta is not in (0, 1] or the comparison rule is unknown; when run, if the horizon is shorter than
+        one pass or epoch, or rewards may lie outside [0, 1].
 
     Notes
     -----
-    All remaining arms are pulled in turn, in their order. After pass r of ``"every-round"``, an arm is
-    dropped if its mean plus h lies below the highest mean minus h, h = sqrt(log(4 K r^2 / beta) / (2 r)):
-    Hoeffding's inequality over K arms and all r, whose failure probabilities sum to .83 beta. Once one arm is
-    left, it is pulled until the end. Ties drop nothing. The bound holds for rewards in [0, 1]; normal rewards
-    are allowed and never clipped, and the bound holds for them if the standard deviation is at most 1/2.
+    All remaining arms are pulled in turn, in order. After pass r of ``"every-round"``, an arm is dropped if
+    its mean plus h lies below the highest mean minus h, where h = sqrt(log(4 K r^2 / beta) / (2 r)):
+    Hoeffding's inequality over K arms and all r, with failure probabilities that sum to .83 beta. Once only
+    one arm is left, it is pulled until the end. An arm is not dropped because of a tie. The bound holds for
+    rewards in [0, 1]; normal rewards are allowed and never clipped, and the bound holds for them if their
+    standard deviation is at most 1/2.
 
     `Replications.released` has, for each run: ``passes`` (or ``epochs``), the number of comparisons;
     ``decided_at``, the round after which one arm was left; and ``last_arm``, that arm's position. The last
-    two are NaN if the horizon is reached first. Given the past the propensities are 0 or 1, so inverse
+    two are NaN if the horizon is reached first. Given the past, the propensities are 0 or 1, so inverse
     weighting is impossible.
 
     `replicate` simulates the rounds between two comparisons in one step if rewards are 0/1 or normal and
-    there are not contexts; the distribution is the same as that of the individual rounds.
+    there are no contexts; the distribution is the same as if rounds were simulated one by one.
 
     References
     ----------
@@ -102,7 +103,7 @@ class SuccessiveElimination(Design):
         return problems
 
     def outcome_names(self, n_features: int) -> tuple[str, ...]:
-        """Names of the values that a run reports at its end."""
+        """Names of the values reported at the end of a run."""
         return ("passes" if self.check == "every-round" else "epochs", "decided_at", "last_arm")
 
     def _has_shortcut(self, environment: Environment) -> bool:
@@ -115,7 +116,7 @@ class SuccessiveElimination(Design):
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
     ) -> Program:
-        """Compiled entry point and tables for one environment and horizon."""
+        """Compiled entry point and tables for an environment and a horizon."""
         return elimination_program(
             environment.n_arms,
             horizon,
@@ -128,42 +129,44 @@ class SuccessiveElimination(Design):
 
 @dataclass(frozen=True, kw_only=True)
 class PrivateSuccessiveElimination(Design):
-    """Differentially private successive elimination, in epochs that start afresh, for rewards in [0, 1].
+    """Differentially private successive elimination in epochs that start afresh, for rewards in [0, 1].
 
     Parameters
     ----------
     epsilon : float
-        Privacy parameter of the rewards.
+        Privacy parameter for the rewards.
     beta : float or None
-        Bound on the probability that a best arm is ever dropped; by default 1 / horizon.
+        Bound on the probability that the best arm is ever dropped; by default 1 / horizon.
     calibration : {"corrected", "published"}
-        The algorithm is correct as published, so the two are the same.
+        The algorithm is correct as published, so both options are the same.
 
     Raises
     ------
     ParameterError
-        Listing every parameter that is out of range; on running, if the horizon is shorter than the first
-        epoch, or rewards may lie outside [0, 1].
+        If a parameter is out of range (the message lists all of them); when run, if the horizon is shorter
+        than the first epoch, or rewards may lie outside [0, 1].
 
     Notes
     -----
-    In epoch e = 1, 2, ... the m remaining arms are pulled in turn, ceil(R) times each, with R = max(32 log(8
-    m e^2 / beta) 4^e, 8 log(4 m e^2 / beta) 2^e / epsilon) + 1. The epoch's means are released with Laplace
-    noise of scale 1 / (epsilon ceil(R)), and arms further below the highest than 2 sqrt(log(8 m e^2 / beta) /
-    (2 R)) + 2 log(4 m e^2 / beta) / (R epsilon) are dropped. Counts and sums start afresh. Once one arm is
-    left, it is pulled until the end. An epoch that is cut short by the horizon releases and drops nothing.
+    In epoch e = 1, 2, ..., the m remaining arms are pulled in turn, ceil(R) times each, where R = max(32
+    log(8 m e^2 / beta) 4^e, 8 log(4 m e^2 / beta) 2^e / epsilon) + 1. The means of the epoch are released
+    with Laplace noise of scale 1 / (epsilon ceil(R)), and arms whose mean is below the highest by more than 2
+    sqrt(log(8 m e^2 / beta) / (2 R)) + 2 log(4 m e^2 / beta) / (R epsilon) are dropped. Counts and sums are
+    then reset. Once only one arm is left, it is pulled until the end. An epoch that is cut short by the
+    horizon releases and drops nothing.
 
-    A reward enters one mean, so the actions and the noisy means are epsilon-differentially private whatever
-    the number of arms and epochs. Rewards are clipped to [0, 1] when they enter a sum (this may affect normal
-    rewards; the bound on dropping a best arm then refers to the clipped rewards); the raw reward is logged.
-    Given the released means the propensities are 0 or 1, so inverse weighting is impossible.
+    Each reward enters only one mean, so the actions and the noisy means are epsilon-differentially private,
+    whatever the number of arms and epochs. Rewards are clipped to [0, 1] when they enter a sum (this may
+    affect normal rewards; the bound on dropping the best arm then refers to the clipped rewards); the raw
+    reward is logged. Given the released means, the propensities are 0 or 1, so inverse weighting is
+    impossible.
 
     `Replications.released` has, for each run: ``epochs``, the number completed; ``decided_at``, the round
     after which one arm was left; and ``last_arm``, that arm's position. The last two are NaN if the horizon
     is reached first. In a session with a window, the arms continue to take turns until the last outcome of
-    the epoch has entered; the outcomes of the rounds between belong to no epoch. An outcome that never
+    the epoch has entered; outcomes of these additional rounds belong to no epoch. An outcome that never
     arrives counts as 0. `replicate` draws an epoch's sum of 0/1 rewards as one binomial number if there are
-    not contexts; the distribution is the same as that of the individual rounds.
+    no contexts; the distribution is the same as if rounds were simulated one by one.
 
     References
     ----------
@@ -194,7 +197,7 @@ class PrivateSuccessiveElimination(Design):
 
     @property
     def traits(self) -> DesignTraits:
-        """No random draws except its privacy noise; a run ends with its horizon."""
+        """Traits: no random draws except the privacy noise; a run ends at its horizon."""
         outputs = Outputs(propensities="outputs", epochs=FreshEpochs(float(self.epsilon), self.beta))
         return DesignTraits(uses_context="no", own_coins=False, outputs=outputs)
 
@@ -203,10 +206,11 @@ class PrivateSuccessiveElimination(Design):
         return problems + _epoch_problems(env, horizon, self.beta, float(self.epsilon))
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
-        """Guarantee of the actions and the noisy means, in parallel over arms and new epochs.
+        """Guarantee for the actions and the noisy means, by parallel composition over arms and epochs.
 
-        An epoch's length and order of pulls depend on the remaining arms, that is, on earlier releases: they
-        determine which mean a reward enters before it is read. Later epochs do not use it again.
+        An epoch's length and order of pulls depend on the remaining arms, that is, on earlier releases, so
+        they determine which mean a reward will enter before the reward is read. Later epochs do not use the
+        reward again.
         """
         self._refuse_sizes(horizon, n_arms)
         mean = PrivacyGuarantee(epsilon=float(self.epsilon))  # moves by 1/r, has noise of scale 1/(epsilon r)
@@ -221,7 +225,7 @@ class PrivateSuccessiveElimination(Design):
         return _reward_law(environment, (BERNOULLI,))
 
     def _feedback_rounds(self, run: Run, horizon: int) -> int:
-        """Rounds up to the last release, which is determined by them: later rewards are not compared."""
+        """Rounds up to the last release, which depends only on them: later rewards are not compared."""
         return min(self._released_rounds(run, horizon), horizon - 1)
 
     def _released_rounds(self, run: Run, horizon: int) -> int:
@@ -231,7 +235,7 @@ class PrivateSuccessiveElimination(Design):
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
     ) -> Program:
-        """Compiled entry point and tables for one environment and horizon."""
+        """Compiled entry point and tables for an environment and a horizon."""
         return elimination_program(
             environment.n_arms,
             horizon,

@@ -1,4 +1,4 @@
-"""Decisions of successive elimination, private and not: compiled kernels, their tables and the shortcut."""
+"""Decisions of successive elimination, private or not: compiled kernels, their tables and the shortcut."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from adaptinf.typing import FloatArray, IntArray
 
 _GONE, _MEAN, _SUM = range(1, 4)
 _PUBLIC = _SUM
-"""Choices read only the rows before it, if means are private: sums reach them only through releases."""
+"""If means are private, choices use only the rows before this one, which depend on sums through releases."""
 _OUTBOX = Outbox(_MEAN, 1)
 _DROPPED, _COMPARED, _PASSES, _NEXT, _DECIDED, _LEARNT, _BEGUN, _FRESH = range(2, 10)
 """The last three count rounds: those with a known outcome, those past in the turn, and those begun before the
@@ -41,8 +41,8 @@ _MOST_EPOCHS = 64
 class _Tables(NamedTuple):
     """Passes and thresholds of an epoch, by its number of arms and its position (from 0).
 
-    Without epochs the means of all passes so far are compared after each, with thresholds
-    sqrt(2 (log_start + 2 log r) / r).
+    Without epochs, the means of all passes so far are compared after each pass, with thresholds sqrt(2
+    (log_start + 2 log r) / r).
     """
 
     n_arms: int
@@ -129,7 +129,7 @@ def _choose(tables: _Tables, public: FloatArray, context: FloatArray, source: An
 
 @kernel
 def _turn(tables: _Tables, public: FloatArray, arm: int) -> None:
-    """After a round of an arm, the next one has its turn, unless the round was overridden."""
+    """After a round of an arm, the turn passes to the next one, unless the round was overridden."""
     public[SCALARS, _BEGUN] += 1.0
     if tables.status[0] == 0:
         following = _viable_from(tables, public, arm + 1)
@@ -140,7 +140,7 @@ def _turn(tables: _Tables, public: FloatArray, arm: int) -> None:
 
 @kernel
 def _wait(tables: _Tables, state: FloatArray) -> None:
-    """A round has begun, and its outcome may arrive later; repeated after a failed draw, it counts once."""
+    """A round has begun, whose outcome may arrive later; repeated after a failed draw, it counts once."""
     state[SCALARS, ROUND] += 1.0
     if state[SCALARS, _BEGUN] < state[SCALARS, ROUND]:
         _turn(tables, state, int(state[SCALARS, _NEXT]))
@@ -148,7 +148,7 @@ def _wait(tables: _Tables, state: FloatArray) -> None:
 
 @kernel
 def _advance(tables: _Tables, public: FloatArray, context: FloatArray, arm: int) -> int:
-    """Count an outcome; the number of means due, those of the arms left after an epoch; -1 if unused."""
+    """Count an outcome; returns the number of means due after an epoch, or -1 if it is unused."""
     public[SCALARS, ROUND] += 1.0
     public[SCALARS, _LEARNT] += 1.0
     if public[SCALARS, _BEGUN] < public[SCALARS, _LEARNT]:
@@ -166,7 +166,7 @@ def _advance(tables: _Tables, public: FloatArray, context: FloatArray, arm: int)
 
 @kernel
 def _learn(tables: _Tables, state: FloatArray, arm: int, reward: float, due: int, source: Any) -> None:
-    """Add a reward that counts to its arm's sum; after an epoch, release the means."""
+    """Add a reward to its arm's sum if it counts; after an epoch, release the means."""
     if due >= 0:
         state[_SUM, arm] += min(max(reward, 0.0), 1.0) if tables.epsilon > 0.0 else reward
     if due > 0:
@@ -247,7 +247,7 @@ def elimination_epochs(
 ) -> tuple[FloatArray, FloatArray]:
     """Passes through the arms in an epoch, and the difference in means that eliminates an arm.
 
-    Returns shape lengths, thresholds (arms + 1, epochs).
+    Shapes of the result: lengths, thresholds (arms + 1, epochs).
     """
     arms = np.arange(n_arms + 1, dtype=np.float64)[:, None]
     arms[0] = np.nan
@@ -264,7 +264,7 @@ def elimination_epochs(
 
 
 def shortest_horizon(n_arms: int, beta: float | None, epsilon: float) -> int:
-    """The smallest number of rounds with one complete epoch; beta is 1 / horizon if it is None."""
+    """The smallest number of rounds with one complete epoch; if beta is None, it is 1 / horizon."""
     horizon = 0
     needed = n_arms
     # At beta = 1 / horizon a longer horizon needs a longer epoch: the first that holds its own is wanted.

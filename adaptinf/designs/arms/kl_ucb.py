@@ -1,4 +1,4 @@
-"""KL-UCB: upper confidence bounds by the Kullback-Leibler divergence of Bernoulli distributions."""
+"""KL-UCB: upper confidence bounds based on the Kullback-Leibler divergence of Bernoulli distributions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _CLOSE = 1e-14
 
 
 class _Tables(NamedTuple):
-    """The budget of an arm's divergence is (log t + log_log * log log t) / pulls."""
+    """The budget for an arm's divergence is (log t + log_log * log log t) / pulls."""
 
     n_arms: int
     log_log: float
@@ -60,7 +60,7 @@ def _upper(mean: float, budget: float) -> float:
 
 @kernel
 def _index(mean: float, budget: float, start: float) -> float:
-    """The largest q with kl(mean, q) <= budget: Newton's method from the right, where kl is convex."""
+    """The largest q with kl(mean, q) <= budget, by Newton's method from the right, where kl is convex."""
     q = start
     if mean <= 0.0 or mean >= 1.0 or q >= 1.0:
         return q  # `start` is the index itself, or within rounding of 1
@@ -120,21 +120,22 @@ def _run_step(tables: _Tables, step: Step, rng: Generator, state: FloatArray) ->
 
 @dataclass(frozen=True, kw_only=True)
 class KLUCB(Design):
-    """KL-UCB: pull the arm with the highest mean that its rewards do not contradict too strongly.
+    """KL-UCB: pull the arm with the highest mean that is not strongly contradicted by its rewards.
 
     Parameters
     ----------
     log_log : float
-        The constant c of log t + c log log t. The regret bound is proved for 3; the authors recommend 0, the
-        default, in practice.
+        The constant c in log t + c log log t. The regret bound is proved for 3; the authors recommend 0, the
+        default, for practice.
 
     Notes
     -----
     The index of an arm with mean m after N pulls is the largest q with N kl(m, q) <= log t + c log log t,
-    where kl is the Kullback-Leibler divergence of Bernoulli distributions; rewards must lie in [0, 1]. Its
-    regret divided by log t tends to the lower bound of Lai and Robbins for 0/1 rewards. Each arm is first
-    pulled once, in order, and ties go to the first arm; log log t counts as 0 before round 3. Propensities
-    are 0 or 1, so inverse weighting is impossible. Whether its arm counts settle is unknown.
+    where kl is the Kullback-Leibler divergence of Bernoulli distributions; rewards must lie in [0, 1]. For
+    0/1 rewards, its regret divided by log t tends to the lower bound of Lai and Robbins. Each arm is first
+    pulled once, in order, and ties are broken in favour of the first arm; log log t counts as 0 before round
+    3. Propensities are 0 or 1, so inverse weighting is impossible. Whether its arm counts are stable is
+    unknown.
 
     References
     ----------
@@ -161,7 +162,7 @@ class KLUCB(Design):
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
     ) -> Program:
-        """Compiled entry point and tables for one environment and horizon."""
+        """Compiled entry point and tables for an environment and a horizon."""
         n_arms = environment.n_arms
         tables = _Tables(
             n_arms=n_arms,

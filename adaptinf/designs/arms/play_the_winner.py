@@ -32,7 +32,7 @@ _SCALAR_COLUMNS = 8
 
 
 class _Tables(NamedTuple):
-    """An arm's balls are `initial` plus what its row of the state has added."""
+    """An arm has `initial` balls plus those added so far, which its row of the state contains."""
 
     n_arms: int
     initial: float
@@ -83,26 +83,26 @@ def _run_step(tables: _Tables, step: Step, rng: Generator, state: FloatArray) ->
 
 @dataclass(frozen=True, kw_only=True)
 class PlayTheWinner(Design):
-    """Randomised play-the-winner: draw the arm from an urn, and add balls of the arm that did well.
+    """Randomised play-the-winner: draw the arm from an urn, and add balls for arms that do well.
 
     Parameters
     ----------
     initial : float
-        Balls of each arm in the urn at the start.
+        Initial number of balls of each arm.
     added : float
-        Balls added after a round: of the arm itself after a success, of the other arms, in equal shares,
-        after a failure.
+        Number of balls added after each round: to the arm itself after a success; to the other arms, in equal
+        shares, after a failure.
 
     Raises
     ------
     ParameterError
-        If a number of balls is not positive; on running, if rewards may lie outside [0, 1].
+        If a number of balls is not positive; when run, if rewards may lie outside [0, 1].
 
     Notes
     -----
     An arm's propensity is its share of the balls, known exactly and never 0. A reward r between 0 and 1
-    counts as r of a success and 1 - r of a failure; rewards outside are clipped. Every response is assumed to
-    be known before the next round.
+    counts as a fraction r of a success and 1 - r of a failure; rewards outside this range are clipped. Every
+    response is assumed to be known before the next round.
 
     References
     ----------
@@ -126,13 +126,13 @@ class PlayTheWinner(Design):
 
     @property
     def traits(self) -> DesignTraits:
-        """An urn that ignores contexts."""
+        """Traits: an urn that ignores contexts."""
         return DesignTraits(uses_context="no")
 
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
     ) -> Program:
-        """Compiled entry point and tables for one environment and horizon."""
+        """Compiled entry point and tables for an environment and a horizon."""
         n_arms = environment.n_arms
         tables = _Tables(
             n_arms=n_arms,

@@ -31,7 +31,7 @@ _DRAWS = 100
 
 @dataclass(frozen=True, kw_only=True)
 class PosteriorDesign(Design):
-    """A design whose propensities are determined by the probabilities that each arm is the best."""
+    """A design whose propensities are determined by each arm's posterior probability of being the best."""
 
     pending: ClassVar[str] = "any"
     rule: ClassVar[int] = MATCHING
@@ -47,7 +47,7 @@ class PosteriorDesign(Design):
 
     @property
     def traits(self) -> DesignTraits:
-        """No contexts, the requested floor, and how it starts."""
+        """Traits: no contexts, the requested floor, and the initial assignment."""
         scale, decay = self.floor_parts()
         return DesignTraits(
             uses_context="no",
@@ -56,7 +56,7 @@ class PosteriorDesign(Design):
         )
 
     def floor_parts(self) -> tuple[float, float]:
-        """Scale and decay of the floor, 0 without one."""
+        """Scale and decay of the floor, or 0 without one."""
         scale, decay = self.floor if isinstance(self.floor, tuple) else (self.floor or 0.0, 0.0)
         return float(scale), float(decay)
 
@@ -66,7 +66,7 @@ class PosteriorDesign(Design):
         return float(first), float(second)
 
     def frequency_draws(self) -> int:
-        """Posterior draws behind the propensities; 0 if these are exact."""
+        """Number of posterior draws behind the propensities; 0 if they are exact."""
         if self.draws is None:
             return _DRAWS if self.prior == "beta" else 0
         return int(self.draws)
@@ -104,13 +104,13 @@ class PosteriorDesign(Design):
         return np.where(steps < initial, 0, later)
 
     def _leader_share(self) -> float:
-        """Share of the leader if no other arm can be shown to win."""
+        """Share of the leader if no draw shows another arm to be best."""
         return 0.5
 
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
     ) -> Program:
-        """Compiled entry point and tables for one environment and horizon."""
+        """Compiled entry point and tables for an environment and a horizon."""
         n_arms = environment.n_arms
         scale, decay = self.floor_parts()
         if scale > 1.0 / n_arms:
@@ -155,38 +155,39 @@ class Thompson(PosteriorDesign):
     prior : {"beta", "normal"}
         Conjugate prior: Beta for rewards in [0, 1] (clipped, fractional successes), or normal.
     prior_parameters : (float, float)
-        (successes, failures) of the Beta, or (mean, variance) of the normal; (1, 1) and (0, 1) by default.
+        Parameters of the prior: (successes, failures) for the Beta, or (mean, variance) for the normal; (1,
+        1) and (0, 1) by default.
     noise_scale : float or None
         Standard deviation of a normal reward; None for the empirical one of each arm's rewards so far (with
-        denominator n), treated as known. While that is 0, the prior's is used instead.
+        denominator n), treated as known. While the empirical one is 0, that of the prior is used instead.
     floor : float, (float, float) or None
         Smallest propensity: a constant, or (scale, decay) for scale * t^-decay; at most 1/K.
     initial_pulls : int
-        Rounds per arm at the start, before the posterior is used; they form a separate batch.
+        Initial rounds per arm, before the posterior is used; they form a separate batch.
     initial : {"drawn", "dealt"}
-        How these are assigned: each by a uniform draw, so `initial_pulls` holds on average, or to the arms in
-        turn, so it holds exactly. Dealt rounds are not random: their propensities are 0 and 1, and inverse
-        weighting cannot use the rounds of one arm for another.
+        How the initial rounds are assigned: by uniform draws, so `initial_pulls` holds on average, or to the
+        arms in turn, so it holds exactly. Rounds assigned in turn are not random: their propensities are 0
+        and 1, and inverse weighting cannot use the rounds of one arm for another.
     batch_size : int
-        Rounds after which the posterior is updated.
+        Number of rounds between updates of the posterior.
     draws : int, optional
         Number of posterior draws whose frequencies approximate the probabilities of being best. By default
-        100 for a Beta prior, and none for a normal one, whose probabilities are exact.
+        100 for a Beta prior, and none for a normal prior, for which the probabilities are exact.
 
     Notes
     -----
-    For normal posteriors, the probability of being best is computed by quadrature to about 1e-12 (two arms in
-    closed form); for Beta posteriors, or if `draws` are requested, it is replaced by the frequency among
-    posterior draws. The arm is drawn from exactly these numbers, after the floor, so the logged propensities
-    are exact, given the past and the frequencies. Probabilities below the floor are raised to it, and the
-    excess of the others over it is reduced in proportion.
+    For normal posteriors, the probability of being best is computed by quadrature to about 1e-12 (in closed
+    form for two arms); for Beta posteriors, or if `draws` is given, it is replaced by the frequency among
+    posterior draws. The arm is drawn with exactly these probabilities, after the floor is applied, so the
+    logged propensities are exact, given the past and the frequencies. Probabilities below the floor are
+    raised to it, and the excess of the others over the floor is reduced proportionally.
 
     The simulation of Hadad et al. (2021) assigns the initial pulls in turn and logs them as if drawn. Here a
-    dealt round has propensities 0 and 1; inverse-weighted means use it only for its own arm.
+    round assigned in turn has propensities 0 and 1; inverse-weighted means use it only for its own arm.
 
-    Without a floor and without batches, drawing once for each arm and pulling the highest has the same
-    distribution. `replicate` does this, because it stores no propensities; ``by_rounds=True`` gives the
-    numbers of `run`.
+    Without a floor and batches, drawing once for each arm and pulling the arm with the highest draw has the
+    same distribution. `replicate` does this, because it stores no propensities; ``by_rounds=True`` reproduces
+    the numbers of `run`.
 
     References
     ----------
@@ -207,11 +208,11 @@ class Thompson(PosteriorDesign):
 
     @property
     def traits(self) -> DesignTraits:
-        """Counts remain random if arms are equally good."""
+        """Traits: counts remain random if arms are equally good."""
         return dataclasses.replace(super().traits, stability=_UNSTABLE)
 
     def _has_shortcut(self, environment: Environment) -> bool:
-        """One posterior draw per arm has the same distribution if there is neither a floor nor a batch."""
+        """With neither a floor nor batches, one posterior draw per arm has the same distribution."""
         return self.batch_size == 1 and self.floor_parts()[0] == 0.0
 
 
@@ -223,39 +224,40 @@ class TopTwoThompson(PosteriorDesign):
     ----------
     leader_share : float
         Probability of pulling the arm that leads in a posterior draw, in (0, 1] (beta in the paper);
-        otherwise draws are repeated until another arm leads, and that arm is pulled.
+        otherwise draws are repeated until a different arm leads, and that arm is pulled.
     prior : {"beta", "normal"}
         Conjugate prior: Beta for rewards in [0, 1] (clipped, fractional successes), or normal.
     prior_parameters : (float, float)
-        (successes, failures) of the Beta, or (mean, variance) of the normal; (1, 1) and (0, 1) by default.
+        Parameters of the prior: (successes, failures) for the Beta, or (mean, variance) for the normal; (1,
+        1) and (0, 1) by default.
     noise_scale : float or None
         Standard deviation of a normal reward; None for the empirical one of each arm's rewards so far (with
-        denominator n), treated as known. While that is 0, the prior's is used instead.
+        denominator n), treated as known. While the empirical one is 0, that of the prior is used instead.
     floor : float, (float, float) or None
         Smallest propensity: a constant, or (scale, decay) for scale * t^-decay; at most 1/K.
     initial_pulls : int
-        Rounds per arm at the start, before the posterior is used; they form a separate batch.
+        Initial rounds per arm, before the posterior is used; they form a separate batch.
     initial : {"drawn", "dealt"}
-        How these are assigned: each by a uniform draw, so `initial_pulls` holds on average, or to the arms in
-        turn, so it holds exactly. Dealt rounds are not random: their propensities are 0 and 1, and inverse
-        weighting cannot use the rounds of one arm for another.
+        How the initial rounds are assigned: by uniform draws, so `initial_pulls` holds on average, or to the
+        arms in turn, so it holds exactly. Rounds assigned in turn are not random: their propensities are 0
+        and 1, and inverse weighting cannot use the rounds of one arm for another.
     batch_size : int
-        Rounds after which the posterior is updated.
+        Number of rounds between updates of the posterior.
     draws : int, optional
         Number of posterior draws whose frequencies approximate the probabilities of being best. By default
-        100 for a Beta prior, and none for a normal one, whose probabilities are exact.
+        100 for a Beta prior, and none for a normal prior, for which the probabilities are exact.
 
     Notes
     -----
-    With alpha_d the posterior probability that arm d is the best, repeating draws until another arm leads
-    gives d the propensity alpha_d (b + (1 - b) sum_{e != d} alpha_e / (1 - alpha_e)), where b is the leader's
-    share. The arm is drawn with this probability, without repetitions, and the log stores it. With b = 1 this
-    is Thompson sampling; with 1/2 two arms get equal shares.
+    Let alpha_d be the posterior probability that arm d is the best; repeating draws until a different arm
+    leads gives d the propensity alpha_d (b + (1 - b) sum_{e != d} alpha_e / (1 - alpha_e)), where b is the
+    leader's share. The arm is drawn with this probability, without repetitions, and the log stores it. With b
+    = 1, this is Thompson sampling; with b = 1/2, two arms get equal shares.
 
-    If one arm wins all of the `draws`, the others' shares are those of second places among them. Normal
-    posteriors have no such limit: their probabilities are exact down to very small ones.
+    If one arm leads in all of the `draws`, the other arms' shares are their frequencies of second place among
+    the draws. Normal posteriors have no such limit: their probabilities are exact even if very small.
 
-    No guarantee of privacy.
+    There is no privacy guarantee.
 
     References
     ----------
@@ -282,43 +284,45 @@ class TopTwoThompson(PosteriorDesign):
 
 @dataclass(frozen=True, kw_only=True)
 class ExplorationSampling(PosteriorDesign):
-    """Exploration sampling, for choosing the best arm after the trial: shares alpha (1 - alpha).
+    """Exploration sampling, for choosing the best arm after the trial: shares follow alpha (1 - alpha).
 
     Parameters
     ----------
     prior : {"beta", "normal"}
         Conjugate prior: Beta for rewards in [0, 1] (clipped, fractional successes), or normal.
     prior_parameters : (float, float)
-        (successes, failures) of the Beta, or (mean, variance) of the normal; (1, 1) and (0, 1) by default.
+        Parameters of the prior: (successes, failures) for the Beta, or (mean, variance) for the normal; (1,
+        1) and (0, 1) by default.
     noise_scale : float or None
         Standard deviation of a normal reward; None for the empirical one of each arm's rewards so far (with
-        denominator n), treated as known. While that is 0, the prior's is used instead.
+        denominator n), treated as known. While the empirical one is 0, that of the prior is used instead.
     floor : float, (float, float) or None
         Smallest propensity: a constant, or (scale, decay) for scale * t^-decay; at most 1/K.
     initial_pulls : int
-        Rounds per arm at the start, before the posterior is used; they form a separate batch.
+        Initial rounds per arm, before the posterior is used; they form a separate batch.
     initial : {"drawn", "dealt"}
-        How these are assigned: each by a uniform draw, so `initial_pulls` holds on average, or to the arms in
-        turn, so it holds exactly. Dealt rounds are not random: their propensities are 0 and 1, and inverse
-        weighting cannot use the rounds of one arm for another.
+        How the initial rounds are assigned: by uniform draws, so `initial_pulls` holds on average, or to the
+        arms in turn, so it holds exactly. Rounds assigned in turn are not random: their propensities are 0
+        and 1, and inverse weighting cannot use the rounds of one arm for another.
     batch_size : int
-        Rounds per wave: the posterior is updated after each.
+        Rounds per wave; the posterior is updated after each wave.
     draws : int, optional
         Number of posterior draws whose frequencies approximate the probabilities of being best. By default
-        100 for a Beta prior, and none for a normal one, whose probabilities are exact.
+        100 for a Beta prior, and none for a normal prior, for which the probabilities are exact.
 
     Notes
     -----
-    With alpha_d the posterior probability that arm d is the best, its propensity is alpha_d (1 - alpha_d) /
+    If alpha_d is the posterior probability that arm d is the best, its propensity is alpha_d (1 - alpha_d) /
     sum_e alpha_e (1 - alpha_e). Once one arm leads with certainty, it receives half of the rounds, and the
     others share the rest according to their chances of overtaking it. Regret during the trial is higher than
-    under Thompson sampling; the expected regret of the arm that is chosen at its end falls faster.
+    under Thompson sampling, but the expected regret of the arm chosen at the end decreases faster.
 
-    The authors' trials assign each wave's shares as whole numbers; here every participant of a wave is drawn
-    with these propensities, which the log stores. In large waves use more `draws`: they cost little there. If
-    one arm wins all draws, the others' shares are those of second places among the draws.
+    The authors' trials assign whole numbers of participants in each wave; here every participant of a wave is
+    drawn with these propensities, which the log stores. Use more `draws` in large waves, where they cost
+    little. If one arm leads in all draws, the other arms' shares are their frequencies of second place among
+    the draws.
 
-    No guarantee of privacy.
+    There is no privacy guarantee.
 
     References
     ----------

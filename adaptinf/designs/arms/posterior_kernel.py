@@ -1,4 +1,4 @@
-"""Designs that use only the posterior: propensities from the probabilities of being best."""
+"""Designs that depend only on the posterior: propensities from the probabilities of being best."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def normal_table() -> FloatArray:
 
 @kernel
 def _distribution(table: FloatArray, z: float) -> float:
-    """Normal distribution function; below -8 that of -8."""
+    """Normal distribution function; constant below -8."""
     if z >= _REACH:
         return 1.0
     place = (max(z, -_REACH) + _REACH) * _CELLS
@@ -160,8 +160,9 @@ _NOTHING = 1e-280  # its inverse is still a number
 class PosteriorTables(NamedTuple):
     """Prior, floor scale * t^-decay, and how the probability of being best is computed.
 
-    Without `draws` it is exact: normal posteriors by quadrature, for which `normal` is a table (513, 7),
-    otherwise (0, 7). With `single`, one draw per arm decides, and nothing is computed.
+    Without `draws`, it is exact: normal posteriors are integrated by quadrature, for which `normal` is a
+    table (513, 7), otherwise (0, 7). With `single`, one draw per arm determines the choice, and nothing is
+    computed.
     """
 
     n_arms: int
@@ -213,7 +214,7 @@ def _renew_normal(tables: PosteriorTables, state: FloatArray, arm: int) -> None:
 
 @kernel
 def _highest_draw(tables: PosteriorTables, state: FloatArray, source: Any) -> int:
-    """The arm whose posterior draw is the highest of one per arm."""
+    """The arm with the highest posterior draw, with one draw per arm."""
     best = 0
     highest = -np.inf
     for arm in range(tables.n_arms):
@@ -276,7 +277,7 @@ def _frequencies(tables: PosteriorTables, state: FloatArray, source: Any) -> Non
 
 @kernel
 def _nearest_rival(tables: PosteriorTables, state: FloatArray, leader: int) -> None:
-    """Write 1 for the arm likeliest to beat a leader, by normal posteriors, and 0 for the others."""
+    """Write 1 for the arm most likely to beat a leader, using normal posteriors, and 0 for the others."""
     rival, least = leader, np.inf
     for arm in range(tables.n_arms):
         state[_SECOND, arm] = 0.0
@@ -290,7 +291,7 @@ def _nearest_rival(tables: PosteriorTables, state: FloatArray, leader: int) -> N
 
 @kernel
 def _certain_leader(tables: PosteriorTables, state: FloatArray) -> bool:
-    """If only one arm can be shown to win: its limiting share, and shares of the rest by second places."""
+    """If one arm leads in every draw: its limiting share, and shares of the rest by second places."""
     leader, others, seconds = 0, 0.0, 0.0
     for arm in range(tables.n_arms):
         if state[_PROBABILITY, arm] > state[_PROBABILITY, leader]:
@@ -343,7 +344,7 @@ def _remodel(tables: PosteriorTables, state: FloatArray) -> None:
 
 @kernel
 def _lift_to_floor(tables: PosteriorTables, state: FloatArray, now: float) -> None:
-    """Raise every probability to the floor and shrink what lies above it in proportion."""
+    """Raise every probability to the floor, and shrink the excess of the others proportionally."""
     floor = min(tables.floor_scale * math.pow(now, -tables.floor_decay), 1.0 / tables.n_arms)
     if floor <= 0.0:
         return

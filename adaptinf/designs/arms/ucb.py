@@ -30,17 +30,17 @@ _STABLE = Stability(
 
 @dataclass(frozen=True, kw_only=True)
 class UCB(Design):
-    """UCB1: pull the arm with the highest sample mean plus sqrt(width log(t) / pulls).
+    """UCB1: pull the arm with the highest value of its sample mean plus sqrt(width log(t) / pulls).
 
     Parameters
     ----------
     width : float
-        Constant of the confidence width; 2 is UCB1's for rewards in [0, 1].
+        Constant in the confidence width; 2 is that of UCB1 for rewards in [0, 1].
 
     Notes
     -----
-    Each arm is first pulled once, in order, and ties go to the first arm. Propensities are 0 or 1, so inverse
-    weighting is impossible.
+    Each arm is first pulled once, in order, and ties are broken in favour of the first arm. Propensities are
+    0 or 1, so inverse weighting is impossible.
 
     References
     ----------
@@ -61,14 +61,14 @@ class UCB(Design):
 
     @property
     def traits(self) -> DesignTraits:
-        """No random draws; counts settle from the width of UCB1 upwards: a small width is nearly greedy."""
+        """Traits: no random draws; counts are stable unless the width is below that of UCB1."""
         settles = _STABLE if self.width >= _STABLE_WIDTH else None
         return DesignTraits(uses_context="no", own_coins=False, stability=settles)
 
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
     ) -> Program:
-        """Compiled entry point and tables for one environment and horizon."""
+        """Compiled entry point and tables for an environment and a horizon."""
         n_arms = environment.n_arms
         tables = UCBTables(
             n_arms=n_arms,
@@ -90,44 +90,46 @@ class UCB(Design):
 
 @dataclass(frozen=True, kw_only=True)
 class PrivateUCB(Design):
-    """UCB on differentially private running sums, with one counter per arm.
+    """UCB based on differentially private running sums, with one counter per arm.
 
     Parameters
     ----------
     epsilon : float
-        Privacy parameter of the rewards.
+        Privacy parameter for the rewards.
     calibration : {"corrected", "published"}
         ``"corrected"`` spends epsilon on each arm's counter and widens the index by the 1 - 1/t quantile of
         the counter's own noise. ``"published"`` spends epsilon / K and adds the paper's relaxation gamma.
     counter : {"hybrid", "binary"}
-        The continual sum; the binary one is less noisy and needs the horizon.
+        The method of continual summation; the binary counter is less noisy but needs the horizon.
     width : float
-        Constant of the confidence width (corrected).
+        Constant in the confidence width (corrected).
     noise_width : {"quantile", "tail-bound"}
-        Allowance of the corrected index for the noise: its exact 1 - 1/t quantile, or the Chan-Shi-Song bound
-        that fails with probability 1/t, as used in proofs: 1.3 to 3.4 times as wide for t from 100 to 10^6.
+        Allowance for the noise in the corrected index: its exact 1 - 1/t quantile, or the Chan-Shi-Song bound
+        that fails with probability 1/t, as used in proofs, which is 1.3 to 3.4 times as wide for t from 100
+        to 10^6.
     delta : float or None
-        Failure probability in the published index; by default 1 / horizon, as the paper gives no value.
+        Failure probability in the published index; by default 1 / horizon, because the paper gives no value.
     relaxation : bool
-        Whether the published index has its gamma.
+        Whether the published index includes gamma.
 
     Notes
     -----
-    The choice uses counts and the noisy sums exactly as released: anyone who has the actions and the releases
-    can recompute every action.
+    The choice uses counts and the noisy sums exactly as released, so anyone who has the actions and the
+    releases can recompute every action.
 
-    Rewards are clipped to [0, 1] before they enter a counter; the raw reward is logged. An environment whose
-    rewards are bounded but leave [0, 1] is refused. A reward enters the counter of one arm only, so the
-    actions and the noisy sums are epsilon-differentially private, not K epsilon. Given the past, the
-    propensities depend on the counters' noise and are not tractable: the log has none.
+    Rewards are clipped to [0, 1] before they enter a counter; the raw reward is logged. An environment with
+    bounded rewards that may lie outside [0, 1] is refused. A reward enters the counter of one arm only, so
+    the actions and the noisy sums are epsilon-differentially private, rather than K epsilon. Given the past,
+    the propensities depend on the counters' noise and are intractable, so the log contains none.
 
-    Published index: mean + noise/N + sqrt(2 log(t/delta)/N) + gamma/N with gamma = K log(T)^2 log(K T log(T)
-    / delta) / epsilon. Corrected index: mean + noise/N + sqrt(width log(t)/N) + q/N. The quantile q is
-    interpolated in log t between four points per octave: 0.4% off at t = 3, within 0.1% from t = 4 onwards.
+    Published index: mean + noise/N + sqrt(2 log(t/delta)/N) + gamma/N, where gamma = K log(T)^2 log(K T
+    log(T) / delta) / epsilon. Corrected index: mean + noise/N + sqrt(width log(t)/N) + q/N. The quantile q is
+    interpolated in log t between four points per octave: the error is 0.4% at t = 3 and at most 0.1% from t =
+    4 onwards.
 
-    With ``noise_width="tail-bound"``, q = sqrt(8 log t) max(s, b sqrt(log t)) with s^2 the sum of the squared
-    scales of the Laplace variables in the noise and b the largest of them: one-sided, interpolated in the
-    same way.
+    With ``noise_width="tail-bound"``, q = sqrt(8 log t) max(s, b sqrt(log t)), where s^2 is the sum of the
+    squared scales of the Laplace variables in the noise and b the largest scale; the bound is one-sided and
+    interpolated in the same way.
 
     References
     ----------
@@ -167,7 +169,7 @@ class PrivateUCB(Design):
 
     @property
     def traits(self) -> DesignTraits:
-        """No random draws except its privacy noise."""
+        """Traits: no random draws except the privacy noise."""
         outputs = Outputs(propensities="outputs")
         return DesignTraits(uses_context="no", own_coins=False, outputs=outputs)
 
@@ -180,10 +182,10 @@ class PrivateUCB(Design):
         return problems
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
-        """Guarantee of the actions and the noisy sums, in parallel over the arms' counters.
+        """Guarantee for the actions and the noisy sums, by parallel composition over the arms' counters.
 
-        A counter is clocked by its arm's own pulls, and arms are chosen only by counts and noisy sums: the
-        actions determine which counter a reward enters.
+        A counter is clocked by the pulls of its arm, and arms are chosen only from counts and noisy sums, so
+        the actions determine which counter a reward enters.
         """
         self._refuse_sizes(horizon, n_arms)
         share = 1 if self.calibration == "corrected" else n_arms
@@ -205,7 +207,7 @@ class PrivateUCB(Design):
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
     ) -> Program:
-        """Compiled entry point and tables for one environment and horizon."""
+        """Compiled entry point and tables for an environment and a horizon."""
         n_arms = environment.n_arms
         budget = self.guarantee(horizon, n_arms).epsilon
         trunk, node = counter_scales(self.counter, budget, horizon)
@@ -240,7 +242,7 @@ class PrivateUCB(Design):
 
 
 def _published_relaxation(epsilon: float, n_arms: int, horizon: int, log_delta: float) -> float:
-    """The paper's gamma: K log(T)^2 log(K T log(T) / delta) / epsilon, 0 at a horizon of 1."""
+    """The paper's gamma: K log(T)^2 log(K T log(T) / delta) / epsilon, or 0 for a horizon of 1."""
     log_horizon = math.log(horizon)
     if log_horizon == 0.0:
         return 0.0

@@ -1,4 +1,4 @@
-"""Decisions of upper confidence bounds, private and not: compiled kernels and their tables."""
+"""Decisions of upper confidence bounds, private or not: compiled kernels and their tables."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from adaptinf.typing import FloatArray, IntArray
 
 _COUNT, _SHOWN, _INVERSE, _BASE, _ROOT, _SLOPE, _SUM, _TRUNK = range(1, 9)
 _PUBLIC = _SUM
-"""The choice reads the rows before it: counts, sums as released, and quantities derived from them. The rest,
-raw sums and the counters' noise, reaches them only through the outbox."""
+"""The choice uses the rows before this one: counts, sums as released, and derived quantities. The rest, raw
+sums and the counters' noise, affects them only through the outbox."""
 _OUTBOX = Outbox(_SHOWN, 1)
 _CELL, _LOG, _WIDTH, _PULLED = range(2, 6)
 _SCALAR_COLUMNS = 8
@@ -74,7 +74,7 @@ def _refresh(tables: UCBTables, public: FloatArray, arm: int) -> None:
 
 @kernel
 def _tick(tables: UCBTables, public: FloatArray) -> None:
-    """Count the round, and prepare the next one's log t and width if nothing has to wait for them."""
+    """Count the round, and prepare log t and the width for the next one if nothing is pending."""
     now = public[SCALARS, ROUND] + 1.0
     log_next = math.log(now + 1.0)
     public[SCALARS, ROUND] = now
@@ -91,7 +91,7 @@ def _choose(tables: UCBTables, public: FloatArray, context: FloatArray, source: 
 
 @kernel
 def _highest(tables: UCBTables, public: FloatArray) -> int:
-    """The arm with the highest index, the first in case of ties; before that, one never pulled."""
+    """The arm with the highest index, the first in case of ties; arms that were never pulled come first."""
     now = public[SCALARS, ROUND] + 1.0
     best = 0
     if public[SCALARS, _PULLED] < tables.n_arms:

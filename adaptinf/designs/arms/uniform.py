@@ -113,7 +113,7 @@ def _program(
 
 @dataclass(frozen=True, kw_only=True)
 class Uniform(Design):
-    """Assign every arm with the same probability in every round.
+    """Assign each arm with the same probability in every round.
 
     Notes
     -----
@@ -132,7 +132,7 @@ class Uniform(Design):
 
     @property
     def traits(self) -> DesignTraits:
-        """Nothing affects the choice."""
+        """Traits: nothing affects the choice."""
         outputs = Outputs(propensities="outputs")
         return DesignTraits(adapts=False, uses_context="no", floor=Floor(1.0, shared=True), outputs=outputs)
 
@@ -150,27 +150,27 @@ class Uniform(Design):
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
     ) -> Program:
-        """Compiled entry point and tables for one environment and horizon."""
+        """Compiled entry point and tables for an environment and a horizon."""
         return _program(environment, 1.0, 0.0, max(1, horizon), recording)
 
 
 @dataclass(frozen=True, kw_only=True)
 class EpsilonGreedy(Design):
-    """Pull the arm with the highest sample mean, or with a small probability any arm.
+    """Pull the arm with the highest sample mean or, with a small probability, any arm.
 
     Parameters
     ----------
     exploration : float
-        Probability of a uniformly drawn arm, in [0, 1] (the epsilon of the name; not a privacy parameter).
+        Probability of drawing an arm uniformly, in [0, 1] (the epsilon in the name; not a privacy parameter).
     decay : float
         Exploration at round t is min(1, exploration * t^-decay).
     batch_size : int
-        Rounds after which the greedy arm is updated.
+        Number of rounds between updates of the greedy arm.
 
     Notes
     -----
-    An arm that was never pulled counts as the best one. Propensities are known: exploration / K, plus
-    1 - exploration for the greedy arm.
+    An arm that has never been pulled is treated as the best one. Propensities are known: exploration / K for
+    every arm, plus 1 - exploration for the greedy arm.
 
     References
     ----------
@@ -193,7 +193,7 @@ class EpsilonGreedy(Design):
 
     @property
     def traits(self) -> DesignTraits:
-        """Exploration keeps every propensity above a floor that decays at the same rate."""
+        """Traits: exploration keeps every propensity above a floor that decays at the same rate."""
         return DesignTraits(uses_context="no", floor=Floor(self.exploration, self.decay, shared=True))
 
     def _batches(self, horizon: int, n_arms: int) -> Any:
@@ -202,5 +202,5 @@ class EpsilonGreedy(Design):
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
     ) -> Program:
-        """Compiled entry point and tables for one environment and horizon."""
+        """Compiled entry point and tables for an environment and a horizon."""
         return _program(environment, self.exploration, self.decay, self.batch_size, recording)

@@ -19,13 +19,13 @@ _REFRESHES = 50
 
 
 def feature_rows(features: Any) -> FloatArray:
-    """Features as an array, one row per arm, divided by their largest entry; scale is immaterial."""
+    """Features as an array with one row per arm, divided by their largest entry; the scale is immaterial."""
     rows = np.array(features, dtype=np.float64)
     return np.ascontiguousarray(rows / np.abs(rows).max())
 
 
 def feature_problems(features: Any, *, distinct: bool = False) -> list[str]:
-    """List problems with feature vectors, which must span their space and, if asked, be `distinct`."""
+    """List problems with feature vectors, which must span their space and, if required, be `distinct`."""
     try:
         rows = np.asarray(features, dtype=np.float64)
     except (TypeError, ValueError):
@@ -63,33 +63,33 @@ def feature_problems(features: Any, *, distinct: bool = False) -> list[str]:
 
 
 def max_det(features: ArrayLike, tol: float = 1e-6) -> IntArray:
-    """Row indices of a MAX-DET collection: arms of which all arms are combinations with small coefficients.
+    """Row indices of a MAX-DET collection: arms in terms of which all arms have small coefficients.
 
     Parameters
     ----------
     features : array_like of shape (arms, dimension)
-        One feature vector a row; together they span all coordinates.
+        One feature vector per row; together they span the whole space.
     tol : float
-        No coefficient of any arm exceeds 1 + tol in size; at least 1e-9.
+        Tolerance, at least 1e-9: no coefficient of any arm exceeds 1 + tol in absolute value.
 
     Returns
     -------
     ndarray of int, shape (dimension,)
-        Sorted positions of rows.
+        Row positions, sorted.
 
     Raises
     ------
     ParameterError
-        Listing the problems: features that are not finite, or span less than their space, or are so nearly
-        dependent that coefficients cannot be computed to within tol.
+        If the features are invalid (the message lists every problem): not finite, do not span their space, or
+        so nearly dependent that coefficients cannot be computed to within tol.
 
     Notes
     -----
-    A collection is MAX-DET when its absolute determinant is the largest of all. What designs need of it is
-    that all coefficients are at most 1, and that is what is found here: from a QR decomposition with pivoting
-    one vector at a time is exchanged while a coefficient exceeds 1 + tol. An exchange at coefficient c
-    multiplies the determinant by c, so there are at most of order d log(d) / tol of them. The result is a
-    local maximum: often, not always, the largest determinant.
+    A collection is MAX-DET if its absolute determinant is the largest possible. Designs require only that all
+    coefficients are at most 1, and this is what is computed here: starting from a QR decomposition with
+    pivoting, one vector at a time is exchanged while a coefficient exceeds 1 + tol. An exchange at
+    coefficient c multiplies the determinant by c, so there are at most of the order of d log(d) / tol
+    exchanges. The result is a local maximum, which is often, but not always, the largest determinant.
 
     References
     ----------
@@ -151,8 +151,8 @@ class OptimalDesign:
     weights : ndarray of shape (arms,)
         Shares of pulls; they sum to 1, and at most d (d + 1) / 2 are positive.
     gap : float
-        Kiefer-Wolfowitz gap: the largest a'V^-1 a over arms, over d, less 1, with V = sum_i w_i a_i a_i'. It
-        is 0 for an optimal design and positive for any other.
+        Kiefer-Wolfowitz gap: the largest a'V^-1 a over all arms, divided by d, minus 1, where V = sum_i w_i
+        a_i a_i'. It is 0 for an optimal design and positive for any other.
 
     Examples
     --------
@@ -167,31 +167,31 @@ class OptimalDesign:
 
 
 def optimal_design(features: ArrayLike, tol: float = 1e-6) -> OptimalDesign:
-    """G-optimal design for some arms, with its Kiefer-Wolfowitz gap.
+    """G-optimal design for a set of arms, with its Kiefer-Wolfowitz gap.
 
     Parameters
     ----------
     features : array_like of shape (arms, dimension)
-        One feature vector a row; together they span all coordinates.
+        One feature vector per row; together they span the whole space.
     tol : float
         Largest gap, at least 1e-9.
 
     Returns
     -------
     OptimalDesign
-        Weights and gap.
+        The weights and the gap.
 
     Raises
     ------
     ParameterError
-        Listing problems with the features, or that the gap stayed above tol.
+        If the features are invalid (the message lists every problem), or the gap remained above tol.
 
     Notes
     -----
-    Frank and Wolfe's algorithm with steps away from arms (Wolfe, Atwood), each of the best length, started at
-    equal weights on a MAX-DET collection. If more than d (d + 1) / 2 weights are positive, weight is moved
-    along null vectors of the matrix of the a a' until no more are: V stays, and what is left over is spread
-    in proportion, so the gap does not grow. The gap is computed from the weights that are returned.
+    Frank and Wolfe's algorithm with away steps (Wolfe, Atwood) and exact line search, started with equal
+    weights on a MAX-DET collection. If more than d (d + 1) / 2 weights are positive, weight is moved along
+    null vectors of the matrix of the a a' until this no longer holds: V stays the same, and any weight left
+    over is spread proportionally, so the gap does not grow. The gap is computed from the returned weights.
 
     References
     ----------
@@ -228,7 +228,7 @@ def _gap(rows: FloatArray, weights: FloatArray) -> float:
 
 
 def _fewer(rows: FloatArray, weights: FloatArray) -> FloatArray:
-    """Weights of which at most d (d + 1) / 2 are positive, with V at least as large as before."""
+    """Weights with at most d (d + 1) / 2 positive entries, and V at least as large as before."""
     upper = np.triu_indices(rows.shape[1])
     limit = upper[0].size
     weights = weights.copy()

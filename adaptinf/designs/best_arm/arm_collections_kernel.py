@@ -1,4 +1,4 @@
-"""Arms in terms of a few: orthogonal reduction, exchange to a large determinant, optimal weights."""
+"""All arms in terms of a few: orthogonal reduction, exchange to a large determinant, optimal weights."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _RANK_TOLERANCE = 1e-10
 def exchange(coefficients: FloatArray, n: int, rank: int, limit: float, basis: IntArray) -> int:
     """Swap rows into the basis, the largest coefficient first, until none exceeds `limit`; returns the swaps.
 
-    Row i of `coefficients` writes vector i in terms of the vectors `basis`. A swap at entry c multiplies the
-    absolute determinant of the basis by abs(c).
+    Row i of `coefficients` expresses vector i in terms of the vectors `basis`. A swap at entry c multiplies
+    the absolute determinant of the basis by abs(c).
     """
     swaps = 0
     while True:
@@ -52,7 +52,7 @@ def orthogonal_coordinates(
     reduced: FloatArray,
     basis: IntArray,
 ) -> int:
-    """Coordinates of some rows of `vectors` in an orthonormal basis of their span; and its dimension."""
+    """Coordinates of some rows of `vectors` in an orthonormal basis of their span, and its dimension."""
     # The longest residual gives each direction (Gram and Schmidt, with pivoting, every direction made
     # orthogonal twice); `basis` receives the positions of the rows that gave them.
     for i in range(n):
@@ -135,11 +135,11 @@ def balance(
     inverse: FloatArray,
     image: FloatArray,
 ) -> float:
-    """Write weights under which no leverage exceeds rank (1 + tolerance); returns the largest excess.
+    """Write weights under which no leverage exceeds rank (1 + tolerance); return the largest excess.
 
-    Vectors are written in terms of those at `basis`, where the weights start, equal. Each step takes the
-    best length along the line towards the arm of the highest leverage, or away from that of the lowest one
-    among the arms in use, whichever is further from balance.
+    Vectors are expressed in terms of those at `basis`, on which the initial weights are equal. Each step has
+    the optimal length along the line towards the arm with the highest leverage, or away from the one with the
+    lowest leverage among the arms in use, whichever is further from balance.
     """
     for i in range(n):
         weights[i] = 0.0

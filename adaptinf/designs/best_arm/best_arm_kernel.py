@@ -1,4 +1,4 @@
-"""Best-arm designs: phases that pull by a plan, estimate every remaining arm and keep the best."""
+"""Best-arm designs: phases that pull arms according to a plan, estimate the rest and keep the best."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from adaptinf.simulation.transcripts import Again, Outbox, Outputs, replay_block
 from adaptinf.typing import FloatArray, IntArray
 
 ACTIVE, OUT, SUM = 1, 2, 3
-"""Rows of the state: the arms that are left, by slot; the outbox, of means by arm or of moments; the sums of
-a phase's rewards, by place in its plan."""
+"""Rows of the state: the remaining arms, by slot; the outbox, with means by arm or moments; the sums of a
+phase's rewards, by position in its plan."""
 EVERY_ARM, MAX_DET, G_OPTIMAL = range(3)
-"""Which arms a phase pulls: all, a MAX-DET collection, or the support of a G-optimal design."""
+"""The arms that a phase pulls: all, a MAX-DET collection, or the support of a G-optimal design."""
 NO_NOISE, LAPLACE_NOISE, GAUSSIAN_NOISE = range(3)
 """Distribution of the noise."""
 
@@ -50,7 +50,7 @@ def outbox_of(tables: Any) -> Outbox:
 def send_phase(
     tables: Any, state: FloatArray, phase: int, n: int, rank: int, pulled: int, source: Any
 ) -> None:
-    """Send out the phase's results, with noise if it is private."""
+    """Release the results of the phase, with noise if it is private."""
     if tables.method == G_OPTIMAL:
         rows = tables.features if phase == 0 else tables.coordinates
         scale = tables.noise * _largest_sum(state, rows, n, rank)
@@ -78,7 +78,7 @@ def _send(
     phase: int,
     source: Any,
 ) -> None:
-    """Send out a sum with its noise, divided by a count."""
+    """Release a sum with its noise, divided by a count."""
     outbox = outbox_of(tables)
     if tables.law == NO_NOISE:
         state[OUT, group * outbox.names + name] = total / count
@@ -96,7 +96,7 @@ def _noise(tables: Any, scale: float, source: Any, stream: int, phase: int) -> f
 
 @kernel
 def estimate(tables: Any, public: FloatArray, phase: int, n: int, rank: int, pulled: int) -> None:
-    """Write the estimates for the n remaining arms, by slot, from what was sent out."""
+    """Write the estimates for the n remaining arms, by slot, from the released numbers."""
     if tables.method == G_OPTIMAL:
         _least_squares(tables, public, phase, n, rank, pulled)
         return
@@ -151,7 +151,7 @@ def _largest_sum(public: FloatArray, rows: FloatArray, n: int, rank: int) -> flo
 
 @kernel
 def solve_positive(matrix: FloatArray, vector: FloatArray, size: int) -> None:
-    """Replace a vector by the solution of a positive definite system, and the matrix by its factor."""
+    """Replace a vector with the solution of a positive definite system, and the matrix with its factor."""
     for k in range(size):
         for j in range(k):
             matrix[k, k] -= matrix[k, j] * matrix[k, j]
@@ -173,8 +173,8 @@ def solve_positive(matrix: FloatArray, vector: FloatArray, size: int) -> None:
 _PHASE, _DIMENSION, _NEXT, _LEFT, _PULLED, _BEGUN, _DECIDED = range(2, 9)
 _SCALAR_COLUMNS = 9
 _PUBLIC, _ROWS = SUM, 4
-"""Rows before it are what choices read, where estimates are private: which arms are left follows from what is
-released, and the sums of rewards reach it through that alone."""
+"""If estimates are private, choices use the rows before this one: the remaining arms depend only on the
+releases, which are the only link to the sums of rewards."""
 # Every exchange multiplies the determinant by more than this, so they end in spite of rounding.
 _LIMIT = 1.0 + 1e-6
 _DESIGN_GAP, _DESIGN_STEPS = 1e-6, 10_000
@@ -245,7 +245,7 @@ def _all_pulled(tables: BestArmTables, n: int, rank: int) -> bool:
 
 @kernel
 def _reduce(tables: BestArmTables, public: FloatArray, phase: int, n: int) -> int:
-    """Write the remaining arms in terms of a few of them; returns the dimension of their span."""
+    """Express the remaining arms in terms of a few of them; return the dimension of their span."""
     # Orthonormal coordinates replace the old ones only where the dimension falls. Where all arms are pulled
     # only the dimension is needed.
     if phase == 0:
@@ -278,7 +278,7 @@ def _reduce(tables: BestArmTables, public: FloatArray, phase: int, n: int) -> in
 
 @kernel
 def _plan(tables: BestArmTables, public: FloatArray) -> None:
-    """Which slots the phase pulls, and how often: called once, when its first round chooses."""
+    """The slots that the phase pulls, and how often: computed once, when its first round chooses."""
     phase = int(public[SCALARS, _PHASE])
     n = int(tables.sizes[phase])
     rank = n
@@ -349,7 +349,7 @@ def _sift(tables: BestArmTables, active: FloatArray, start: int, end: int) -> No
 
 @kernel
 def _sort(tables: BestArmTables, active: FloatArray, n: int) -> None:
-    """Slots of the n remaining arms into `order`, the best first: heap sort, which needs no memory."""
+    """Slots of the n remaining arms in `order`, the best first, by heap sort, which needs no extra memory."""
     for slot in range(n):
         tables.order[slot] = slot
     for start in range(n // 2 - 1, -1, -1):
@@ -361,7 +361,7 @@ def _sort(tables: BestArmTables, active: FloatArray, n: int) -> None:
 
 @kernel
 def _end_phase(tables: BestArmTables, public: FloatArray) -> None:
-    """Keep the best arms; if called again on the same state with more noise known, it starts afresh."""
+    """Keep the best arms; repeated on the same state with more noise known, it starts afresh."""
     phase = int(public[SCALARS, _PHASE])
     n = int(tables.sizes[phase])
     rank = int(public[SCALARS, _DIMENSION])
@@ -396,7 +396,7 @@ def _choose(tables: BestArmTables, public: FloatArray, context: FloatArray, sour
 
 @kernel
 def _advance(tables: BestArmTables, public: FloatArray, context: FloatArray, arm: int) -> int:
-    """Count a round; returns how many numbers are due after it, or -1 if its reward is unused."""
+    """Count a round; return how many numbers are due after it, or -1 if its reward is unused."""
     public[SCALARS, ROUND] += 1.0
     if tables.status[0] != _EXPLORING:
         return -1
@@ -416,7 +416,7 @@ def _advance(tables: BestArmTables, public: FloatArray, context: FloatArray, arm
 def _learn(
     tables: BestArmTables, state: FloatArray, place: int, reward: float, due: int, source: Any
 ) -> None:
-    """Add a reward to the sum at its position in the plan; after a phase, send out the results."""
+    """Add a reward to the sum at its position in the plan; after a phase, release the results."""
     if due < 0:
         return
     state[SUM, place] += reward if tables.law == NO_NOISE else min(max(reward, 0.0), 1.0)

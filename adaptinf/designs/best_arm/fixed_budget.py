@@ -1,4 +1,4 @@
-"""What best-arm designs share: features that fit the environment, phases of a budget, a recommended arm."""
+"""Common parts of best-arm designs: checks of features, phases of a budget, a recommended arm."""
 
 from __future__ import annotations
 
@@ -36,23 +36,23 @@ def max_det_schedule(n_arms: int, dimension: int) -> Schedule:
     Parameters
     ----------
     n_arms, dimension : int
-        K, at least 2, and d.
+        Number of arms K, at least 2, and dimension d.
 
     Returns
     -------
     Schedule
-        With lambda, M_1, M and s_1, ..., s_{M+1}.
+        Phases, with lambda, M_1, M and s_1, ..., s_{M+1}.
 
     Raises
     ------
     ParameterError
-        Listing what is out of range.
+        If an argument is out of range; the message lists all of them.
 
     Notes
     -----
-    Logarithms are natural, and both minima in (8) are over i = 1, 2, ...: M counts from 1 in the paper, and
-    M_1 = 0 for K <= ceil(d^2 / 4) would make s_1 = g_1 although K arms enter. At d = 1 no lambda satisfies
-    (4) for K > 2, and it is infinite: one phase.
+    Logarithms are natural, and both minima in (8) are over i = 1, 2, ...: M is counted from 1 in the paper,
+    and M_1 = 0 for K <= ceil(d^2 / 4) would imply s_1 = g_1 although K arms enter. For d = 1 and K > 2, no
+    lambda satisfies (4), so it is infinite: one phase.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def max_det_schedule(n_arms: int, dimension: int) -> Schedule:
 
 
 def reserve(schedule: Schedule, dimension: int) -> int:
-    """Rounds that DP-BAI sets aside because it rounds pulls up."""
+    """Rounds that DP-BAI reserves because numbers of pulls are rounded up."""
     # Those in (8), or as many as rounding can cost where (8) has fewer: phase p pulls at most d arms where
     # d^2 < s_p, at most s_p elsewhere, whatever the dimension of their span is. Pulling n_1, ..., n_M arms
     # ceil(T' / (M n_p)) times each takes at most T' + n_1 + ... + n_M - 1 rounds.
@@ -93,7 +93,7 @@ def printed_reserve(schedule: Schedule, dimension: int) -> int:
 
 
 def halving_sizes(n_arms: int) -> IntArray:
-    """Arms that enter each round of sequential halving, and the last remaining one."""
+    """Number of arms that enter each round of sequential halving, and the last remaining one."""
     sizes = [n_arms]
     while sizes[-1] > 1:
         sizes.append(-(-sizes[-1] // 2))
@@ -101,7 +101,7 @@ def halving_sizes(n_arms: int) -> IntArray:
 
 
 def optimal_sizes(n_arms: int, dimension: int) -> IntArray:
-    """Arms that enter each round of OD-LinBAI, and the last one: K, then d / 2^r, rounded up."""
+    """Number of arms that enter each round of OD-LinBAI, and the last one: K, then d / 2^r, rounded up."""
     sizes = [n_arms]
     while sizes[-1] > 1:
         sizes.append(-(-dimension // 2 ** len(sizes)))
@@ -117,7 +117,7 @@ def _ratio(extra: int, dimension: int) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class BestArmDesign(Design):
-    """A design that recommends an arm when its budget, the horizon, is spent."""
+    """A design that recommends an arm once its budget, the horizon, is spent."""
 
     statuses: ClassVar[tuple[Status, ...]] = (Status("exploration", False), Status("leftover", False))
     needs: ClassVar[Needs] = Needs(min_arms=2, vectors="refused")
@@ -126,14 +126,14 @@ class BestArmDesign(Design):
 
     @property
     def traits(self) -> DesignTraits:
-        """No random draws except the noise of private designs; outputs determine all but the rewards."""
+        """Traits: no random draws except any privacy noise; outputs determine all but the rewards."""
         private = self.guarantee(self.needs.min_horizon, self.needs.min_arms) is not None
         outputs = Outputs(propensities="outputs", phase="outputs", recommended=True) if private else None
         return DesignTraits(uses_context="no", own_coins=False, outputs=outputs)
 
     @abstractmethod
     def _least_budget(self, n_arms: int) -> int:
-        """The smallest number of rounds with at least one pull of every arm that a phase needs."""
+        """The smallest number of rounds that allows at least one pull of every arm that a phase needs."""
 
     def _environment_problems(self, env: Environment, horizon: int) -> list[str]:
         problems = super()._environment_problems(env, horizon)
@@ -151,12 +151,12 @@ class BestArmDesign(Design):
         return problems
 
     def _feedback_rounds(self, run: Run, horizon: int) -> int:
-        """Rounds up to the last decision: later rewards change nothing."""
+        """Rounds up to the last decision: later rewards have no effect."""
         decided = float(run.outcome[1])
         return horizon if np.isnan(decided) else int(decided)
 
     def _released_rounds(self, run: Run, horizon: int) -> int:
-        """The same: the last decision is based on the last release, and names an arm."""
+        """The same number: the last decision is based on the last release, and names an arm."""
         return self._feedback_rounds(run, horizon)
 
 
@@ -208,14 +208,15 @@ class SequentialHalving(BestArmDesign):
     Raises
     ------
     ParameterError
-        On running, if the environment has contexts, or the horizon is below one pull of each arm a round.
+        When run, if the environment has contexts, or the horizon allows less than one pull of each arm per
+        round.
 
     Notes
     -----
-    In each of R = ceil(log2 K) rounds every one of the s arms that are left is pulled floor(T / (s R)) times,
-    and the ceil(s / 2) with the highest means of this round are kept. Ties are broken at random, by an order
-    of the arms that is drawn at the beginning. What the floors leave over pulls the recommended arm. Given
-    the past the propensities are 0 or 1.
+    In each of R = ceil(log2 K) rounds, each of the s remaining arms is pulled floor(T / (s R)) times, and the
+    ceil(s / 2) arms with the highest means in this round are kept. Ties are broken at random, by an order of
+    the arms that is drawn at the start. Rounds left over because of rounding are used to pull the recommended
+    arm. Given the past, the propensities are 0 or 1.
 
     References
     ----------
@@ -236,6 +237,6 @@ class SequentialHalving(BestArmDesign):
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
     ) -> Program:
-        """Compiled entry point and tables for one environment and horizon."""
+        """Compiled entry point and tables for an environment and a horizon."""
         sizes = halving_sizes(environment.n_arms)
         return best_arm_program(best_arm_tables(sizes, budget=horizon, recording=recording))

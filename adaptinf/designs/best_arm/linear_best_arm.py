@@ -72,7 +72,7 @@ class _NoisyMeans(FeatureDesign):
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
     ) -> Program:
-        """Compiled entry point and tables for one environment and horizon."""
+        """Compiled entry point and tables for an environment and a horizon."""
         schedule = self.schedule()
         if not self.max_det:
             tables = best_arm_tables(
@@ -103,51 +103,52 @@ class _NoisyMeans(FeatureDesign):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class DPBAI(_NoisyMeans):
-    """Differentially private best-arm identification with a fixed budget, by MAX-DET collections.
+    """Differentially private best-arm identification with a fixed budget, using MAX-DET collections.
 
     Parameters
     ----------
     epsilon : float
-        Privacy parameter of the rewards.
+        Privacy parameter for the rewards.
     features : array_like of shape (arms, dimension)
-        Feature vector of each arm; the mean reward is a linear function of it. They span all coordinates, and
-        no two are the same.
+        Feature vector of each arm; the mean reward is a linear function of it. The vectors must span the
+        whole space, and no two may be equal.
     max_det : bool
-        Whether a phase pulls a MAX-DET collection of the arms that are left, where they outnumber the
-        square of the dimension of their span. Without it every phase pulls all of them: the paper's
-        baseline, just as private.
+        Whether a phase pulls only a MAX-DET collection of the remaining arms if they outnumber the square of
+        the dimension of their span. If False, every phase pulls all of them: the paper's baseline, which is
+        equally private.
     calibration : {"corrected", "published"}
-        The noise is right as published, so the two are one.
+        The noise is correct as published, so both options are the same.
 
     Raises
     ------
     ParameterError
-        Listing all problems: features that are not finite, span less than their space, or are the same for
-        two arms; on running, an environment with another number of arms, with contexts or with rewards
-        outside [0, 1], or a horizon that leaves less than one pull of an arm in some phase.
+        If an argument is invalid (the message lists every problem): features that are not finite, do not span
+        the space, or are equal for two arms; when run, an environment with a different number of arms, with
+        contexts or with rewards outside [0, 1], or a horizon that allows less than one pull of an arm in some
+        phase.
 
     Notes
     -----
-    The horizon is the budget T. M phases begin with s_1 = K, ..., s_M arms; the last one leaves one, the arm
-    that is recommended (`schedule` has the numbers). If their span has a dimension d_p < sqrt(s_p), a phase
-    writes the arms that are left in terms of a collection with coefficients of at most 1 + 1e-6 (see
-    `max_det`), pulls each of its d_p arms ceil(T' / (M d_p)) times, releases each mean of this phase with
-    Laplace noise of scale 1 / (epsilon N), N its number of pulls, and estimates the other arms by their
-    coefficients. Elsewhere it pulls all that are left, ceil(T' / (M s_p)) times each: of what rewards add to
-    the variance of an estimate, the collection could have d_p^2 / s_p times as much. The paper does not say
-    what happens to rounds that are left over: here they pull the recommended arm, and their rewards are not
-    looked at.
+    The horizon is the budget T. M phases begin with s_1 = K, ..., s_M arms; the last one leaves a single arm,
+    which is recommended (`schedule` contains the numbers). If the span of the remaining arms has a dimension
+    d_p < sqrt(s_p), a phase expresses them in terms of a collection with coefficients of at most 1 + 1e-6
+    (see `max_det`), pulls each of its d_p arms ceil(T' / (M d_p)) times, releases each mean of this phase
+    with Laplace noise of scale 1 / (epsilon N), where N is its number of pulls, and estimates the other arms
+    by their coefficients. Otherwise it pulls all remaining arms, ceil(T' / (M s_p)) times each: with the
+    collection, the contribution of the rewards to the variance of an estimate could be d_p^2 / s_p times as
+    large. The paper does not say what happens to leftover rounds: here they pull the recommended arm, and
+    their rewards are not used.
 
-    T - T' = M_1 d + (M - M_1) ceil(d^2 / 4), or where that is less, as it can be for K up to about d^2, the
-    number of arms that all phases pull at most, less 1: rounding pulls up would exceed the budget.
+    T - T' = M_1 d + (M - M_1) ceil(d^2 / 4) or, if smaller, as can happen for K up to about d^2, the largest
+    number of arms that all phases pull, minus 1: pulls that are rounded up would exceed the budget.
 
-    Without `max_det` pulls are floor(T / (M s_p)): rounded up they would exceed it too.
+    Without `max_det`, pulls are floor(T / (M s_p)), because rounding up would exceed the budget as well.
 
-    A reward enters one mean, so the actions, the noisy means and the recommended arm are
-    epsilon-differentially private. Rewards are clipped to [0, 1] where they enter a sum; the log has the raw
-    ones. Given the released means, propensities are 0 or 1, so inverse weighting is impossible.
+    Each reward enters only one mean, so the actions, the noisy means and the recommended arm are
+    epsilon-differentially private. Rewards are clipped to [0, 1] when they enter a sum; the log contains the
+    raw rewards. Given the released means, propensities are 0 or 1, so inverse weighting is impossible.
 
-    `log.recommended` and `Replications.recommended` name the arm; `Replications.released` has ``decided_at``,
+    `log.recommended` and `Replications.recommended` give the arm; `Replications.released` has ``decided_at``,
     the round of the last release.
 
     References
@@ -180,10 +181,11 @@ class DPBAI(_NoisyMeans):
         return 1.0 / float(self.epsilon)
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
-        """Guarantee of the actions, the noisy means and the recommended arm, in parallel over fresh means.
+        """Guarantee for actions, noisy means and recommended arm, by parallel composition over fresh means.
 
-        Which arms a phase pulls, and how often, follows from the arms that are left, that is, from earlier
-        releases: it settles which mean a reward enters before it is read. Later phases start afresh.
+        Which arms a phase pulls, and how often, depends only on the remaining arms, that is, on earlier
+        releases, so it is fixed which mean a reward enters before the reward is read. Later phases start
+        afresh.
         """
         self._refuse_sizes(horizon, n_arms)
         mean = PrivacyGuarantee(epsilon=float(self.epsilon))  # moves by 1/N, has noise of scale 1/(epsilon N)
@@ -193,25 +195,26 @@ class DPBAI(_NoisyMeans):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class DPBAIGauss(_NoisyMeans):
-    """`DPBAI` with normal noise, for a guarantee with a positive delta.
+    """`DPBAI` with normal noise, for a guarantee with positive delta.
 
     Parameters
     ----------
     epsilon, delta : float
-        Privacy parameters of the rewards, delta strictly between 0 and 1.
+        Privacy parameters for the rewards; delta lies strictly between 0 and 1.
     features : array_like of shape (arms, dimension)
         Feature vector of each arm, as for `DPBAI`.
     max_det : bool
         As in `DPBAI`.
     calibration : {"corrected", "published"}
-        ``"corrected"``: a mean of N rewards has noise of the smallest standard deviation that is (epsilon,
-        delta)-private (Balle and Wang). ``"published"``: sqrt(2 log(1.25 / delta)) / (epsilon N), proved for
-        epsilon below 1.
+        ``"corrected"``: the noise of a mean of N rewards has the smallest standard deviation that is
+        (epsilon, delta)-private (Balle and Wang). ``"published"``: the standard deviation is sqrt(2 log(1.25
+        / delta)) / (epsilon N), proved for epsilon below 1.
 
     Notes
     -----
-    All else is as in `DPBAI`. Where the published standard deviation is proved it is never below the
-    corrected one; at a large epsilon it is too small, and `guarantee` then has the delta that it gives.
+    Everything else is as in `DPBAI`. Where the published standard deviation is proved, it is at least the
+    corrected one; for large epsilon it is too small, and `guarantee` then states the delta that actually
+    holds.
 
     References
     ----------
@@ -241,11 +244,11 @@ class DPBAIGauss(_NoisyMeans):
         return math.sqrt(2.0 * math.log(1.25 / self.delta)) / float(self.epsilon)
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
-        """Guarantee of the actions, the noisy means and the recommended arm, in parallel over fresh means.
+        """Guarantee for actions, noisy means and recommended arm, by parallel composition over fresh means.
 
-        As in `DPBAI`. A phase's pulls do not look at its rewards, so each mean is one release of a fixed
-        sample: no argument for adaptive streams is needed. With the delta that the noise really gives where
-        it is more than was requested.
+        As in `DPBAI`. The pulls of a phase do not depend on its rewards, so each mean is one release based on
+        a fixed sample, and no argument for adaptive streams is needed. The guarantee states the delta that
+        actually holds if it exceeds the requested one.
         """
         self._refuse_sizes(horizon, n_arms)
         epsilon, delta = float(self.epsilon), float(self.delta)
@@ -266,15 +269,15 @@ class _OptimalRounds(FeatureDesign):
     law: ClassVar[int] = NO_NOISE
 
     def sizes(self) -> IntArray:
-        """Arms that enter each round, and the last remaining one."""
+        """Number of arms that enter each round, and the last remaining one."""
         return optimal_sizes(*self.rows.shape)
 
     def _noise(self) -> float:
-        """Scale of the noise added to the moments, relative to how far one reward moves them."""
+        """Scale of the noise added to the moments, relative to the effect of one reward on them."""
         return 0.0
 
     def _reserve(self) -> int:
-        """Rounds set aside because pulls are rounded up."""
+        """Rounds reserved because numbers of pulls are rounded up."""
         n, dimension = len(self.features), len(self.features[0])
         return min(n, dimension * (dimension + 1) // 2) + int(self.sizes()[1:-1].sum())
 
@@ -284,7 +287,7 @@ class _OptimalRounds(FeatureDesign):
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
     ) -> Program:
-        """Compiled entry point and tables for one environment and horizon."""
+        """Compiled entry point and tables for an environment and a horizon."""
         sizes = self.sizes()
         basis, coefficients = max_det_basis(feature_rows(self.features), _TOLERANCE)
         tables = best_arm_tables(
@@ -304,29 +307,29 @@ class _OptimalRounds(FeatureDesign):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ODLinBAI(_OptimalRounds):
-    """Linear best-arm identification with a fixed budget, by G-optimal designs, without privacy.
+    """Linear best-arm identification with a fixed budget using G-optimal designs, without privacy.
 
     Parameters
     ----------
     features : array_like of shape (arms, dimension)
-        Feature vector of each arm; the mean reward is a linear function of it. They span all coordinates, and
-        no two are the same.
+        Feature vector of each arm; the mean reward is a linear function of it. The vectors must span the
+        whole space, and no two may be equal.
 
     Raises
     ------
     ParameterError
-        Listing all problems: features that are not finite, span less than their space, or are the same for
-        two arms; on running, an environment with another number of arms or with contexts, or a horizon that
-        leaves less than one pull of an arm in some round.
+        If an argument is invalid (the message lists every problem): features that are not finite, do not span
+        the space, or are equal for two arms; when run, an environment with a different number of arms or with
+        contexts, or a horizon that allows less than one pull of an arm in some round.
 
     Notes
     -----
-    Of R = ceil(log2 d) rounds (one for d = 1) the r-th keeps ceil(d / 2^r) arms. A round writes the arms that
-    are left in orthonormal coordinates of their span, where that is smaller than before; finds a G-optimal
-    design w (`optimal_design`, gap at most 1e-6); pulls arm i ceil(w_i m) times with
-    m = (T - min(K, d (d + 1) / 2) - sum over r < R of ceil(d / 2^r)) / R; and keeps the arms with the highest
-    least-squares predictions from this round's rewards. Ties are broken at random. Rounds that are left over
-    pull the recommended arm. Given the past the propensities are 0 or 1.
+    Of R = ceil(log2 d) rounds (one if d = 1), the r-th keeps ceil(d / 2^r) arms. A round expresses the
+    remaining arms in orthonormal coordinates of their span, if its dimension has fallen; finds a G-optimal
+    design w (`optimal_design`, gap at most 1e-6); pulls arm i ceil(w_i m) times with m = (T - min(K, d (d +
+    1) / 2) - sum over r < R of ceil(d / 2^r)) / R; and keeps the arms with the highest least-squares
+    predictions from this round's rewards. Ties are broken at random. Leftover rounds pull the recommended
+    arm. Given the past, the propensities are 0 or 1.
 
     References
     ----------
@@ -344,12 +347,12 @@ class ODLinBAI(_OptimalRounds):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class DPOD(_OptimalRounds):
-    """`ODLinBAI` with Laplace noise on the moments of least squares: a private comparator.
+    """`ODLinBAI` with Laplace noise on the least-squares moments: a private comparator.
 
     Parameters
     ----------
     epsilon : float
-        Privacy parameter of the rewards.
+        Privacy parameter for the rewards.
     features : array_like of shape (arms, dimension)
         Feature vector of each arm, as for `ODLinBAI`.
 
@@ -360,14 +363,15 @@ class DPOD(_OptimalRounds):
 
     Notes
     -----
-    Each round releases U = sum_s a_s x_s of its own rewards x with Laplace noise of scale L / epsilon in each
-    coordinate, L being the largest sum of absolute coordinates of an arm that is left, in the coordinates of
-    this round: a reward in [0, 1] moves U by at most that in L1. The Gram matrix is public. Rewards enter one
-    round only, so the actions, the noisy moments and the recommended arm are epsilon-differentially private.
-    The noise depends on the coordinates of the features, and so does the success of the design.
+    Each round releases U = sum_s a_s x_s of its own rewards x, with Laplace noise of scale L / epsilon in
+    each coordinate, where L is the largest sum of absolute coordinates of a remaining arm, in the coordinates
+    of this round: a reward in [0, 1] changes U by at most L in the L1 norm. The Gram matrix is public. Each
+    reward enters one round only, so the actions, the noisy moments and the recommended arm are
+    epsilon-differentially private. The noise, and hence the success of the design, depends on the coordinates
+    of the features.
 
-    Its releases are named ``noisy_moment_1`` to ``noisy_moment_d``: in the coordinates of the features until
-    the dimension falls, in orthonormal ones of the arms that are left from then on.
+    The releases are named ``noisy_moment_1`` to ``noisy_moment_d``: in the coordinates of the features until
+    the dimension falls, and in orthonormal coordinates of the remaining arms from then on.
 
     References
     ----------
@@ -396,10 +400,10 @@ class DPOD(_OptimalRounds):
         return 1.0 / float(self.epsilon)
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
-        """Guarantee of the actions, the noisy moments and the recommended arm, in parallel over rounds.
+        """Guarantee for actions, noisy moments and the recommended arm, by parallel composition over rounds.
 
-        Which arms a round of the algorithm pulls, and how often, follows from the arms that are left, that
-        is, from earlier releases; its moments start afresh. A reward enters one round's moments.
+        Which arms a round of the algorithm pulls, and how often, depends only on the remaining arms, that is,
+        on earlier releases; its moments start afresh. Each reward enters the moments of one round.
         """
         self._refuse_sizes(horizon, n_arms)
         moments = PrivacyGuarantee(epsilon=float(self.epsilon))  # move by at most L in L1

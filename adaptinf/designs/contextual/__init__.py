@@ -1,1 +1,1 @@
-"""Designs that use contexts: effects by group, and rewards linear in a context vector."""
+"""Designs that use contexts: effects by group, and rewards that are linear in a context vector."""

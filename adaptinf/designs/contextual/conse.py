@@ -34,7 +34,7 @@ from adaptinf.simulation.run import (
 from adaptinf.typing import FloatArray, IntArray
 
 LEARNING_RANDOMISED, LEARNING_BETTER, ESTIMATION_RANDOMISED, ESTIMATION_BETTER = range(4)
-"""Status codes: phase, and whether a fair coin determined the arm."""
+"""Status codes: the phase, and whether a fair coin determined the arm."""
 
 CONSE_STATUSES = (
     Status("learning", randomised=True),
@@ -67,7 +67,7 @@ class _Tables(NamedTuple):
 
 @kernel
 def write_propensity(propensity: FloatArray, treated: float) -> None:
-    """Write the propensities of two arms, if there is an array for them."""
+    """Write the propensities of two arms into an array, if there is one."""
     if propensity.shape[0] > 0:
         propensity[0] = 1.0 - treated
         propensity[1] = treated
@@ -102,7 +102,7 @@ def _choose(tables: _Tables, state: FloatArray, context: FloatArray, source: Any
 
 @kernel
 def _epoch_ends(tables: _Tables, state: FloatArray, feature: int) -> None:
-    """Compare the means of the epoch and start the next one."""
+    """Compare the means of the epoch, and start the next one."""
     epoch = int(state[_EPOCH, feature])
     counts = state[_COUNT, feature], state[_COUNT + 1, feature]
     if counts[0] > 0.0 and counts[1] > 0.0:
@@ -118,7 +118,7 @@ def _epoch_ends(tables: _Tables, state: FloatArray, feature: int) -> None:
 
 @kernel
 def _half_time(tables: _Tables, state: FloatArray) -> None:
-    """Fix the length of the trial; an undecided feature gets the arm with the higher pooled mean."""
+    """Fix the length of the trial; an undecided context gets the arm with the higher pooled mean."""
     state[SCALARS, _T_MIN] = estimation_budget(
         math.log(tables.horizon), state[_ARRIVALS], tables.n_features, tables.alpha
     )
@@ -212,7 +212,7 @@ def _randomise(
     state: FloatArray,
     tally: FloatArray,
 ) -> None:
-    """Assign arrivals by fair coins and add their rewards to the sums of the epoch."""
+    """Assign arrivals by fair coins, and add their rewards to the sums of the epoch."""
     treated = rng.binomial(arrivals, 0.5)
     for arm in range(2):
         count = treated if arm == 1 else arrivals - treated
@@ -225,31 +225,32 @@ def _randomise(
 
 @dataclass(frozen=True, kw_only=True)
 class ConSE(Design):
-    """Contextual successive elimination, then a randomised trial: two arms, finitely many contexts.
+    """Contextual successive elimination, then a randomised trial; for two arms and finitely many contexts.
 
     Parameters
     ----------
     alpha : float
-        In [0, 1]: 0 spends everything on estimation, 1 on regret.
+        Trade-off in [0, 1]: 0 devotes everything to estimation, 1 to regret.
 
     Raises
     ------
     ParameterError
-        If alpha is not in [0, 1]; when it is run, if the environment's rewards leave [0, 1].
+        If alpha is not in [0, 1]; when run, if the environment's rewards may lie outside [0, 1].
 
     Notes
     -----
     First half: each context is randomised by fair coins in epochs of R_e arrivals until its means differ by
-    more than 2 h_e; from then on it gets the better arm. Second half: the first T_min arrivals of each
-    context are randomised, T_min = max(log n, min_j f_j^(1 - alpha)), f_j the arrivals of context j in the
-    first half; the others get the better arm. The paper's epoch 0 holds log 0: epochs start at 1. T_min is
-    rounded up. Half a horizon that does not hold one epoch (n below about 2,750) learns nothing: the first
-    half is then a randomised trial, and the second half starts from its means. A context that is undecided
-    at half-time takes the arm with the higher mean over all of its randomised arrivals; an arm that was
-    never pulled counts as 0, and ties go to the first arm.
+    more than 2 h_e; from then on it receives the better arm. Second half: the first T_min arrivals of each
+    context are randomised, where T_min = max(log n, min_j f_j^(1 - alpha)) and f_j is the number of arrivals
+    of context j in the first half; the others receive the better arm. The paper's epoch 0 involves log 0, so
+    epochs start at 1 here. T_min is rounded up. If half a horizon is too short for one epoch (n below about
+    2,750), nothing is learned: the first half is then a randomised trial, and the second half starts from its
+    means. A context that is undecided at half-time is assigned the arm with the higher mean over all of its
+    randomised arrivals; the mean of an arm that was never pulled counts as 0, and ties are broken in favour
+    of the first arm.
 
-    Rewards are taken to lie in [0, 1]. The second half's randomised rounds are a randomised trial given the
-    first half, so differences in means over them are unbiased. Later propensities are 0 or 1.
+    Rewards are assumed to lie in [0, 1]. Given the first half, the randomised rounds of the second half are a
+    randomised trial, so differences in means over them are unbiased. Later propensities are 0 or 1.
 
     References
     ----------
@@ -273,7 +274,7 @@ class ConSE(Design):
 
     @property
     def traits(self) -> DesignTraits:
-        """Arms depend on the group."""
+        """Traits: arms depend on the group."""
         return DesignTraits(uses_context="groups", arm_means="by-group")
 
     def outcome_names(self, n_features: int) -> tuple[str, ...]:
@@ -286,7 +287,7 @@ class ConSE(Design):
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
     ) -> Program:
-        """Compiled entry point and tables for one environment and horizon."""
+        """Compiled entry point and tables for an environment and a horizon."""
         lengths, widths = epoch_sequences(horizon)
         tables = _Tables(
             horizon=horizon,

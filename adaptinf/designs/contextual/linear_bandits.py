@@ -1,4 +1,4 @@
-"""Linear contextual bandits: LinUCB, and LinPriv on noisy sums of contexts times rewards."""
+"""Linear contextual bandits: LinUCB, and LinPriv based on noisy sums of contexts times rewards."""
 
 from __future__ import annotations
 
@@ -47,30 +47,31 @@ Failure: TypeAlias = Annotated[float, Number(1e-200, 1.0)]
 
 @dataclass(frozen=True, kw_only=True)
 class LinUCB(Design):
-    """Pull the arm whose linear prediction, plus the width of its confidence band, is highest (OFUL).
+    """OFUL: pull the arm with the highest sum of linear prediction and confidence width.
 
     Parameters
     ----------
     regularisation : float
-        Ridge parameter, the paper's lambda.
+        Ridge parameter (lambda in the paper).
     failure : float or None
-        Probability with which some arm's band may miss in some round; by default 1 / horizon.
+        Probability that any arm's band fails to cover in any round; by default 1 / horizon.
     noise_scale : float or None
         Sub-Gaussian scale R of the rewards around their means. By default that of the environment, if known,
-        and 1/2 otherwise, which serves for rewards in [0, 1].
+        and otherwise 1/2, which is valid for rewards in [0, 1].
     bound : float
-        Upper bound S of the length of every arm's coefficient vector.
+        Upper bound S on the norm of every arm's coefficient vector.
 
     Notes
     -----
-    Each arm has a ridge regression of its own on the rounds in which it was pulled, with V = X'X + lambda I,
-    and the index x'theta_hat + ||x||_{V^-1} (R sqrt(2 log(det(V)^(1/2) det(lambda I)^(-1/2) K / failure)) +
-    sqrt(lambda) S). With probability at least 1 - failure all of x'theta lies below the index, and above
-    its mirror image, for every arm, round and context at once. There are no forced pulls: an arm without
-    any has the band of its prior. Ties go to the first arm; propensities are 0 or 1.
+    Each arm has its own ridge regression on the rounds in which it was pulled, with V = X'X + lambda I, and
+    the index x'theta_hat + ||x||_{V^-1} (R sqrt(2 log(det(V)^(1/2) det(lambda I)^(-1/2) K / failure)) +
+    sqrt(lambda) S). With probability at least 1 - failure, x'theta lies below the index, and above the
+    corresponding lower bound, for every arm, round and context simultaneously. There are no forced pulls: an
+    arm without pulls has the band of its prior. Ties are broken in favour of the first arm; propensities are
+    0 or 1.
 
-    V^-1 is updated in place, by rank-one steps: after 100,000 rounds in 20 dimensions it is exact to 1e-13 of
-    its largest entry for a regularisation down to 1e-6, and to 1e-7 at 1e-12.
+    V^-1 is updated in place by rank-one steps: after 100,000 rounds in 20 dimensions, its error is 1e-13 of
+    its largest entry for a regularisation down to 1e-6, and 1e-7 at 1e-12.
 
     References
     ----------
@@ -97,7 +98,7 @@ class LinUCB(Design):
 
     @property
     def traits(self) -> DesignTraits:
-        """Arms follow their own context vectors, without random draws."""
+        """Traits: arms depend on their own context vectors, without random draws."""
         return DesignTraits(uses_context="vectors", own_coins=False, arm_means="by-vector")
 
     def _placed(self, env: Environment) -> LinUCB:
@@ -108,13 +109,13 @@ class LinUCB(Design):
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
     ) -> Program:
-        """Compiled entry point and tables for one environment and horizon."""
+        """Compiled entry point and tables for an environment and a horizon."""
         placed = self._placed(environment)
         tables = placed.tables(environment.n_arms, environment.dimension, horizon, recording=recording)
         return linear_program(tables)
 
     def tables(self, n_arms: int, dimension: int, horizon: int, *, recording: bool = False) -> LinearTables:
-        """Inputs of the kernels: constants of the index, and space for what a run records."""
+        """Inputs of the kernels: constants of the index, and space for recorded values."""
         failure = 1.0 / horizon if self.failure is None else float(self.failure)
         return LinearTables(
             n_arms=n_arms,
@@ -137,60 +138,60 @@ class LinUCB(Design):
 
 @dataclass(frozen=True, kw_only=True)
 class LinPriv(Design):
-    """LinUCB on differentially private running sums of context times reward, one vector counter per arm.
+    """LinUCB based on private running sums of context times reward, with one vector counter per arm.
 
     Parameters
     ----------
     epsilon : float
-        Privacy parameter of the rewards.
+        Privacy parameter for the rewards.
     delta : float
-        The other privacy parameter; 0 asks for Laplace noise.
+        The other privacy parameter; 0 requires Laplace noise.
     calibration : {"corrected", "published"}
-        ``"corrected"`` scales the noise to the sums' true sensitivity. ``"published"`` takes it for 1, and
-        has the paper's index.
+        ``"corrected"`` scales the noise to the true sensitivity of the sums. ``"published"`` assumes a
+        sensitivity of 1, and uses the paper's index.
     noise : {"smallest", "laplace", "gaussian"}
-        Law of the noise (corrected). ``"smallest"`` takes the one of smaller variance at the worst count
-        where delta is positive, Laplace noise where it is 0.
+        Distribution of the noise (corrected). ``"smallest"`` uses the distribution with the smaller variance
+        at the worst count if delta is positive, and Laplace noise if it is 0.
     counter : {"hybrid", "binary"}
-        Counter of Laplace noise (corrected): the binary one is less noisy and needs the horizon. Normal
-        noise sits in a binary tree.
+        Counter for Laplace noise (corrected): the binary counter is less noisy but needs the horizon. Normal
+        noise is added in a binary tree.
     noise_width : {"projected", "ridge"}
-        Allowance for noise in the index (corrected), with s a bound on the norm of the noise vector:
-        s ||V^-1 x||_2, or the never smaller s ||x||_{V^-1} / sqrt(lambda).
+        Allowance for noise in the index (corrected), where s is a bound on the norm of the noise vector: s
+        ||V^-1 x||_2, or s ||x||_{V^-1} / sqrt(lambda), which is never smaller.
     failure : float or None
-        Probability with which some arm's band may miss in some round, half of it for the noise; by default
-        1 / horizon.
+        Probability that any arm's band fails to cover in any round, half of it for the noise; by default 1 /
+        horizon.
     regularisation : float
-        Ridge parameter, the paper's lambda.
+        Ridge parameter (lambda in the paper).
     bound : float
-        Upper bound S of the length of every arm's coefficient vector.
+        Upper bound S on the norm of every arm's coefficient vector.
     dimension : int or None
-        Coordinates of a context vector, where the guarantee depends on it: with the published calibration,
-        and with the smallest of two kinds of noise. A run knows it from its environment.
+        Dimension of the context vectors, if the guarantee depends on it: with the published calibration, and
+        with the smaller of two kinds of noise. A run obtains it from its environment.
 
     Notes
     -----
-    Contexts are public and of length at most 1; longer ones are refused before anything is collected, as
-    are rewards of a bounded range outside [0, 1]. Rewards are clipped to [0, 1] where they enter a counter
-    (the log has the raw ones): normal rewards stay private, but the bands then speak of clipped rewards,
-    which are not linear in x, and need not cover.
+    Contexts are public and of norm at most 1; longer ones are refused before anything is collected, as are
+    bounded rewards whose range exceeds [0, 1]. Rewards are clipped to [0, 1] when they enter a counter (the
+    log contains the raw ones): normal rewards remain private, but the bands then refer to clipped rewards,
+    which are not linear in x, and may fail to cover.
 
-    A reward enters the counter of one arm only, so the whole of actions and noisy sums has the guarantee of
-    one counter. Changing it moves x y by up to sqrt(d) in L1 and by up to 1 in L2: Laplace noise is scaled by
-    sqrt(d), normal noise (a binary tree; analytic Gaussian mechanism) by the square root of the number of
-    levels. The published noise ignores sqrt(d) and guarantees sqrt(d) epsilon.
+    A reward enters the counter of one arm only, so the actions and noisy sums together have the guarantee of
+    a single counter. Changing a reward moves x y by up to sqrt(d) in L1 and by up to 1 in L2: Laplace noise
+    is scaled by sqrt(d), and normal noise (a binary tree; analytic Gaussian mechanism) by the square root of
+    the number of levels. The published noise ignores sqrt(d) and guarantees only sqrt(d) epsilon.
 
     Corrected index: x'theta_hat + ||x||_{V^-1} (1/2 sqrt(2 log(det(V)^(1/2) det(lambda I)^(-1/2) K /
-    failure')) + sqrt(lambda) S) + s ||V^-1 x||_2, failure' being half of `failure`. Published index:
-    x'theta_hat + ||x||_{V^-1} (sqrt(2 d log((1 + t / lambda) / failure)) + sqrt(lambda) S) + s / lambda with
-    s = log(N)^1.5 log(K / failure) / epsilon: the paper gives s up to constants and lower logarithms, the
-    constant is 1 here.
+    failure')) + sqrt(lambda) S) + s ||V^-1 x||_2, where failure' is half of `failure`. Published index:
+    x'theta_hat + ||x||_{V^-1} (sqrt(2 d log((1 + t / lambda) / failure)) + sqrt(lambda) S) + s / lambda,
+    where s = log(N)^1.5 log(K / failure) / epsilon: the paper gives s up to constants and lower-order
+    logarithms; the constant is 1 here.
 
-    Given the past, propensities depend on the noise and are not tractable: the log has none. Its releases
-    are named ``noisy_xy_1`` to ``noisy_xy_d``, and grouped by arm.
+    Given the past, the propensities depend on the noise and are intractable, so the log contains none. The
+    releases are named ``noisy_xy_1`` to ``noisy_xy_d``, and grouped by arm.
 
-    A session with exact noise (``noise="release"``, delta 0) uses contexts cut off towards 0 to multiples of
-    2^-20: one reward moves a sum by at most isqrt(d 2^40) 2^20 units of 2^-40.
+    A session with exact noise (``noise="release"``, delta 0) uses contexts truncated towards 0 to multiples
+    of 2^-20: one reward changes a sum by at most isqrt(d 2^40) 2^20 units of 2^-40.
 
     References
     ----------
@@ -236,25 +237,25 @@ class LinPriv(Design):
 
     @property
     def nodes(self) -> tuple[str, str] | None:  # type: ignore[override]
-        """Names of a node, in addition to its coordinate."""
+        """Names that identify a node, in addition to its coordinate."""
         return ("arm", "count") if self.delta == 0.0 else None
 
     def largest_scale(self, horizon: int, n_arms: int) -> float:
-        """Largest scale of a node; infinite if its draws would exceed 64 bits."""
+        """Largest scale of the noise of a node; infinite if draws would exceed 64 bits."""
         largest = (
             math.inf if self.dimension is None else self._law(self.dimension, horizon).largest_scale(horizon)
         )
         return largest if largest <= LARGEST_SCALE else math.inf
 
     def exact_sums(self, horizon: int, n_arms: int) -> ProductSums:
-        """Noisy sums in whole numbers; the design must know its `dimension`."""
+        """Integer-valued noisy sums; the design must know its `dimension`."""
         assert self.dimension is not None
         counter, unit = self._law(self.dimension, horizon).counter, self.calibration == "published"
         return ProductSums(counter, float(self.epsilon), n_arms, self.dimension, horizon, unit=unit)
 
     @property
     def traits(self) -> DesignTraits:
-        """Arms follow their own context vectors, without random draws except the noise."""
+        """Traits: arms depend on their own context vectors, without random draws except the noise."""
         return DesignTraits(
             uses_context="vectors",
             own_coins=False,
@@ -296,14 +297,14 @@ class LinPriv(Design):
         return noise_law(self.epsilon, self.delta, self.noise, self.counter, dimension, horizon)
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
-        """Guarantee of the actions and the noisy sums, in parallel over the arms' counters.
+        """Guarantee for the actions and the noisy sums, by parallel composition over the arms' counters.
 
-        Unit reward: contexts are public, a counter is clocked by its arm's own pulls, and an arm is chosen by
-        contexts and noisy sums alone, so the actions settle which counter a reward enters. With a delta the
-        argument for adaptive streams of normal noise takes the place of the pointwise one.
+        The unit is the reward: contexts are public, a counter is clocked by its arm's own pulls, and arms are
+        chosen only from contexts and noisy sums, so the actions determine which counter a reward enters. If
+        delta is positive, the argument for adaptive streams of normal noise replaces the pointwise one.
 
-        Where `dimension` is not given and the noise is the smallest of two kinds, what both of them promise.
-        The published calibration needs `dimension`.
+        If `dimension` is not given and the noise is the smaller of two kinds, the guarantee that both of them
+        satisfy. The published calibration requires `dimension`.
         """
         self._refuse_sizes(horizon, n_arms)
         epsilon = float(self.epsilon)
@@ -327,18 +328,18 @@ class LinPriv(Design):
         return horizon - 1
 
     def _released_rounds(self, run: Run, horizon: int) -> int:
-        """All: the last reward enters the last release."""
+        """All rounds: the last reward enters the last release."""
         return horizon
 
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
     ) -> Program:
-        """Compiled entry point and tables for one environment and horizon."""
+        """Compiled entry point and tables for an environment and a horizon."""
         tables = self.tables(environment.n_arms, environment.dimension, horizon, recording=recording)
         return linear_program(tables)
 
     def tables(self, n_arms: int, dimension: int, horizon: int, *, recording: bool = False) -> LinearTables:
-        """Inputs of the kernels: constants of the index, and space for what a run records."""
+        """Inputs of the kernels: constants of the index, and space for recorded values."""
         failure = 1.0 / horizon if self.failure is None else float(self.failure)
         law = self._law(dimension, horizon)
         if self.calibration == "published":

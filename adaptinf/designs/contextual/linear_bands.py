@@ -1,4 +1,4 @@
-"""The confidence bands of a linear design in every round, recomputed from its log."""
+"""Confidence bands of a linear design in every round, recomputed from its log."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PredictionBands:
-    """Bands for every arm's expected reward in every round, from what was known before the round.
+    """Bands for every arm's expected reward in every round, based on what was known before the round.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class PredictionBands:
     center : ndarray of shape (rounds, arms)
         Predictions x'theta_hat.
     width : ndarray of shape (rounds, arms)
-        Half the length of the bands; the design pulls the arm with the largest center + width.
+        Half the width of the bands; the design pulls the arm with the largest center + width.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class PredictionBands:
         return f"<PredictionBands: {rounds:,} rounds, {arms} arms, {dimension} coordinates>"
 
     def misses(self, theta: ArrayLike) -> BoolArray:
-        """Where a band misses x'theta, shape (rounds, arms), for coefficients of shape (arms, dimension)."""
+        """Whether a band fails to cover x'theta, (rounds, arms), for coefficients (arms, dimension)."""
         coefficients = number_array(theta)
         expected = self.contexts.shape[1:]
         if coefficients is None:
@@ -61,30 +61,31 @@ class PredictionBands:
 
 
 def prediction_bands(log: AdaptiveLog) -> PredictionBands:
-    """Confidence bands for a LinUCB or LinPriv run, by linear algebra on its log.
+    """Confidence bands for a LinUCB or LinPriv run, recomputed from its log.
 
     Parameters
     ----------
     log : AdaptiveLog
-        A whole run, from its first round on, of `LinUCB`, `LinPriv` or a `Mixture` of one of them.
+        The log of a whole run, starting with its first round, of `LinUCB`, `LinPriv` or a `Mixture` of one of
+        them.
 
     Returns
     -------
     PredictionBands
-        Centers and widths. With probability 1 - `failure` no band of the run misses, if no coefficient vector
-        is longer than `bound` and the rewards are sub-Gaussian with `noise_scale` around x'theta (LinUCB) or
-        lie in [0, 1] (LinPriv: clipping breaks it). The published calibration of LinPriv promises nothing of
-        the kind.
+        Centers and widths of the bands. With probability 1 - `failure`, every band of the run covers, if no
+        coefficient vector is longer than `bound` and the rewards are sub-Gaussian with `noise_scale` around
+        x'theta (LinUCB) or lie in [0, 1] (LinPriv, for which clipping invalidates this). The published
+        calibration of LinPriv has no such guarantee.
 
     Raises
     ------
     InvalidForLog
-        If the log is not of such a design, or has not all of a run's contexts and releases.
+        If the log is from another design, or lacks some of a run's contexts and releases.
 
     Notes
     -----
-    For LinPriv only contexts, actions and releases are used, so the bands are as private as these. If its
-    noise was exact, contexts are those that it used, cut off to multiples of 2^-20.
+    For LinPriv, only contexts, actions and releases are used, so the bands are as private as these. If its
+    noise was exact, the contexts are those that it used, truncated to multiples of 2^-20.
 
     Examples
     --------
@@ -172,7 +173,7 @@ def _released_sums(log: AdaptiveLog, arm: int, dimension: int, pulls: int) -> Fl
 
 
 def _inverses(own: FloatArray, regularisation: float) -> tuple[FloatArray, FloatArray]:
-    """V^-1 and the log of det V / det(lambda I), before any pull and after each."""
+    """V^-1 and the log of det V / det(lambda I), before any pull and after each pull."""
     dimension = own.shape[1]
     start = regularisation * np.eye(dimension)
     steps = np.concatenate([start[None], own[:, :, None] * own[:, None, :]])
@@ -184,7 +185,7 @@ def _inverses(own: FloatArray, regularisation: float) -> tuple[FloatArray, Float
 def _widths(
     tables: LinearTables, x: FloatArray, inverse: FloatArray, log_det: FloatArray, before: IntArray
 ) -> FloatArray:
-    """Half-lengths of one arm's bands; `before` counts its pulls before each round."""
+    """Half-widths of the bands of one arm; `before` is its number of pulls before each round."""
     products = np.einsum("tkl,tl->tk", inverse[before], x)
     length = np.sqrt(np.einsum("tk,tk->t", products, x))
     if tables.width == PUBLISHED:

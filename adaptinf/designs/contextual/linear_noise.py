@@ -1,8 +1,8 @@
-"""The noise of LinPriv's counters: its distribution, its size, bounds on its norm, and sums in whole numbers.
+"""The noise of LinPriv's counters: distribution, size, bounds on its norm, and integer-valued sums.
 
-A coordinate of a context and a reward are whole numbers of units of 2^-20, and their product one of units of
-2^-40. Products are not rounded: that would add a unit per coordinate to what a reward can change. Their sums
-and the noise leave the 53 bits of a float and are kept as Python's whole numbers.
+A coordinate of a context and a reward are whole numbers of units of 2^-20, and their product is a whole
+number of units of 2^-40. Products are not rounded, because that would add a unit per coordinate to the
+sensitivity. Their sums and the noise exceed the 53 bits of a float and are stored as Python integers.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class NoiseLaw(NamedTuple):
     node: float
 
     def largest_scale(self, horizon: int) -> float:
-        """Largest scale of a node, for as many items as there are rounds."""
+        """Largest scale of a node, if there are as many items as rounds."""
         levels = counter_slots(horizon) - 1 if self.counter == "hybrid" else 1
         return max(self.trunk, levels * self.node)
 
@@ -106,7 +106,7 @@ LARGEST_SCALE = 2.0**15
 
 
 def toward_zero(vectors: FloatArray) -> IntArray:
-    """Vectors of length at most 1 in units of 2^-20, truncated towards 0; shape (..., dimension)."""
+    """Vectors of norm at most 1 in units of 2^-20, truncated towards 0; shape (..., dimension)."""
     # To the nearest unit a vector could become longer than 1. What a caller's rounding has left above that
     # length loses a further unit a coordinate, so the squares add up to 2^40 at most.
     units: IntArray = np.trunc(vectors * GRID_UNITS).astype(np.int64)
@@ -116,7 +116,7 @@ def toward_zero(vectors: FloatArray) -> IntArray:
 
 
 def on_grid(vectors: FloatArray) -> FloatArray:
-    """Vectors as a design with exact noise uses them: multiples of 2^-20, as floats without error."""
+    """Vectors as used by a design with exact noise: multiples of 2^-20, represented exactly as floats."""
     return toward_zero(vectors) / GRID_UNITS
 
 
@@ -130,7 +130,7 @@ def product_sensitivity(dimension: int) -> int:
 class ProductSums:
     """Running sums of x y for every arm with their noise; only noisy sums are revealed.
 
-    Noise is for their sensitivity; `unit` takes it for 1, as the published calibration does.
+    The noise matches their sensitivity; `unit` assumes a sensitivity of 1, as in the published calibration.
 
     Shapes: an arm's sums and noise (dimension,), in whole units of 2^-40.
     """
@@ -160,7 +160,7 @@ class ProductSums:
     def learn(
         self, context: FloatArray, arm: int, reward: float, draw: Callable[[str, float], float]
     ) -> tuple[FloatArray, FloatArray]:
-        """Add a product, and return the arm's noisy sums and the scales of their new noise, (dimension,).
+        """Add a product; return the arm's noisy sums and the scales of their new noise, (dimension,).
 
         All noise is drawn first: a draw that fails changes nothing.
         """
@@ -186,7 +186,7 @@ class ProductSums:
         return np.array(shown), np.full(self._dimension, scales[0] / PRODUCT_UNITS)
 
     def memory(self) -> dict[str, Any]:
-        """The complete state, in lists; `remember` restores it."""
+        """The complete state as lists; `remember` restores it."""
         return {
             "counts": list(self._counts),
             "sums": [each.tolist() for each in self._sums],

@@ -31,45 +31,46 @@ class DPConSE(Design):
     Parameters
     ----------
     epsilon : float
-        Privacy parameter of a participant's record.
+        Privacy parameter for a participant's record.
     alpha : float
-        In [0, 1]: 0 spends everything on estimation, 1 on regret.
+        Trade-off in [0, 1]: 0 devotes everything to estimation, 1 to regret.
     calibration : {"corrected", "published"}
-        ``"corrected"`` has pure differential privacy. ``"published"`` follows the paper's pseudo-code, with
-        the sign in the normaliser of its batch lengths mended; it has no finite epsilon.
+        ``"corrected"`` satisfies pure differential privacy. ``"published"`` follows the paper's pseudo-code,
+        with the sign in the normaliser of its batch lengths corrected; it has no finite epsilon.
     contrast_share : float
-        Share of epsilon for the sums of rewards; the rest is for the counts of arrivals (corrected). With 1
-        all participants must have one context: their number is then public and counted without noise.
+        Share of epsilon for the sums of rewards; the rest is for the counts of arrivals (corrected). If it is
+        1, all participants must have the same context, so that their number is public and needs no noise.
     first_window : int or None
-        Rounds of the first window, by default ceil(n / 64), but at least 64 and at most
-        ceil(256 M log n), M the number of contexts (corrected).
+        Rounds of the first window, by default ceil(n / 64), but at least 64 and at most ceil(256 M log n),
+        where M is the number of contexts (corrected).
 
     Raises
     ------
     ParameterError
-        Listing every parameter that is out of range; when it is run, if the environment's rewards leave
-        [0, 1], or `contrast_share` is 1 and there are several contexts.
+        If a parameter is out of range (the message lists all of them); when run, if the environment's rewards
+        may lie outside [0, 1], or `contrast_share` is 1 and there are several contexts.
 
     Notes
     -----
-    Corrected, first half: windows of doubling length, fixed by the calendar. In a window each undecided
-    context is assigned by a fair coin; at its end D_j = sum (2a - 1)(r - 1/2) over the randomised arrivals
-    of each undecided context is released with Laplace(1/epsilon_D), and the number N_j of arrivals of each
-    context with Laplace(2/epsilon_N). The worse arm is dropped where ``abs(D_j)`` is beyond what noise
-    explains. Second half: each arrival enters the randomised trial with a public probability rho_j and
-    otherwise gets the better arm, so the propensities are constant. At the end D_j and N_j over the trial
-    are released.
+    Corrected, first half: windows of doubling length at fixed times. In a window, each undecided context is
+    assigned by a fair coin; at its end, D_j = sum (2a - 1)(r - 1/2) over the randomised arrivals of each
+    undecided context is released with Laplace(1/epsilon_D) noise, and the number N_j of arrivals of each
+    context with Laplace(2/epsilon_N) noise. The worse arm is dropped if ``abs(D_j)`` is larger than noise can
+    explain. Second half: each arrival enters the randomised trial with a public probability rho_j and
+    otherwise receives the better arm, so the propensities are constant. At the end, D_j and N_j over the
+    trial are released.
 
     Rewards are clipped to [0, 1] before they enter a sum; the raw reward is logged. The guarantee is for a
-    record, anticipating: everything but the participant's own action. For one reward it is epsilon_D,
-    standard. In a session with a window the rounds that begin before the first half's outcomes have entered
-    are assigned as in the first half and enter no sum; an outcome that is not in when its window ends counts
-    as 0, so effects are those on success within the window. With `contrast_share` 1 a record is the potential
-    rewards of one participant, so both guarantees are one, standard, at epsilon; T_min is then at least 4
-    log(n) / epsilon.
+    record and is anticipating: it covers everything but the participant's own action. For a single reward it
+    is epsilon_D, and standard. In a session with a window, the rounds that begin before the outcomes of the
+    first half have entered are assigned as in the first half and enter no sum; an outcome that has not
+    arrived when its window ends counts as 0, so effects are effects on success within the window. With
+    `contrast_share` 1, a record consists of the potential rewards of one participant, so both guarantees
+    coincide and are standard, at epsilon; T_min is then at least 4 log(n) / epsilon.
 
-    Published: T_min has log n, noise on a mean has scale 2 / (epsilon R_e), lengths are drawn around 2 R_e,
-    as the proof needs, epochs start at 1, and a context whose arms were not both pulled has no estimate.
+    Published: T_min uses log n, the noise of a mean has scale 2 / (epsilon R_e), lengths are drawn around 2
+    R_e, as the proof requires, epochs start at 1, and a context has no estimate unless both of its arms were
+    pulled.
 
     References
     ----------
@@ -101,20 +102,20 @@ class DPConSE(Design):
 
     @property
     def pending(self) -> str:  # type: ignore[override]
-        """Batches of a public window; none in the published form, where counts close the batches."""
+        """Outcomes pending in a public window; none in the published form, whose batches end by counts."""
         return "window" if self.calibration == "corrected" else "last"
 
     def longest_window(self, horizon: int) -> float:
-        """Shorter than the second half, whose trial begins when the first half's outcomes are known."""
+        """Shorter than the second half, whose trial begins once the outcomes of the first are known."""
         return horizon - horizon // 2 - 1
 
     @property
     def nodes(self) -> tuple[str, str] | None:  # type: ignore[override]
-        """Names of a node: its sum, 2 j for the contrasts of context j and 2 j + 1 for its arrivals."""
+        """Names that identify a node: its sum, 2 j for contrasts of context j and 2 j + 1 for arrivals."""
         return ("sum", "window") if self.calibration == "corrected" else None
 
     def largest_scale(self, horizon: int, n_arms: int) -> float:
-        """The larger of the scales for contrasts and arrivals."""
+        """The larger of the noise scales for contrasts and arrivals."""
         contrasts = 1.0 / (self.contrast_share * self.epsilon)
         if self._exact_counts:
             return contrasts
@@ -129,21 +130,21 @@ class DPConSE(Design):
 
     @property
     def _exact_counts(self) -> bool:
-        """Whether there is one context, so that the numbers of participants are public."""
+        """Whether there is only one context, so that the number of participants is public."""
         return self.calibration == "corrected" and self.contrast_share == 1.0
 
     @property
     def traits(self) -> DesignTraits:
-        """Arms depend on the group, if there are several."""
+        """Traits: arms depend on the group, if there are several."""
         if self._exact_counts:
             return DesignTraits(uses_context="no", outputs=Outputs(propensities="outputs", phase="calendar"))
         outputs = Outputs(propensities="by-context", phase="calendar")
         return DesignTraits(uses_context="groups", arm_means="by-group", outputs=outputs)
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
-        """Guarantee of actions and releases for a record, in parallel over windows and halves.
+        """Guarantee for the actions and releases, for a record, in parallel over windows and halves.
 
-        Corrected: the calendar settles which window's sums and counts a record enters, before it is read.
+        Corrected: fixed times determine which window's sums and counts a record enters, before it is read.
         """
         self._refuse_sizes(horizon, n_arms)
         if self.calibration == "published":
@@ -158,7 +159,7 @@ class DPConSE(Design):
         return parallel(window, window, over="epochs")
 
     def reward_guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee | None:
-        """With contexts and coins fixed, a reward moves one sum of rewards and no count."""
+        """With contexts and coins fixed, a reward affects one sum of rewards and no count."""
         self._refuse_sizes(horizon, n_arms)
         if self.calibration == "published":
             return None
@@ -195,7 +196,7 @@ class DPConSE(Design):
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
     ) -> Program:
-        """Compiled entry point and tables for one environment and horizon."""
+        """Compiled entry point and tables for an environment and a horizon."""
         if self.calibration == "published":
             return published_program(horizon, environment.n_features, self.alpha, self.epsilon, recording)
         return corrected_program(

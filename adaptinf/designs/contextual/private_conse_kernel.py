@@ -1,9 +1,9 @@
-"""Kernels of DP-ConSE in its corrected calibration: no count ever stops a phase.
+"""Kernels of DP-ConSE in its corrected calibration: no count ever ends a phase.
 
-Where all participants have one context their number is public, and its count is released as it is.
+If all participants have the same context, their number is public, and its count is released without noise.
 
 Rounds within a window only add to sums, so a replicate can also be run window by window: arrivals are
-multinomial, coins, trial entries and 0/1 rewards binomial. Both ways share every decision.
+multinomial; coins, trial entries and 0/1 rewards are binomial. Both methods share every decision.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from adaptinf.simulation.transcripts import Again, Outbox, Outputs, replay_block
 from adaptinf.typing import FloatArray, IntArray
 
 _WINDOW, _T_MIN, _LEARNT = 2, 3, 4
-"""The last counts the rounds whose outcome is known: the calendar of windows and halves."""
+"""The last entry counts the rounds whose outcome is known, which determine windows and halves."""
 _DECIDED, _POOLED, _TOTAL, _INCLUSION, _BETTER, _OUT, _CONTRAST, _ARRIVALS = range(1, 9)
 _PUBLIC, _ROWS = _CONTRAST, 9
 """Choices read the rows before the sums and counts of the current window."""
@@ -89,7 +89,7 @@ def _choose(tables: _Tables, public: FloatArray, context: FloatArray, source: An
 
 @kernel
 def _due(tables: _Tables, public: FloatArray) -> int:
-    """Number of values released now: after a window, the arrivals, and the contrasts of the undecided."""
+    """Number of values released now: after a window, the arrivals and the undecided contexts' contrasts."""
     now = int(public[SCALARS, _LEARNT])
     if now == tables.horizon:
         return 2 * tables.n_features
@@ -104,7 +104,7 @@ def _due(tables: _Tables, public: FloatArray) -> int:
 
 @kernel
 def _send_sum(tables: _Tables, state: FloatArray, kind: int, feature: int, window: int, source: Any) -> None:
-    """Send out a sum or a count: with its noise or, if it is public, unchanged at a scale of 0."""
+    """Release a sum or a count: with its noise or, if it is public, unchanged with scale 0."""
     row, scale = _CONTRAST, tables.contrast_scale
     if kind == _ARRIVAL_COUNT:
         row, scale = _ARRIVALS, tables.arrival_scale
@@ -117,7 +117,7 @@ def _send_sum(tables: _Tables, state: FloatArray, kind: int, feature: int, windo
 
 @kernel
 def _send_sums(tables: _Tables, state: FloatArray, source: Any) -> None:
-    """Send out the window's sums; those of the first half only if no arm has been dropped yet."""
+    """Release the window's sums; those of the first half only if no arm has been dropped yet."""
     window = int(state[SCALARS, _WINDOW]) + 1
     last = int(state[SCALARS, _LEARNT]) == tables.horizon
     for feature in range(tables.n_features):
@@ -159,7 +159,7 @@ def _half_time(tables: _Tables, public: FloatArray) -> None:
 
 @kernel
 def _advance(tables: _Tables, public: FloatArray, context: FloatArray, arm: int) -> int:
-    """Count a known outcome; returns how many numbers are released after it, by the calendar."""
+    """Count a known outcome; return how many numbers are released after it, according to the schedule."""
     public[SCALARS, ROUND] += 1.0
     public[SCALARS, _LEARNT] += 1.0
     return _due(tables, public)
@@ -169,7 +169,7 @@ def _advance(tables: _Tables, public: FloatArray, context: FloatArray, arm: int)
 def _learn(
     tables: _Tables, state: FloatArray, context: FloatArray, arm: int, reward: float, due: int, source: Any
 ) -> None:
-    """Add a randomised round to the context's contrast and count; send both out if they are due."""
+    """Add a randomised round to the context's contrast and count; release both if they are due."""
     now = int(state[SCALARS, _LEARNT])
     feature = int(context[0])
     first_half = now <= tables.horizon // 2
@@ -313,7 +313,7 @@ def corrected_program(
     recording: bool,
     by_rounds: bool,
 ) -> Program:
-    """Tables and entry point: windows end at `ends`, sums and arrivals are released at their budgets."""
+    """Tables and entry point: windows end at `ends`, and sums and arrivals have their own budgets."""
     # Without a budget arrivals are released as they are. The better arm is dropped with probability at most
     # 3/4 of beta = 1 / horizon.
     log_two = math.log(2.0 * n_features * ends.size * horizon)

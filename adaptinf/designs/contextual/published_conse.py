@@ -1,4 +1,4 @@
-"""DP-ConSE as printed in its paper, kept so that its tables can be reproduced: it has no finite epsilon."""
+"""DP-ConSE as printed in its paper, kept to reproduce its tables: it has no finite epsilon."""
 
 from __future__ import annotations
 

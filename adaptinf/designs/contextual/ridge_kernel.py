@@ -29,12 +29,12 @@ from adaptinf.simulation.transcripts import Again, Outbox, Outputs, replay_block
 from adaptinf.typing import FloatArray, IntArray
 
 NOISELESS, PROJECTED, RIDGE, PUBLISHED = range(4)
-"""How an index allows for the noise of X'Y: not at all, by its bound times the length of V^-1 x, by its
-bound over sqrt(lambda) times the V^-1-norm of x, or by the paper's bound over lambda alone."""
+"""How an index allows for the noise of X'Y: not at all, by its bound times the norm of V^-1 x, by its bound
+divided by sqrt(lambda) times the V^-1-norm of x, or by the paper's bound divided by lambda."""
 
 _COUNT, _LOG_DET, _RADIUS, _REACH, _THETA, _OUT, _SCRATCH, _INVERSE = range(1, 9)
 _SUM, _TRUNK = range(2)
-"""Rows after those of V^-1, one for each coordinate; they are the last ones that a choice reads."""
+"""Rows after those of V^-1, one for each coordinate; they are the last rows that a choice uses."""
 
 
 class LinearTables(NamedTuple):
@@ -128,7 +128,7 @@ def _choose(tables: LinearTables, public: FloatArray, context: FloatArray, sourc
 
 @kernel
 def _behind(tables: LinearTables) -> int:
-    """The first row that no choice reads."""
+    """The first row that no choice uses."""
     return _INVERSE + tables.dimension
 
 
@@ -136,7 +136,7 @@ def _behind(tables: LinearTables) -> int:
 def _next_normal_noise(
     tables: LinearTables, state: FloatArray, trunk_row: int, column: int, count: int, source: Any
 ) -> float:
-    """Noise of a binary tree with normal nodes at `count`, called once for each count in order."""
+    """Noise of a binary tree with normal nodes at `count`, called once for each count, in order."""
     # The noise at `count` is that at the count less its lowest one-bit, which is kept, and one new node's.
     earlier = count & (count - 1)
     total = gaussian(source, tables.node)
@@ -147,7 +147,7 @@ def _next_normal_noise(
 
 
 def _send_sum(tables: LinearTables, state: FloatArray, arm: int, k: int, count: int, source: Any) -> None:
-    """Send out X'Y for an arm and a coordinate, with noise drawn here or supplied from elsewhere."""
+    """Release X'Y for an arm and a coordinate, with noise drawn here or supplied."""
     if isinstance(source, Told):
         _told_sum(tables, state, arm, k, count, source)
     else:
@@ -207,7 +207,7 @@ def _advance(tables: LinearTables, public: FloatArray, context: FloatArray, arm:
 def _learn(
     tables: LinearTables, state: FloatArray, context: FloatArray, arm: int, reward: float, source: Any
 ) -> None:
-    """Add context times reward to the arm's sums, and send these out."""
+    """Add context times reward to the arm's sums, and release these."""
     base = arm * tables.dimension
     sums = _behind(tables) + _SUM
     count = int(state[_COUNT, arm])
@@ -222,7 +222,7 @@ def _learn(
 
 @kernel
 def _publish(tables: LinearTables, public: FloatArray, context: FloatArray, arm: int, due: int) -> None:
-    """The arm's estimate from the sums sent out, and its uncertainty."""
+    """The arm's estimate from the released sums, and its uncertainty."""
     dimension = tables.dimension
     base = arm * dimension
     for k in range(dimension):

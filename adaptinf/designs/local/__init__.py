@@ -1,1 +1,1 @@
-"""Designs whose reports are private before they leave the participant."""
+"""Designs whose reports are privatised before they leave the participant."""

@@ -31,76 +31,80 @@ _NOT_COVERED = (
 
 @dataclass(frozen=True, kw_only=True)
 class LDPBandit(LocallyPrivate):
-    """Locally private bandit on contexts in the unit cube, for rewards in [0, 1].
+    """Locally private bandit for contexts in the unit cube and rewards in [0, 1].
 
     Parameters
     ----------
     epsilon : float
-        Privacy parameter of a participant's record, context and reward.
+        Privacy parameter for a participant's record, that is, context and reward.
     calibration : {"corrected", "published"}
-        Radius of the confidence intervals, and with it when arms are dropped and bins halved. The privacy is
-        the same.
+        Radius of the confidence intervals, which determines when arms are dropped and bins are halved. It
+        does not affect privacy.
     width : float
-        Squared number of standard deviations in a radius (corrected), the C of the notes.
+        Squared number of standard deviations in a radius (corrected), called C in the notes.
     refinement : float
-        A bin is halved when a radius in it falls below this share of the paper's threshold (corrected).
+        A bin is halved when a radius in it falls below this multiple of the paper's threshold (corrected).
     check_every : int
-        Participants from one check of arms and bins to the next. The paper checks after each one; longer
-        gaps are faster, as the noise of a gap is drawn at once.
+        Number of participants between checks of arms and bins. The paper checks after every participant;
+        longer gaps are faster, because the noise of a gap is drawn at once.
     axis : {"random", "first"}
-        Which of a bin's longest edges is halved: any, as in the paper, or the first one.
+        Which of the longest edges of a bin is halved: any of them, as in the paper, or the first.
     max_bins : int
-        Most active bins; when there is no room for more, bins stay as they are.
+        Largest number of active bins; once it is reached, bins are no longer halved.
     auxiliary : tuple of AuxiliaryLog
-        Logs that report before the trial begins, one after another, each under an epsilon of its own.
+        Logs whose participants report before the trial begins, one log after another, each with its own
+        epsilon.
 
     Raises
     ------
     ParameterError
-        Listing every parameter that is out of range; on running, if contexts are not shared by the arms or
-        may leave [0, 1]^d, or rewards may leave [0, 1].
+        If a parameter is out of range (the message lists all of them); when run, if contexts differ between
+        arms or may lie outside [0, 1]^d, or rewards may lie outside [0, 1].
 
     Notes
     -----
-    The cube is the first bin. A participant finds the bin of their context and pulls one of the arms that
-    are left there, uniformly. Then they report, *for every active bin and each of its arms*, U = 1{context
-    in the bin, arm pulled} and V = U times the reward, each plus Laplace noise of scale 4 / epsilon. Sums of
-    U and V over the t participants that a bin has had so far give the estimate f = V / U, with a radius r.
+    The whole cube is the first bin. Each participant finds the bin of their context and pulls one of its
+    remaining arms, chosen uniformly. They then report, *for every active bin and each of its arms*, U =
+    1{context in the bin, arm pulled} and V = U times the reward, each with added Laplace noise of scale 4 /
+    epsilon. The sums of U and V over the t participants of a bin so far give the estimate f = V / U, with a
+    radius r.
 
-    Corrected: r = sqrt(C (64 t / epsilon^2 + U / 4)) / (U - sqrt(32 C t / epsilon^2)) where the denominator
-    is positive, otherwise infinite. An arm is dropped when f + r lies below another's f - r. A bin of depth s
-    is halved, along one of its longest edges, when one of the radii left is below refinement times
-    2 sqrt(d) 2^(-s/d). The halves begin without data, with the arms that are left.
+    Corrected: r = sqrt(C (64 t / epsilon^2 + U / 4)) / (U - sqrt(32 C t / epsilon^2)) if the denominator is
+    positive, and otherwise infinite. An arm is dropped if its f + r lies below another arm's f - r. A bin of
+    depth s is halved along one of its longest edges when one of the remaining radii is below refinement times
+    2 sqrt(d) 2^(-s/d). The halves begin without data, with the remaining arms.
 
-    Published: r = sqrt(C_n max(t / epsilon^2, U)) / abs(U) with C_n = 2 log2(n) (the paper gives it up to
-    constants), refinement 1, intervals of 2 r to each side, and no arm dropped before t reaches log(n)^2. It
-    ignores that each sum's noise has variance 32 t / epsilon^2: bins are halved on noise.
+    Published: r = sqrt(C_n max(t / epsilon^2, U)) / abs(U) with C_n = 2 log2(n) (which the paper gives up to
+    constants), refinement 1, intervals that extend 2 r to each side, and no arm dropped before t reaches
+    log(n)^2. It ignores that the noise of each sum has variance 32 t / epsilon^2, so bins are halved because
+    of noise.
 
-    Auxiliary participants report in the same way, at the scale of their own epsilon, on the arm that their
-    log gave them; arms are dropped and bins halved meanwhile (the jump-start). From then on f is the ratio of
-    weighted sums over sources m, weights l_m = min(abs(epsilon_m^2 U_m / t_m), 1), or 0 before t_m reaches
-    log(n)^2, n being the largest size of a source. Corrected: r = sqrt(C sum l_m^2 (64 t_m / epsilon_m^2 +
-    U_m / 4)) / (sum l_m U_m - sqrt(32 C sum l_m^2 t_m / epsilon_m^2)); published: the paper's (28) and (29).
-    The guarantee is that of the trial's participants; those of a log have its epsilon, as
-    `auxiliary_guarantees` says.
+    Auxiliary participants report in the same way, at the scale of their own epsilon, on the arm recorded in
+    their log; arms are dropped and bins halved meanwhile (the jump-start). From then on, f is the ratio of
+    weighted sums over sources m, with weights l_m = min(abs(epsilon_m^2 U_m / t_m), 1), or 0 before t_m
+    reaches log(n)^2, where n is the size of the largest source. Corrected: r = sqrt(C sum l_m^2 (64 t_m /
+    epsilon_m^2 + U_m / 4)) / (sum l_m U_m - sqrt(32 C sum l_m^2 t_m / epsilon_m^2)); published: the paper's
+    (28) and (29). The guarantee covers the trial's participants; those of a log are covered at its own
+    epsilon (see `auxiliary_guarantees`).
 
-    Replacing one participant's record moves the U by at most 2 in L1 and the V by at most 2: all reports
-    together are epsilon-private, on the participant's side. Their reward alone moves one V by at most 1, so
-    rewards have epsilon / 4, which max-information uses. Rewards are clipped to [0, 1] before they are
-    reported. A participant's arm is not among the outputs: where bins differ in the arms left it tells
-    something of the context, as do the propensities; a log has both because it is a simulation's.
+    Replacing one participant's record changes all U by at most 2 in total (L1), and all V by at most 2: all
+    reports of a participant together are locally epsilon-private. Changing only the reward moves one V by at
+    most 1, so rewards have epsilon / 4, which max-information uses. Rewards are clipped to [0, 1] before they
+    are reported. A participant's arm is not among the outputs: if bins differ in their remaining arms, it
+    reveals something about the context, as do the propensities; a log contains both because it comes from a
+    simulation.
 
-    A log has, as releases, the state of what the server knows at the end: for each bin that was ever active
-    (the group is its number) its corners ``low_x`` and ``high_x``, and for each of its arms
-    ``participants``, ``count`` and ``sum``: the participants that reported on it, and the sums of the noisy
-    U and V. `scale` is that of each participant's noise; sums have as many draws of it as participants.
-    For intervals (`BinMeans`) the server also weighs reports, with weights w that it fixes before they come:
-    at the end of each stage of a bin's life, when its arms change, it is halved or the trial ends,
-    ``weighted_count``, ``weighted_sum`` and ``weighted_squares`` are the sums so far of w U, w V and w^2 U,
-    and ``spent`` is the sum of w^2 over participants, at most 1. All are made of the same noisy reports.
-    `Replications.released` has ``bins``, ``depth`` and ``dropped`` (active bins, halvings of the smallest,
-    arms dropped over all bins), ``decided`` (volume of the bins with one arm left) and ``full`` (1 where
-    `max_bins` kept a bin from being halved).
+    The releases of a log are what the server knows at the end: for each bin that was ever active (the group
+    is its number), its corners ``low_x`` and ``high_x``; and for each of its arms ``participants``, ``count``
+    and ``sum``: the number of participants who reported on it, and the sums of the noisy U and V. `scale` is
+    the noise scale for each participant; sums contain as many noise draws as participants. For intervals
+    (`BinMeans`), the server also weights reports, with weights w fixed before the reports arrive: at the end
+    of each stage of a bin's life (when its arms change, it is halved or the trial ends), ``weighted_count``,
+    ``weighted_sum`` and ``weighted_squares`` are the sums so far of w U, w V and w^2 U, and ``spent`` is the
+    sum of w^2 over participants, at most 1. All of these are computed from the same noisy reports.
+    `Replications.released` has ``bins``, ``depth`` and ``dropped`` (number of active bins, depth of the
+    smallest, number of arms dropped over all bins), ``decided`` (volume of the bins with one arm left) and
+    ``full`` (1 if `max_bins` prevented a bin from being halved).
 
     References
     ----------
@@ -133,7 +137,7 @@ class LDPBandit(LocallyPrivate):
 
     @property
     def traits(self) -> DesignTraits:
-        """Arms depend on the bin of the cube."""
+        """Traits: arms depend on the bin of the cube."""
         epsilons = tuple(float(part.epsilon) for part in self.auxiliary)
         outputs = Outputs(propensities="by-context")
         return DesignTraits(
@@ -149,12 +153,12 @@ class LDPBandit(LocallyPrivate):
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
     ) -> Program:
-        """Compiled entry point and tables for one environment and horizon."""
+        """Compiled entry point and tables for an environment and a horizon."""
         tables = self.tables(environment.n_arms, environment.dimension, horizon, recording=recording)
         return ldp_program(tables, self.max_bins)
 
     def tables(self, n_arms: int, dimension: int, horizon: int, *, recording: bool = False) -> LDPTables:
-        """Inputs of the kernels: constants of the radius, and space for what a run records."""
+        """Inputs of the kernels: constants of the radius, and space for recorded values."""
         published = self.calibration == "published"
         logs = [part.log.arrays for part in self.auxiliary]
         sizes = [part.reward.size for part in logs]
@@ -199,7 +203,7 @@ _PARTS = ("participants", "count", "sum")
 
 
 def bin_sums(log: AdaptiveLog) -> pd.DataFrame:
-    """Noisy sums in a locally private run, from its releases alone.
+    """Noisy sums of a locally private run, from its releases alone.
 
     Parameters
     ----------
@@ -209,10 +213,10 @@ def bin_sums(log: AdaptiveLog) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row for each bin that was ever active and each arm that it began with: ``bin``, ``arm``, the
-        corners ``low_x1``, ..., ``high_x1``, ...; ``participants``, who reported on it up to round ``until``;
-        ``count`` and ``sum``, their noisy U and V added up; and ``noise_sd``, the standard deviation of the
-        noise in either of them.
+        One row for each bin that was ever active and each of its initial arms: ``bin``, ``arm``, the corners
+        ``low_x1``, ..., ``high_x1``, ...; ``participants``, the number who reported on it up to round
+        ``until``; ``count`` and ``sum``, the sums of their noisy U and V; and ``noise_sd``, the standard
+        deviation of the noise in either sum.
 
     Raises
     ------
@@ -221,9 +225,9 @@ def bin_sums(log: AdaptiveLog) -> pd.DataFrame:
 
     Notes
     -----
-    ``sum / count`` estimates the arm's mean over the bin. Each sum has 2 scale^2 participants of noise
-    variance, anyone who's context lay in the bin. Reports on an arm end when it is dropped or the bin halved,
-    both of which follow from the sums: figures of such rows are selected by their noise.
+    ``sum / count`` estimates the arm's mean over the bin. Each sum has noise variance 2 scale^2 participants,
+    regardless of whose context lay in the bin. Reports on an arm end when it is dropped or the bin is halved,
+    and both depend on the sums: the values in such rows are therefore selected by their noise.
 
     Examples
     --------

@@ -1,8 +1,9 @@
 """Kernels of the locally private bandit: every participant's report is noisy for every active bin and arm.
 
-The state of a bin has blocks of one entry per arm: `STOPPED`, noisy counts and sums from each source,
-estimates and radii; what participants have to report since the last check; then, used in recorded runs alone,
-three weighted sums, and three columns of its own. All but what is yet to be reported is the server's.
+The state of a bin has blocks with one entry per arm: `STOPPED`, noisy counts and sums from each source,
+estimates and radii; what participants have to report since the last check; then, used only in recorded runs,
+three weighted sums, and three columns for the bin itself. Everything except what is yet to be reported is
+known to the server.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ from adaptinf.simulation.run import (
 from adaptinf.typing import FloatArray, IntArray
 
 FULL = 7
-"""Scalar: 1 once there was no room to halve a bin."""
+"""Scalar: 1 once there is no room to halve a bin."""
 
 _WEIGHT, _SPENT, _TOLD = range(3)
 _SUMS = 3
@@ -83,7 +84,7 @@ def mean_block(tables: Any) -> int:
 
 @kernel
 def _unsent_block(tables: Any) -> int:
-    """First column of counts to be reported at the next check; the rewards to be reported follow."""
+    """First column of counts to be reported at the next check; the sums of rewards follow."""
     return int(arm_block(tables, 3 + 2 * tables.starts.shape[0]))
 
 
@@ -95,19 +96,19 @@ def _weighted_block(tables: Any) -> int:
 
 @kernel
 def _own_column(tables: Any, which: int) -> int:
-    """Column of the weight of the reports to come, of the budget spent, or of the last stage's end."""
+    """Column for the weight of the next reports, the budget spent, or the end of the last stage."""
     return int(arm_block(tables, 5 + 2 * tables.starts.shape[0] + _SUMS)) + which
 
 
 @kernel
 def seen_from(tables: Any, state: FloatArray, row: int, origin: int, end: float) -> float:
-    """Number of participants from a source that a bin has had up to a round."""
+    """Number of participants from a source that a bin has had up to a given round."""
     return float(max(min(end, tables.ends[origin]) - max(state[row, BEGUN], tables.starts[origin]), 0.0))
 
 
 @kernel
 def hold(tables: Any, state: FloatArray, row: int, arm: int, reward: float) -> None:
-    """Store what a participant reports on an arm until the noise of the reports is added."""
+    """Store what a participant reports on an arm until noise is added to the reports."""
     block = _unsent_block(tables)
     state[row, block + arm] += 1.0
     state[row, block + tables.n_arms + arm] += reward
@@ -117,7 +118,7 @@ def hold(tables: Any, state: FloatArray, row: int, arm: int, reward: float) -> N
 def add_reports(
     tables: Any, state: FloatArray, row: int, arm: int, origin: int, count_noise: float, total_noise: float
 ) -> None:
-    """Report the stored values plus noise, as one number each: the server receives nothing else."""
+    """Report the stored values plus noise, as one number each, which is all that the server receives."""
     # Added to the count and the sum of the arm, and to the weighted ones if the trial is recorded.
     held = _unsent_block(tables) + arm
     count = state[row, held] + count_noise
@@ -136,7 +137,7 @@ def add_reports(
 
 @kernel
 def plan(tables: Any, state: FloatArray, row: int, radius: float, threshold: float) -> None:
-    """Fix the weight of a bin's reports up to the next check, from what the server knows now."""
+    """Determine the weight of a bin's reports up to the next check from the server's present knowledge."""
     # The squared weights of a bin's life add up to at most 1, its budget. Of a life of L participants the
     # first t spend sqrt(t / L): more at its beginning, for arms that will be dropped. L is predicted: a
     # radius falls like 1 / sqrt(t), and the bin is halved when it gets below the threshold, or the trial
@@ -173,7 +174,7 @@ def _write(
 
 @kernel
 def release_stage(tables: Any, state: FloatArray, row: int) -> None:
-    """Record the weighted sums of a bin's arms, before its arms change or it is halved; once per round."""
+    """Record the weighted sums of a bin's arms before its arms change or it is halved; once per round."""
     now = state[SCALARS, ROUND]
     told = _own_column(tables, _TOLD)
     begun = max(state[row, BEGUN], 0.0)
@@ -194,7 +195,7 @@ def release_stage(tables: Any, state: FloatArray, row: int) -> None:
 
 @kernel
 def release_all(tables: Any, state: FloatArray) -> None:
-    """Record the corners of every bin and, for each of its arms, the trial's participants and noisy sums."""
+    """Record the corners of every bin and, for each arm, the trial's participants and noisy sums."""
     if tables.released.shape[0] == 0:
         return
     for place in range(int(state[SCALARS, LEAVES])):
@@ -219,7 +220,7 @@ def release_all(tables: Any, state: FloatArray) -> None:
 
 @kernel
 def _last_report(tables: Any, state: FloatArray, row: int, arm: int) -> float:
-    """Round of the last report on an arm of a bin; if there was none, at most the round in which it began."""
+    """Round of the last report on an arm of a bin; without any, at most the round in which the bin began."""
     stopped = state[row, arm_block(tables, STOPPED) + arm]
     if stopped != 0.0:
         return float(state[row, BEGUN] + stopped)
@@ -289,7 +290,7 @@ def _report_noise_for(source: Any, count: Any, scale: Any) -> Any:
 
 @kernel
 def _estimate(tables: LDPTables, state: FloatArray, row: int) -> None:
-    """Write the estimate and the radius of every remaining arm in a bin."""
+    """Write the estimate and the radius for every remaining arm in a bin."""
     means = mean_block(tables)
     origins = tables.starts.shape[0]
     for arm in range(tables.n_arms):
@@ -324,7 +325,7 @@ def _estimate(tables: LDPTables, state: FloatArray, row: int) -> None:
 
 @kernel
 def _check(tables: LDPTables, state: FloatArray, place: int, source: Any) -> None:
-    """Drop arms whose interval lies below another's, then halve the bin if a radius is small."""
+    """Drop arms whose interval lies below another arm's, then halve the bin if a radius is small."""
     row = int(state[1 + place, LEAF])
     _estimate(tables, state, row)
     means = mean_block(tables)
@@ -372,7 +373,7 @@ def _threshold(tables: LDPTables, state: FloatArray, row: int) -> float:
 def _report(
     tables: LDPTables, state: FloatArray, row: int, origin: int, participants: int, source: Any
 ) -> None:
-    """Reports from this many participants on both sums of every remaining arm in a bin."""
+    """Reports from this many participants for both sums of every remaining arm in a bin."""
     scale = tables.scales[origin]
     for arm in range(tables.n_arms):
         if is_active(tables, state, row, arm):
@@ -384,7 +385,7 @@ def _report(
 def _take(
     tables: LDPTables, state: FloatArray, row: int, arm: int, reward: float, origin: int, source: Any
 ) -> None:
-    """One more participant, whose context lies in the bin of a row; then noise and checks, if due."""
+    """Process a participant whose context lies in the bin of a row; then noise and checks, if due."""
     state[SCALARS, ROUND] += 1.0
     now = int(state[SCALARS, ROUND])
     if is_active(tables, state, row, arm):

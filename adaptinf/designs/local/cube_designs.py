@@ -1,4 +1,4 @@
-"""Designs for contexts in the unit cube: what locally private ones share, and the non-private ABSE."""
+"""Designs for contexts in the unit cube: what the locally private ones share, and non-private ABSE."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from adaptinf.simulation.run import CUBE, ORTHANT, SPHERE
 
 
 def cube_problems(env: Environment) -> list[str]:
-    """Why the contexts of an environment are not one point of the unit cube per round."""
+    """Reasons why the contexts of an environment are not a single point of the unit cube per round."""
     if not env.dimension:
         return []
     tables = env.tables(1)
@@ -42,7 +42,7 @@ def cube_problems(env: Environment) -> list[str]:
 
 
 class LocallyPrivate(Design):
-    """A design whose participants privatise their own reports."""
+    """A design whose participants privatise their reports themselves."""
 
     epsilon: Positive
     auxiliary: tuple[AuxiliaryLog, ...]
@@ -61,11 +61,11 @@ class LocallyPrivate(Design):
         return []
 
     def auxiliary_guarantees(self) -> tuple[PrivacyGuarantee, ...]:
-        """The guarantee for the participants of each auxiliary log, for their whole record.
+        """The guarantee for the participants of each auxiliary log, covering their whole record.
 
-        Each has the epsilon of their own log, not the trial's: they report at its scale, once, before the
-        trial begins, and everything later is post-processing. Notion standard: their own actions, which their
-        log has, are not among the trial's outputs.
+        They have the epsilon of their own log, not that of the trial: they report at its scale, once, before
+        the trial begins, and everything later is post-processing. The notion is standard: their own actions,
+        which their log contains, are not among the trial's outputs.
 
         Examples
         --------
@@ -84,11 +84,11 @@ class LocallyPrivate(Design):
         return problems
 
     def _feedback_rounds(self, run: Run, horizon: int) -> int:
-        """All but the last: every participant reports, and later choices read sums of the reports."""
+        """All but the last round: every participant reports, and later choices use sums of the reports."""
         return horizon - 1
 
     def _released_rounds(self, run: Run, horizon: int) -> int:
-        """All: what is released at the end is computed from every report."""
+        """All rounds: the final release is computed from every report."""
         return horizon
 
     def record(self) -> DesignRecord:
@@ -100,8 +100,9 @@ class LocallyPrivate(Design):
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
         """The guarantee of the reports.
 
-        The trial's participants: those of auxiliary logs have `auxiliary_guarantees`. Unit record, model
-        local, notion anticipating: everything but the participant's own arm.
+        It covers the trial's participants; those of auxiliary logs have `auxiliary_guarantees`. The unit is
+        the record, the model local and the notion anticipating: it covers everything but the participant's
+        own arm.
         """
         self._refuse_sizes(horizon, n_arms)
         return PrivacyGuarantee(
@@ -113,9 +114,9 @@ class LocallyPrivate(Design):
         )
 
     def reward_guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
-        """The guarantee of arms and reports for one participant's rewards, with contexts public.
+        """The guarantee for arms and reports with respect to one participant's rewards, with public contexts.
 
-        Epsilon over the sensitivity of a report, as a reward moves it by at most 1.
+        It is epsilon divided by the sensitivity of a report, because a reward changes it by at most 1.
         """
         self._refuse_sizes(horizon, n_arms)
         return PrivacyGuarantee(epsilon=float(self.epsilon) / self.report_sensitivity, model="local")
@@ -123,32 +124,32 @@ class LocallyPrivate(Design):
 
 @dataclass(frozen=True, kw_only=True)
 class ABSE(Design):
-    """Successive elimination in successively refined cubes, without privacy; contexts in the unit cube.
+    """Adaptively binned successive elimination without privacy; contexts in the unit cube.
 
     Parameters
     ----------
     lipschitz : float
-        Lipschitz constant L of the expected rewards, in Euclidean distance, above 0: rewards that do not
-        depend on the context need no cubes.
+        Lipschitz constant L of the expected rewards with respect to Euclidean distance; it must be positive,
+        because rewards that do not depend on the context need no cubes.
 
     Raises
     ------
     ParameterError
-        If the constant is out of range; on running, if contexts are not shared by the arms or may leave
-        [0, 1]^d, or rewards may leave [0, 1].
+        If the constant is out of range; when run, if contexts differ between arms or may lie outside [0,
+        1]^d, or rewards may lie outside [0, 1].
 
     Notes
     -----
-    The arm of a round is drawn uniformly from those left in the context's cube, where the paper pulls them in
-    turn: propensities are known and positive. With N pulls in a cube of side b the radius is
-    U = 2 sqrt(2 max(log(n b^d / N), 1) / N). After each round, in the context's cube: an arm is dropped when
-    its mean plus U lies below another's minus U; and a cube with two arms left or more falls into 2^d cubes,
-    which begin without data, when no U of the arms left is above 4 L sqrt(d) b. The smallest cubes have the
-    largest side 2^-k that is at most (K log(K) / n)^(1 / (2 + d)). With equal numbers of pulls this is the
-    paper's rule for Lipschitz functions: U <= 2 c_0 b, c_0 = 2 L sqrt(d).
+    The arm of a round is drawn uniformly from those remaining in the context's cube, whereas the paper pulls
+    them in turn: propensities are therefore known and positive. With N pulls in a cube of side b, the radius
+    is U = 2 sqrt(2 max(log(n b^d / N), 1) / N). After each round, in the context's cube, an arm is dropped if
+    its mean plus U lies below another arm's mean minus U; and a cube with at least two remaining arms is
+    split into 2^d cubes, which begin without data, once no U of the remaining arms exceeds 4 L sqrt(d) b. The
+    side of the smallest cubes is the largest 2^-k that is at most (K log(K) / n)^(1 / (2 + d)). With equal
+    numbers of pulls, this is the paper's rule for Lipschitz functions: U <= 2 c_0 b, c_0 = 2 L sqrt(d).
 
-    `Replications.released` has ``bins``, ``depth`` and ``dropped`` (cubes, halvings of the smallest, arms
-    dropped over all cubes) and ``decided`` (volume of the cubes with one arm left).
+    `Replications.released` has ``bins``, ``depth`` and ``dropped`` (number of cubes, depth of the smallest,
+    number of arms dropped over all cubes) and ``decided`` (volume of the cubes with one arm left).
 
     References
     ----------
@@ -172,7 +173,7 @@ class ABSE(Design):
 
     @property
     def traits(self) -> DesignTraits:
-        """Arms depend on the bin of the cube."""
+        """Traits: arms depend on the bin of the cube."""
         return DesignTraits(uses_context="position", arm_means="by-bin")
 
     def _environment_problems(self, env: Environment, horizon: int) -> list[str]:
@@ -181,7 +182,7 @@ class ABSE(Design):
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
     ) -> Program:
-        """Compiled entry point and tables for one environment and horizon."""
+        """Compiled entry point and tables for an environment and a horizon."""
         n_arms, dimension = environment.n_arms, environment.dimension
         smallest = (n_arms * math.log(n_arms) / horizon) ** (1.0 / (2.0 + dimension))
         tables = ABSETables(

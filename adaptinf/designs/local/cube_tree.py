@@ -1,6 +1,6 @@
 """A partition of the unit cube, refined by halving a longest edge, and the kernels of ABSE on it.
 
-Row 0 of the state holds the scalars, row 1 + i the bin number i; bin 0 is the cube. A bin that is halved
+Row 0 of the state contains the scalars, row 1 + i the bin number i; bin 0 is the cube. A bin that is halved
 keeps its row, and its halves get the next two numbers.
 """
 
@@ -27,12 +27,12 @@ from adaptinf.simulation.run import (
 from adaptinf.typing import FloatArray, IntArray
 
 BINS, LEAVES, VISITED, DROPPED = range(2, 6)
-"""Scalars: bins so far, active bins, row of the bin that contains the round's context, arms dropped."""
+"""Scalars: number of bins, active bins, row of the bin with the round's context, arms dropped."""
 
 AXIS, CHILD, DEPTH, BEGUN, LEAF, LEFT = range(6)
-"""Columns of a bin: 1 + the coordinate that it was halved along (0 while it is active), row of its lower
-half, halvings that made it, round after which it began, row of the active bin in this place of their list,
-and arms that are left."""
+"""Columns of a bin: 1 + the coordinate along which it was halved (0 while it is active), row of its lower
+half, number of halvings, round after which it began, row of the active bin at this position of their list,
+and number of remaining arms."""
 
 EDGES = 6
 """First of the columns with the corners of a bin: d lower ends, then d upper ends."""
@@ -53,13 +53,13 @@ def arm_block(tables: Any, block: int) -> int:
 
 
 def columns(n_arms: int, dimension: int, blocks: int) -> int:
-    """Number of columns that a bin needs, with this many blocks of one entry per arm."""
+    """Number of columns that a bin needs, given this number of blocks with one entry per arm."""
     return EDGES + 2 * dimension + blocks * n_arms
 
 
 @kernel
 def is_active(tables: Any, state: FloatArray, row: int, arm: int) -> bool:
-    """Whether an arm still remains in a bin."""
+    """Whether an arm remains in a bin."""
     return bool(state[row, arm_block(tables, STOPPED) + arm] == 0.0)
 
 
@@ -87,7 +87,7 @@ def find_bin(tables: Any, state: FloatArray, context: FloatArray) -> int:
 
 @kernel
 def draw_arm(tables: Any, state: FloatArray, row: int, source: Any) -> int:
-    """One of a bin's remaining arms, uniformly at random; writes the propensities."""
+    """Draw one of a bin's remaining arms uniformly; write the propensities."""
     left = int(state[row, LEFT])
     skip = min(int(uniform(source) * left), left - 1) if left > 1 else 0
     chosen = 0
@@ -104,7 +104,7 @@ def draw_arm(tables: Any, state: FloatArray, row: int, source: Any) -> int:
 
 @kernel
 def drop(tables: Any, state: FloatArray, row: int, arm: int) -> None:
-    """Remove an arm from a bin, after the participants that the bin has had so far."""
+    """Remove an arm from a bin, after the participants that it has had so far."""
     state[row, arm_block(tables, STOPPED) + arm] = state[SCALARS, ROUND] - state[row, BEGUN]
     state[row, LEFT] -= 1.0
     state[SCALARS, DROPPED] += 1.0
@@ -217,7 +217,7 @@ def _radius(tables: ABSETables, state: FloatArray, row: int, arm: int) -> float:
 
 @kernel
 def _widest(tables: ABSETables, state: FloatArray, row: int) -> float:
-    """Drop arms whose interval lies below another's; the largest remaining radius, infinite for one arm."""
+    """Drop arms whose interval lies below another arm's; return the largest radius, inf for one arm."""
     count, total = arm_block(tables, _COUNT), arm_block(tables, _SUM)
     highest = -math.inf
     for arm in range(tables.n_arms):

@@ -26,71 +26,76 @@ _NOT_COVERED = "everything but the participant's own arm: it is the best one for
 
 @dataclass(frozen=True, kw_only=True)
 class LDPLinear(LocallyPrivate):
-    """Locally private generalised linear bandit: contexts in the unit cube, rewards in [0, 1], greedy arms.
+    """Locally private generalised linear bandit; contexts in the unit cube, rewards in [0, 1], greedy arms.
 
     Parameters
     ----------
     epsilon : float
-        Privacy parameter of a participant's record, context and reward.
+        Privacy parameter for a participant's record, that is, context and reward.
     link : {"logistic", "identity"}
-        Expected reward of an arm as a function of its linear predictor: 1 / (1 + exp(-u)), or u within
-        [0, 1].
+        Expected reward of an arm as a function of its linear predictor u: 1 / (1 + exp(-u)), or u restricted
+        to [0, 1].
     intercept : bool
         Whether the predictor of an arm has an intercept.
     step : float
-        Multiple of the step size below, at most 1,000.
+        Multiplier of the step size given below, at most 1,000.
     warm_up : int, optional
-        Rounds of the warm-up stage, 0 for none. By default K ceil(sqrt(n) (1 + s)) for n rounds and K arms,
-        and at most n, with s the standard deviation of the noise on each number of a report.
+        Number of rounds of the warm-up stage, 0 for none. By default K ceil(sqrt(n) (1 + s)) for n rounds and
+        K arms, but at most n, where s is the standard deviation of the noise on each number of a report.
     radius : float, optional
-        Bound on the length of an arm's parameters, at most 1e6; by default 4 (logistic) or 1 (identity),
-        which loses no linear function from the cube to [0, 1].
+        Bound on the norm of an arm's parameters, at most 1e6; by default 4 (logistic) or 1 (identity), which
+        excludes no linear function from the cube to [0, 1].
     auxiliary : tuple of AuxiliaryLog
-        Logs that report before the trial begins, one after another, each under an epsilon of its own.
+        Logs whose participants report before the trial begins, one log after another, each with its own
+        epsilon.
 
     Raises
     ------
     ParameterError
-        Listing every parameter that is out of range; on running, if contexts are not shared by the arms or
-        may leave [0, 1]^d, or rewards may leave [0, 1].
+        If a parameter is out of range (the message lists all of them); when run, if contexts differ between
+        arms or may lie outside [0, 1]^d, or rewards may lie outside [0, 1].
 
     Notes
     -----
-    After Han et al. (2021): stochastic gradients under local privacy, a parameter vector an arm, a warm-up
-    and a greedy stage. Steps, radius, noise and lengths are those given here, which need no constant of the
-    problem; no regret bound is claimed.
+    After Han et al. (2021): stochastic gradients under local privacy, one parameter vector per arm, a warm-up
+    stage and a greedy stage. Steps, radius, noise and lengths are those given here, which require no
+    constants of the problem; no regret bound is claimed.
 
-    *Model.* The predictor of arm k is u = theta_k'z with z = (2 x - 1, 1), or z = x without an intercept:
-    p parameters, no regressor above 1 in size. Regressors within [-1, 1] make the gradient with respect to
-    the intercept nearly orthogonal to the others, at the same sensitivity.
+    *Model.* The predictor of arm k is u = theta_k'z, where z = (2 x - 1, 1), or z = x without an intercept:
+    there are p parameters, and no regressor exceeds 1 in absolute value. With regressors in [-1, 1], the
+    gradient with respect to the intercept is nearly orthogonal to the others, at the same sensitivity.
 
-    *Warm-up.* Arms are pulled in turn. As the round decides the arm, a participant reports on this one alone.
+    *Warm-up.* Arms are pulled in turn. The round number determines the arm, so a participant reports on this
+    arm alone.
 
-    *Greedy.* The arm with the largest predictor, by the averaged parameters, is pulled. The participant
-    reports on *every* arm: the gradient (mean - reward) z of the arm pulled, zero for the others, each plus
-    noise, so the report does not tell which arm it was. Arms that are not pulled move by noise alone.
+    *Greedy.* The arm with the largest predictor, based on the averaged parameters, is pulled. The participant
+    reports on *every* arm: the gradient (mean - reward) z for the pulled arm, zero for the others, each with
+    added noise, so the report does not reveal which arm was pulled. The parameters of arms that are not
+    pulled are moved by noise alone.
 
-    *Noise.* That of an arm has density proportional to exp(-epsilon max_j abs(v_j) / 2) in R^p: a Gamma
-    variable of shape p + 1 and scale 2 / epsilon times a uniform point of [-1, 1]^p. Its variance is
-    s^2 = 4 (p + 1) (p + 2) / (3 epsilon^2) a number, whatever K. Laplace noise would have 8 p^2 / epsilon^2;
-    the random directions of Duchi et al. (2018) that Han et al. use have less where epsilon is small and p
-    large, but reports of a length of about p sqrt(pi K / 2) however large epsilon is.
+    *Noise.* The noise of an arm has density proportional to exp(-epsilon max_j abs(v_j) / 2) in R^p: it is a
+    Gamma variable of shape p + 1 and scale 2 / epsilon times a uniform point of [-1, 1]^p. Its variance is
+    s^2 = 4 (p + 1) (p + 2) / (3 epsilon^2) per number, for any K. Laplace noise would have variance 8 p^2 /
+    epsilon^2; the random directions of Duchi et al. (2018), which Han et al. use, have smaller variance if
+    epsilon is small and p is large, but their reports have a length of about p sqrt(pi K / 2) however large
+    epsilon is.
 
-    *Steps.* A report on an arm has mean squared length at most rho^2 = p (1 + s^2). With I the sum of
-    1 / rho^2 over an arm's reports, theta moves by step * radius / (rho^2 sqrt(I)) times the report, and is
-    projected to the ball: after t reports step * radius / (rho sqrt(t)). Averages over iterates have weights
-    proportional to I / rho^2, or t. Reports of auxiliary participants count by their own rho in the same way.
+    *Steps.* A report on an arm has a mean squared length of at most rho^2 = p (1 + s^2). Let I be the sum of
+    1 / rho^2 over an arm's reports; theta moves by step * radius / (rho^2 sqrt(I)) times the report, and is
+    projected onto the ball: after t reports, the factor is step * radius / (rho sqrt(t)). Averages over
+    iterates have weights proportional to I / rho^2, that is, to t. Reports of auxiliary participants enter in
+    the same way with their own rho.
 
-    Replacing a participant's record moves the gradients by at most 2, in the sum over arms of the largest
-    change: the report is epsilon-private. Their reward alone moves one gradient by at most 1: rewards have
+    Replacing a participant's record changes the gradients by at most 2, summing over arms the largest change,
+    so the report is epsilon-private. Changing only the reward moves one gradient by at most 1: rewards have
     epsilon / 2, which max-information uses. Auxiliary participants always report on every arm; they have the
-    epsilon of their log, and the guarantee is that of the trial's participants. A participant's arm is not
-    among the outputs: in the greedy stage it depends on the context.
+    epsilon of their own log, and the guarantee covers the trial's participants. A participant's arm is not
+    among the outputs: in the greedy stage, it depends on the context.
 
-    A log has, as releases, the parameters at the end: for each arm (the group) the coefficient of every
+    The releases of a log are the final parameters: for each arm (the group), the coefficient of every
     coordinate of the context, and ``intercept``; `scale` is that of the noise in each participant's report.
-    `Replications.released` has ``warm_up`` (its rounds) and ``projected`` (how often an arm's parameters were
-    put back on the ball).
+    `Replications.released` has ``warm_up`` (its number of rounds) and ``projected`` (how often an arm's
+    parameters were projected onto the ball).
 
     References
     ----------
@@ -132,7 +137,7 @@ class LDPLinear(LocallyPrivate):
 
     @property
     def traits(self) -> DesignTraits:
-        """Arms depend on the context."""
+        """Traits: arms depend on the context."""
         epsilons = tuple(float(part.epsilon) for part in self.auxiliary)
         outputs = Outputs(propensities="by-context", phase="calendar")
         return DesignTraits(uses_context="yes", arm_means="by-context", auxiliary=epsilons, outputs=outputs)
@@ -143,7 +148,7 @@ class LDPLinear(LocallyPrivate):
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
     ) -> Program:
-        """Compiled entry point and tables for one environment and horizon."""
+        """Compiled entry point and tables for an environment and a horizon."""
         return ldp_linear_program(
             self.tables(environment.n_arms, environment.dimension, horizon, recording=recording)
         )
@@ -151,7 +156,7 @@ class LDPLinear(LocallyPrivate):
     def tables(
         self, n_arms: int, dimension: int, horizon: int, *, recording: bool = False
     ) -> LDPLinearTables:
-        """Inputs of the kernels: scales, steps, and space for what a run records."""
+        """Inputs of the kernels: scales, steps, and space for recorded values."""
         parameters = dimension + int(self.intercept)
         logs = [part.log.arrays for part in self.auxiliary]
         epsilons = np.array([*(part.epsilon for part in self.auxiliary), self.epsilon], dtype=np.float64)

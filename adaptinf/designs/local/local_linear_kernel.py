@@ -123,7 +123,7 @@ def _step(
     origin: int,
     source: Any,
 ) -> None:
-    """One noisy gradient for an arm, with residual 0 if another one was pulled: step, projection, average."""
+    """One noisy gradient for an arm, with residual 0 if another was pulled: step, projection, average."""
     row = 1 + arm
     parameters = tables.n_parameters
     # The K-norm mechanism (Hardt, Talwar): a Gamma(p + 1) size times a point of the cube has a density in
@@ -258,7 +258,7 @@ def _begin(tables: LDPLinearTables, rng: Generator, state: FloatArray) -> None:
 def report_constants(tables: LDPLinearTables) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Parameters after the auxiliary participants, and after the first report of the trial.
 
-    Returns shape iterates, averages (arms, parameters), rates, shares (arms,).
+    Shapes of the result: iterates, averages (arms, parameters), rates, shares (arms,).
     """
     state = np.zeros(ldp_linear_program(tables).state_shape)
     _begin(tables, generator(np.random.SeedSequence(0)), state)

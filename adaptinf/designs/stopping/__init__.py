@@ -1,1 +1,1 @@
-"""How many samples are needed to know a mean well enough."""
+"""How many samples are needed to estimate a mean precisely enough."""

@@ -3,8 +3,8 @@
 Sums, noise and thresholds are kept in *units*: one unit is `Rule.unit` of the data's scale, 1 for simulated
 noise and a grid step for integer noise.
 
-`_learn` and `_release` see sums and noise. When a look is due, whether a run goes on and what it reports
-follow from the public part of the memory alone.
+`_learn` and `_release` use sums and noise. Whether a look is due, whether a run continues and what it reports
+depend only on the public part of the memory.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from adaptinf.typing import FloatArray
 
 SAMPLES, LOOKS, NEXT_LOOK, HALTED, RELEASED, TOTAL, THRESHOLD_NOISE = range(7)
 PUBLIC, STATE = TOTAL, 7
-"""What a run remembers: samples and looks so far, samples at the next look, whether it has halted, the sum
+"""The memory of a run: samples and looks so far, samples at the next look, whether it has halted, and the sum
 that it releases. These are public; the rest, the raw sum and the noise B of the threshold, is private."""
 
 ESTIMATE, STOPPED, READ = range(3)
@@ -31,7 +31,7 @@ OUTCOMES = 3
 
 
 class Rule(NamedTuple):
-    """Constants of a stopping rule; look j at t samples halts where |sum| - B - A_j >= `halting_sum`."""
+    """Constants of a stopping rule; look j at t samples halts if |sum| - B - A_j >= `halting_sum`."""
 
     exponential: bool
     private: bool
@@ -71,13 +71,13 @@ def _start(rule: Rule, public: FloatArray) -> None:
 
 @kernel
 def _choose(public: FloatArray) -> bool:
-    """Whether a run continues: until it halts."""
+    """Whether a run continues, that is, has not halted."""
     return bool(public[HALTED] == 0.0)
 
 
 @kernel
 def _advance(public: FloatArray, samples: float) -> bool:
-    """Count samples, at most up to the next look; returns whether it is due."""
+    """Count samples, at most up to the next look; return whether a look is due."""
     public[SAMPLES] += samples
     due = bool(public[SAMPLES] == public[NEXT_LOOK])
     if due:
@@ -87,7 +87,7 @@ def _advance(public: FloatArray, samples: float) -> bool:
 
 @kernel
 def _learn(rule: Rule, state: FloatArray, total: float, due: bool, source: Any) -> None:
-    """Process the sum of all samples so far; if a look is due, returns whether the rule halts."""
+    """Process the sum of all samples so far; if a look is due, return whether the rule halts."""
     state[TOTAL] = total
     if due:
         reached = abs(total)
@@ -99,7 +99,7 @@ def _learn(rule: Rule, state: FloatArray, total: float, due: bool, source: Any) 
 
 @kernel
 def _publish(rule: Rule, public: FloatArray, due: bool) -> None:
-    """After a look, fix the next one."""
+    """After a look, determine the next one."""
     if due:
         public[NEXT_LOOK] = 2.0 * public[SAMPLES] if rule.exponential else public[SAMPLES] + 1.0
 
@@ -155,7 +155,7 @@ def begin_run(rule: Rule, state: FloatArray, source: Any) -> None:
 
 @compiled
 def read_values(rule: Rule, state: FloatArray, values: FloatArray, source: Any) -> bool:
-    """Process samples up to the one at which the rule halts; returns whether it does."""
+    """Process samples up to the one at which the rule halts; return whether it does."""
     position = 0
     while position < values.shape[0] and _choose(state[:PUBLIC]):
         _take(rule, state, values[position], source)
@@ -203,7 +203,7 @@ def run_by_looks(
     state: FloatArray,
     outcomes: FloatArray,
 ) -> None:
-    """Run the rule on two-valued samples, look by look: between looks the number of highs is binomial."""
+    """Run the rule on two-valued samples, look by look: in between, the number of highs is binomial."""
     for run in range(outcomes.shape[0]):
         _begin(rule, state, rng)
         while state[SAMPLES] < last and _choose(state[:PUBLIC]):

@@ -1,4 +1,4 @@
-"""Reports of a stopping rule: one run, and many runs as arrays."""
+"""Results of a stopping rule: one run, or many runs as arrays."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StoppingResult:
-    """Report of a stopping rule at the end of a run.
+    """Result of a single run of a stopping rule.
 
     Attributes
     ----------
     estimate : float
         Estimate of the mean; NaN if the rule did not stop.
     stopping_time : int or float
-        Samples at which the rule stopped; NaN if it did not.
+        Number of samples at which the rule stopped; NaN if it did not.
     stopped : bool
         Whether it stopped.
     samples : int
-        Samples that were read.
+        Number of samples that were read.
     reason : str or None
-        Why there is no estimate.
+        The reason if there is no estimate.
     alpha, beta : float
-        An estimate that is off by alpha abs(mean) or more appears with probability at most beta.
+        An estimate with an error of alpha abs(mean) or more occurs with probability at most beta.
     guarantee : PrivacyGuarantee or None
-        What the stopping time and the estimate, or their absence, promise; None without noise.
+        Privacy guarantee for the stopping time and the estimate, or their absence; None without noise.
     noise : {"simulation", "release"} or None
-        Backend of the noise.
+        The source of the noise.
     design : DesignRecord
         Name and parameters of the rule.
 
@@ -67,7 +67,7 @@ class StoppingResult:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Means compatible with an error of alpha abs(mean): they miss with probability at most beta."""
+        """Means compatible with an error of alpha abs(mean); they miss with probability at most beta."""
         ends = self.estimate / (1.0 + self.alpha), self.estimate / (1.0 - self.alpha)
         return (ends[0], ends[1]) if self.estimate > 0.0 else (ends[1], ends[0])
 
@@ -92,7 +92,7 @@ class StoppingResult:
         return pd.DataFrame([row])
 
     def summary(self) -> str:
-        """The run in words, one fact per line."""
+        """Description of the run, one fact per line."""
         lines = [("rule", _described(self.design))]
         if self.stopped:
             low, high = self.interval
@@ -134,13 +134,13 @@ class StoppingReplications:
     estimate : ndarray of shape (replications,)
         Estimates; NaN if a run did not stop.
     stopping_time : ndarray of shape (replications,)
-        Samples at which a run stopped; NaN if it did not.
+        Number of samples at which a run stopped; NaN if it did not.
     stopped : ndarray of bool, shape (replications,)
         Whether it stopped.
     samples : ndarray of int, shape (replications,)
-        Samples that were read.
+        Number of samples that were read.
     alpha, beta : float
-        The accuracy asked for.
+        The required accuracy.
 
     Examples
     --------
@@ -166,22 +166,23 @@ class StoppingReplications:
         return f"<StoppingReplications: {self.stopped.size:,} runs, {stopped:,} stopped{after}>"
 
     def wrong(self, mean: float) -> NDArray[np.bool_]:
-        """Runs whose estimate is off by alpha abs(mean) or more; runs that did not stop have no estimate.
+        """Runs with an error of alpha abs(mean) or more; runs that did not stop have no estimate.
 
         Parameters
         ----------
         mean : float
-            True mean of the samples, as they enter the sum. At a mean of 0 every run that stops is wrong.
+            True mean of the samples, in the form in which they enter the sum. If the mean is 0, every run
+            that stops is wrong.
 
         Returns
         -------
         ndarray of bool, shape (replications,)
-            Their share is at most beta in expectation.
+            The expected share of such runs is at most beta.
 
         Raises
         ------
         ParameterError
-            If the mean is not a finite number.
+            If the mean is not finite.
         """
         check("wrong", mean=(mean, FINITE))
         off = np.abs(np.where(self.stopped, self.estimate, mean) - mean)

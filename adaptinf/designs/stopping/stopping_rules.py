@@ -1,4 +1,4 @@
-"""Stopping rules: how many samples until the mean is known up to a factor, with and without privacy."""
+"""Stopping rules, with and without privacy: sample until the mean is known up to a factor."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _OPEN_SHARE = Is(lambda share: not SHARE("", share) and share < 1.0, "a number s
 
 @dataclass(frozen=True, kw_only=True)
 class StoppingRule(Recorded, ABC):
-    """Base of the stopping rules: `NAS` and `DPNAS`."""
+    """Base class of the stopping rules `NAS` and `DPNAS`."""
 
     alpha: Annotated[float, _OPEN_SHARE]
     beta: Annotated[float, _OPEN_SHARE]
@@ -69,19 +69,19 @@ class StoppingRule(Recorded, ABC):
         bound : float
             Largest absolute value of a sample, in units.
         unit : float
-            What one unit is worth.
+            The size of one unit.
         scale : callable
-            Scale of the noise that makes a statistic of some sensitivity epsilon-private.
+            Scale of the noise that makes a statistic with a given sensitivity epsilon-private.
 
         Returns
         -------
         Rule
-            For the kernel.
+            The constants, for the kernel.
         """
 
     @abstractmethod
     def guarantee(self) -> PrivacyGuarantee | None:
-        """The privacy of the stopping time and the estimate; None if there is no noise."""
+        """Privacy guarantee for the stopping time and the estimate; None without noise."""
 
     def record(self) -> DesignRecord:
         """Name and parameters."""
@@ -102,18 +102,20 @@ class StoppingRule(Recorded, ABC):
         Parameters
         ----------
         env : Environment
-            One arm, no contexts: its rewards are the samples.
+            An environment with one arm and no contexts, whose rewards are the samples.
         replications : int
             Number of runs.
         rng : int, SeedSequence, Generator or None
-            Source of randomness; replicate r depends on (rng, r) alone. Noise is simulated.
+            Source of randomness; replicate r depends on (rng, r) alone. The noise is simulated.
         max_rounds : int
-            Samples after which a run is given up. It must be said: at a mean of 0 a run goes on for ever.
+            Number of samples after which a run is abandoned. It is required because a run never ends if the
+            mean is 0.
         n_jobs : int
             Worker processes, -1 for all cores; the results do not depend on it.
         by_rounds : bool, optional
-            Draw every sample, with the numbers of `run`. By default only if there is no exact shortcut: with
-            exponential steps and a law of two values, sums between looks are binomial.
+            Whether to draw every sample, reproducing the numbers of `run`. By default this is done only if
+            there is no exact shortcut: with exponential steps and a two-valued distribution, sums between
+            looks are binomial.
 
         Returns
         -------
@@ -123,7 +125,7 @@ class StoppingRule(Recorded, ABC):
         Raises
         ------
         ParameterError
-            Listing everything that is inconsistent, before anything is drawn.
+            If arguments are inconsistent; the message lists every problem, before anything is drawn.
         """
         problems = problems_of(
             replications=(replications, COUNT),
@@ -157,7 +159,7 @@ class StoppingRule(Recorded, ABC):
         rounds: int,
         n_jobs: int,
     ) -> FloatArray:
-        """Reports of the runs, shape (replications, OUTCOMES); two-valued distributions go look by look."""
+        """Results of the runs, shape (replications, OUTCOMES); two-valued laws are simulated look by look."""
         last = self._last_look(rounds)
         starts = np.arange(0, replications, BLOCK)
         workers = 1 if n_jobs == 1 else min(len(starts), 4 * n_workers(n_jobs))
@@ -169,19 +171,19 @@ class StoppingRule(Recorded, ABC):
         return np.concatenate(spread(jobs, 1 if workers == 1 else n_jobs))
 
     def _on_sums(self, sums: FloatArray, runs: int, rng: np.random.Generator) -> FloatArray:
-        """Reports of runs on one fixed stream, shape (runs, OUTCOMES); sums at its looks (looks,)."""
+        """Results of runs on one fixed stream, shape (runs, OUTCOMES); sums at its looks (looks,)."""
         outcomes = np.zeros((runs, kernel.OUTCOMES))
         kernel.run_on_sums(self.rule(float(self.bound), 1.0), sums, rng, np.zeros(kernel.STATE), outcomes)
         return outcomes
 
     def _last_look(self, rounds: int) -> int:
-        """Samples at the last look within this many rounds, 0 if there is none."""
+        """Number of samples at the last look within this many rounds; 0 if there is none."""
         if self.steps == "every":
             return rounds
         return 1 << (rounds.bit_length() - 1) if rounds > 1 else 0
 
     def _environment_problems(self, env: Any, max_rounds: Any) -> list[str]:
-        """Why the rule cannot be run there."""
+        """Reasons why the rule cannot be run in the environment."""
         if not isinstance(env, Environment):
             return [f"env must be an environment of one arm, got {env!r:.60}"]
         if max_rounds is None:
@@ -234,7 +236,7 @@ class StoppingRule(Recorded, ABC):
         return self._result(outcome, source.name, None if not more else max_rounds)
 
     def _result(self, outcome: FloatArray, noise: str, max_rounds: int | None) -> StoppingResult:
-        """Report of a run; without `max_rounds`, a run that did not stop reached the end of the stream."""
+        """Result of a run; without `max_rounds`, a run that did not stop reached the end of the stream."""
         stopped, samples = bool(outcome[kernel.STOPPED]), int(outcome[kernel.READ])
         guarantee, reason = self.guarantee(), None
         if not stopped:
@@ -307,22 +309,22 @@ class NAS(StoppingRule):
     Parameters
     ----------
     alpha : float
-        Relative accuracy asked for, in (0, 1).
+        Required relative accuracy, in (0, 1).
     beta : float
-        Probability, in (0, 1), of an estimate that is not as accurate.
+        Probability, in (0, 1), that the estimate is less accurate.
     bound : float
         Samples lie in [-bound, bound].
     steps : {"every", "exponential"}
-        Look at every sample, or at 2, 4, 8, ... samples.
+        Look after every sample, or after 2, 4, 8, ... samples.
 
     Notes
     -----
-    The rule halts at the first look j, at t samples, where abs(mean) >= h_t (1 + 1/alpha), with h_t = bound
-    sqrt((2/t) log(4 j^2 / beta)): Hoeffding's inequality at confidence 1 - beta / (2 j^2), so all deviations
-    together have probability at most beta. For independent samples with one mean, the probability that the
-    rule stops with an estimate that is off by alpha abs(mean) or more is at most beta, whenever it is given
-    up. At a mean of 0 it stops with probability at most beta. Unless the mean is large, exponential steps
-    stop sooner: there are fewer looks to guard against.
+    The rule halts at the first look j, after t samples, at which abs(mean) >= h_t (1 + 1/alpha), where h_t =
+    bound sqrt((2/t) log(4 j^2 / beta)): Hoeffding's inequality at confidence 1 - beta / (2 j^2), so all
+    deviations together have probability at most beta. For independent samples with a common mean, the
+    probability that the rule stops with an error of alpha abs(mean) or more is at most beta, whenever it is
+    abandoned. If the mean is 0, it stops with probability at most beta. Unless the mean is large, exponential
+    steps stop earlier, because there are fewer looks to allow for.
 
     References
     ----------
@@ -342,7 +344,7 @@ class NAS(StoppingRule):
     """
 
     def rule(self, bound: float, unit: float, scale: Scale = truediv) -> Rule:
-        """Constants of the halting test if the largest sample is `bound` units of size `unit`."""
+        """Constants of the halting test, where the largest sample is `bound` units of size `unit`."""
         return Rule(
             exponential=self.steps == "exponential",
             private=False,
@@ -369,23 +371,24 @@ class NAS(StoppingRule):
         Parameters
         ----------
         stream : array_like of shape (n,), iterable of float, or Environment
-            The samples. An array, list, tuple or series is checked as a whole before anything else; any other
-            iterable is read sample by sample, never further than needed; an environment has one arm.
+            The samples. An array, list, tuple or series is validated as a whole first; any other iterable is
+            read sample by sample, no further than needed; an environment must have one arm.
         rng : int, SeedSequence, Generator or None
-            Source of an environment's samples.
+            Source of randomness for the samples of an environment.
         max_rounds : int, optional
-            Samples after which to give up; needed for an environment.
+            Number of samples after which to give up; required for an environment.
 
         Returns
         -------
         StoppingResult
-            Estimate and stopping time; NaN, with the reason, where the rule did not halt.
+            Estimate and stopping time; NaN, with the reason, if the rule did not halt.
 
         Raises
         ------
         ParameterError
-            Listing all problems with an array, with positions; at the first sample of an iterable that is not
-            a number in [-bound, bound]; for an environment whose rewards leave that interval.
+            If an array is invalid (the message lists all problems with their positions), at the first sample
+            of an iterable that is not a number in [-bound, bound], or if the rewards of an environment may
+            lie outside that interval.
         """
         return self._run(stream, rng, max_rounds)
 
@@ -397,30 +400,30 @@ class DPNAS(StoppingRule):
     Parameters
     ----------
     epsilon : float
-        Privacy of one sample, for the stopping time and the estimate together.
+        Privacy parameter for one sample, covering the stopping time and the estimate together.
     alpha : float
-        Relative accuracy asked for, in (0, 1).
+        Required relative accuracy, in (0, 1).
     beta : float
-        Probability, in (0, 1), of an estimate that is not as accurate.
+        Probability, in (0, 1), that the estimate is less accurate.
     bound : float
         Samples lie in [-bound, bound].
     steps : {"every", "exponential"}
-        Look at every sample (the paper's Algorithm 1), or at 2, 4, 8, ... samples (Algorithm 2).
+        Look after every sample (the paper's Algorithm 1), or after 2, 4, 8, ... samples (Algorithm 2).
     calibration : {"corrected", "published"}
-        The same: the published noise is right.
+        Both options are the same, because the published noise is correct.
 
     Notes
     -----
-    Sparse vector technique: one Laplace variable of scale 12 bound / epsilon on the threshold and one on each
-    look. A sample moves an absolute sum by at most 2 bound, so the stopping time is (epsilon/6 +
-    epsilon/3)-private; noise of scale 4 bound / epsilon on the final sum adds epsilon/2.
+    Sparse vector technique: one Laplace variable of scale 12 bound / epsilon is added to the threshold and
+    one to each look. A sample changes an absolute sum by at most 2 bound, so the stopping time is (epsilon/6
+    + epsilon/3)-private; noise of scale 4 bound / epsilon on the final sum adds epsilon/2.
 
-    Accuracy is that of `NAS`: for independent samples with one mean, the probability that the rule stops with
-    an estimate that is off by alpha abs(mean) or more is at most beta. Unless the mean is large, exponential
-    steps stop sooner. Privacy holds for any samples.
+    Accuracy is that of `NAS`: for independent samples with a common mean, the probability that the rule stops
+    with an error of alpha abs(mean) or more is at most beta. Unless the mean is large, exponential steps stop
+    earlier. Privacy holds for any samples.
 
-    What enters a sum is clipped to [-bound, bound]; where clipping changes samples, the mean meant is that of
-    the clipped ones.
+    Samples are clipped to [-bound, bound] before they enter a sum; if this changes them, the mean is that of
+    the clipped samples.
 
     References
     ----------
@@ -444,13 +447,13 @@ class DPNAS(StoppingRule):
     calibration: Calibration = "corrected"
 
     shares: ClassVar[tuple[int, int, int]] = (6, 3, 2)
-    """Divisors of epsilon for the threshold, for the looks and for the estimate."""
+    """Divisors of epsilon for the threshold, the looks and the estimate."""
 
     def __post_init__(self) -> None:
         check_fields(self, first="epsilon")
 
     def _parts(self) -> tuple[Fraction, Fraction, Fraction]:
-        """Epsilon spent by the noise on the threshold, on the looks and on the final sum, exactly."""
+        """Epsilon spent by the noise on the threshold, the looks and the final sum, exactly."""
         threshold, looks, release = (Fraction(float(self.epsilon)) / share for share in self.shares)
         return threshold, looks, release
 
@@ -458,7 +461,7 @@ class DPNAS(StoppingRule):
         return tuple(PrivacyGuarantee(float(part)) for part in self._parts())
 
     def rule(self, bound: float, unit: float, scale: Scale = truediv) -> Rule:
-        """Constants of the halting test if the largest sample is `bound` units of size `unit`."""
+        """Constants of the halting test, where the largest sample is `bound` units of size `unit`."""
         sensitivity = 2.0 * bound
         threshold, looks, release = self._parts()
         threshold_scale, release_scale = scale(sensitivity, threshold), scale(sensitivity, release)
@@ -478,11 +481,11 @@ class DPNAS(StoppingRule):
         )
 
     def guarantee(self) -> PrivacyGuarantee:
-        """Privacy of one sample: sparse vector technique plus final release."""
+        """Privacy guarantee for one sample: sparse vector technique plus final release."""
         return sequential(*self._promises())
 
     def time_guarantee(self) -> PrivacyGuarantee:
-        """Privacy of the stopping time alone, without the estimate: the sparse vector's half of epsilon."""
+        """Guarantee for the stopping time alone, without the estimate: half of epsilon."""
         return sequential(*self._promises()[:2])
 
     def run(
@@ -497,34 +500,35 @@ class DPNAS(StoppingRule):
         Parameters
         ----------
         stream : array_like of shape (n,), iterable of float, or Environment
-            The samples. An array, list, tuple or series is checked as a whole before anything else; any other
-            iterable is read sample by sample, never further than needed; an environment has one arm.
+            The samples. An array, list, tuple or series is validated as a whole first; any other iterable is
+            read sample by sample, no further than needed; an environment must have one arm.
         rng : int, SeedSequence, Generator or None
-            Source of simulated noise, and of an environment's samples.
+            Source of randomness for simulated noise and for the samples of an environment.
         max_rounds : int, optional
-            Samples after which to give up; needed for an environment.
+            Number of samples after which to give up; required for an environment.
         backend : {"simulation", "release"}
-            Simulated noise is seedable and not private. With "release" samples go on a grid of 2^20 steps a
-            bound and the noise is integer, from OpenDP; `rng` must be None and the stream be data.
+            Simulated noise can be seeded and is not private. With "release", samples are rounded to a grid of
+            2^20 steps per bound and the noise is integer-valued, from OpenDP; `rng` must be None and the
+            stream must be data.
 
         Returns
         -------
         StoppingResult
-            Estimate and stopping time; NaN, with the reason, where the rule did not halt. The guarantee holds
-            either way.
+            Estimate and stopping time; NaN, with the reason, if the rule did not halt. The guarantee holds in
+            either case.
 
         Raises
         ------
         ParameterError
-            Listing all problems with an array, with positions; for an environment whose rewards leave
-            [-bound, bound]; for a sample of an iterable that is not a number at all.
+            If an array is invalid (the message lists all problems with their positions), if the rewards of an
+            environment may lie outside [-bound, bound], or if a sample of an iterable is not a number.
 
         Notes
         -----
-        An error is an output. A sample of an iterable that is out of range is therefore clipped, and a
-        missing one (None, NaN) counts as 0, silently: raising would reveal it. That samples are numbers at
-        all is taken to be public. The check of an array is the curator's, before the mechanism: its message
-        names samples and is not covered by the guarantee.
+        An error is itself an output. A sample of an iterable that is out of range is therefore clipped, and a
+        missing one (None, NaN) counts as 0, silently, because raising an error would reveal it. Whether
+        samples are numbers is assumed to be public. An array is validated by the curator, before the
+        mechanism: the message names samples and is not covered by the guarantee.
         """
         problems = OneOf("simulation", "release")("backend", backend)
         if not problems and backend == "release":

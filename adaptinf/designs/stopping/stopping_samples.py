@@ -22,7 +22,7 @@ _SHOWN = 10
 
 
 class ArraySamples:
-    """Samples that are all available; up to `ahead` looks can be served at a time."""
+    """Samples that are all available; up to `ahead` looks can be processed at a time."""
 
     ahead = 512
 
@@ -70,7 +70,7 @@ class IteratedSamples:
 
 
 def open_stream(stream: Any, bound: float, replacing: bool, subject: str) -> ArraySamples | IteratedSamples:
-    """Samples from an array, list, tuple or series, all checked first, or from any other iterable."""
+    """Samples from an array, list, tuple or series, all validated first, or from any other iterable."""
     array = hasattr(stream, "__array__")
     if isinstance(stream, (list, tuple)) or (array and np.ndim(stream) > 0):
         return ArraySamples(_checked(stream, bound, subject))
@@ -109,7 +109,7 @@ def _checked(stream: Any, bound: float, subject: str) -> FloatArray:
 
 
 def _entries(stream: Any) -> NDArray[Any]:
-    """The stream as an array of numbers, or of objects if its entries must be examined singly."""
+    """The stream as an array of numbers, or of objects if its entries must be examined one by one."""
     try:
         array = np.asarray(stream)
     except ValueError:
@@ -174,7 +174,7 @@ class Noise(Protocol):
 
 
 class SimulatedNoise:
-    """Seedable floating-point noise, fast and **not private**: the kernel draws from the generator itself."""
+    """Floating-point noise, fast, seedable and **not private**: the kernel draws from the generator."""
 
     name = "simulation"
 
@@ -207,9 +207,9 @@ class SimulatedNoise:
 
 
 class ReleaseNoise:
-    """Integer noise from OpenDP for samples on a fixed-point grid; needs the extra ``release``.
+    """Integer noise from OpenDP for samples on a fixed-point grid; requires the extra ``release``.
 
-    Integers of fewer than 53 bits are exact as floats, so the compiled halting test serves here too.
+    Integers below 53 bits are exact as floats, so the compiled halting test can be used here, too.
     """
 
     name = "release"

@@ -41,27 +41,27 @@ def read_eppo(
     weights: Weights = None,
     reward_range: tuple[float, float] | None = None,
 ) -> AdaptiveLog:
-    r"""Read the table written by an Eppo bandit logger or an assignment logger.
+    r"""Read the table written by an Eppo bandit logger or assignment logger.
 
     Parameters
     ----------
     assignments : path
-        CSV, Parquet or JSON lines. Of a bandit: ``timestamp``, ``bandit_key``, ``subject``, ``action`` and
-        ``action_probability``, with attributes as JSON. Of an experiment: ``timestamp``, ``experiment``,
-        ``subject`` and ``variation``.
+        A CSV, Parquet or JSON lines file. For a bandit: ``timestamp``, ``bandit_key``, ``subject``,
+        ``action`` and ``action_probability``, with attributes as JSON. For an experiment: ``timestamp``,
+        ``experiment``, ``subject`` and ``variation``.
     outcomes : path, optional
-        Table of ``subject`` and the outcome, one row per subject; by default the outcome is a column of
+        Table with ``subject`` and the outcome, one row per subject; by default the outcome is a column of
         `assignments`.
     experiment : str, optional
-        Key of the bandit or of the experiment, required if the table has several.
+        Key of the bandit or of the experiment; required if the table contains several.
     value : str
         Column of the outcome.
     absent : float, optional
-        Outcome of a subject that `outcomes` does not have.
+        Outcome of subjects that are absent from `outcomes`.
     context : iterable of str, optional
-        Attributes of subjects to keep, of a bandit.
+        For a bandit, attributes of subjects to keep.
     weights : mapping of variation to float, or "unknown", optional
-        Shares of traffic of an experiment's variations, if they were constant; the log does not contain them.
+        Traffic shares of an experiment's variations, if they were constant; the log does not contain them.
     reward_range : (float, float), optional
         Smallest and largest possible outcome.
 
@@ -70,20 +70,20 @@ def read_eppo(
     AdaptiveLog
         For a bandit, one round per action, in order of time, with the probability that Eppo's client logged
         and ``'context_free': False``; batches are the versions of the model (``model_version``) if they do
-        not overlap. For an experiment, one round per subject.
+        not overlap in time. For an experiment, one round per subject.
 
     Raises
     ------
     ParameterError
-        If a file cannot be read or lacks columns, subjects lack outcomes, or the shares are not given.
+        If a file cannot be read or lacks columns, subjects have no outcomes, or the shares are not given.
     LogValidationError
-        Listing all problems with the rows.
+        If rows are invalid; the message lists every problem.
 
     Notes
     -----
     Eppo's documentation recommends ``action_probability`` but does not require it; without it, a bandit's log
     cannot be read. Only the probability of the chosen action is logged. As in Eppo, subjects with several
-    variations of an experiment are dropped, and counted in ``log.report``.
+    variations of an experiment are dropped and counted in ``log.report``.
 
     References
     ----------
@@ -149,7 +149,7 @@ def read_eppo(
 
 
 def _bandit_roles(table: Table) -> dict[str, Any]:
-    """Roles of a bandit's columns; versions of the model are batches if they do not overlap."""
+    """Roles of a bandit's columns; versions of the model are batches if they do not overlap in time."""
     roles = {"propensity": "action_probability"}
     if "model_version" not in table.frame:
         return roles
@@ -162,7 +162,7 @@ def _bandit_roles(table: Table) -> dict[str, Any]:
 
 
 def _attributes(table: Table, names: list[str]) -> dict[str, Any]:
-    """Values of subjects' attributes, from columns of JSON."""
+    """Values of subjects' attributes, from columns that contain JSON."""
     if not names:
         return {}
     rows: list[dict[str, Any]] = [{} for _ in range(len(table.frame))]

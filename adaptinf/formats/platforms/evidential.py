@@ -1,4 +1,4 @@
-"""Draws of Evidential's bandit experiments, as its server exports them."""
+"""Draws of bandit experiments in Evidential, as exported by its server."""
 
 from __future__ import annotations
 
@@ -35,20 +35,21 @@ def read_evidential(
     missing: str | None = None,
     reward_range: tuple[float, float] | None = None,
 ) -> AdaptiveLog:
-    r"""Read the draws of a bandit experiment of Evidential.
+    r"""Read the draws of an Evidential bandit experiment.
 
     Parameters
     ----------
     draws : path
         The CSV of a bandit's assignments (or the same columns as Parquet or JSON lines): ``participant_id``,
-        ``arm_id``, ``arm_name``, ``created_at`` and ``outcome``, and ``context_vals`` of a contextual bandit.
+        ``arm_id``, ``arm_name``, ``created_at`` and ``outcome``, and for a contextual bandit
+        ``context_vals``.
     weights : mapping of arm name to float, or "unknown"
         Probabilities of the arms, if they were constant. The export does not contain them, and those of
-        Thompson sampling change: such a log is read with ``"unknown"``, without propensities.
+        Thompson sampling change: such a log is read with ``"unknown"``, that is, without propensities.
     context : iterable of str, optional
         Names of the values in ``context_vals``, in their order, which is that of the contexts' identifiers;
         all of them or none.
-    missing : {"drop", "worst", "best"}, optional
+    missing : {"drop", "bounds", "worst", "best"}, optional
         What a draw without an outcome means, as in `AdaptiveLog`; by default every draw must have one.
     reward_range : (float, float), optional
         Smallest and largest possible outcome.
@@ -56,16 +57,16 @@ def read_evidential(
     Returns
     -------
     AdaptiveLog
-        One round per draw, in order of time; a participant has one. Of a contextual bandit without `context`
-        the log has ``'context_free': False``.
+        A log with one round per draw, in order of time; each participant has one round. For a contextual
+        bandit without `context`, the log has ``'context_free': False``.
 
     Raises
     ------
     ParameterError
         If the file cannot be read or lacks columns, two arms have the same name, or the probabilities are not
-        given. The export of a frequentist experiment has no ``outcome``, and is refused for that reason.
+        given. The export of a frequentist experiment is refused because it has no ``outcome``.
     LogValidationError
-        Listing all problems with the rows.
+        If rows are invalid; the message lists every problem.
 
     Notes
     -----
@@ -120,7 +121,7 @@ def read_evidential(
 
 
 def _contexts(table: Table, names: list[str]) -> dict[str, Any]:
-    """Columns of the values in one cell: a Postgres array, or a list."""
+    """Columns of the values in one cell, which contains a Postgres array or a list."""
     rows = []
     for row, cell in enumerate(table.frame[_VALUES]):
         text = json.dumps(list(cell)) if isinstance(cell, list | np.ndarray) else str(cell)

@@ -33,20 +33,20 @@ def read_growthbook(
     phase: int | None = None,
     reward_range: tuple[float, float] | None = None,
 ) -> AdaptiveLog:
-    r"""Read a bandit of GrowthBook, or an experiment with fixed weights.
+    r"""Read a GrowthBook bandit, or an experiment with fixed weights.
 
     Parameters
     ----------
     experiment : path
-        JSON of the experiment, with ``variations`` and ``phases``. A bandit's phase has ``banditEvents``: the
-        dates at which periods began, and ``updatedWeights``, the weights from then on.
+        JSON of the experiment, with ``variations`` and ``phases``. A phase of a bandit has ``banditEvents``:
+        the dates at which periods began, and ``updatedWeights``, the weights from then on.
     units : path
-        CSV, Parquet or JSON lines with one row per unit: ``variation`` (the id, or the key), the time
-        ``first_exposure_timestamp``, and the outcome. GrowthBook's own units tables have the first two.
+        CSV, Parquet or JSON lines with one row per unit: ``variation`` (the identifier or the key), the time
+        ``first_exposure_timestamp``, and the outcome. GrowthBook's own units tables contain the first two.
     value : str
         Column of the outcome of the decision metric.
     unit : str
-        Column of the unit, the type of identifier that the experiment randomises.
+        Column of the unit, that is, the type of identifier that the experiment randomises.
     phase : int, optional
         Phase of the experiment, counted from 1; by default the last.
     reward_range : (float, float), optional
@@ -55,22 +55,22 @@ def read_growthbook(
     Returns
     -------
     AdaptiveLog
-        One round per unit, in order of its first exposure. Arms are the keys of the variations, batches the
-        periods of the bandit, and propensities the weights of the period.
+        A log with one round per unit, in order of first exposure. Arms are the keys of the variations,
+        batches are the periods of the bandit, and propensities are the weights of the period.
 
     Raises
     ------
     ParameterError
-        If a file cannot be read, something that is needed is missing from it, a period has no weight for a
-        variation, or a unit was exposed before the first period.
+        If a file cannot be read, something required is missing, a period has no weight for a variation, or a
+        unit was exposed before the first period.
     LogValidationError
-        Listing all problems with the units.
+        If units are invalid; the message lists every problem.
 
     Notes
     -----
-    Times without a zone count as UTC. As in GrowthBook, a unit belongs to the last period that began no later
-    than its first exposure. Units under ``__multiple__``, which were exposed to several variations, are
-    dropped, and counted in ``log.report``. Contextual bandits, whose weights differ between leaves, are
+    Times without a time zone are taken as UTC. As in GrowthBook, a unit belongs to the last period that began
+    no later than its first exposure. Units under ``__multiple__``, which were exposed to several variations,
+    are dropped and counted in ``log.report``. Contextual bandits, whose weights differ between leaves, are
     refused.
 
     References

@@ -39,18 +39,18 @@ def read_mrt(
     Parameters
     ----------
     path : path
-        CSV, Parquet or JSON lines, one row per participant and decision point.
+        A CSV, Parquet or JSON lines file with one row per participant and decision point.
     unit, treatment, outcome : str
-        Columns of the participant, of the treatment (1 and 0, or 1 and -1), and of the proximal outcome.
+        Columns of the participant, the treatment (1 and 0, or 1 and -1), and the proximal outcome.
     probability : str or float
         Column of the probability of treatment 1, or the probability itself if it is constant.
     decision : str, optional
-        Column that numbers a participant's decision points; by default rows are in their order.
+        Column that numbers a participant's decision points; by default rows are already in order.
     available : str, optional
         Column that is 1 if the participant was available, and 0 if no treatment was randomised.
     context : iterable of str, optional
         Columns known before the choice.
-    missing : {"drop", "worst", "best"}, optional
+    missing : {"drop", "bounds", "worst", "best"}, optional
         What a missing outcome means, as in `AdaptiveLog`; by default none may be missing.
     reward_range : (float, float), optional
         Smallest and largest possible outcome.
@@ -60,15 +60,15 @@ def read_mrt(
     Returns
     -------
     AdaptiveLog
-        One round per available decision point; arms are 0 and 1, the treatment's name for 0 or -1 and for 1.
-        Participants are units, and with `decision` the rounds are in order of the decision points.
+        A log with one round per available decision point; the arms are 0 and 1, where 0 stands for 0 or -1.
+        Participants are units, and if `decision` is given, the rounds are in order of the decision points.
 
     Raises
     ------
     ParameterError
         If the file cannot be read or lacks columns, or a code, probability or availability is invalid.
     LogValidationError
-        Listing all problems with the rows.
+        If rows are invalid; the message lists every problem.
 
     Notes
     -----
@@ -142,14 +142,14 @@ def read_mrt(
 
 
 def _in_order(frame: pd.DataFrame, path: Any, unit: str, decision: str) -> pd.DataFrame:
-    """Rows in order of the decision points, each of which occurs once per participant."""
+    """Rows in order of the decision points, each of which may occur only once per participant."""
     if twice := int(frame.duplicated([unit, decision]).sum()):
         raise ParameterError(_SUBJECT, [f"{path}: {twice} repeated rows of a {unit} and {decision}"])
     return frame.sort_values(decision, kind="stable")
 
 
 def _numbers(table: Any, name: str, codes: tuple[set[float], ...] | None, wanted: str) -> Any:
-    """Numbers of a column; an error if they differ from those allowed."""
+    """Numbers of a column; values other than those allowed are an error."""
     values = pd.to_numeric(table.frame[name], errors="coerce").to_numpy(dtype=float)
     sound = not np.isnan(values).any()
     if not sound or (codes is not None and not any(set(values.tolist()) <= each for each in codes)):

@@ -34,7 +34,7 @@ _SHOWN = 8
 
 @dataclass
 class Table:
-    """A table during filtering: its rows, their file, and what was done to them."""
+    """A table during filtering: its rows, their file, and the operations so far."""
 
     subject: str
     path: Path
@@ -42,7 +42,7 @@ class Table:
     readings: list[Reading]
 
     def keep(self, rows: Any, said: str) -> None:
-        """Drop the other rows, and report this if there are any."""
+        """Drop all other rows, and report this if there are any."""
         if not np.all(rows):
             self.frame = self.frame[rows]
             self.readings.append(Reading("dropped", said))
@@ -80,7 +80,7 @@ class Table:
         self.frame = self.frame.reset_index(drop=True)
 
     def first_of_units(self, unit: str, arm: str) -> None:
-        """Keep a unit's first row, and drop units that were in several arms."""
+        """Keep the first row of each unit, and drop units that were in several arms."""
         arms = self.frame.groupby(unit)[arm].transform("nunique").to_numpy()
         moved = int(self.frame.loc[arms > 1, unit].nunique())
         units = self.frame[unit].nunique()
@@ -116,7 +116,7 @@ class Table:
 
 
 def _written(value: Any) -> Any:
-    """A time with its zone in ISO 8601."""
+    """A time in ISO 8601 format with its zone."""
     found = _ZONE.fullmatch(value) if isinstance(value, str) else None
     if found is None:
         return value
@@ -125,7 +125,7 @@ def _written(value: Any) -> Any:
 
 
 def gathered(subject: str, *made: Callable[[], Any]) -> list[Any]:
-    """Results of several calls; one error that lists all problems."""
+    """Results of several calls; a single error lists all problems."""
     results, problems = list[Any](), list[str]()
     for make in made:
         try:
@@ -176,7 +176,7 @@ def _json_lines(subject: str, path: Path) -> pd.DataFrame:
 
 
 def share_problems(weights: Weights, lacking: str) -> list[str]:
-    """List problems with shares of traffic; `lacking` states why they are needed."""
+    """List problems with traffic shares; `lacking` states why they are needed."""
     if weights is None:
         return [
             f"{lacking}: pass weights={{arm: share}} if the shares of traffic were constant, or "

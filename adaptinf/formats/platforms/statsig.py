@@ -34,39 +34,39 @@ def read_statsig(
     Parameters
     ----------
     exposures : path
-        CSV, Parquet or JSON lines with ``unit_id``, ``name``, ``experiment_group`` and
+        A CSV, Parquet or JSON lines file with ``unit_id``, ``name``, ``experiment_group`` and
         ``first_exposure_utc``.
     outcomes : path
-        Table of ``unit_id`` and the outcome, one row per unit.
+        Table with ``unit_id`` and the outcome, one row per unit.
     experiment : str, optional
-        Name of the experiment (column ``name``), required if the table has several.
+        Name of the experiment (column ``name``); required if the table contains several.
     value : str
         Column of the outcome.
     absent : float, optional
-        Outcome of a unit that `outcomes` does not have.
+        Outcome of units that are absent from `outcomes`.
     weights : mapping of group to float, or "unknown"
-        Shares of traffic of the groups, if they were constant. They are not in the export. Autotune, which
-        changes them, is read with ``"unknown"``.
+        Traffic shares of the groups, if they were constant. The export does not contain them. Autotune
+        changes the shares, so its logs are read with ``"unknown"``.
     reward_range : (float, float), optional
         Smallest and largest possible outcome.
 
     Returns
     -------
     AdaptiveLog
-        One round per unit, in order of its first exposure. With constant shares, it counts as an experiment
-        that did not adapt.
+        A log with one round per unit, in order of first exposure. With constant shares, it is treated as an
+        experiment that did not adapt.
 
     Raises
     ------
     ParameterError
-        If a file cannot be read or lacks columns, units lack outcomes, or the shares are not given.
+        If a file cannot be read or lacks columns, units have no outcomes, or the shares are not given.
     LogValidationError
-        Listing all problems with the rows.
+        If rows are invalid; the message lists every problem.
 
     Notes
     -----
-    Units that were exposed to several groups are omitted, and counted in ``log.report``. Statsig exports no
-    exposures from rules at 0% or 100%, and ``percent`` and ``rollout`` are not shares of the groups.
+    Units that were exposed to several groups are dropped and counted in ``log.report``. Statsig exports no
+    exposures for rules at 0% or 100%; ``percent`` and ``rollout`` are not the shares of the groups.
 
     References
     ----------

@@ -38,47 +38,49 @@ def read_tensorzero(
     weights: Weights = None,
     reward_range: tuple[float, float] | None = None,
 ) -> AdaptiveLog:
-    r"""Read the tables of inferences and of feedback of a TensorZero gateway.
+    r"""Read the tables of inferences and feedback of a TensorZero gateway.
 
     Parameters
     ----------
     inferences : path
-        CSV, Parquet or JSON lines of ``ChatInference`` or ``JsonInference`` (in Postgres ``chat_inferences``,
-        ``json_inferences``): ``id``, ``function_name``, ``variant_name`` and ``episode_id``.
+        A CSV, Parquet or JSON lines file of ``ChatInference`` or ``JsonInference`` (in Postgres
+        ``chat_inferences``, ``json_inferences``): ``id``, ``function_name``, ``variant_name`` and
+        ``episode_id``.
     feedback : path
-        The same of ``BooleanMetricFeedback`` or ``FloatMetricFeedback``: ``id``, ``target_id``,
+        Such a file of ``BooleanMetricFeedback`` or ``FloatMetricFeedback``: ``id``, ``target_id``,
         ``metric_name`` and ``value``.
     metric, function : str, optional
-        Metric and function, required if the tables have several.
+        Metric and function; required if the tables contain several.
     level : {"inference", "episode"}
-        What the metric's feedback refers to, according to its configuration.
+        The object to which the metric's feedback refers, according to its configuration.
     absent : float, optional
         Outcome of an inference or episode without feedback.
     weights : mapping of variant to float, or "unknown"
-        The variants' probabilities under ``type = "static"``; they are in the gateway's configuration but not
-        in its tables. Adaptive experiments, whose probabilities are not stored, are read with ``"unknown"``.
+        The variants' probabilities under ``type = "static"``, which are in the gateway's configuration but
+        not in its tables. Adaptive experiments, whose probabilities are not stored, are read with
+        ``"unknown"``.
     reward_range : (float, float), optional
         Smallest and largest possible outcome.
 
     Returns
     -------
     AdaptiveLog
-        One round per inference, or an episode, in order of time, which the identifiers hold. The unit is the
-        episode, within which a function keeps its variant.
+        A log with one round per inference, or per episode, in order of time, which the identifiers contain.
+        The unit is the episode, within which a function always uses the same variant.
 
     Raises
     ------
     ParameterError
-        If a file cannot be read or lacks columns, an identifier is not a UUID of version 7, inferences lack
+        If a file cannot be read or lacks columns, an identifier is not a version 7 UUID, inferences have no
         feedback, or the probabilities are not given.
     LogValidationError
-        Listing all problems with the rows.
+        If rows are invalid; the message lists every problem.
 
     Notes
     -----
-    If a target has several pieces of feedback, the last one counts, as in TensorZero. Inferences whose
-    variant was fixed by the request or an evaluation were not randomised: drop them first. Episodes in which
-    a fallback answered have several variants, and are dropped and counted in ``log.report``.
+    If a target has feedback more than once, the last one counts, as in TensorZero. Inferences whose variant
+    was determined by the request or by an evaluation were not randomised: drop them first. Episodes in which
+    a fallback answered have several variants; they are dropped and counted in ``log.report``.
 
     References
     ----------
@@ -153,7 +155,7 @@ def read_tensorzero(
 
 
 def _feedback(table: Table, feedback: Table, metric: str | None) -> Any:
-    """Value of the last feedback by target."""
+    """Value of the last feedback for each target."""
     feedback.only("metric_name", metric, "metric")
     feedback.frame = feedback.frame.iloc[np.argsort(_times(feedback), kind="stable")]
     last = ~feedback.frame.duplicated("target_id", keep="last").to_numpy()
@@ -167,7 +169,7 @@ def _feedback(table: Table, feedback: Table, metric: str | None) -> Any:
 
 
 def _times(table: Table) -> Any:
-    """Times of the rows in milliseconds, which a UUID of version 7 begins with."""
+    """Times of the rows in milliseconds, which are the first part of a version 7 UUID."""
     times = []
     for text in table.frame["id"]:
         try:

@@ -1,4 +1,4 @@
-"""Means of arms and their differences, one file per method."""
+"""Means of arms and their differences, with one file per method."""
 
 from adaptinf.inference.arms.contrast import Contrast
 from adaptinf.inference.arms.models import ArmMeans

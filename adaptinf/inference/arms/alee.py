@@ -65,8 +65,8 @@ class AleeMeans:
 def allocation(x: ArrayLike, exponent: float = _EXPONENT) -> FloatArray:
     """Weight function f(x) = sqrt(b log(2)^b / (x log(2x)^(1 + b))).
 
-    With u = log 2x the integral of f^2 from 1 to z is 1 - (log 2 / log 2z)^b, so f^2 has mass 1 on
-    [1, infinity), and f falls.
+    With u = log 2x, the integral of f^2 from 1 to z is 1 - (log 2 / log 2z)^b, so f^2 has mass 1 on [1,
+    infinity), and f is decreasing.
     """
     ratio = np.asarray(x, dtype=np.float64)
     squared = exponent * math.log(2.0) ** exponent / (ratio * np.log(2.0 * ratio) ** (1.0 + exponent))
@@ -83,12 +83,12 @@ def alee_weights(n_pulls: int, offset: float, exponent: float = _EXPONENT) -> Fl
 
     Returns shape (n,).
 
-    The count includes the pull that the weight belongs to. It is known before that pull's reward, so the
-    weights are predictable; and because f falls, the sum of squares is a lower Riemann sum,
+    The count includes the pull to which the weight belongs. It is known before that pull's reward, so the
+    weights are predictable; and because f is decreasing, the sum of squares is a lower Riemann sum,
 
         sum w^2 <= integral of f^2 from 1 to 1 + n/s0 = 1 - (log 2 / log(2 + 2n/s0))^b < 1,
 
-    for every n. Counting only earlier pulls would be predictable too, but could push the sum above 1.
+    for every n. Counting only earlier pulls would also be predictable, but could increase the sum beyond 1.
     """
     problems = []
     if n_pulls < 0:
@@ -108,11 +108,10 @@ def alee_means(
 
     Shapes: action (T,), reward (T,), codes (k,).
 
-    The weighted errors of an arm are martingale differences whose conditional variances add up to sigma^2
-    sum w^2. That sum tends to 1 as the arm's pulls outgrow s0, if slowly (it is .76 after 500 of 1,000
-    rounds), which makes (estimate - mean) sum w / sigma asymptotically normal however rewards moved the
-    choice of arms.
-    No round pulls two arms, so the errors of two arms are uncorrelated.
+    The weighted errors of an arm are martingale differences whose conditional variances sum to sigma^2 sum
+    w^2. That sum tends to 1 as the arm's pulls outgrow s0, although slowly (it is .76 after 500 of 1,000
+    rounds), so (estimate - mean) sum w / sigma is asymptotically normal however rewards affected the choice
+    of arms. No round pulls two arms, so the errors of two arms are uncorrelated.
 
     Ying, Khamaru, Zhang (2023), "Adaptive linear estimating equations".
     """
@@ -135,7 +134,7 @@ def alee_means(
 
 
 class AleeFacts(ArmFacts):
-    """Claims about ALEE with one kind of standard errors."""
+    """Facts for claims about ALEE with one kind of standard error."""
 
     def __init__(
         self, question: Question, arm_error: str | None, fit: ArmFit | None = None, test: str = ""
@@ -150,18 +149,18 @@ class AleeFacts(ArmFacts):
 
     @property
     def propensities_unused(self) -> bool:
-        """Whether they vary, possibly because of earlier rewards or of contexts missing from the log."""
+        """Whether propensities vary, possibly because of earlier rewards or of unlogged contexts."""
         return bool(not self.profile.has_contexts and self.profile.varying_propensities)
 
     @property
     def may_not_adapt(self) -> dict[str, str]:
-        """Alternative if nothing adapted, which the user may know."""
+        """The alternative if nothing adapted, which the user may know."""
         test = "Welch" if self.question.contrast else "t"
         return {"test": test} if self.profile.may_not_adapt else {}
 
 
 def _assess(question: Question) -> list[Verdict]:
-    """Verdicts with conservative errors and with self-normalised ones."""
+    """Verdicts with conservative standard errors and with self-normalised ones."""
     call: dict[str, Any] = {"estimator": "alee", **STATED}
     short = {**call, "arm_error": "self-normalised"}
     name = "alee with self-normalised errors"

@@ -32,7 +32,7 @@ def exact_calls(profile: LogProfile) -> tuple[str, str] | None:
 
 
 class ArmFacts(Fitted["ArmFit"], ConstantMeans):
-    """For a question, and for a fit with one kind of test; without a fit, for a row of `recommend`."""
+    """Facts for a question, and for a fit with one kind of test; without a fit, for a row of `recommend`."""
 
     def __init__(self, question: Question, fit: ArmFit | None = None, test: str = "") -> None:
         self.question, self.profile = question, question.profile

@@ -111,7 +111,7 @@ def _contrasts(counts: FloatArray, means: FloatArray, squares: FloatArray) -> Ba
 
 
 def usable_batches(question: Question) -> tuple[BatchContrasts, str]:
-    """Batches with a difference and a scale, and batches without; the latter is empty if there are none.
+    """Batches with a difference and a scale, and those without, which are empty if there are none.
 
     Which batches lack an arm is determined before their own rewards, but not before those of earlier batches.
     Under a design that abandons an arm after an extreme first batch, the number of usable batches depends on
@@ -158,7 +158,7 @@ def batched_fit(found: BatchContrasts, test: str) -> tuple[float, float, Batched
     """Estimate, standard error and reference distribution for a constant difference.
 
     With precisions c_b the statistic for a difference d is sum c_b (D_b - d) / sqrt(B). It is linear in d, so
-    its interval is sum c_b D_b / sum c_b, give or take a quantile times sqrt(B) / sum c_b.
+    its interval is sum c_b D_b / sum c_b, plus or minus a quantile times sqrt(B) / sum c_b.
     """
     precision = found.precision
     total = float(precision.sum())
@@ -190,11 +190,12 @@ def drifting_test(found: BatchContrasts, null: float, label: str) -> WaldTest:
 
 
 def moving_pvalue(found: BatchContrasts) -> float:
-    """P-value for equal differences in all batches, twice the smaller of two; NaN if rounds are too few.
+    """P-value for equal differences in all batches, twice the smaller of two; NaN with too few rounds.
 
-    With precisions c_b the sum of (c_b (D_b - D))^2 is chi-squared, D their mean with weights c_b^2, and the
-    slope of D_b in the batches' time is normal with the variance of its weights. Student's c_b (D_b - D) are
-    made normal first. Batches in which an arm has few rounds are uninformative.
+    With precisions c_b, the sum of (c_b (D_b - D))^2 is chi-squared, where D is their mean with weights
+    c_b^2, and the slope of D_b over the batches' times is normal with the variance of its weights. Student
+    variables c_b (D_b - D) are transformed to normality first. Batches in which an arm has few rounds are
+    uninformative.
     """
     kept = found.only(np.minimum(found.treated, found.control) >= _LEAST_PULLS)
     precision, df = kept.precision, kept.df
@@ -220,7 +221,7 @@ class BatchedRow(ArmFacts):
 
     @cached_property
     def difference_found(self) -> Finding | None:
-        """Whether differences visibly vary between batches; None if there are too few rounds to decide."""
+        """Whether differences visibly vary between batches; None if there are too few rounds to tell."""
         p = moving_pvalue(self._found)
         if math.isnan(p):
             return None
@@ -263,12 +264,12 @@ class BatchedFacts(BatchedRow):
 
     @property
     def rare_notes(self) -> list[str]:
-        """Why there is no interval."""
+        """Reasons why there is no interval."""
         return rare_notes(arm_labels(self.question), self._uncommon) if self._std_error > 0.0 else []
 
     @property
     def rare_cautions(self) -> tuple[str, ...]:
-        """Why an interval may be too short."""
+        """Reasons why an interval may be too short."""
         skewness = compared(self.question).squared_skewness / np.maximum(self._pulls, 1.0)
         return rare_cautions(arm_labels(self.question), self._uncommon, skewness, corrected=False)
 

@@ -1,7 +1,7 @@
-"""Which method a log supports: names, defaults, and refusals that name what is valid instead.
+"""The method that a log supports: names, defaults, and refusals that name valid alternatives.
 
-It reads actions, propensities and contexts, and of the rewards only whether all are 0 or 1: choosing by the
-estimates would invalidate their intervals.
+The choice uses actions, propensities and contexts, and of the rewards only whether all are 0 or 1: choosing
+by the estimates would invalidate their intervals.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from adaptinf.inference.arms.alee import ALEE
 from adaptinf.inference.arms.batched import BATCHED
 from adaptinf.inference.arms.data import arm_laws
 from adaptinf.inference.arms.data.arms_of_releases import RELEASED
+from adaptinf.inference.arms.data.data_facts import at_one_end
 from adaptinf.inference.arms.fit import fit_efficiency, is_skewed
 from adaptinf.inference.arms.order import ORDER
 from adaptinf.inference.arms.question import ArmFit, Asked, Choice, Difference, Question, Refused, Shown
@@ -95,7 +96,7 @@ def _worked_out(question: Question) -> list[Verdict]:
     if not question.profile.incomplete:
         return _rated(verdicts(methods, question), question)
     if log.missing != "drop" and log.reward_range is not None:  # each runs at both ends
-        filled = replace(question, profile=profile_of(log.filled(log.reward_range[0])))
+        filled = replace(question, profile=profile_of(at_one_end(log, log.reward_range[0])))
         return _rated(verdicts(methods, filled), filled)
     return _from_some(methods, [one for one in methods if one.takes_gaps], question, arm_fits.INCOMPLETE())
 
@@ -110,13 +111,13 @@ def _from_some(
 
 
 def rare_arms(question: Question) -> int:
-    """Number of arms with too few outcomes other than the most common one for a usual interval."""
+    """Number of arms with too few outcomes other than the most common one for the usual interval."""
     profile, codes = question.profile, question.codes
     return int(np.count_nonzero((profile.uncommon[codes] < FEWEST) & (profile.pulls[codes] > 0.0)))
 
 
 def _rated(found: list[Verdict], question: Question) -> list[Verdict]:
-    """Verdicts in order; among valid ones, those that give the most arms an interval come first."""
+    """Verdicts in order; among valid methods, those that give the most arms an interval come first."""
     rare = rare_arms(question)
     if rare == 0:
         return found
@@ -128,7 +129,7 @@ def _rated(found: list[Verdict], question: Question) -> list[Verdict]:
 def valid_alternatives(
     log: AdaptiveLog, codes: IntArray | None = None, most: int = 3, *, contrast: bool = False
 ) -> list[str]:
-    """Names of the methods that an error offers: the valid ones, in order, and the baseline.
+    """Names of the methods that an error suggests: the valid ones, in order, and the baseline.
 
     Shapes: codes (k,), all arms by default.
     """
@@ -201,7 +202,7 @@ def fit_method(question: Question, asked: Asked) -> tuple[ArmMethod, Any]:
 
 
 def denominator_of(subject: str, log: AdaptiveLog, given: Any, keep: BoolArray | None) -> Denominator | None:
-    """Denominator of a ratio metric in the rounds kept; None if there is none; keep has shape (T,)."""
+    """Denominator of a ratio metric in the rounds kept, or None; keep has shape (T,)."""
     if given is None:
         return None
     from adaptinf.inference.arms.data.ratio_metrics import read_denominator
@@ -217,7 +218,7 @@ def name_of(below: Denominator | None) -> str | None:
 def as_ratios(
     question: Question, method: ArmMethod, fit: ArmFit, asked: Asked, below: Denominator
 ) -> tuple[Question, ArmFit]:
-    """Ratios to the mean of a denominator, from the fit to the rewards, and the answered question."""
+    """Ratios to the mean of a denominator, from the fit to the rewards, and the question answered."""
     from adaptinf.inference.arms.data.ratio_metrics import ratio_fit
 
     with np.errstate(under="ignore"):
@@ -225,7 +226,7 @@ def as_ratios(
 
 
 def by_deviation(model: Any, profile: LogProfile, arguments: Mapping[str, Any]) -> Results | None:
-    """Results with covariates, with bounds for missing rewards, or for received arms; else None.
+    """Results with covariates, with bounds for missing rewards, or for received arms; otherwise None.
 
     The arguments are those of `fit`.
     """
@@ -348,7 +349,7 @@ def tested(question: Question, method: ArmMethod, fit: ArmFit, asked: Asked) -> 
 
 
 def bound_of(method: ArmMethod, fit: ArmFit) -> str:
-    """Basis of the minimum variance; empty if errors are clustered by unit, to which it does not apply."""
+    """Basis of the minimum variance; empty if errors are clustered by unit, for which there is none."""
     return method.bound if fit.by_unit is None else ""
 
 

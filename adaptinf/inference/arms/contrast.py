@@ -1,4 +1,4 @@
-"""Differences of the means of two arms from adaptively collected data.
+"""Differences between the means of two arms, estimated from adaptively collected data.
 
 References
 ----------
@@ -43,28 +43,28 @@ if TYPE_CHECKING:
 
 
 class Contrast:
-    """Difference of the mean rewards of two arms.
+    """Difference between the mean rewards of two arms.
 
     Parameters
     ----------
     log : AdaptiveLog, Sums or PublicLog
         The data; for a public part, its releases are used.
     treatment, control : label
-        The arms; the control's mean is subtracted.
+        The two arms; the control's mean is subtracted.
     rounds, denominator : optional
-        As in `ArmMeans`; with a denominator, the difference of two ratios of means.
+        As in `ArmMeans`; with a denominator, the difference between two ratios of means.
 
     Raises
     ------
     ParameterError
-        If an arm is unknown, both are the same, or rounds select none.
+        If an arm is unknown, both are the same, or no rounds are selected.
 
     Notes
     -----
-    As in `ArmMeans`, over the rounds in which both arms could be chosen. Combined weights, shared by both
-    arms, are h = (1 / e1 + 1 / e0)^(-1/2): both means then refer to the same times, so common drift cancels,
-    and if the effect changes, its mean with these weights is estimated. If contexts may affect propensities,
-    h is determined by those of the previous batch.
+    The methods are those of `ArmMeans`, applied to the rounds in which both arms could be chosen. Combined
+    weights are shared by both arms, h = (1 / e1 + 1 / e0)^(-1/2): both means then refer to the same times, so
+    common drift cancels; if the effect changes, its weighted mean is estimated. If contexts may affect
+    propensities, h is computed from those of the previous batch.
 
     Batched least squares compares the arms within each batch, so only differences are estimated; it assumes
     constant assignment probabilities within a batch, and is asymptotic in the batch sizes.
@@ -110,7 +110,7 @@ class Contrast:
         self.control = control
         self._codes = arm_codes("Contrast", log, (treatment, control))
         self.family = 1
-        """The contrasts in the table that contains this one as a row."""
+        """The table of contrasts in which this one is a row."""
 
     def fit(
         self,
@@ -135,19 +135,20 @@ class Contrast:
         Parameters
         ----------
         estimator : {"sample-mean", "ipw", "aipw", "alee", "batched", "released"}, optional
-            By default the one given by `default_estimator`. ``"batched"`` is batched least squares, for logs
-            with batches in which both arms were chosen; ``"released"`` uses only the log's private releases.
+            By default the method given by `default_estimator`. ``"batched"`` is batched least squares, for
+            logs with batches in which both arms were chosen; ``"released"`` uses only the log's private
+            releases.
         weights : {"combined", "uniform", "sqrt", "two-point"}, optional
             Weights of the scores of IPW and AIPW. Combined weights, the default, are the same for both arms,
-            so common drift does no harm; sqrt and two-point weights are separate for each arm.
+            so common drift cancels; sqrt and two-point weights are separate for each arm.
         decay : float, optional
-            Exponent in [0, 1) of the propensity floor, for two-point weights; by default the design's.
+            Exponent in [0, 1) of the propensity floor, for two-point weights; by default that of the design.
         test : {"auto", "normal", "t", "hall", "exact"}
-            Distribution of the p-value and interval. ``"auto"``: if rewards take two values, the exact
+            Distribution used for the p-value and interval. ``"auto"``: if rewards take two values, the exact
             distribution of bounded differences if a correction is needed, and the Agresti-Caffo adjustment if
             the design does not adapt and an arm has few successes or failures; otherwise Welch's t for sample
-            means, t for IPW and AIPW (the arm with the smaller effective size), both by Hall and MOVER if all
-            rewards together are skewed, and normal for the other estimators.
+            means, t for IPW and AIPW (using the arm with the smaller effective size), both with Hall's
+            correction and MOVER if all rewards together are skewed, and normal for the other estimators.
         null : float
             Difference under the null hypothesis.
         keep_scores : bool
@@ -155,11 +156,11 @@ class Contrast:
         outcome, ridge, covariate : optional
             Outcome model of AIPW, its penalty, and contexts for it, as in `ArmMeans.fit`.
         arm_error : {"conservative", "self-normalised"}
-            Standard error of ALEE.
+            Type of standard error for ALEE.
         named : {"before", "after"}
-            Whether the pair was named before the trial or after looking at its outputs, for released means.
+            Whether the pair was named before the trial or after looking at its outputs; for released means.
         chosen_from : {"actions", "releases"}
-            What the arms, the null and the test were chosen from, in addition to contexts: by default the
+            What the choice of arms, null and test depended on, in addition to contexts: by default the
             corrected columns cover a choice based on the actions, and with ``"releases"`` also one based on
             the releases.
         stationary : bool
@@ -168,7 +169,7 @@ class Contrast:
         Returns
         -------
         Results
-            One term, treatment minus control.
+            Results with one term, treatment minus control.
 
         Raises
         ------
@@ -202,7 +203,7 @@ class Contrast:
         return self._shown(found, null)
 
     def _shown(self, found: Difference, null: float) -> Results:
-        """The table for a difference."""
+        """The results table for a difference."""
         kind = "contrast" if self.denominator is None else "ratio-contrast"
         pair = {"treatment": self.treatment, "control": self.control}
         return Results(
@@ -228,7 +229,7 @@ class Contrast:
         )
 
     def batch_test(self, null: float = 0.0) -> WaldTest:
-        """Test that the difference equals the null in every batch, even if it may drift between batches.
+        """Test that the difference equals the null value in every batch, even if it drifts between batches.
 
         Parameters
         ----------
@@ -238,12 +239,12 @@ class Contrast:
         Returns
         -------
         WaldTest
-            Sum of the squared statistics of the batches, against chi-squared.
+            Sum of the squared statistics of the batches, compared with chi-squared.
 
         Raises
         ------
         ParameterError
-            If null is no finite number.
+            If null is not a finite number.
         InvalidForLog
             If the log has no batches, or an adaptive log has batches without one of the arms.
 

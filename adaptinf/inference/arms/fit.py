@@ -1,4 +1,4 @@
-"""What methods for arm means share: the fit, its tests, its efficiency and what it lacks.
+"""What all methods for arm means share: the fit, its tests, its efficiency, and what is missing.
 
 References
 ----------
@@ -44,12 +44,12 @@ ARM_ERRORS = ("self-normalised", "conservative")
 
 
 def arm_labels(question: Question) -> tuple[str, ...]:
-    """Names of the arms in texts."""
+    """Names of the arms for texts."""
     return tuple(str(question.profile.log.arms[code]) for code in question.codes)
 
 
 def without_propensities(estimator: str, question: Question, asked: Asked | None = None) -> Choice:
-    """Refuse an estimator that uses no propensities if contexts may have assigned the arms."""
+    """Refuse an estimator without propensities if contexts may have determined the arms."""
     if question.profile.context_refusal:
         raise Refused(estimator, question.profile.context_refusal)
     return Choice(estimator)
@@ -63,7 +63,7 @@ def independent_rounds(estimator: str, question: Question, asked: Asked | None =
 
 
 def residual_rows(question: Question, fit: ArmFit) -> Mapping[str, FloatArray]:
-    """What each round contributes to the error of each arm's estimate, shape (T, k)."""
+    """Contribution of each round to the error of each arm's estimate, shape (T, k)."""
     if question.profile.sums is not None:
         refuse_rows()
     arrays = question.profile.log.arrays
@@ -115,7 +115,7 @@ def null_problems(null: object) -> list[str]:
 
 
 def holds_always(question: Question, test: str, correction: Correction | None) -> bool:
-    """Error for a method that does not run unless it is valid."""
+    """Error for a method that runs only if it is valid."""
     return True
 
 
@@ -138,14 +138,14 @@ def student_test(question: Question, fit: ArmFit, test: str, *, corrected: bool)
 
 
 def is_skewed(question: Question, fit: ArmFit) -> bool:
-    """Whether the pooled skewness of rewards over independent rounds calls for corrected intervals."""
+    """Whether the pooled skewness of rewards over independent rounds requires corrected intervals."""
     rewards = question.profile.of_arms(question.codes) if question.contrast else question.profile
     skewed = (rewards.squared_skewness * fit.evenness_lost > SKEWED).any()
     return bool(skewed) and not question.profile.repeated_units
 
 
 def fit_facts(question: Question, fit: ArmFit, test: str, correction: Correction | None) -> ArmFacts:
-    """Facts that claims use about a method without facts of its own."""
+    """Facts for claims about a method that has no facts of its own."""
     return ArmFacts(question, fit, test)
 
 
@@ -170,12 +170,12 @@ def arm_bounds(profile: LogProfile, codes: IntArray, *, shares: bool = False) ->
 
     Shapes: codes (k,); returns (k,).
 
-    Of T rounds whose arms are drawn with probabilities e(x), the efficient influence function of the mean of
-    one arm is 1{W = w} / e(x) (Y - mu(x)) + mu(x) - mu, so no regular estimate has a variance below
-    E[sigma(x)^2 / e(x) + (mu(x) - mu)^2] / T. Without contexts that is sigma^2 / (e T). Two arms are never
-    chosen in one round, and so the bound of a contrast is the sum of its arms' bounds; with contexts it is
-    E[sigma1(x)^2 / e1(x) + sigma0(x)^2 / e0(x) + (tau(x) - tau)^2] / T. A good model of contexts can go below
-    the bound without them.
+    For T rounds whose arms are drawn with probabilities e(x), the efficient influence function for the mean
+    of one arm is 1{W = w} / e(x) (Y - mu(x)) + mu(x) - mu, so no regular estimate has a variance below
+    E[sigma(x)^2 / e(x) + (mu(x) - mu)^2] / T. Without contexts, this is sigma^2 / (e T). Two arms are never
+    chosen in the same round, so the bound for a contrast is the sum of its arms' bounds; with contexts, it is
+    E[sigma1(x)^2 / e1(x) + sigma0(x)^2 / e0(x) + (tau(x) - tau)^2] / T. With a good model of contexts, the
+    variance can be below the bound without them.
     """
     found = arm_samples(profile)
     counts = found.count[codes]

@@ -42,7 +42,7 @@ def typical_arms(question: Question) -> tuple[IntArray, FloatArray]:
 
 
 def sample_length(question: Question, verdict: Verdict) -> float:
-    """For t intervals, exact ones, or ones at the corrected level if a correction makes them valid."""
+    """Length for t intervals, exact ones, or, if a correction makes them valid, at the corrected level."""
     profile, (_, count) = question.profile, typical_arms(question)
     correction = profile.correction if verdict.corrected else None
     level = LOG_ALPHA if correction is None else correction.level(LOG_ALPHA)
@@ -57,7 +57,7 @@ def sample_length(question: Question, verdict: Verdict) -> float:
 
 
 def weighted_length(question: Question, verdict: Verdict) -> float:
-    """For inverse-propensity scores, augmented or not."""
+    """Length for inverse-propensity scores, augmented or not."""
     profile, (codes, _) = question.profile, typical_arms(question)
     kind = verdict.arguments.get("weights")
     mean = 0.0 if verdict.arguments["estimator"] == "aipw" else profile.pooled_mean
@@ -97,7 +97,7 @@ def weighted_length(question: Question, verdict: Verdict) -> float:
 
 
 def _joint_length(question: Question, std: float) -> float:
-    """For weights that arms share, based on some rounds of a long log."""
+    """Length for weights that arms share, based on a subset of the rounds of a long log."""
     profile, codes = question.profile, question.codes
     if profile.sums is not None:
         found = joint_means_of_sums(question, Outcome(BATCH_MEAN, ""))
@@ -116,7 +116,7 @@ def _joint_length(question: Question, std: float) -> float:
 
 
 def _length_from_sums(question: Question, codes: IntArray, kind: str, mean: float, std: float) -> float:
-    """For scores with one weight per batch; codes has shape (k,)."""
+    """Length for scores with one weight per batch; codes has shape (k,)."""
     assert question.profile.sums is not None
     cells = question.profile.sums.cells
     weight = batch_weights(replace(question, codes=codes), kind)
@@ -134,7 +134,7 @@ def _length_from_sums(question: Question, codes: IntArray, kind: str, mean: floa
 
 
 def batched_length(question: Question, verdict: Verdict) -> float:
-    """For batched least squares, based on the arms' counts in each batch."""
+    """Length for batched least squares, based on the arms' counts in each batch."""
     profile = question.profile
     counts = profile.batch_pulls(question.codes)
     if counts is None:

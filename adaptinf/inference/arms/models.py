@@ -1,4 +1,4 @@
-"""Means of arms from adaptively collected data.
+"""Means of arms, estimated from adaptively collected data.
 
 References
 ----------
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairContrasts:
-    """Contrasts of a table's arms on the rounds in which both could be chosen, fitted on request."""
+    """Contrasts of a table's arms over the rounds in which both could be chosen, fitted on request."""
 
     log: AdaptiveLog | Sums
     arms: tuple[Any, ...]
@@ -76,7 +76,7 @@ class PairContrasts:
 def differences_of(
     model: ArmMeans, method: ArmMethod, asked: Asked, choice: Choice, label: Validity
 ) -> PairContrasts | None:
-    """How differences between a table's arms are tested; None if each arm has its own weights."""
+    """How differences between a table's arms are tested; None if each arm has separate weights."""
     if not method.pairs or label == "not valid" or asked.stationary or choice.weights in OWN:
         return None
     taken = {name: getattr(asked, name) for name in ("test", "arm_error", "outcome", "ridge")}
@@ -93,41 +93,41 @@ class ArmMeans:
     log : AdaptiveLog, Sums or PublicLog
         The data; for a public part, its releases are used.
     arms : sequence of labels, optional
-        The arms of interest, by default all arms of the log.
+        The arms of interest, by default all arms in the log.
     rounds : str or array_like of bool, shape (T,), optional
-        A column or mask of the rounds to use, which must not depend on rewards; by default all.
+        A column or mask that selects rounds, which must not depend on rewards; by default all rounds.
     denominator : str or array_like, shape (T,), optional
-        Column of the log (for example one of its outcomes), or nonnegative numbers by round: the model then
-        estimates ratios of means, such as revenue per order.
+        Column of the log (for example one of its outcomes), or one nonnegative number per round: the model
+        then estimates ratios of means, such as revenue per order.
 
     Raises
     ------
     ParameterError
-        If an arm is unknown or repeated, or rounds select none.
+        If an arm is unknown or repeated, or no rounds are selected.
 
     Notes
     -----
     IPW and AIPW assume that the logged propensities are the arms' probabilities given the past. They use the
-    rounds in which an arm could be chosen, and their t intervals are asymptotic; weights maintain this if
-    propensities depend on the data. Joint weights, the default, are shared by the arms of the table: each
-    pair is compared in the rounds in which both could be chosen, with one weight per round, h = (1 / e1 + 1 /
-    e0)^(-1/2), and levels are fitted to these comparisons by least squares and shifted to the mean over all
-    rounds. A season or a trend common to all arms then does not affect comparisons, and levels are means over
-    the period, if arms move in parallel. If differences between arms visibly change over time, joint weights
-    are replaced with uniform ones, and a caution says so. Separate weights for each arm (sqrt, two-point)
-    give shorter intervals if means are constant, but make equal arms appear different if they drift. Tests of
-    the difference of two arms (`Results.t_test`) are those of `Contrast`.
+    rounds in which an arm could be chosen, and their t intervals are asymptotic; the weights keep them valid
+    if propensities depend on the data. Joint weights, the default, are shared by the arms of the table: each
+    pair is compared over the rounds in which both could be chosen, with one weight per round, h = (1 / e1 + 1
+    / e0)^(-1/2), and levels are fitted to these comparisons by least squares and shifted to the mean over all
+    rounds. A season or trend common to all arms then does not affect comparisons, and if arms move in
+    parallel, levels are means over the period. If differences between arms visibly change over time, joint
+    weights are replaced with uniform ones, and a caution says so. Separate weights for each arm (sqrt,
+    two-point) give shorter intervals if means are constant, but make equally good arms appear different if
+    they drift. Tests of the difference between two arms (`Results.t_test`) are those of `Contrast`.
 
     ALEE weights an arm's rewards using only the past and needs no propensities; its normal intervals are
-    asymptotic, too, for stable and unstable designs alike.
+    asymptotic, too, and valid for stable and unstable designs alike.
 
     A ratio metric is an arm's mean reward divided by its mean of the denominator, both by the same estimator
     with the same weights; its error is that of the mean of linearised rewards (the delta method), as are
-    stored scores. An arm has no ratio, and the cautions say so, if the denominator's mean is within 3
-    standard errors of 0, or fewer than 20 of its rounds have a positive denominator.
+    stored scores. The ratio of an arm is not given, and a caution says so, if the denominator's mean is
+    within 3 standard errors of 0, or fewer than 20 of its rounds have a positive denominator.
 
-    Sample means are not valid under adaptivity. If the design was differentially private in the rewards,
-    their p-values and intervals are also given in a corrected form, which is valid.
+    Sample means are not valid under adaptive collection. If the design was differentially private in the
+    rewards, their p-values and intervals are also given in a corrected form, which is valid.
 
     References
     ----------
@@ -198,44 +198,45 @@ class ArmMeans:
         Parameters
         ----------
         estimator : {"sample-mean", "ipw", "aipw", "alee", "released"}, optional
-            By default the one given by `default_estimator`. ``"released"`` uses the in-time successes S and
+            By default the method given by `default_estimator`. ``"released"`` uses the timely successes S and
             failures F, if these were released (``in_time=`` of a session or trial): S / (S + F), which
-            assumes that lateness does not depend on outcomes, together with Manski's limits S / n and 1 - F /
-            n. For a public part there is no other.
+            assumes that delays do not depend on outcomes, together with Manski's limits S / n and 1 - F / n.
+            It is the only estimator available for a public part.
         weights : {"joint", "uniform", "sqrt", "two-point", "combined"}, optional
-            Weights of the scores of IPW and AIPW. Joint weights are the default; uniform ones replace them if
-            the log lacks propensities of every arm, or no weight is fixed before a context. Sqrt and
-            two-point weights are separate for each arm. Combined weights are one weight per round for all
-            arms, so means are over the period with these weights.
+            Weights of the scores of IPW and AIPW. Joint weights are the default; they are replaced with
+            uniform ones if the log lacks the propensities of some arms, or no weight is determined before the
+            context. Sqrt and two-point weights are separate for each arm. Combined weights are one weight per
+            round for all arms, so the estimated means are means over the period with these weights.
         decay : float, optional
-            Exponent in [0, 1) of the propensity floor, for two-point weights; by default the design's.
+            Exponent in [0, 1) of the propensity floor, for two-point weights; by default that of the design.
         test : {"auto", "normal", "t", "hall", "exact"}
-            Distribution of p-values and intervals. ``"auto"``: exact binomial if rewards take two values and
-            a correction is needed, or the design does not adapt and an arm has few successes or failures;
-            otherwise t for sample means, IPW and AIPW (degrees of freedom by effective size), corrected for
-            skewness (Hall) if all rewards together are skewed; otherwise normal.
+            Distribution used for p-values and intervals. ``"auto"``: exact binomial if rewards take two
+            values and a correction is needed, or the design does not adapt and an arm has few successes or
+            failures; otherwise t for sample means, IPW and AIPW (with degrees of freedom from the effective
+            size), corrected for skewness (Hall) if all rewards together are skewed; otherwise normal.
         null : float
             Value of the means under the null hypothesis.
         keep_scores : bool
-            Whether the result keeps what each round contributes, arrays over the rounds.
+            Whether the result stores the contribution of each round, as arrays over the rounds.
         outcome : {"running-mean", "running-ridge", "batch-mean"}, mapping, frame, or array, optional
-            Outcome model of AIPW. By default the running mean of the arm; for sums its mean over earlier
-            batches (in the first batch the mean of its other rounds); a ridge regression on the log's
-            contexts, fitted before each round; or your own, whose row t may depend only on rounds before t
-            and this round's context: columns by arm, a frame with a column per arm, or an array of shape (T,
-            K) with all K arms in the order of ``log.arms``.
+            Outcome model of AIPW. By default the running mean of the arm; for sums, its mean over earlier
+            batches (in the first batch, the mean of its other rounds); a ridge regression on the log's
+            contexts, fitted before each round; or your own predictions, whose row t may depend only on rounds
+            before t and on this round's context: columns by arm, a frame with one column per arm, or an array
+            of shape (T, K) with all K arms in the order of ``log.arms``.
         ridge : float, optional
             Penalty of the running ridge, fixed in advance; 1 by default.
         covariate : str or list of str, optional
             Contexts from before the experiment, such as earlier spending: the outcome model is then a running
-            ridge regression on these alone, standardised by the rounds so far (like CUPED, with coefficients
-            from past data only). The notes give the variance ratio with and without it, as does
-            ``details["variance_ratio"]``.
+            ridge regression on these alone, standardised over the rounds so far (like CUPED, with
+            coefficients from past data only). The notes report the ratio of the variances with and without
+            it, as does ``details["variance_ratio"]``.
         arm_error : {"conservative", "self-normalised"}
-            Standard error of ALEE.
+            Type of standard error for ALEE.
         chosen_from : {"actions", "releases"}
-            What the arms, the null and the test were chosen from, in addition to contexts: the corrected
-            columns cover a choice by the actions, and one by the releases too where that is said.
+            What the choice of arms, null and test depended on, in addition to contexts: by default the
+            corrected columns cover a choice based on the actions, and with ``"releases"`` also one based on
+            the releases.
         stationary : bool
             Whether each arm's mean is known to be constant (no drift, and no effect of contexts on
             assignment): the default is then separate weights for each arm.
@@ -243,7 +244,7 @@ class ArmMeans:
         Returns
         -------
         Results
-            One term per arm.
+            Results with one term per arm.
 
         Raises
         ------

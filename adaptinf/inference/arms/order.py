@@ -11,15 +11,15 @@ STATIONARY = "stationary"
 BY_UNIT = "by unit"
 """Units have several rounds."""
 ESTIMATED = "estimated"
-"""Propensities are estimated, whereas ALEE needs none."""
+"""Propensities are only estimated, whereas ALEE needs none."""
 RARELY_DRAWN = "rarely drawn"
-"""With uniform weights, estimates are far from normal at usual numbers of rounds, unlike with ALEE."""
+"""With uniform weights, estimates are far from normal at typical numbers of rounds, unlike ALEE's."""
 DRIFT = "drift"
-"""Each arm has its own weights, which fail under drift, and drift has not been ruled out."""
+"""Each arm has separate weights, which fail under drift, and drift has not been ruled out."""
 
 
 def _scores(estimator: str, *weights: str, when: tuple[str, ...] = ()) -> list[str]:
-    """Names of inverse-weighting variants, in the order in which their weights are named."""
+    """Names of variants of inverse weighting, in the order in which their weights are named."""
     circumstances = f": {', '.join(when)}" if when else ""
     return [f"{estimator} {kind}{circumstances}" for kind in weights]
 
@@ -79,9 +79,9 @@ ORDER = Order(
         "of no use",
     ]
 )
-"""Cases of methods; a refused inverse-weighting variant takes the place of the usual case."""
+"""Cases of methods; a refused variant of inverse weighting replaces the usual case."""
 
 
 def place_of_scores(estimator: str, weights: str, *when: str) -> Rank:
-    """The rank of AIPW or IPW with one kind of weights under given circumstances."""
+    """The rank of AIPW or IPW with one kind of weights in given circumstances."""
     return ORDER[_scores(estimator, weights, when=when)[0]]

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Question:
-    """What a model of arms asks about a log, and what a user knows beyond it; codes has shape (k,).
+    """The question of a model of arms about a log, and what a user knows beyond it; codes: (k,).
 
-    `stationary` says that no mean drifts, so arms may have weights of their own; `family` is the number of
+    `stationary` means that no mean drifts, so arms may have separate weights; `family` is the number of
     contrasts in the table.
     """
 
@@ -41,7 +41,7 @@ class Question:
 
     @property
     def asked(self) -> tuple[Any, ...]:
-        """What verdicts on the log depend on."""
+        """The arguments on which verdicts about the log depend."""
         return self.contrast, self.decay, self.variation, self.stationary, self.codes.tobytes()
 
 
@@ -89,10 +89,10 @@ class ArmFit:
     Shapes: estimate, pulls, successes, ess, min_propensity, above, freedom, skewness, unevenness (k,),
     covariance (k, k).
 
-    `above` is the estimates less an origin common to the arms, of which differences lose no digits; `freedom`
-    holds degrees of freedom where they are other than the pulls less one. `movement` is the p-value of slopes
-    in time of contrasts of arms that share their weights. Ratios have contributions of rounds
-    in `kept`, where scores tell, notes in `told` and cautions in `warned`.
+    `above` contains the estimates minus an origin common to the arms, so that differences lose no digits;
+    `freedom` contains the degrees of freedom if they differ from the pulls minus one. `movement` is the
+    p-value for slopes over time of contrasts between arms that share their weights. For ratios, contributions
+    of rounds are in `kept`, if scores give them, notes in `told` and cautions in `warned`.
     """
 
     choice: Choice
@@ -121,12 +121,12 @@ class ArmFit:
 
     @property
     def degrees(self) -> FloatArray:
-        """Degrees of freedom for t-tests, shape (k,)."""
+        """Degrees of freedom for t tests, shape (k,)."""
         return self.pulls - 1.0 if self.freedom is None else self.freedom
 
     @property
     def evenness_lost(self) -> FloatArray:
-        """Factor from the squared skewness of rewards to that of an estimate, shape (k,)."""
+        """Factor that converts the squared skewness of rewards to that of an estimate, shape (k,)."""
         return 1.0 / np.maximum(self.ess, 1.0) if self.unevenness is None else self.unevenness
 
     @cached_property
@@ -152,7 +152,7 @@ class ArmFit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shown:
-    """Which test a fit uses, the correction that is due, and what appears under its table."""
+    """The test that a fit uses, the correction that is needed, and what appears below its table."""
 
     kind: str
     correction: Correction | None
@@ -180,7 +180,7 @@ class Difference:
 
 
 class ArmModel(Protocol):
-    """`ArmMeans` and `Contrast` as seen by code that refits them: with covariates, or at either bound."""
+    """`ArmMeans` and `Contrast` for code that refits them: with covariates, or at either bound."""
 
     log: AdaptiveLog
 

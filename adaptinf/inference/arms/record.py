@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def never(question: Question, verdict: Verdict) -> bool:
-    """For a method that gives no interval to arms with too few outcomes."""
+    """For a method that gives no interval for arms with too few outcomes."""
     return False
 
 
@@ -35,35 +35,35 @@ class ArmMethod(MethodRecord[Question]):
     settle: Callable[[Question, Asked], Choice]
     """Completes the request, or raises `Refused`."""
     claims: tuple[Claim | Part, ...] = arm_fits.FIT
-    """What a fit may state, in order: what it assumes, notes and cautions."""
+    """Claims that a fit may state, in order: assumptions, notes and cautions."""
     facts: Callable[[Question, ArmFit, str, Correction | None], ArmFacts] = fit_facts
-    """The facts that these claims use."""
+    """The facts used by these claims."""
     holds: Callable[[Question, str, Correction | None], bool] = holds_always
     """Whether the uncorrected output of a fit is valid."""
     of_counts: Callable[[Question, Verdict], bool] = never
     """Whether a valid variant has intervals for arms with too few outcomes for usual ones."""
     resolve_test: Callable[..., str] = normal_test
-    """Which test a fit uses: "normal", "t", "exact" or "few" (exact tests for few events)."""
+    """The test that a fit uses: "normal", "t", "exact" or "few" (exact tests for few events)."""
     rows: Callable[[Question, ArmFit], Mapping[str, FloatArray]] = residual_rows
     """What each round contributes."""
     options: tuple[str, ...] = ()
     """Arguments of `fit` that it accepts, beyond the test."""
     implied_by: tuple[str, ...] = ()
-    """Options and tests that select it if no estimator is named."""
+    """Options and tests that imply this method if no estimator is named."""
     no_weights: str = ""
-    """How the refusal of weights begins; empty if it accepts some."""
+    """The beginning of a refusal of weights; empty if the method accepts some."""
     contrast_only: bool = False
-    """Whether it estimates differences alone; `fit` then returns a `Difference` and chooses its own test."""
+    """Whether it estimates only differences; `fit` then returns a `Difference` and chooses its own test."""
     baseline: bool = False
     """Whether it also runs when it is not valid, as a naive baseline."""
     takes_gaps: bool = False
     """Whether it can handle rewards missing at random."""
     takes_sums: bool = False
-    """Whether sums by batch and arm are enough for it."""
+    """Whether sums by batch and arm are sufficient for it."""
     pairs: bool = False
     """Whether differences between a table's arms are those of `Contrast`."""
     bound: Literal["", "shares", "propensities"] = ""
-    """What the smallest possible variance rests on; empty if errors ignore adaptivity."""
+    """The basis of the smallest possible variance; empty if errors ignore adaptivity."""
 
     def contributions(self, question: Question, fit: ArmFit) -> Mapping[str, FloatArray]:
         """Contributions to estimates from each round, and from each unit with several rounds."""

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from adaptinf.log import Stability
 
 STABLE_ENOUGH = 0.1
-"""Coefficient of variation of re-simulated arm counts below which they count as settled."""
+"""Coefficient of variation of simulated arm counts below which they are considered stable."""
 _PATIENCE = 2.0
-"""How many times as long as ALEE intervals exact intervals may be and still come first."""
+"""Largest ratio of the lengths of exact and ALEE intervals at which exact ones still come first."""
 _USUAL_ALPHA = 0.05
 
 
 def length_ratio(question: Question, correction: Correction) -> float:
-    """Length of corrected intervals relative to those of ALEE, based on pull counts alone."""
+    """Length of corrected intervals relative to those of ALEE, based only on pull counts."""
     log = question.profile.log
     z = float(normal_quantile(correction.level(math.log(_USUAL_ALPHA)) - math.log(2.0)))
     usual = float(normal_quantile(math.log(_USUAL_ALPHA / 2.0)))
@@ -41,7 +41,7 @@ def length_ratio(question: Question, correction: Correction) -> float:
 
 
 def holds(question: Question, test: str, correction: Correction | None) -> bool:
-    """Whether nothing adapted, or counts settle, so that no correction is due."""
+    """Whether nothing adapted, or counts are stable, so that no correction is needed."""
     profile = question.profile
     if profile.repeated_units:
         return False
@@ -51,7 +51,7 @@ def holds(question: Question, test: str, correction: Correction | None) -> bool:
 
 
 class SampleFacts(ArmFacts):
-    """For unadjusted sample means; with a fit, for what it states."""
+    """Facts for unadjusted sample means; with a fit, for what it states."""
 
     def __init__(
         self,
@@ -142,7 +142,7 @@ class SampleFacts(ArmFacts):
 
     @property
     def worth(self) -> dict[str, str]:
-        """How valid uncorrected means are."""
+        """The validity of uncorrected means."""
         profile, known = self.profile, self.profile.stability
         if profile.repeated_units:
             return {"worth": claims.UNITS_DEPEND()}
@@ -192,12 +192,12 @@ class SampleFacts(ArmFacts):
 
     @property
     def _visibly_moved(self) -> dict[str, Any]:
-        """How shares moved, if there are no propensities that would account for it."""
+        """How shares changed, if there are no propensities that could account for it."""
         return {} if self.moved_with_propensities else {"moved": self.shares_moved, "p": MOVED}
 
     @property
     def propensities_right(self) -> list[str]:
-        """What is assumed if arms with constant propensities are treated as random samples."""
+        """The assumption if arms with constant propensities are treated as random samples."""
         return said((propensities.RIGHT,), self) if self.profile.constant_propensities else []
 
 
@@ -237,7 +237,7 @@ class CorrectedFacts(SampleFacts):
 
     @property
     def binary(self) -> bool:
-        """Whether it is exact, not only asymptotically valid."""
+        """Whether the method is exact, and not only asymptotically valid."""
         return compared(self.question).binary
 
     @property
@@ -250,7 +250,7 @@ class CorrectedFacts(SampleFacts):
 
     @property
     def are_short(self) -> bool:
-        """Whether it is short enough to come first."""
+        """Whether intervals are short enough to come first."""
         return not self.useless and self._ratio <= (_PATIENCE if self.binary else 1.0)
 
     @property

@@ -62,7 +62,7 @@ def _exact(question: Question) -> Verdict:
 
 
 def _plainly_sampled(profile: LogProfile) -> bool:
-    """Whether nothing can have changed the arms' probabilities, so scores have nothing to add."""
+    """Whether nothing can have changed the arms' probabilities, so that scores add nothing."""
     if profile.adaptive or profile.shares_move:
         return False
     return not profile.log.context or profile.constant_propensities
@@ -104,9 +104,10 @@ def _fit(question: Question, choice: Choice, asked: Asked) -> ArmFit:
 
 
 def _resolve_test(question: Question, fit: ArmFit, test: str, *, corrected: bool) -> str:
-    """Exact tests for two-valued rewards if a correction is due or an arm has few events; otherwise t.
+    """Exact tests for two-valued rewards if a correction is needed or an arm has few events; otherwise t.
 
-    Hall's correction of t where rewards are skewed, and adaptivity needs none.
+    The t distribution is replaced with Hall's correction if rewards are skewed and no correction for
+    adaptivity is needed.
     """
     binary = compared(question).binary
     if test == "exact" and not binary:

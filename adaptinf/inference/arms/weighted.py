@@ -22,6 +22,7 @@ from adaptinf.errors import ParameterError
 from adaptinf.inference.arms.data import arms_by_unit, arms_of_rows, arms_of_sums, weight_propensities
 from adaptinf.inference.arms.data.arms_of_rows import joint_rounds
 from adaptinf.inference.arms.data.arms_of_sums import joint_means_of_sums
+from adaptinf.inference.arms.data.data_facts import was_filled
 from adaptinf.inference.arms.data.incomplete_rewards import past_outcome, seen_means
 from adaptinf.inference.arms.fit import arm_labels, student_test
 from adaptinf.inference.arms.lengths import weighted_length
@@ -58,11 +59,11 @@ WEIGHTS = (JOINT, "uniform", "sqrt", "two-point", "combined")
 _RARELY_DRAWN = 1e-3
 """Propensity below which estimates with uniform weights are far from normal at usual numbers of rounds."""
 _SMALL = 100_000
-"""Number of scores up to which NumPy is fast enough that loading Numba does not pay off."""
+"""Number of scores up to which NumPy is so fast that loading Numba does not pay off."""
 
 
 def _kinds(question: Question) -> tuple[str, ...]:
-    """Kinds of weights in order: first those that remain valid if all arms drift, if there are any."""
+    """Kinds of weights in order: first any that remain valid if all arms drift."""
     shared = (COMMON, "uniform") if question.contrast else (JOINT, "uniform")
     if question.stationary:
         return (*OWN, *shared) if question.contrast else (*OWN, *shared[::-1])
@@ -100,7 +101,7 @@ def _units_alone(question: Question, weights: str) -> tuple[str, ...]:
 
 
 def _circumstances(question: Question, weights: str) -> tuple[str, ...]:
-    """What gives a valid variant a place other than its usual one."""
+    """The circumstances that give a valid variant an unusual rank."""
     profile, own, uniform = question.profile, weights in OWN, weights == "uniform"
     if profile.repeated_units:
         return _units_alone(question, weights)
@@ -147,12 +148,12 @@ def _settle(estimator: str, question: Question, asked: Asked) -> Choice:
 
 
 def _weights_refusal(question: Question, weights: str) -> str:
-    """Why weights, whose decay is known, cannot be computed from propensities; empty if they can."""
+    """Why weights with a known decay cannot be computed from propensities; empty if they can."""
     return first(claims.WEIGHTS_NEED, WeightedFacts(question, weights, decay=0.0))
 
 
 def _usual(question: Question) -> str:
-    """Weights if only the estimator was requested."""
+    """Weights to use if only the estimator was requested."""
     profile = question.profile
     if profile.repeated_units:
         return "uniform"
@@ -170,7 +171,9 @@ def _fit_augmented(question: Question, choice: Choice, asked: Asked) -> ArmFit:
         return _fit(question, choice, asked, arms_of_sums.outcome_of(question, asked))
     model, log = RUNNING_MEAN, question.profile.log
     late = log.arrays.known is not None and not question.profile.repeated_units
-    if log.arrays.observed is not None or late:
+    # At one end of their range missing rewards are scored and weighted as if they were missing at random.
+    plain = asked.outcome is None and asked.ridge is None and not question.profile.repeated_units
+    if log.arrays.observed is not None or late or (plain and was_filled(log)):
         model = past_outcome(question, asked)
     elif asked.outcome is not None or asked.ridge is not None:
         options = (asked.outcome, asked.ridge)

@@ -14,7 +14,7 @@ from adaptinf.claims.propensities import ROUND_BEFORE, SAME_ROUND, UNSETTLED
 from adaptinf.inference.arms.arm_facts import ArmFacts
 from adaptinf.inference.arms.data import arms_by_unit, arms_of_sums, weight_propensities
 from adaptinf.inference.arms.data.covariate_adjustment import moved_covariates
-from adaptinf.inference.arms.data.data_facts import AvailabilityFacts
+from adaptinf.inference.arms.data.data_facts import AvailabilityFacts, was_filled
 from adaptinf.inference.scores.joint_levels import JOINT, too_many
 from adaptinf.inference.scores.moving_effects import SEEN
 from adaptinf.inference.validity.profile import FEW_EFFECTIVE, SMALL, TINY_PROPENSITY
@@ -79,6 +79,10 @@ class WeightedFacts(ArmFacts):
     @property
     def ties_units(self) -> bool:
         return self.weights == JOINT and self.profile.repeated_units
+
+    @property
+    def mixes_ends(self) -> bool:
+        return self.weights == JOINT and was_filled(self.profile.log)
 
     @property
     def incomplete_by_unit(self) -> bool:
@@ -260,7 +264,7 @@ class WeightedFacts(ArmFacts):
 
     @property
     def lagged(self) -> dict[str, str]:
-        """Whether each arm's own weight uses the propensities of the previous round."""
+        """Whether each arm's weight uses the propensities of the previous round."""
         return {"by": ROUND_BEFORE()} if self.is_sqrt and lags(self.question) else {}
 
     @property
@@ -316,5 +320,5 @@ class WeightedFacts(ArmFacts):
 
 
 def lags(question: Question) -> bool:
-    """Whether each arm's own weight uses the propensities of the previous round."""
+    """Whether each arm's weight uses the propensities of the previous round."""
     return not question.profile.fixed_before_contexts[question.codes].all()

@@ -1,4 +1,4 @@
-"""All arms against a control: differences and lifts, one by one and simultaneously."""
+"""All arms compared with a control: differences and lifts, singly and simultaneously."""
 
 from adaptinf.inference.contrasts.many_contrasts import Contrasts, ContrastsResults
 

@@ -1,4 +1,4 @@
-"""Validity of methods for single contrasts when applied to several with one control, and to lifts."""
+"""Validity of single-contrast methods when applied to several contrasts with one control, and to lifts."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ import numpy as np
 
 from adaptinf.claims import sentence
 from adaptinf.claims.arms import contrasts as claims
+from adaptinf.errors import InvalidForLog
+from adaptinf.inference.arms.choice import arm_method, arm_verdicts
+from adaptinf.inference.arms.question import Question
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.contrasts.shared_control import FEWEST_EVENTS, SHARED
 from adaptinf.inference.validity.methods import Verdict
@@ -38,7 +41,7 @@ def _worst(found: Sequence[Verdict], terms: Sequence[str]) -> Verdict:
 
 
 def told_at_once(profile: LogProfile, method: ArmMethod, verdict: Verdict) -> Verdict:
-    """The verdict, with how simultaneous intervals for all differences are computed."""
+    """The verdict, with a statement on how simultaneous intervals are computed."""
     if not verdict.valid or verdict.corrected:
         return verdict
     known = not method.contrast_only
@@ -60,3 +63,14 @@ def of_lift(profile: LogProfile, codes: IntArray, method: ArmMethod, verdict: Ve
     if np.any(profile.uncommon[codes] < FEWEST_EVENTS):
         warning = sentence([warning, claims.SOME_WITHOUT(fewest=FEWEST_EVENTS)])
     return replace(verdict, label="asymptotic", arguments=arguments, warning=warning)
+
+
+def lift_refusal(question: Question, method: str, reason: str, most: int = 3) -> InvalidForLog:
+    """The error for lifts by a method without them, with the methods that have some, and differences."""
+    profile = question.profile
+    found = [
+        of_lift(profile, question.codes, arm_method(one.arguments["estimator"]), one)
+        for one in arm_verdicts(question)
+    ]
+    named = [one.name for one in found if one.valid and one.offered][:most]
+    return InvalidForLog(method, reason, [*named, claims.DIFFERENCES_INSTEAD()])

@@ -1,4 +1,4 @@
-"""All arms against a control.
+"""Comparisons of all arms with a control.
 
 References
 ----------
@@ -20,6 +20,7 @@ from adaptinf.inference.arms.choice import arm_codes, as_ratios, denominator_of,
 from adaptinf.inference.arms.data.covariate_adjustment import covariates_of
 from adaptinf.inference.arms.fit import null_problems
 from adaptinf.inference.arms.question import Asked, Question
+from adaptinf.inference.contrasts.contrast_verdicts import lift_refusal
 from adaptinf.inference.contrasts.shared_control import (
     Lift,
     influence_of,
@@ -52,14 +53,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class ContrastsResults(Results):
-    """Differences between arms and one control, or lifts over it.
+    """Differences between arms and a control, or lifts over it.
 
-    Printed as every result, and below it with p-values and intervals that hold for all of them at once.
+    Printed like every result, followed by p-values and intervals that hold simultaneously.
 
     Parameters
     ----------
     control : label
-        The arm that all others are compared with.
+        The arm with which all others are compared.
     pairs : tuple of Results
         The results of the single contrasts.
     **others
@@ -85,15 +86,16 @@ class ContrastsResults(Results):
         Parameters
         ----------
         alpha : float
-            One minus the level of the intervals, between 0 and 0.5.
+            One minus the confidence level of the intervals, between 0 and 0.5.
         adjust : {"max-t", "holm", "bh"} or None
-            As for other results, whose tables are of single terms if not asked. If a correction for adaptive
-            collection is due, Holm's method takes the place of ``"max-t"``.
+            As for other results, except that their tables show single terms by default. If a correction for
+            adaptive collection is needed, Holm's method replaces ``"max-t"``.
 
         Returns
         -------
         ResultSummary
-            Prints as text; ``as_markdown()``, ``as_latex()`` and ``as_html()`` give the other forms.
+            A summary that prints as text; ``as_markdown()``, ``as_latex()`` and ``as_html()`` give the other
+            formats.
 
         Raises
         ------
@@ -103,7 +105,7 @@ class ContrastsResults(Results):
         return super().summary(alpha, self._allowed(adjust))
 
     def explain(self, alpha: float = 0.05, adjust: str | None = "max-t") -> Explanation:
-        """Everything that the table rests on.
+        """Everything on which the table is based.
 
         Parameters
         ----------
@@ -129,7 +131,7 @@ class ContrastsResults(Results):
         unit: str | None = None,
         adjust: str | None = "max-t",
     ) -> str:
-        """What was found, in one sentence, by intervals that hold for all terms at once.
+        """The findings in one sentence, based on simultaneous intervals.
 
         Parameters
         ----------
@@ -141,7 +143,7 @@ class ContrastsResults(Results):
         Returns
         -------
         str
-            With estimates and limits as the table prints them.
+            A sentence with estimates and limits as in the printed table.
 
         Raises
         ------
@@ -156,13 +158,13 @@ class ContrastsResults(Results):
         Parameters
         ----------
         alpha : float
-            One minus the level of the intervals, between 0 and 0.5.
+            One minus the confidence level of the intervals, between 0 and 0.5.
 
         Returns
         -------
         DataFrame
             Columns as for other results, and p_value_simultaneous, conf_low_simultaneous and
-            conf_high_simultaneous (p_value_holm alone where a correction is due).
+            conf_high_simultaneous (only p_value_holm if a correction is needed).
 
         Raises
         ------
@@ -191,11 +193,11 @@ class Contrasts:
     log : AdaptiveLog or Sums
         The data.
     control : label
-        The arm that all others are compared with.
+        The arm with which all others are compared.
     treatments : sequence of labels, optional
-        The others, by default all other arms.
+        The other arms, by default all of them.
     rounds, denominator : optional
-        As in `ArmMeans`; with a denominator, differences, or lifts, of ratios of means.
+        As in `ArmMeans`; with a denominator, differences between, or lifts of, ratios of means.
 
     Raises
     ------
@@ -205,10 +207,10 @@ class Contrasts:
     Notes
     -----
     Each row is the `Contrast` of its pair, over the rounds in which both arms could be chosen, with weights
-    of the pair's own. Their covariance comes from what each round (or unit) adds to the errors of all, and
-    the joint law of their largest t statistic (Dunnett's) gives intervals and p-values that hold for all
-    comparisons at once; they are printed below those of single terms. `adjust` has Holm's, and Benjamini and
-    Hochberg's.
+    specific to the pair. Their covariance is computed from the contribution of each round (or unit) to all
+    errors, and the joint distribution of the largest t statistic (Dunnett's) gives intervals and p-values
+    that hold for all comparisons simultaneously; they are printed below those of single terms. `adjust` also
+    offers the methods of Holm and of Benjamini and Hochberg.
 
     References
     ----------
@@ -267,52 +269,43 @@ class Contrasts:
         Parameters
         ----------
         estimator, weights : str, optional
-            As in `Contrast.fit`; by default what is the default for the first pair, or for the first of an
-            arm whose outcomes are so rare that some methods have no interval.
+            As in `Contrast.fit`; by default the default for the first pair, or for the first pair with an arm
+            whose outcomes are so rare that some methods have no interval.
         lift : bool
-            Whether to estimate an arm's mean over the control's, less 1, instead of their difference. A lift
-            needs 20 outcomes other than the commonest in either arm (where rewards have a commonest), and a
-            control whose mean is 3 standard errors from 0; else it is NaN, with the reason in the notes. A
-            negative control reverses the sign of lifts, and a caution says so.
+            Whether to estimate the ratio of an arm's mean to the control's, minus 1, instead of their
+            difference. A lift requires 20 outcomes other than the most common one in each arm (if rewards
+            have a most common value), and a control mean at least 3 standard errors from 0; otherwise it is
+            NaN, with the reason in the notes. A negative control mean reverses the sign of lifts, and a
+            caution says so.
         null : float
-            Difference, or lift, that is tested.
+            Difference, or lift, under the null hypothesis.
         stationary : bool
-            Whether no arm's mean drifts, as you know in advance.
+            Whether it is known that no arm's mean drifts.
         **options
             Other arguments of `Contrast.fit`.
 
         Returns
         -------
         ContrastsResults
-            One term per treatment.
+            Results with one term per treatment.
 
         Raises
         ------
         ParameterError
             If an argument is invalid.
         InvalidForLog
-            If the log does not support the estimator, or, for lifts, the estimator has no means of arms.
+            If the log does not support the estimator, or, for lifts, the estimator gives no arm means.
         """
         refuse("Contrasts.fit", [*FLAG("lift", lift), *_unusable(options, lift), *null_problems(null)])
         given = {**options, "null": 0.0 if lift else null, "stationary": stationary}
         sums = profile_of(self.log).sums
         keep = not lift and sums is None
-        pairs, influences = list[Results](), list[FloatArray | None]()
-        fitted: dict[int, tuple[Results, FloatArray | None]] = {}
-        lead = self._rarest()
-        for place in (lead, *(other for other in range(len(self.treatments)) if other != lead)):
-            pair = Contrast(self.log, treatment=self.treatments[place], control=self.control)
-            pair.denominator, pair.family = self.denominator, len(self.treatments)
-            found, influence = _fitted(pair, keep, estimator=estimator, weights=weights, **given)
-            first = fitted[lead][0] if fitted else found
-            # Left to itself a pair may have another default than the first: rows of one table share a method.
-            if (found.estimator, found.weights) != (first.estimator, first.weights):
-                same = {"estimator": first.estimator, "weights": first.weights}
-                found, influence = _fitted(pair, keep, **same, **given)
-            fitted[place] = found, influence
-        for place in sorted(fitted):
-            pairs.append(fitted[place][0])
-            influences.append(fitted[place][1])
+        try:
+            pairs, influences = self._fitted_pairs(keep, estimator, weights, given)
+        except InvalidForLog as error:
+            if not lift:
+                raise
+            raise lift_refusal(self._question(self.treatments[0]), error.method, error.reason) from None
         if lift:
             return self._lifts(pairs, null, {**options, "stationary": stationary})
         estimate, std_error = (_stacked(pairs, name) for name in ("estimate", "std_error"))
@@ -325,6 +318,30 @@ class Contrasts:
         covariance = joint_covariance(correlation, std_error)
         law = joined([pair.reference for pair in pairs], estimate, std_error)
         return self._results(pairs, estimate, std_error, law, covariance, null=null)
+
+    def _fitted_pairs(
+        self, keep: bool, estimator: str | None, weights: str | None, given: dict[str, Any]
+    ) -> tuple[list[Results], list[FloatArray | None]]:
+        """All single contrasts, by one method, and each round's contributions to their errors."""
+        fitted: dict[int, tuple[Results, FloatArray | None]] = {}
+        lead = self._rarest()
+        for place in (lead, *(other for other in range(len(self.treatments)) if other != lead)):
+            pair = Contrast(self.log, treatment=self.treatments[place], control=self.control)
+            pair.denominator, pair.family = self.denominator, len(self.treatments)
+            found, influence = _fitted(pair, keep, estimator=estimator, weights=weights, **given)
+            first = fitted[lead][0] if fitted else found
+            # Left to itself a pair may have another default than the first: rows of one table share a method.
+            if (found.estimator, found.weights) != (first.estimator, first.weights):
+                same = {"estimator": first.estimator, "weights": first.weights}
+                found, influence = _fitted(pair, keep, **same, **given)
+            fitted[place] = found, influence
+        order = sorted(fitted)
+        return [fitted[place][0] for place in order], [fitted[place][1] for place in order]
+
+    def _question(self, treatment: Any, *, stationary: bool = False) -> Question:
+        """What one pair asks of the log."""
+        codes = np.array(self._codes(treatment))
+        return Question(profile_of(self.log), codes, contrast=True, stationary=stationary)
 
     def _lifts(self, pairs: list[Results], null: float, options: dict[str, Any]) -> ContrastsResults:
         """Lifts, using the methods of the contrasts that were fitted."""
@@ -356,7 +373,7 @@ class Contrasts:
 
     @property
     def _what(self) -> str:
-        """What lifts are ratios of."""
+        """Description of the ratios of which lifts are computed."""
         return "mean" if self.denominator is None else "ratio"
 
     def _rarest(self) -> int:
@@ -370,7 +387,7 @@ class Contrasts:
         return self.log.arms.index(treatment), self.log.arms.index(self.control)
 
     def _modelled(self, options: dict[str, Any]) -> dict[str, Any]:
-        """The options that estimates of arm means accept, with covariates as an outcome model."""
+        """The options that estimators of arm means accept, with covariates as an outcome model."""
         taken = ("decay", "outcome", "ridge", "arm_error")
         also = {name: options[name] for name in taken if name in options}
         if options.get("covariate") is not None:
@@ -382,16 +399,13 @@ class Contrasts:
         self, pair: Results, treatment: Any, options: dict[str, Any], *, joint: bool
     ) -> tuple[Lift, FloatArray | None]:
         """One lift, based on the means in the contrast, and the rounds' contributions to its error."""
-        codes = np.array(self._codes(treatment))
         stationary = bool(options["stationary"])
-        question = Question(profile_of(self.log), codes, contrast=True, stationary=stationary)
+        question = self._question(treatment, stationary=stationary)
         also = self._modelled(options)
         asked = Asked("Contrasts.fit", pair.estimator, pair.weights, **also, stationary=stationary)
         method, fit = fit_method(question, asked)
         if method.contrast_only or pair.correction is not None or question.profile.incomplete:
-            raise InvalidForLog(
-                f"a lift by {pair.estimator}", claims.NO_MEANS(), ["aipw, for a log with propensities"]
-            )
+            raise lift_refusal(question, f"a lift by {pair.estimator}", claims.NO_MEANS())
         if self.denominator is not None:
             question, fit = as_ratios(question, method, fit, asked, self.denominator)
         lift = lift_of(question, fit, self._what)
@@ -414,7 +428,7 @@ class Contrasts:
         notes: tuple[str, ...] = (),
         cautions: tuple[str, ...] = (),
     ) -> ContrastsResults:
-        """All rows in one table; each note appears once."""
+        """All rows in one table; each note appears only once."""
         first = pairs[0]
         names = tuple(pair.terms[0] for pair in pairs)
         kind = "contrast" if terms is None else "lift"
@@ -455,7 +469,7 @@ class Contrasts:
 
 
 def _unusable(options: dict[str, Any], lift: bool) -> list[str]:
-    """What single contrasts accept but lifts, or several contrasts, cannot."""
+    """Options that single contrasts accept but that lifts, or several contrasts, do not."""
     problems = []
     if "keep_scores" in options:
         problems.append("keep_scores is not supported here: use single contrasts, Contrast(log, ...)")
@@ -465,7 +479,7 @@ def _unusable(options: dict[str, Any], lift: bool) -> list[str]:
 
 
 def _fitted(pair: Contrast, keep: bool, **given: Any) -> tuple[Results, FloatArray | None]:
-    """The fit, and each round's contribution to its error, shape (n,), if that can be kept."""
+    """The fit, and the contribution of each round to its error, shape (n,), if it can be stored."""
     if not keep:
         return pair.fit(**given), None
     try:

@@ -31,7 +31,7 @@ SHARED = ("combined", "uniform")
 
 
 def influence_of(pair: Results) -> FloatArray | None:
-    """Each round's, or unit's, contribution to a contrast's error, shape (n,); None if it was not kept."""
+    """Contribution of each round or unit to a contrast's error, shape (n,); None if it was not stored."""
     kept = pair.scores or {}
     rows = kept.get("influence_by_unit", kept.get("influence"))
     return None if rows is None else np.nan_to_num(rows[:, 0])
@@ -56,9 +56,9 @@ def sums_correlation(
 ) -> FloatArray | None:
     """Correlation of contrasts from sums by batch; None if weights are not specific to each pair.
 
-    Shapes: codes (P, 2), the treatment first; multiples (P,), of the control's mean that are subtracted, 1 by
-    default; returns (P, P). All contrasts are by the methods of the first, and `asked` says what else was
-    asked of them.
+    Shapes: codes (P, 2), the treatment first; multiples (P,), the factors of the subtracted control mean, 1
+    by default; returns (P, P). All contrasts use the methods of the first, and `asked` contains the other
+    arguments.
     """
     kind, profile = first.weights, profile_of(sums)
     if first.estimator not in ("ipw", "aipw") or kind not in SHARED:
@@ -110,9 +110,9 @@ def joint_covariance(correlation: FloatArray | None, std_error: FloatArray) -> F
 
 
 FEWEST_EVENTS = 20
-"""Number of outcomes other than the most common in either arm below which there is no lift."""
+"""Number of outcomes other than the most common, in either arm, below which no lift is given."""
 FEWEST_ERRORS = 3.0
-"""Distance from 0, in standard errors, that the control's mean must have."""
+"""Required distance of the control's mean from 0, in standard errors."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -161,7 +161,7 @@ def negative_control(lifts: Sequence[Lift], control: Any, what: str) -> tuple[st
 def _freedom(fit: ArmFit) -> float:
     """Degrees of freedom of the log ratio; for sample means Welch's, from the arms' relative variances.
 
-    As in a difference, scores have those of the arm with fewer, and so have errors by unit.
+    As in a difference, scores have those of the arm with fewer, as do errors by unit.
     """
     if fit.sample is None or fit.by_unit is not None or not np.all(fit.estimate != 0.0):
         return float(fit.degrees.min())
@@ -171,7 +171,7 @@ def _freedom(fit: ArmFit) -> float:
 
 
 def _refusal(question: Question, fit: ArmFit, what: str) -> str:
-    """Why there is no lift; empty if there is."""
+    """Why no lift is given; empty if one is."""
     events = question.profile.uncommon[question.codes]
     error = float(fit.std_error[1])
     if not np.all(np.isfinite(fit.std_error)) or not np.all(fit.std_error > 0.0):

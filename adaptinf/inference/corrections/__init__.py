@@ -1,4 +1,4 @@
-"""Corrections due to adaptive collection: max-information and bounds on the bias."""
+"""Corrections for adaptive collection: max-information and bounds on the bias."""
 
 from adaptinf.inference.corrections.arm_bias import bias_bound
 from adaptinf.inference.corrections.information import (

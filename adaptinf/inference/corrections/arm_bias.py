@@ -1,4 +1,4 @@
-"""Worst-case bias of arm means under differentially private collection."""
+"""Worst-case bias of arm means under differentially private data collection."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from adaptinf.typing import FloatArray
 
 
 def bias_bound(guarantee: PrivacyGuarantee, horizon: int, means: ArrayLike) -> FloatArray:
-    """Largest bias that the sample mean of each arm can have.
+    """Largest possible bias of the sample mean of each arm.
 
     Parameters
     ----------
     guarantee : PrivacyGuarantee
-        Standard guarantee for the rewards; a standard record-level one implies it.
+        Standard guarantee for the rewards; a standard record-level guarantee implies one.
     horizon : int
         Number of rounds T.
     means : array_like, shape (k,)
-        True or supposed arm means, in [0, 1].
+        True or assumed arm means, in [0, 1].
 
     Returns
     -------
     ndarray, shape (k,)
-        (e^epsilon - 1 + T delta) min(mean, 1 - mean). It is not capped, so a vacuous bound stays visible: it
-        says nothing from `trivial_bias_bound` on, and it is inf where epsilon is.
+        (e^epsilon - 1 + T delta) min(mean, 1 - mean). It is not capped, so that a vacuous bound remains
+        visible: it is uninformative if it exceeds `trivial_bias_bound`, and infinite if epsilon is.
 
     Raises
     ------
     ParameterError
-        Listing every parameter that is out of range, and where the guarantee is anticipating.
+        If a parameter is out of range (the message lists all of them), or the guarantee is anticipating.
 
     Notes
     -----
-    Rewards are in [0, 1], independent between rounds, and every arm is pulled at least once in every run. The
-    bound is a worst case over all designs with this guarantee; at the epsilon that users run it is often
-    vacuous, and the simulated bias of the design itself says more.
+    Rewards must lie in [0, 1] and be independent across rounds, and every arm must be pulled at least once in
+    every run. The bound is a worst case over all designs with this guarantee; for values of epsilon used in
+    practice it is often vacuous, and the simulated bias of the actual design is more informative.
 
     References
     ----------
@@ -75,7 +75,7 @@ def bias_bound(guarantee: PrivacyGuarantee, horizon: int, means: ArrayLike) -> F
 
 
 def trivial_bias_bound(means: ArrayLike) -> FloatArray:
-    """Bias that an average of rewards in [0, 1] cannot exceed, under any design.
+    """Bias that an average of rewards in [0, 1] cannot exceed under any design.
 
     Shapes: means (k,); returns (k,).
     """
@@ -86,7 +86,7 @@ def trivial_bias_bound(means: ArrayLike) -> FloatArray:
 
 
 def _means(means: ArrayLike) -> FloatArray:
-    """Means as a row; NaN, which is refused, if they are not numbers."""
+    """Means as a row; values that are not numbers become NaN, which is refused."""
     array = number_array(means)
     return np.full(1, math.nan) if array is None else np.atleast_1d(array)
 

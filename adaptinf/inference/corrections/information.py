@@ -1,10 +1,10 @@
-"""P-values and levels corrected for adaptive collection by its max-information.
+"""P-values and levels corrected for adaptive collection using its max-information.
 
-An epsilon-differentially private design lets little information about the rewards into its choice of actions,
-so p-values computed as if the actions had been fixed need only a bounded correction. Information is counted
-in bits here; the arithmetic is in natural logarithms. In n rounds of an epsilon-differentially private
-collection let c = epsilon sqrt(n / 2) and s = sqrt(ln(2 / beta)): the max-information is at most min(epsilon
-n, c (c + s)) nats, and a p-value p becomes the minimum over beta of exp(information) p + beta.
+The actions of an epsilon-differentially private design depend only weakly on the rewards, so p-values
+computed as if the actions had been fixed need only a bounded correction. Information is reported in bits; the
+arithmetic uses natural logarithms. For n rounds of an epsilon-differentially private collection, let c =
+epsilon sqrt(n / 2) and s = sqrt(ln(2 / beta)): the max-information is at most min(epsilon n, c (c + s)) nats,
+and a p-value p becomes the minimum over beta of exp(information) p + beta.
 
 References
 ----------
@@ -41,7 +41,7 @@ _TOLERANCE = 1e-12
 
 
 def information(epsilon: float, n: int, beta: float) -> float:
-    """Max-information in nats; at beta = 0, only epsilon n bounds it."""
+    """Max-information in nats; at beta = 0, the only bound is epsilon n."""
     cap = epsilon * n
     if beta == 0.0:
         return cap
@@ -89,12 +89,12 @@ def _log_smallest_over_beta(log_p: FloatArray, c: float) -> FloatArray:
 
 
 def _stationarity(s: FloatArray | float, c: float, offset: FloatArray) -> FloatArray:
-    """s^2 + c s - ln s + offset: the sign of d/ds of exp(c (c + s)) p + 2 exp(-s^2)."""
+    """s^2 + c s - ln s + offset, which has the sign of d/ds of exp(c (c + s)) p + 2 exp(-s^2)."""
     return s * (s + c) - np.log(s) + offset
 
 
 def _largest_root(c: float, offset: FloatArray) -> FloatArray:
-    """Root of `_stationarity` right of beta = 1, where it is convex and increasing, by Newton's method."""
+    """Root of `_stationarity` on the side beta < 1, where it is convex and increasing, by Newton's method."""
     # -ln s >= -s / e: `_stationarity` is not negative at the root of s^2 + (c - 1 / e) s + offset.
     half = 0.5 * (c - math.exp(-1.0))
     spread = np.sqrt(half * half - offset)
@@ -111,7 +111,7 @@ def _largest_root(c: float, offset: FloatArray) -> FloatArray:
 def _best_s(log_alpha: float, c: float) -> float:
     """Root s of s^2 = ln(2 / alpha) + ln(1 + 2 s / c), by Newton's method on a convex function.
 
-    There (alpha - beta) exp(-c (c + s)) is largest: its derivative vanishes at 2 s beta = c (alpha - beta).
+    It maximises (alpha - beta) exp(-c (c + s)), whose derivative vanishes at 2 s beta = c (alpha - beta).
     """
     goal = _LN2 - log_alpha
     # 1 + 2 s / c <= (1 + 2 / c) max(1, s), and ln s <= s / e.
@@ -152,7 +152,7 @@ def log_of_level(subject: str, alpha: float) -> float:
 
 
 def bound_problems(bound: str, beta: float | str = "optimal") -> list[str]:
-    """Problems with a bound's name and with the beta that goes with it."""
+    """Problems with the name of a bound and with the corresponding beta."""
     problems = []
     if bound not in ("max-information", "moment"):
         problems.append(f"bound must be 'max-information' or 'moment', got {bound!r}")
@@ -166,7 +166,7 @@ def bound_problems(bound: str, beta: float | str = "optimal") -> list[str]:
 
 
 def pvalue_problems(name: str, values: FloatArray, low: float, high: float) -> list[str]:
-    """Problem with p-values, or logarithms of p-values, outside [low, high]; NaN is allowed."""
+    """Problem if p-values, or their logarithms, lie outside [low, high]; NaN is allowed."""
     bad = (values < low) | (values > high)
     count = int(np.sum(bad))
     if count == 0:
@@ -186,7 +186,7 @@ CHOSEN_FROM, COUNTED_UNIT = OneOf("actions", "releases"), OneOf("round", "person
 
 
 class VacuousCorrectionWarning(AdaptinfWarning):
-    """No p-value representable as a double would be significant after the correction."""
+    """No p-value that a double can represent would be significant after the correction."""
 
 
 def max_information(epsilon: float, n: int, beta: float) -> float:
@@ -195,22 +195,22 @@ def max_information(epsilon: float, n: int, beta: float) -> float:
     Parameters
     ----------
     epsilon : float
-        Pure reward-level privacy of the collection, finite, 0 or more.
+        Pure reward-level epsilon of the collection; finite and at least 0.
     n : int
-        Number of rounds whose reward can change a later action, given the actions; the number of rounds is
-        always valid.
+        Number of rounds whose reward can change a later action, given the actions; the total number of rounds
+        is always valid.
     beta : float
-        Probability that the bound may fail, in [0, 1]. At 0 only epsilon * n bounds the information.
+        Probability, in [0, 1], that the bound fails. If it is 0, the only bound is epsilon * n.
 
     Returns
     -------
     float
-        log2(e) * min(epsilon n, epsilon^2 n / 2 + epsilon sqrt(n ln(2 / beta) / 2)).
+        The bound log2(e) * min(epsilon n, epsilon^2 n / 2 + epsilon sqrt(n ln(2 / beta) / 2)).
 
     Raises
     ------
     ParameterError
-        Listing every parameter that is out of range.
+        If a parameter is out of range; the message lists all of them.
 
     Notes
     -----
@@ -246,43 +246,41 @@ def correct_pvalues(
     Parameters
     ----------
     p : array_like, any shape
-        P-values that are valid for every fixed sequence of actions, in [0, 1]; NaN is passed through. A value
-        of 0 is taken at its word and stays 0: hand p-values that may have underflowed to
-        `log_correct_pvalues`.
+        P-values in [0, 1] that are valid for every fixed sequence of actions; NaN remains NaN. A value of 0
+        is taken literally and stays 0: use `log_correct_pvalues` for p-values that may have underflowed.
     epsilon : float
-        Pure reward-level privacy of the collection.
+        Pure reward-level epsilon of the collection.
     n : int
         Number of rounds whose reward can change a later action, given the actions; at least 1.
     beta : float or "optimal"
         Failure probability in [0, 1); ``"optimal"`` minimises each corrected p-value over beta.
     bound : {"max-information", "moment"}
-        The moment bound is never larger and has no beta.
+        The moment bound is never larger and involves no beta.
 
     Returns
     -------
     ndarray, or Series where ``p`` is one
-        Shape of ``p``: min over beta of 2^k(beta) p + beta, at most 1. All ones (and a warning) where the
-        correction is vacuous at alpha = 0.05.
+        Corrected p-values in the shape of ``p``: min over beta of 2^k(beta) p + beta, at most 1. All are 1
+        (with a warning) if the correction is vacuous at alpha = 0.05.
 
     Raises
     ------
     ParameterError
-        Listing every parameter that is out of range.
+        If a parameter is out of range; the message lists all of them.
 
     Warns
     -----
     VacuousCorrectionWarning
-        Once a call, where no p-value that a double can hold would be significant at 0.05.
+        Issued once per call if no p-value that a double can represent would be significant at 0.05.
 
     Notes
     -----
-    Minimising over beta costs nothing: the corrected p-value is at most alpha exactly when p is at most
-    ``corrected_level(alpha)``, which is a fixed function of alpha. The test may be chosen from the actions
-    and contexts, not from the rewards; from the releases too where n counts every round whose reward enters
-    one. For a whole person's rounds, epsilon is that of the person and n counts persons: the test must then
-    be valid whatever the dependence within a person, and no round of one person may carry over to another.
-    Normal approximations are poor so far out in the tail; prefer exact
-    tests.
+    Minimising over beta has no cost: the corrected p-value is at most alpha exactly when p is at most
+    ``corrected_level(alpha)``, which is a fixed function of alpha. The choice of the test may depend on the
+    actions and contexts, but not on the rewards; it may also depend on the releases if n counts every round
+    whose reward enters one. To cover all rounds of a person, epsilon must be that of the person, and n counts
+    persons: the test must then be valid whatever the dependence within a person, and no round of one person
+    may carry over to another. Normal approximations are poor so far out in the tail, so prefer exact tests.
 
     References
     ----------
@@ -322,7 +320,7 @@ def correct_pvalues(
 
 
 def _labelled(given: ArrayLike, values: FloatArray) -> FloatArray:
-    """Values with the index of the input, if that is a Series."""
+    """Values with the index of the input if it is a Series."""
     if isinstance(given, pd.Series):
         return cast("FloatArray", pd.Series(values, index=given.index, name=given.name))
     return values[()]
@@ -339,25 +337,26 @@ def log_correct_pvalues(
 
 
 def corrected_level(alpha: float, *, epsilon: float, n: int, bound: Bound = "max-information") -> float:
-    """Level that an uncorrected p-value must reach to be significant at alpha.
+    """Level at which an uncorrected p-value is significant at alpha after the correction.
 
     Parameters
     ----------
     alpha : float
-        Level that is wanted (not the confidence level), in [0, 0.5).
+        Desired level (not the confidence level), in [0, 0.5).
     epsilon, n, bound
         As in `correct_pvalues`.
 
     Returns
     -------
     float
-        sup over beta of (alpha - beta) / 2^k(beta). A corrected p-value is at most alpha exactly when the
-        p-value is at most this. It is 0 if a double cannot hold it: see `log_corrected_level`.
+        The supremum over beta of (alpha - beta) / 2^k(beta). A corrected p-value is at most alpha exactly
+        when the p-value is at most this level. It is 0 if a double cannot represent it: see
+        `log_corrected_level`.
 
     Raises
     ------
     ParameterError
-        Listing every parameter that is out of range.
+        If a parameter is out of range; the message lists all of them.
 
     Examples
     --------
@@ -377,7 +376,7 @@ def corrected_level(alpha: float, *, epsilon: float, n: int, bound: Bound = "max
 def log_corrected_level(
     log_alpha: float, *, epsilon: float, n: int, bound: Bound = "max-information"
 ) -> float:
-    """Natural logarithm of `corrected_level`, from that of alpha."""
+    """Natural logarithm of `corrected_level`, as a function of the logarithm of alpha."""
     problems = [] if log_alpha < 0.0 else [f"log_alpha must be below 0, got {log_alpha!r}"]
     check("log_corrected_level", bound_problems(bound) + problems, epsilon=(epsilon, EPSILON), n=(n, ROUNDS))
     return log_level(log_alpha, epsilon, n, bound)[0]
@@ -390,23 +389,23 @@ class Correction:
     Parameters
     ----------
     epsilon : float
-        Pure reward-level privacy of the collection.
+        Pure reward-level epsilon of the collection.
     n : int
         Number of rounds whose reward can change a later action.
     guarantee : PrivacyGuarantee
-        The reward-level guarantee that epsilon comes from.
+        The reward-level guarantee on which epsilon is based.
     bound : {"max-information", "moment"}
         As in `correct_pvalues`.
     chosen_from : {"actions", "releases"}
-        What the test may be chosen from, in addition to contexts: the actions alone, or the releases too. It
-        says what `n` counts.
+        What the choice of a test may depend on, in addition to contexts: the actions only, or the releases as
+        well. This determines what `n` counts.
     unit : {"round", "person"}
-        What `n` counts: rounds, or persons, each with all of their rounds.
+        What `n` counts: rounds, or persons with all of their rounds.
 
     Raises
     ------
     ParameterError
-        If a parameter is out of range or epsilon is below the guarantee's.
+        If a parameter is out of range, or epsilon is below that of the guarantee.
 
     Examples
     --------
@@ -443,11 +442,11 @@ class Correction:
         object.__setattr__(self, "n", int(self.n))
 
     def bits(self, beta: float) -> float:
-        """Max-information in bits at this beta: see `max_information`."""
+        """Max-information in bits for this beta: see `max_information`."""
         return max_information(self.epsilon, self.n, beta)
 
     def beta(self, alpha: float = _USUAL_ALPHA) -> float:
-        """Beta that attains the level at alpha; 0 if epsilon n gives more or the bound has no beta."""
+        """Beta that attains the level at alpha; 0 if epsilon n is the better bound, or without beta."""
         return alpha * log_level(log_of_level("Correction.beta", alpha), self.epsilon, self.n, self.bound)[1]
 
     def apply(self, log_p: ArrayLike) -> FloatArray:
@@ -463,7 +462,7 @@ class Correction:
         return self.level(log_of_level("Correction.vacuous", alpha)) < _LOG_SMALLEST_DOUBLE
 
     def describe(self, alpha: float = _USUAL_ALPHA) -> str:
-        """One sentence: how much information, with which parameters, and the p-value required."""
+        """One sentence that states the information, its parameters, and the p-value required."""
         level = self.level(log_of_level("Correction.describe", alpha))
         setting = f"epsilon = {self.epsilon:g}, n = {self.n}{' persons' if self.unit == 'person' else ''}"
         if self.bound == "moment":
@@ -478,12 +477,12 @@ class Correction:
 
     @property
     def coverage(self) -> str:
-        """Which choices of a test it covers."""
+        """The choices of a test that the correction covers."""
         return claims.COVERS_RELEASES() if self.chosen_from == "releases" else claims.COVERS_ACTIONS()
 
 
 def guarantee_refusal(guarantee: PrivacyGuarantee) -> str:
-    """Why a guarantee permits no correction; empty if it does."""
+    """The reason why a guarantee permits no correction; empty if it permits one."""
     if guarantee.reward_level() is None:
         return claims.ANTICIPATING()
     if math.isinf(guarantee.epsilon):
@@ -502,7 +501,7 @@ def _usual_level(epsilon: float, n: int, beta: float | Literal["optimal"], bound
 
 
 def _scientific(log_value: float) -> str:
-    """Two digits of exp(log_value), rounded down, even far below the smallest double."""
+    """Two digits of exp(log_value), rounded down, even if far below the smallest double."""
     exponent = math.floor(log_value / _LN10)
     mantissa = math.floor(10.0 * math.exp(log_value - exponent * _LN10)) / 10.0
     return f"{mantissa:.1f}e{exponent:+03d}"

@@ -1,8 +1,8 @@
 """Which max-information correction a log's guarantee permits, and for which choices of a test.
 
-A test that is chosen from the actions reads what n = `feedback_rounds` rewards can have changed. One that is
-chosen from the releases too reads what `released_rounds` rewards can have changed. Each design says how many
-these are, in its own file, and its logs keep the numbers; a log without them counts every round.
+A test whose choice depends on the actions depends on at most n = `feedback_rounds` rewards. A test whose
+choice also depends on the releases depends on at most `released_rounds` rewards. Each design defines these
+numbers in its own file, and its logs store them; for a log without them, every round is counted.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ class GuaranteedLog(Protocol):
 
     @property
     def reward_guarantee(self) -> PrivacyGuarantee | None:
-        """The guarantee for one round's rewards."""
+        """The guarantee for the rewards of one round."""
 
     @property
     def feedback_rounds(self) -> int | None:
-        """Rounds whose reward can change a later action."""
+        """Number of rounds whose reward can change a later action."""
 
     @property
     def released_rounds(self) -> int | None:
-        """Rounds whose reward can change a release or a later action."""
+        """Number of rounds whose reward can change a release or a later action."""
 
     @property
     def n_rounds(self) -> int:
@@ -50,37 +50,37 @@ class GuaranteedLog(Protocol):
 
     @property
     def person_reward_guarantee(self) -> PrivacyGuarantee | None:
-        """The guarantee for the rewards of all of a person's rounds."""
+        """The guarantee for the rewards of all rounds of a person."""
 
 
 def correction_for(
     log: GuaranteedLog, *, chosen_from: ChosenFrom = "actions", unit: CountedUnit = "round"
 ) -> Correction | None:
-    """The correction that a log's guarantee permits, or None; `why_not` then says why.
+    """The correction that a log's guarantee permits, or None, in which case `why_not` gives the reason.
 
     Parameters
     ----------
     log : AdaptiveLog
         The data.
     chosen_from : {"actions", "releases"}
-        What the test is chosen from, in addition to contexts. n counts the rounds whose reward can change a
-        later action, or a release as well; all rounds where the log does not say. Its terms, its null and its
-        centre are all part of the test.
+        What the choice of the test depends on, in addition to contexts: n counts the rounds whose reward can
+        change a later action, or also a release; all rounds if the log does not state these numbers. The
+        terms, the null and the centre are all part of the test.
     unit : {"round", "person"}
-        What rows are independent. By person, epsilon is that of all rounds of a person and n counts persons.
-        The test must then be valid whatever the dependence within persons (the tests of `ArmMeans`,
-        `Contrast` and `AdaptiveOLS` are not: correct a p-value of your own), and a round of one person may
-        not carry over to another.
+        The independent units. With persons, epsilon is that of all rounds of a person, and n counts persons.
+        The test must then be valid whatever the dependence within persons (those of `ArmMeans`, `Contrast`
+        and `AdaptiveOLS` are not, so use a p-value of your own), and no round of one person may carry over to
+        another.
 
     Returns
     -------
     Correction or None
-        Its `apply` takes logarithms of p-values.
+        The correction; its `apply` takes logarithms of p-values.
 
     Raises
     ------
     ParameterError
-        If an argument is none of those named.
+        If an argument is not one of the allowed values.
     InvalidForLog
         If the unit is a person and the log has no `unit=`, or no finite pure guarantee for persons.
 
@@ -105,7 +105,7 @@ def correction_for(
 
 
 def _by_person(log: GuaranteedLog, chosen_from: ChosenFrom) -> Correction:
-    """Correction by person: changing one person changes f by that person's epsilon, under any design."""
+    """Correction by person: changing one person changes f by at most their epsilon, under any design."""
     subject, ways = "a correction by person", ["AdaptiveLog(..., unit=)", "unit='round'"]
     if log.units is None:
         raise InvalidForLog(
@@ -119,7 +119,7 @@ def _by_person(log: GuaranteedLog, chosen_from: ChosenFrom) -> Correction:
 
 
 def why_not(log: GuaranteedLog) -> str:
-    """Why a log has no max-information correction; empty if it has one."""
+    """The reason why a log has no max-information correction; empty if it has one."""
     if log.reward_guarantee is None:
         return claims.NOT_STATED()
     return guarantee_refusal(log.reward_guarantee)

@@ -1,4 +1,4 @@
-"""Bias of least-squares predictions on data that a private linear bandit collected."""
+"""Bias of least-squares predictions from data collected by a private linear bandit."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class LinearBiasBound:
-    """How biased least-squares predictions can be on average, given the contexts at which an arm was pulled.
+    """Bounds on the average bias of least-squares predictions, given the contexts at which an arm was pulled.
 
     Attributes
     ----------
     bound : float
-        Largest bias of a prediction at any of the contexts: the smallest valid bound, attained by some
-        design and Bernoulli rewards.
+        Largest bias of a prediction at any of the contexts: the smallest valid bound, attained by some design
+        with Bernoulli rewards.
     by_context : ndarray of shape (n,)
-        The same for each context.
+        The same bound for each context.
     absolute_weights : float
-        The looser (e^epsilon - 1) max_t sum_s abs(H_ts) x_s'theta.
+        The looser bound (e^epsilon - 1) max_t sum_s abs(H_ts) x_s'theta.
     published : float
-        The published e^epsilon - 1.
+        The published bound e^epsilon - 1.
     published_holds : bool
-        Whether no entry of the hat matrix H is negative, so the published bound is a theorem.
+        Whether the hat matrix H has no negative entry, so that the published bound is a theorem.
     """
 
     bound: float
@@ -50,19 +50,19 @@ class LinearBiasBound:
 
 
 def reward_shift(epsilon: float, means: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """How far the action history of an epsilon-private design can move a reward's conditional mean.
+    """How far the action history of an epsilon-private design can shift a reward's conditional mean.
 
     Parameters
     ----------
     epsilon : float
-        Privacy parameter of the rewards; may be infinite.
+        Privacy parameter for the rewards; may be infinite.
     means : array_like
         Means of rewards in [0, 1].
 
     Returns
     -------
     down, up : ndarray of the shape of `means`
-        The conditional mean lies within [mean - down, mean + up]; both ends are attained.
+        Shifts such that the conditional mean lies in [mean - down, mean + up]; both ends are attained.
 
     Raises
     ------
@@ -71,8 +71,8 @@ def reward_shift(epsilon: float, means: ArrayLike) -> tuple[FloatArray, FloatArr
 
     Notes
     -----
-    Let B be 1 with probability y, given the reward y. The odds of B move by a factor of at most e^epsilon
-    when the history becomes known, and E[y | history] = P(B = 1 | history).
+    Let B be 1 with probability y, given the reward y. Knowing the history changes the odds of B by a factor
+    of at most e^epsilon, and E[y | history] = P(B = 1 | history).
 
     Examples
     --------
@@ -108,28 +108,30 @@ def linear_bias_bound(
     contexts : array_like of shape (n, d)
         Contexts of the rounds in which the arm was pulled.
     theta : array_like of shape (d,)
-        True or supposed coefficients; x'theta must lie in [0, 1] for every context.
+        True or assumed coefficients; x'theta must lie in [0, 1] for every context.
 
     Returns
     -------
     LinearBiasBound
-        The bound, and what became of the published one.
+        The bounds, and whether the published one applies.
 
     Raises
     ------
     ParameterError
-        Listing everything that is inconsistent; a guarantee with delta above 0 or an anticipating one among
-        it.
+        If arguments are inconsistent (the message lists every problem), including a guarantee with positive
+        delta or an anticipating one.
 
     Notes
     -----
-    The bias is E[x_t'theta_hat | actions] - x_t'theta, for the worst sequence of actions with these contexts;
-    rewards are in [0, 1] and independent between rounds, contexts are fixed. With H the hat matrix and
-    [m_s - down_s, m_s + up_s] from `reward_shift` for m_s = x_s'theta, the bias at t is at most the larger of
-    sum_s (H_ts^+ up_s + H_ts^- down_s) and the same with up and down exchanged. It holds for minimum-norm
-    least squares where the contexts do not span R^d. The published e^epsilon - 1 treats H as nonnegative.
+    The bias is E[x_t'theta_hat | actions] - x_t'theta for the worst sequence of actions with these contexts;
+    rewards lie in [0, 1] and are independent across rounds, and contexts are fixed. Let H be the hat matrix
+    and [m_s
+    - down_s, m_s + up_s] the interval from `reward_shift` for m_s = x_s'theta; the bias at t is at most the
+    larger of sum_s (H_ts^+ up_s + H_ts^- down_s) and the same expression with up and down exchanged. It also
+    holds for minimum-norm least squares if the contexts do not span R^d. The published e^epsilon - 1 assumes
+    that H is nonnegative.
 
-    With delta above 0 nothing holds given the actions: an event of probability delta may reveal a reward.
+    If delta is positive, nothing holds given the actions: an event of probability delta may reveal a reward.
 
     References
     ----------
@@ -174,17 +176,17 @@ def linear_bias_bound(
 
 @dataclass(frozen=True, slots=True)
 class LinearBias:
-    """Measured bias of least-squares predictions, separately by the set of rounds in which an arm was pulled.
+    """Measured bias of least-squares predictions, by the set of rounds in which an arm was pulled.
 
     Attributes
     ----------
     selected : ndarray of bool, shape (sets, rounds)
-        The sets of rounds that enough runs share, the most frequent first.
+        The sets of rounds shared by enough runs, the most frequent first.
     runs : ndarray of int, shape (sets,)
-        Runs of each set.
+        Number of runs with each set.
     bias, std_error : ndarray of shape (sets, rounds)
-        Mean of x_t'theta_hat - x_t'theta over the runs of a set and its standard error; NaN in rounds without
-        a pull.
+        Mean of x_t'theta_hat - x_t'theta over the runs with a set, and its standard error; NaN in rounds
+        without a pull.
     left_out : float
         Share of the runs whose set is too rare.
     """
@@ -205,35 +207,35 @@ class LinearBias:
 def linear_bias(
     selected: ArrayLike, rewards: ArrayLike, contexts: ArrayLike, theta: ArrayLike, min_runs: int = 100
 ) -> LinearBias:
-    """Bias of an arm's predictions over many runs on one tableau of contexts (Definition 4 of the paper).
+    """Bias of an arm's predictions over many runs with the same contexts (Definition 4 of the paper).
 
     Parameters
     ----------
     selected : array_like of bool, shape (runs, rounds)
-        Where the arm was pulled.
+        Whether the arm was pulled.
     rewards : array_like of shape (runs, rounds)
-        What it paid there; other entries are not read.
+        The reward from these pulls; other entries are ignored.
     contexts : array_like of shape (rounds, d)
         The arm's contexts, the same in all runs.
     theta : array_like of shape (d,)
         Its true coefficients.
     min_runs : int
-        Sets of rounds that fewer runs share are omitted, at least 2.
+        Sets of rounds that fewer runs share are omitted; at least 2.
 
     Returns
     -------
     LinearBias
-        Bias given each set of rounds, with Monte-Carlo errors.
+        Bias given each set of rounds, with Monte-Carlo standard errors.
 
     Raises
     ------
     ParameterError
-        Listing everything that is inconsistent.
+        If arguments are inconsistent; the message lists every problem.
 
     Notes
     -----
-    The definition conditions on the contexts that the arm was pulled at. Their number grows like 2^rounds: a
-    measurement needs a short horizon, or a design that makes few different choices.
+    The definition conditions on the contexts at which the arm was pulled. Their number grows like 2^rounds,
+    so a measurement requires a short horizon, or a design that makes few different choices.
 
     Examples
     --------
@@ -281,7 +283,7 @@ def linear_bias(
 
 
 def _pure_epsilon(guarantee: PrivacyGuarantee | float) -> tuple[float, list[str]]:
-    """Epsilon for one round's rewards, or why there is none that can be used."""
+    """Epsilon for the rewards of one round, or the reason why there is none that can be used."""
     if not isinstance(guarantee, PrivacyGuarantee):
         given: Any = guarantee
         endless = isinstance(given, float) and given == math.inf
@@ -323,7 +325,7 @@ def _hat(X: FloatArray) -> FloatArray:
 
 
 def _hat_rows(X: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
-    """The hat matrix, a few rows at a time."""
+    """The hat matrix, computed a few rows at a time."""
     basis = _basis(X)
     for first in range(0, X.shape[0], _ROWS_AT_ONCE):
         rows = slice(first, first + _ROWS_AT_ONCE)

@@ -1,4 +1,4 @@
-"""Whether a log is consistent with what it states about itself."""
+"""Checks of whether a log is consistent with what it states about itself."""
 
 from adaptinf.inference.diagnostics.diagnosis_results import Diagnosis
 from adaptinf.inference.diagnostics.log_checks import diagnose

@@ -26,11 +26,11 @@ _GAP, _SLOPE = range(2)
 
 
 class ScoreSums(NamedTuple):
-    """What is known about k arms after two passes over the rounds.
+    """Sums for k arms after two passes over the rounds.
 
     Shapes: estimate, mean, pulls, change, drift (k,), change_covariance, drift_covariance (k, k), group_mean,
-    group_variance (G, k). `change` is the sample mean less the weighted mean of scores, `drift` the slope of
-    the scores over the log from its first round to its last.
+    group_variance (G, k). `change` is the sample mean minus the weighted mean of scores, and `drift` the
+    slope of the scores from the first round of the log to the last.
     """
 
     estimate: FloatArray
@@ -47,16 +47,16 @@ class ScoreSums(NamedTuple):
 def score_sums(stream: Stream, group: IntArray) -> ScoreSums:
     """Estimates of the arms' means and of their drift, with covariances from each round's contributions.
 
-    Shapes: group (T,), the stretch of batches that a round is in.
+    Shapes: group (T,), the block of batches to which a round belongs.
 
-    An arm's score is Gamma_t = m_t + 1{A_t = k} (Y_t - m_t) / e_t, m_t its mean reward so far (of all arms
-    before its first one). Round 0, before which nothing is known, has weight 0. The slope is that of least
-    squares with the weights h_t of the scores on x_t = (t + 1/2) / T,
+    An arm's score is Gamma_t = m_t + 1{A_t = k} (Y_t - m_t) / e_t, where m_t is its mean reward so far (the
+    mean over all arms before its first reward). Round 0, before which nothing is known, has weight 0. The
+    slope is estimated by least squares with the weights h_t of the scores on x_t = (t + 1/2) / T,
 
         sum h (x - c) Gamma / sum h (x - c)^2,    c = sum h x / sum h,
 
-    and a round contributes h (x - c) (Gamma - Q) / sum h (x - c)^2 to its error where the mean Q is the same
-    in all rounds.
+    and if the mean Q is the same in all rounds, a round contributes h (x - c) (Gamma - Q) / sum h (x - c)^2
+    to its error.
     """
     size, groups = len(stream.codes), int(group.max(initial=0)) + 1
     state, sums, errors = np.zeros((STATE, size)), np.zeros((7, size)), np.zeros((2, size))
@@ -186,8 +186,8 @@ def bin_sums(
 ) -> None:
     """Rounds, expected and observed choices and squared propensities, by arm and fine bin of propensity.
 
-    Shapes: action (T,), propensities (T, K), edges (E,), place (n,), sums (K, E + 1, 4). `place` gives, for
-    each of n - 1 equal cells of (0, 1) and for 1, the bin of its lower end.
+    Shapes: action (T,), propensities (T, K), edges (E,), place (n,), sums (K, E + 1, 4). For each of n - 1
+    equal cells of (0, 1), and for 1, `place` gives the bin of its lower end.
     """
     cells = place.shape[0] - 1
     for t in range(action.shape[0]):

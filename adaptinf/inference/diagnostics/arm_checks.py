@@ -52,12 +52,12 @@ class Decay:
 
 
 def fitted_decay(propensities: FloatArray) -> Decay:
-    """How the smallest propensity falls.
+    """How the smallest propensity decreases.
 
     Shapes: propensities (T, k).
 
-    Two-point weights need an exponent that is fixed before the data: one that was fitted on the log makes
-    them depend on the future, and their normal limit is lost.
+    Two-point weights require an exponent that is fixed before the data: an exponent fitted to the log would
+    make them depend on the future, which destroys their asymptotic normality.
     """
 
     def least(start: int, stop: int) -> FloatArray:
@@ -82,7 +82,7 @@ def fitted_chosen_decay(action: IntArray, propensity: FloatArray, n_arms: int) -
 
 
 def decay_of(rounds: int, least: Callable[[int, int], FloatArray]) -> Decay:
-    """A line through the smallest propensities in stretches that double in length."""
+    """A line through the smallest propensities in blocks that double in length."""
     edges = np.unique([0, *(2**power for power in range(3, 64) if 2**power < rounds), rounds])
     smallest = np.array([least(int(start), int(stop)) for start, stop in itertools.pairwise(edges)])
     smallest[np.isinf(smallest)] = np.nan
@@ -114,7 +114,7 @@ _CONSTANT = 1e-12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Differences:
-    """Differences between two estimates for the same arms, which have mean 0 under the null.
+    """Differences between two estimates for the same arms, with mean 0 under the null.
 
     Shapes: difference (k,), covariance (k, k).
     """
@@ -142,20 +142,20 @@ class Differences:
 def mean_differences(sums: ScoreSums) -> Differences:
     """Sample means minus weighted means of scores.
 
-    Hausman's variance, that of one estimate minus that of the other, rests on a covariance of the two that is
-    the variance of the sample mean. That is so where propensities were fixed in advance and rewards have one
-    variance, and not under adaptive collection, where the number may even be negative.
+    Hausman's variance, that of one estimate minus that of the other, requires that the covariance of the two
+    equals the variance of the sample mean. This holds if propensities were fixed in advance and rewards have
+    a common variance, but not under adaptive collection, where the result may even be negative.
     """
     return _settled(sums.change, sums.change_covariance, sums.mean)
 
 
 def drifts(sums: ScoreSums) -> Differences:
-    """Slopes of the arms' scores over the log, from its first round to its last."""
+    """Slopes of the arms' scores from the first round of the log to the last."""
     return _settled(sums.drift, sums.drift_covariance, sums.estimate)
 
 
 def common_drift(slopes: Differences) -> tuple[float, float]:
-    """One common slope for all arms, weighted by inverse variances, and its standard error.
+    """A common slope for all arms, weighted by inverse variances, and its standard error.
 
     NaN if none varies.
     """
@@ -187,9 +187,9 @@ def batch_groups(batch: IntArray, most: int = 6) -> IntArray:
 
 
 def stretches(rounds: FloatArray, most: int = 6) -> IntArray:
-    """The group of each of consecutive batches, merged into a few with about the same number of rounds.
+    """The group of each batch, where consecutive batches are merged into a few groups of similar size.
 
-    Shapes: rounds (B,), of each batch; returns (B,).
+    Shapes: rounds (B,), the number in each batch; returns (B,).
     """
     middle = np.cumsum(rounds) - 0.5 * rounds
     group = np.minimum((middle * most / rounds.sum()).astype(np.int64), most - 1)
@@ -205,7 +205,7 @@ def homogeneity(means: FloatArray, variances: FloatArray) -> ChiSquare:
 
 
 MIN_ROUNDS = 33
-"""Number of rounds from which four blocks are available for fitting an exponent."""
+"""Number of rounds from which there are four blocks for fitting an exponent."""
 MEAN, TREND, BATCHES = "sample mean against AIPW", "drift over time", "drift by batch"
 COMMON = "common drift"
 MISSED = claims.COULD_BE_MISSED
@@ -216,15 +216,16 @@ _LEAST_PULLS = 20
 _LEAST_SIZE = 30.0
 _LEAST_SHARE = 0.1
 LIMITS = {0.01: 0.01, 0.001: 0.0}
-"""Share of rounds whose propensities may fall below each limit."""
+"""Largest share of rounds whose propensities may lie below each limit."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scored:
     """Sums of the scores for comparable arms, and why the others cannot be compared.
 
-    Shapes: codes, squares (k,), counts (G, k). `squares` are those of the arms' rewards less their means,
-    `counts` their rewards in each stretch of batches. `settled` says that propensities never move.
+    Shapes: codes, squares (k,), counts (G, k). `squares` are those of the arms' rewards minus their means,
+    and `counts` the numbers of their rewards in each block of batches. `settled` means that propensities
+    never change.
     """
 
     codes: IntArray
@@ -239,7 +240,7 @@ class Scored:
 def score_checks(
     log: AdaptiveLog | Sums, scored: Scored, tables: dict[str, pd.DataFrame], alpha: float, others: int = 0
 ) -> list[Check]:
-    """Sample means against AIPW, and drift; `others` are the p-values already in the table."""
+    """Sample means compared with AIPW, and drift; `others` are the p-values already in the table."""
     checks: dict[str, list[Check]] = {MEAN: [], COMMON: [], TREND: [], BATCHES: [], MISSED: []}
     for name in checks:
         checks[name] += [Check(name, term, claims=(reason,)) for term, reason in scored.refused.items()]
@@ -310,7 +311,7 @@ def _sums(log: AdaptiveLog, codes: IntArray, choice: Choice, group: IntArray) ->
 
 
 def score_weights(log: AdaptiveLog | Sums, codes: IntArray) -> Choice:
-    """AIPW with its default weights, if these are specific to one arm at a time."""
+    """AIPW with its default weights, if these are separate for each arm."""
     try:
         given = ("diagnose", cast(AdaptiveLog, log), codes, "aipw", None, None)
         found = choose(*given, stationary=True)  # an arm is followed by itself, with weights of its own
@@ -324,7 +325,7 @@ def usable(
 ) -> tuple[IntArray, dict[str, str]]:
     """Arms whose scores can be compared, and why the others cannot.
 
-    Shapes: impossible, pulls, same (K,): rounds with propensity 0, rewards, whether these are all the same.
+    Shapes: impossible, pulls, same (K,): rounds with propensity 0, rewards, and whether these are all equal.
     """
     refused: dict[str, str] = {}
     kept = []
@@ -396,7 +397,7 @@ def _difference_checks(
 
 
 def _changed(log: AdaptiveLog | Sums) -> tuple[str, ...]:
-    """What a changing mean does to estimates, and how arms may be compared nevertheless."""
+    """The effect of a changing mean on estimates, and how arms can still be compared."""
     found = claims.MEAN_CHANGED(), claims.AVERAGES(), claims.COMPARE_WITHIN()
     return (*found, claims.CONTEXTS_CHANGE()) if log.context else found
 
@@ -426,7 +427,7 @@ def _trend_checks(log: AdaptiveLog | Sums, scored: Scored, tables: dict[str, pd.
 
 
 def _missed_checks(scored: Scored, frame: pd.DataFrame, level: float) -> list[Check]:
-    """Drift that is found with probability 80% at the level of Holm's first step, in sd of rewards."""
+    """Drift that is detected with probability 80% at the level of Holm's first step, in reward sd."""
     squares, df = scored.squares, scored.sums.pulls - 1.0
     size = np.sqrt(squares / df)
     if len(frame) > len(squares):
@@ -491,7 +492,37 @@ def arm_checks(log: AdaptiveLog, every: FloatArray | None, tables: dict[str, pd.
         for limit in LIMITS
     }
     scope = claims.BELOW if every is not None else claims.BELOW_WHERE_CHOSEN
-    return [*size_checks(log, size, pulls), *overlap_checks(log, counts, scope)]
+    absent = np.zeros(log.n_arms) if every is None else unavailable_rounds(every)
+    last = np.ones(log.n_arms) if every is None else every[-1]
+    return [
+        *size_checks(log, size, pulls),
+        *overlap_checks(log, counts, scope, absent),
+        *availability_checks(log, absent, last),
+    ]
+
+
+def unavailable_rounds(propensities: FloatArray) -> FloatArray:
+    """Rounds in which arms that are assigned at random in others had propensity 0; 0 for all other arms.
+
+    Shapes: propensities (T, k); returns (k,).
+    """
+    none, drawn = np.zeros(propensities.shape[1]), np.zeros(propensities.shape[1], dtype=bool)
+    for low in range(0, len(propensities), _BLOCK):
+        part = propensities[low : low + _BLOCK]
+        none += np.count_nonzero(part == 0.0, axis=0)
+        drawn |= ((part > 0.0) & (part < 1.0)).any(axis=0)
+    return np.where(drawn, none, 0.0)
+
+
+def availability_checks(log: AdaptiveLog | Sums, absent: FloatArray, last: FloatArray) -> list[Check]:
+    """Rounds in which arms could not be chosen, and whether that is so at the end; absent, last (K,)."""
+    checks = []
+    for code in np.flatnonzero(absent).tolist():
+        gone = last[code] == 0.0
+        why = (claims.NOT_THERE(), claims.WENT_AWAY()) if gone else (claims.NOT_THERE(),)
+        figures = claims.ABSENT(), float(absent[code]), math.nan, CAUTION if gone else FINE
+        checks.append(Check("availability", str(log.arms[code]), *figures, why))
+    return checks
 
 
 def size_checks(log: AdaptiveLog | Sums, size: FloatArray, pulls: FloatArray) -> list[Check]:
@@ -505,11 +536,13 @@ def size_checks(log: AdaptiveLog | Sums, size: FloatArray, pulls: FloatArray) ->
     return checks
 
 
-def overlap_checks(log: AdaptiveLog | Sums, counts: dict[float, FloatArray], scope: Claim) -> list[Check]:
-    """Rounds with a propensity below each limit; counts have shape (K,) each."""
+def overlap_checks(
+    log: AdaptiveLog | Sums, counts: dict[float, FloatArray], scope: Claim, absent: FloatArray
+) -> list[Check]:
+    """Rounds with a propensity below each limit, in which the arm was available; counts, absent (K,)."""
     checks = []
     for limit, share in LIMITS.items():
-        rounds = counts[limit]
+        rounds = counts[limit] - absent
         for code, arm in enumerate(log.arms):
             low = rounds[code] > share * log.n_rounds
             figures = scope(limit=limit), float(rounds[code]), math.nan

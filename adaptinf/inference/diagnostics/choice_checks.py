@@ -1,4 +1,4 @@
-"""Were arms chosen with the logged propensities? Martingale tests of the choices.
+"""Tests of whether arms were chosen with the logged propensities. They are martingale tests of the choices.
 
 References
 ----------
@@ -30,7 +30,7 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 EDGES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98, 0.99)
 """Boundaries of the bins of propensities, inside (0, 1)."""
 LEAST_VARIANCE = 10.0
-"""Adjacent bins are merged until their count has this variance; below it, the count is far from normal."""
+"""Adjacent bins are merged until their count has this variance, below which it is far from normal."""
 # Rounds that the first bets are worth: fewer would bet on noise, and more would learn late.
 PRIOR = 10.0
 # Eigenvalues below this share of the largest are those of counts that add up to a constant.
@@ -58,8 +58,8 @@ class ChiSquare:
 class Bins:
     """Choices of one arm compared with its propensities, by bins of the propensity.
 
-    Shapes: merged (E + 1,), the bin of each piece of (0, 1) that `EDGES` cut; low, high, rounds, expected,
-    observed, variance (J,).
+    Shapes: merged (E + 1,), the bin of each piece of (0, 1) delimited by `EDGES`; low, high, rounds,
+    expected, observed, variance (J,).
     """
 
     merged: IntArray
@@ -94,8 +94,8 @@ def count_test(counts: FloatArray, expected: FloatArray, products: FloatArray) -
 
     Shapes: counts (K,), expected (K,), products (K, K).
 
-    With the same propensities in all rounds this is Pearson's statistic, sum (count - expected)^2 / expected,
-    with K - 1 degrees of freedom.
+    With the same propensities in all rounds, this is Pearson's statistic, sum (count - expected)^2 /
+    expected, with K - 1 degrees of freedom.
     """
     return chi_square(counts - expected, np.diag(expected) - products)
 
@@ -114,9 +114,10 @@ def calibration_bins(
 
 
 def merged_bins(sums: FloatArray, least: float = LEAST_VARIANCE) -> Bins | None:
-    """Adjacent bins merged until each has some variance; None if all have too little.
+    """Adjacent bins merged until each has enough variance; None if there is too little overall.
 
-    Shapes: sums (E + 1, 4), of each piece of (0, 1) the rounds, propensities, choices, squared propensities.
+    Shapes: sums (E + 1, 4), for each piece of (0, 1) the rounds, propensities, choices and squared
+    propensities.
     """
     rounds, expected, observed, squares = sums.T
     spread = expected - squares
@@ -165,7 +166,7 @@ def inverse_sums(
     Shapes: action (T,), propensity (T,), possible (T, K), all by default; returns the sums (K,) and their
     sums of products (K, K).
 
-    In a round the chosen arm has 1 / e - 1 and every other possible arm -1.
+    In each round, the chosen arm has 1 / e - 1 and every other possible arm -1.
     """
     if possible is not None:
         terms = -possible.astype(np.float64)
@@ -182,7 +183,7 @@ def inverse_sums(
 def inverse_products(
     rounds: float, count: FloatArray, total: FloatArray, squares: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """The same from each arm's rounds, with the sums of 1 / e - 1 and of their squares; (K,) each."""
+    """The same from the rounds of each arm, with the sums of 1 / e - 1 and of its squares; (K,) each."""
     products = rounds - count[:, None] - count[None, :] - total[:, None] - total[None, :]
     np.fill_diagonal(products, squares + rounds - count)
     return total - (rounds - count), products
@@ -193,9 +194,9 @@ def log_wealth(action: IntArray, propensities: FloatArray, prior: float = PRIOR)
 
     Shapes: action (T,), propensities (T, K); returns (T,).
 
-    Where e are the probabilities of the choices given the past, each factor has mean 1 given the past,
-    whatever the design. By Ville's inequality the product ever reaches 1 / alpha with probability at most
-    alpha: 1 over its maximum is a p-value at any round, and exact.
+    If e are the probabilities of the choices given the past, each factor has mean 1 given the past, whatever
+    the design. By Ville's inequality, the product ever reaches 1 / alpha with probability at most alpha, so 1
+    over its maximum is an exact p-value at any round.
     """
     path = np.zeros(len(action))
     _bet(action, propensities, prior, path)
@@ -298,7 +299,7 @@ def few_choices() -> str:
 
 
 def _not_trusted() -> tuple[str, ...]:
-    """What it means that choices contradict propensities, and where to look."""
+    """The meaning of a contradiction between choices and propensities, and where to look."""
     return claims.NOT_TRUSTED(), claims.HOW_LOGGED()
 
 

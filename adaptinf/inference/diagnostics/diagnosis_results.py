@@ -31,7 +31,7 @@ FINE, CAUTION, NOT_APPLICABLE = "fine", "caution", "not applicable"
 class Check:
     """One row of a diagnosis.
 
-    Its claims say what was found and what to do about it, or why the check does not apply.
+    Its claims state what was found and what to do about it, or why the check does not apply.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Check:
 
     @property
     def advice(self) -> str:
-        """Its claims in one line."""
+        """The claims in one line."""
         return sentence(self.claims)
 
 
@@ -70,20 +70,20 @@ def judged(checks: Sequence[Check], alpha: float) -> tuple[Check, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
-    """What a log's propensities and rewards say about the assumptions of its analysis.
+    """What a log's propensities and rewards reveal about the assumptions of its analysis.
 
     Attributes
     ----------
     checks : tuple of Check
         One row per check and arm.
     questions : mapping of str to str
-        What each check asks, by its name.
+        The question that each check answers, by its name.
     alpha : float
-        Level of all tests of the table together, by Holm.
+        Level of all tests in the table together, by Holm's method.
     tables : mapping of str to DataFrame
-        Behind the checks: "calibration" (choices by bins of propensity), "decay" (smallest propensities over
-        time), "drift" (slopes, and what could be missed) and "arms" (pulls, effective sample sizes,
-        estimates), where they could be made.
+        Tables behind the checks, where available: "calibration" (choices by bins of propensity), "decay"
+        (smallest propensities over time), "drift" (slopes, and detectable drift) and "arms" (pulls, effective
+        sample sizes, estimates).
     notes : tuple of str
         Information needed to interpret the tests.
     """
@@ -107,17 +107,17 @@ class Diagnosis:
         name : str
             Name of the check.
         term : label, optional
-            An arm, or what else is in the table.
+            An arm, or another entry of the table.
 
         Returns
         -------
         tuple of Check
-            Empty if this log has no row of that check, or that check none of that term.
+            Empty if this log has no row for that check, or the check has none for that term.
 
         Raises
         ------
         ParameterError
-            If there is no check of that name, or no row of any check of that term.
+            If there is no check with that name, or no row for that term in any check.
         """
         problems = OneOf(*self.questions)("name", name)
         terms = tuple(dict.fromkeys(row.term for row in self.checks))
@@ -128,7 +128,7 @@ class Diagnosis:
         return tuple(row for row in self.checks if row.name == name and wanted in (None, row.term))
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per check and arm.
+        """Frame with one row per check and arm.
 
         Returns
         -------
@@ -161,13 +161,13 @@ class Diagnosis:
         return ResultSummary("Diagnosis of the Log", [table], [*self._advice(), *self.notes])
 
     def _advice(self) -> list[str]:
-        """Advice and reasons, each stated once."""
-        sentences = dict.fromkeys(
-            f"{check.name[0].upper()}{check.name[1:]}: {check.advice}."
-            for check in self.checks
-            if check.advice
-        )
-        return list(sentences)
+        """Advice and reasons, each stated once, with the checks that they are about."""
+        about: dict[str, dict[str, None]] = {}
+        for check in self.checks:
+            if check.advice:
+                about.setdefault(check.advice, {})[check.name] = None
+        named = [(", ".join(names), advice) for advice, names in about.items()]
+        return [f"{names[0].upper()}{names[1:]}: {advice}." for names, advice in named]
 
     def __str__(self) -> str:
         return self.summary().as_text()
@@ -189,7 +189,7 @@ def _row(check: Check, before: str) -> list[str]:
 
 
 class NotesFacts:
-    """Checks that were made, and the tables behind them."""
+    """Checks that were performed, and the tables behind them."""
 
     def __init__(
         self,
@@ -203,12 +203,12 @@ class NotesFacts:
 
     @property
     def tests(self) -> dict[str, Any]:
-        """Number of tests, and their level together."""
+        """Number of tests, and their joint level."""
         return {"tests": self._tests, "alpha": self.alpha} if self._tests else {}
 
     @property
     def _missed(self) -> FloatArray:
-        """Drift that the tests would have detected, for each arm and for all; empty without such tests."""
+        """Detectable drift, for each arm and for all; empty without such tests."""
         frame = self.tables.get("drift")
         least = np.zeros(0) if frame is None else frame["could_be_missed"].to_numpy()
         return least if np.isfinite(least).any() else np.zeros(0)

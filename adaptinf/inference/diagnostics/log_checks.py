@@ -1,4 +1,4 @@
-"""Checks on a log: correct propensities, arms that stay the same, and enough rewards to weight.
+"""Checks of a log: correct propensities, arms that do not change, and enough rewards to weight.
 
 References
 ----------
@@ -29,6 +29,7 @@ from adaptinf.inference.diagnostics.arm_checks import (
     arm_checks,
     fitted_chosen_decay,
     fitted_decay,
+    nothing_scored,
     score_checks,
     scored_rows,
 )
@@ -42,6 +43,7 @@ from adaptinf.inference.diagnostics.diagnosis_results import (
     judged,
     tests_among,
 )
+from adaptinf.inference.diagnostics.missing_checks import missing_checks
 from adaptinf.inference.inputs.arguments import labels, require_log
 from adaptinf.inference.validity.profile import LogProfile, profile_of
 from adaptinf.log import AdaptiveLog
@@ -57,64 +59,70 @@ _TINY = 1e-3
 def diagnose(
     log: AdaptiveLog | Sums, *, expected: Any = None, negative_control: Any = None, alpha: float = 0.05
 ) -> Diagnosis:
-    """Check what the analysis of a log takes for granted, as far as the log can show.
+    """Check the assumptions of an analysis, as far as the log allows.
 
     Parameters
     ----------
     log : AdaptiveLog or Sums
         The data.
     expected : array_like of shape (K,) or mapping of label to float, optional
-        Share of the rounds that each arm was to have, in the order of ``log.arms`` or by their labels, for a
-        design with a fixed allocation; scaled to sum to 1. The counts are then compared with it and not with
-        the propensities.
+        Intended share of the rounds for each arm, in the order of ``log.arms`` or by label, for a design with
+        a fixed allocation; scaled to sum to 1. The counts are then compared with these shares instead of the
+        propensities.
     negative_control : str or sequence of str, optional
-        Context columns that arms cannot have affected, such as what was measured before the choice. Arms
+        Context columns that arms cannot have affected, such as measurements taken before the choice. Arms
         should not differ in them by more than their propensities explain.
     alpha : float
-        Level of all tests of the table together, between 0 and 0.5.
+        Level of all tests in the table together, between 0 and 0.5.
 
     Returns
     -------
     Diagnosis
-        A table with one row per check and arm. A check that does not apply says why.
+        A table with one row per check and arm. If a check does not apply, the table gives the reason.
 
     Raises
     ------
     ParameterError
-        If `log` is not a log, `expected` is not one positive share per arm, `negative_control` names what is
-        no context of the log, or alpha is out of range.
+        If `log` is not a log, `expected` is not one positive share per arm, `negative_control` names columns
+        that are not contexts of the log, or alpha is out of range.
     InvalidForLog
         If `negative_control` is given for sums.
 
     Notes
     -----
-    Calibration and sample ratio: where e(a) is the probability of arm a given the past, the sums of
-    1{A = a} - e(a) over any rounds that are picked by the past are martingales, whatever the design and the
-    rewards, with predictable variance the sum of e (1 - e). The anytime form is a test martingale and exact.
+    Calibration and sample ratio: if e(a) is the probability of arm a given the past, the sums of 1{A = a} -
+    e(a) over any rounds selected by the past are martingales, whatever the design and the rewards, with
+    predictable variance equal to the sum of e (1 - e).
+    - e(a) over any rounds that are picked by the past are martingales, whatever the design and the rewards,
+    with predictable variance the sum of e (1 - e). The anytime version is a test martingale and exact.
 
-    Negative controls: where x is older than the choice, so is the sum of (x - mean x) (1{A = a} - e(a)), with
-    ranks in place of x. The row is of the arm with the largest standardised sum, and its p-value is
-    multiplied by the number of arms; two arms are one comparison.
+    Negative controls: if x was determined before the choice, the sum of (x - mean x) (1{A = a} - e(a)) is a
+    martingale, too; ranks are used in place of x. The row shows the arm with the largest standardised sum,
+    and its p-value is multiplied by the number of arms; two arms count as one comparison.
 
-    Drift: AIPW scores have the arm's mean as their expectation given the past, so their regression on time
-    has the slope 0 while the arm's mean stays the same. Each arm has its own slope, by least squares with the
-    weights of its scores, and all arms together have one, by the inverse variances of their own: common
-    drift, such as a season, shows there first. Weights that keep the variance of the scores even make the
-    sums behind a slope jointly normal whatever moves the propensities; the slope itself is normal where these
-    settle. The smallest drift that such a test finds with probability 80%, at the level of Holm's first step,
-    is given in standard deviations of an arm's rewards. With contexts the test also assumes that contexts
-    keep arriving alike.
+    Drift: given the past, AIPW scores have the arm's mean as their expectation, so their regression on time
+    has slope 0 as long as the arm's mean is constant. Each arm has its own slope, estimated by least squares
+    with the weights of its scores; all arms together have a common slope, weighted by the inverse variances
+    of the individual ones: common drift, such as a season, shows up there first. Weights that stabilise the
+    variance of the scores make the sums behind a slope jointly normal however the propensities change; the
+    slope itself is normal if they settle. The smallest drift that such a test detects with probability 80%,
+    at the level of Holm's first step, is given in standard deviations of an arm's rewards. If there are
+    contexts, the test also assumes that their distribution is constant over time.
 
-    Sample mean against AIPW: the standard error is that of what each round contributes to the difference;
-    the textbook difference of two variances is not valid under adaptive collection. It holds its
-    level for designs whose arm counts settle (``audit.stability``). A rejection says that adaptivity, drift
-    or contexts moved the sample mean; none does not say that the sample mean is unbiased
-    (``audit.simulate_bias``).
+    Sample mean versus AIPW: the standard error is based on the contribution of each round to the difference;
+    the textbook formula for the difference of two variances is not valid under adaptive collection. The test
+    has the correct level for designs with stable arm counts (``audit.stability``). A rejection indicates that
+    adaptivity, drift or contexts affected the sample mean; no rejection does not imply that the sample mean
+    is unbiased (``audit.simulate_bias``).
 
-    Sums by batch allow the same checks. Scores rest on the arm's mean over earlier batches and on one weight
-    per batch, the time of a batch is that of its middle, and the anytime form bets when a batch starts. If
-    propensities vary within batches, their mean by batch stands in for them, and a check that needs the
-    product of two arms' propensities says so.
+    The same checks are available for sums by batch. Scores use the arm's mean over earlier batches and one
+    weight per batch, the time of a batch is that of its middle, and the anytime version bets at the start of
+    a batch. If propensities vary within batches, they are replaced by their mean over the batch, and a check
+    that needs the product of two arms' propensities says so.
+
+    If rewards are missing, checks of means and drift are left out, and say so. Whether the share of missing
+    rewards depends on the arm, or changes over time within arms, is tested by chi-squared or, where few are
+    expected in a cell, exactly, cell by cell, given the margins.
 
     References
     ----------
@@ -135,7 +143,7 @@ def diagnose(
     'all known propensities are 0 or 1, so there is no randomisation to check'
     """
     if not isinstance(log, Sums):
-        require_log("diagnose", log)
+        require_log("diagnose", log, incomplete=True)
     check_alpha("diagnose", alpha)
     shares = _shares(log, expected)
     controls = controls_of(log, negative_control)
@@ -146,9 +154,8 @@ def diagnose(
         else:
             checks = _checks_of_rows(log, shares, controls, alpha, tables)
     notes = said(claims.NOTES, NotesFacts(profile_of(log), checks, tables, float(alpha)))
-    of_shares = any(check.name in claims.QUESTIONS_OF_SHARES for check in checks)
-    questions = claims.QUESTIONS | (claims.QUESTIONS_OF_SHARES if of_shares else {})
-    questions |= claims.QUESTIONS_OF_CONTROLS if controls else {}
+    names = {check.name for check in checks}
+    questions = claims.QUESTIONS | {name: text for name, text in claims.OCCASIONAL.items() if name in names}
     return Diagnosis(judged(checks, alpha), questions, float(alpha), tables, tuple(notes))
 
 
@@ -161,9 +168,18 @@ def _checks_of_rows(
 ) -> list[Check]:
     every = every_propensity(log)
     choices = [*choice_checks(log, every, shares, tables), *control_checks(log, controls)]
+    missing = missing_checks(log)
+    observed = log.arrays.observed
+    if observed is not None:
+        lost = int(np.count_nonzero(~observed))
+        reason = claims.NEEDS_REWARDS(missing=lost, rounds=log.n_rounds)
+        scored = nothing_scored({"all arms": reason})
+    else:
+        scored = scored_rows(log)
     return [
         *choices,
-        *score_checks(log, scored_rows(log), tables, alpha, tests_among(choices)),
+        *missing,
+        *score_checks(log, scored, tables, alpha, tests_among([*choices, *missing])),
         *decay_checks(log, _decay_of_rows(log, every), tables),
         *arm_checks(log, every, tables),
     ]
@@ -204,7 +220,7 @@ def _shares(log: AdaptiveLog | Sums, expected: Any) -> FloatArray | None:
 
 
 def _decay_of_rows(log: AdaptiveLog, every: FloatArray | None) -> Decay | None:
-    """How the smallest propensity falls; None if there are no propensities."""
+    """How the smallest propensity decreases; None if there are no propensities."""
     arrays = log.arrays
     if arrays.propensity is None:
         return None
@@ -216,7 +232,7 @@ def _decay_of_rows(log: AdaptiveLog, every: FloatArray | None) -> Decay | None:
 def decay_checks(
     log: AdaptiveLog | Sums, decay: Decay | None, tables: dict[str, pd.DataFrame]
 ) -> list[Check]:
-    """How small propensities become, and how they fall."""
+    """How small propensities become, and how fast they decrease."""
     name = "decay of propensities"
     if decay is None:
         return [Check(name, "all arms", claims=(propensities.NONE(),))]
@@ -266,7 +282,7 @@ def controls_of(log: AdaptiveLog | Sums, named: Any) -> tuple[str, ...]:
 
 
 def control_checks(log: AdaptiveLog, names: tuple[str, ...]) -> list[Check]:
-    """One row per control: for the arm in which it deviates most, adjusted for the number of arms."""
+    """One row per control, for the arm with the largest deviation, adjusted for the number of arms."""
     profile = profile_of(log)
     if reason := _untestable(profile):
         return [Check(CONTROL, name, claims=(reason,)) for name in names]
@@ -283,7 +299,7 @@ def control_checks(log: AdaptiveLog, names: tuple[str, ...]) -> list[Check]:
 
 
 def _untestable(profile: LogProfile) -> str:
-    """Why no control can be compared; empty if they can."""
+    """The reason why no control can be compared; empty if they can."""
     if not profile.knows_propensities:
         return propensities.NONE()
     if profile.estimated:

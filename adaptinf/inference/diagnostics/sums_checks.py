@@ -1,4 +1,4 @@
-"""Checks on sums by batch and arm, as far as sums can show what rows would."""
+"""Checks of sums by batch and arm, as far as sums allow."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from adaptinf.inference.diagnostics.arm_checks import (
     LIMITS,
     Decay,
     Scored,
+    availability_checks,
     decay_of,
     nothing_scored,
     overlap_checks,
@@ -50,9 +51,9 @@ def batch_score_sums(cells: Cells, codes: IntArray, weights: FloatArray, group: 
 
     Shapes: codes (k,), weights (B, k), group (B,).
 
-    The sums of `passes.score_sums` with weights h and times x that all rounds of a batch share, x that of its
-    middle, and the scores of `batch_sums`: what a round contributes to two errors is then a product of two
-    scores, whose sums over a batch are known.
+    The sums of `passes.score_sums` with weights h and times x common to all rounds of a batch, where x is
+    that of its middle, and the scores of `batch_sums`: the contribution of a round to two errors is then a
+    product of two scores, whose sums over a batch are known.
     """
     parts, h, n = score_parts(cells, codes, augmented=True), weights.copy(), cells.rounds[:, None]
     if cells.rounds[0] == 1.0:
@@ -98,8 +99,8 @@ def _change(
 
     Shapes: share (B, k), products (B, k, k), estimate, mean, pulls (k,); returns (k, k).
 
-    A round contributes 1{A = k} (y - mean) / pulls - share (score - estimate). Of a round that chose arm l
-    the score of k is, less its estimate, d_k - c z, and a z / e more where k = l.
+    A round contributes 1{A = k} (y - mean) / pulls - share (score - estimate). For a round that chose arm l,
+    the score of k minus its estimate is d_k - c z, plus a z / e if k = l.
     """
     about, far = parts.about, parts.level - mean
     d, c, a = parts.level - estimate, parts.loss[:, None], parts.gain[:, None]
@@ -127,7 +128,7 @@ def _group_variance(
 def largest_batch_wealth(pulls: FloatArray, shares: FloatArray, prior: float) -> float:
     """Largest log wealth from bets placed at the start of each batch, at least 0.
 
-    Shapes: pulls, shares (B, K), choices and the propensities that all rounds of a batch have.
+    Shapes: pulls, shares (B, K), choices and the propensities common to all rounds of a batch.
     """
     seen, due = np.full(pulls.shape, prior), np.full(pulls.shape, prior)
     np.cumsum(pulls[:-1], axis=0, out=seen[1:])
@@ -160,7 +161,7 @@ def choice_checks(sums: Sums, shares: FloatArray | None, tables: dict[str, pd.Da
 
 
 def _movement(sums: Sums) -> list[Check]:
-    """Whether arms' shares move within batches, if they replace propensities and this was observed."""
+    """Whether shares change within batches, if they replace propensities and this was observed."""
     if sums.share_movement is None:
         return []
     log_pvalue = math.log(max(sums.share_movement, _TINIEST))
@@ -256,7 +257,7 @@ def scored_sums(sums: Sums) -> Scored:
 
 
 def fitted_batch_decay(cells: Cells) -> Decay:
-    """How the smallest propensity falls; that of a batch counts for all of its rounds."""
+    """How the smallest propensity decreases; that of a batch counts for all of its rounds."""
     ends = np.cumsum(cells.rounds)
     starts = ends - cells.rounds
     smallest = np.where(cells.smallest > 0.0, cells.smallest, np.inf)
@@ -277,4 +278,10 @@ def arm_checks(sums: Sums, tables: dict[str, pd.DataFrame]) -> list[Check]:
     counts = {limit: cells.rounds @ (cells.smallest < limit) for limit in LIMITS}
     exact = cells.knows_every and bool(cells.constant.all())
     scope = claims.BELOW if exact else claims.BATCHES_BELOW
-    return [*size_checks(sums, size, pulls), *overlap_checks(sums, counts, scope)]
+    drawn = ((cells.smallest > 0.0) & (cells.smallest < 1.0)).any(axis=0)
+    absent = np.where(drawn, cells.rounds @ (cells.smallest <= 0.0), 0.0)
+    return [
+        *size_checks(sums, size, pulls),
+        *overlap_checks(sums, counts, scope, absent),
+        *availability_checks(sums, absent, cells.smallest[-1]),
+    ]

@@ -1,1 +1,1 @@
-"""Tail probabilities and distributions that need no log."""
+"""Tail probabilities and distributions that do not depend on a log."""

@@ -22,12 +22,12 @@ _TINY = 1e-30
 class BoundedDifferenceReference:
     """Tests and intervals for a difference between two means of independent rewards in [0, 1].
 
-    A difference d is rejected at level alpha when, for all pairs of true means that differ by d and lie
-    within their own intervals at level 1 - alpha/20 together, Chernoff's bound on the tail of the observed
-    difference is below 19/40 alpha. Bernoulli rewards have the largest moment generating function of all
-    rewards in [0, 1] of the same mean, so the bound holds for every reward law in [0, 1] and every sample
-    size. It is a factor of a few units above the exact tail for 0/1 rewards: conservative at the usual
-    levels, nearly sharp far out, where a normal approximation cannot be trusted and a difference of two
+    A difference d is rejected at level alpha if, for all pairs of true means that differ by d and lie within
+    their own intervals at joint level 1 - alpha/20, Chernoff's bound on the tail of the observed difference
+    is below 19/40 alpha. Bernoulli rewards have the largest moment generating function among all rewards in
+    [0, 1] with the same mean, so the bound holds for every reward distribution on [0, 1] and every sample
+    size. It exceeds the exact tail for 0/1 rewards by a small factor: it is conservative at the usual levels
+    and nearly sharp far in the tail, where a normal approximation cannot be trusted and a difference of two
     intervals wastes half of the exponent.
 
     Hoeffding, W. (1963). Probability inequalities for sums of bounded random variables. JASA 58, 13-30.
@@ -159,10 +159,10 @@ def _chernoff(
 ) -> float:
     """Log of Chernoff's bound on P(difference of sample means >= observed), for the worst control mean.
 
-    With a = lambda/n1 and b = lambda/n0 the exponent is n1 log(1 + (p + null)(e^a - 1)) +
-    n0 log(1 + p (e^-b - 1)) - lambda * observed. It is concave in p, with its maximum in closed form, and the
-    maximum is convex in lambda: false position on its derivative finds the smallest. Every lambda gives a
-    valid bound.
+    With a = lambda/n1 and b = lambda/n0, the exponent is n1 log(1 + (p + null)(e^a - 1)) + n0 log(1 + p (e^-b
+    - 1)) - lambda * observed.
+    - 1)) - lambda * observed. It is concave in p, with its maximum in closed form, and the maximum is convex
+    in lambda: false position on its derivative finds the minimum. Every lambda gives a valid bound.
     """
     n1, n0 = max(count, 1.0), max(control_count, 1.0)
     floor = min(low, high)
@@ -199,7 +199,7 @@ def _chernoff(
 
 
 def _entropy_limits(mean: float, count: float, log_tail: float) -> tuple[float, float]:
-    """Limits for a mean of rewards in [0, 1]: where n KL(sample mean, p) = -log_tail."""
+    """Limits for a mean of rewards in [0, 1], where n KL(sample mean, p) = -log_tail."""
     budget = -log_tail / max(count, 1.0)
     return 1.0 - _upper_limit(1.0 - mean, budget), _upper_limit(mean, budget)
 
@@ -207,7 +207,8 @@ def _entropy_limits(mean: float, count: float, log_tail: float) -> tuple[float, 
 def _upper_limit(mean: float, budget: float) -> float:
     """The p above the mean with KL(mean, p) = budget, by Newton's method on u = log(1 - p).
 
-    There the divergence is convex and falls as u rises; from the left of the root Newton climbs to it.
+    There the divergence is convex and decreases as u increases; Newton's method converges from the left of
+    the root.
     """
     rest = 1.0 - mean
     if rest <= 0.0:

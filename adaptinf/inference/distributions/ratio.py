@@ -22,8 +22,8 @@ def confidence_set(
 ) -> tuple[tuple[float, float], ...]:
     """Ratios b for which effect - b received is within `quantile` standard errors of 0, as intervals.
 
-    Shapes: covariance of the two effects (2, 2). One interval where the lower effect is far enough from 0;
-    two rays, or the whole line, where it is not; none if a number is not known.
+    Shapes: covariance of the two effects (2, 2). The set is one interval if the lower effect is far enough
+    from 0, and otherwise two rays or the whole line; it is empty if a number is unknown.
     """
     v_effect, v_both, v_received = covariance[0, 0], covariance[0, 1], covariance[1, 1]
     square = quantile**2
@@ -52,9 +52,9 @@ def confidence_set(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AndersonRubinReference:
-    """Tests for a ratio of two effects by the t distribution of effect - ratio * received, and the inversion.
+    """Tests for a ratio of two effects using the t distribution of effect - ratio * received.
 
-    Asymptotic in the two effects, but not in their ratio: the lower one may be 0.
+    It is asymptotic in the two effects, but not in their ratio: the lower one may be 0.
     """
 
     effect: float
@@ -90,7 +90,7 @@ class AndersonRubinReference:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LogRatioReference:
-    """Tests and intervals for a ratio of two positive means less 1, by the t distribution of its logarithm.
+    """Tests and intervals for a ratio of two positive means minus 1, by the t distribution of its logarithm.
 
     `error` is the standard error of the logarithm, by the delta method.
     """

@@ -1,7 +1,7 @@
-"""Reference distributions: one object gives both p-values and intervals, so they always agree.
+"""Reference distributions: one object gives both p-values and intervals, so that they always agree.
 
-Everything is computed in logs. A p-value that will be corrected for adaptivity has to be right far
-out in the tail, where the probability itself underflows.
+Everything is computed on the log scale. A p-value that will be corrected for adaptivity must be accurate far
+in the tail, where the probability itself underflows.
 
 References
 ----------
@@ -78,7 +78,8 @@ class AdjustedReference(Protocol):
 class EnclosedReference:
     """Base for references that can bound their intervals without computing them.
 
-    No protocol, as it is asked at every fit: whether a class has a method is slow to see.
+    This is not a protocol, because it is checked in every fit, and checking whether a class has a method is
+    slow.
     """
 
     __slots__ = ()
@@ -92,7 +93,7 @@ class EnclosedReference:
 class NormalReference:
     """Two-sided normal tests and intervals.
 
-    Asymptotic: not to be trusted far out in the tail.
+    Asymptotic, and not reliable far in the tail.
     """
 
     estimate: FloatArray
@@ -178,7 +179,7 @@ class BinomialReference:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _OfAnother:
-    """A distribution built from another one."""
+    """A distribution derived from another one."""
 
     inner: Reference
 
@@ -277,9 +278,10 @@ def _check_counts(subject: str, successes: FloatArray, trials: FloatArray) -> No
 class EndsReference:
     """Two-sided tests and intervals that are valid wherever the truth lies between two ends.
 
-    The interval goes from the lower limit of the lowest estimate to the upper limit of the highest one: it
-    covers everything between the ends with at least its level, as each limit fails with half of what is left.
-    A null between the two estimates has the p-value 1, another one that of the nearer estimate.
+    The interval extends from the lower limit of the lowest estimate to the upper limit of the highest one: it
+    covers everything between the ends with at least its level, because each limit fails with half of the
+    error probability. A null between the two estimates has p-value 1, and any other that of the nearer
+    estimate.
 
     Shapes: lowest, highest, and their standard errors (k,).
     """
@@ -329,7 +331,7 @@ class EndsReference:
 class JoinedReference:
     """Distributions of single terms, stacked; estimate, std_error and df have shape (k,).
 
-    `df` are their degrees of freedom, infinite if a law has none.
+    `df` contains their degrees of freedom, infinite if a distribution has none.
     """
 
     parts: tuple[Reference, ...]

@@ -13,13 +13,13 @@ from adaptinf.typing import FloatArray, IntArray
 _NO_PULL = 1e-9
 _FEW_CELLS = 16
 _BLOCK = 1 << 17
-"""Number of values per block: their temporaries stay in the processor's cache."""
+"""Number of values per block, chosen so that temporaries stay in the processor's cache."""
 
 
 def two_values(values: FloatArray) -> tuple[float, float] | None:
     """The two values in a sample; 0 and 1 if it contains only one of these; values (n,).
 
-    None if it takes more, or one that is neither 0 nor 1: what the other would be is unknown.
+    None if it takes more, or only one that is neither 0 nor 1, because the other value is then unknown.
     """
     if values.size == 0:
         return 0.0, 1.0
@@ -34,9 +34,9 @@ def uncommon_outcomes(cell: IntArray, values: FloatArray, n_cells: int) -> Float
 
     Shapes: cell, values (n,); returns (n_cells,).
 
-    An outcome is common that makes up at least half of a cell of two or more. With two values the others are
-    the successes or the failures, whichever are fewer. In order, at least half of the values lie on one of
-    the two in the middle, so nothing else need be counted.
+    An outcome is common if it makes up at least half of a cell of two or more. With two values, the others
+    are the successes or the failures, whichever are fewer. In sorted order, at least half of the values lie
+    on one of the two in the middle, so nothing else needs to be counted.
     """
     found = np.full(n_cells, math.inf)
     for code, own in enumerate(_values_of_cells(cell, values, n_cells)):
@@ -64,7 +64,7 @@ def _values_of_cells(cell: IntArray, values: FloatArray, n_cells: int) -> Iterat
 
 @np.errstate(under="ignore")
 def squared_skewness(values: FloatArray) -> float:
-    """Square of the standardised third central moment; 0 for constant values; values has shape (n,)."""
+    """Square of the standardised third central moment; 0 if all values are equal; values has shape (n,)."""
     if values.size == 0:
         return 0.0
     # Differences from one of the values: those that are all the same have no spread, whatever their level.
@@ -94,9 +94,9 @@ class PartShapes:
 
     Shapes: error, skewness (k, m), expected, uncommon (k,).
 
-    `error` and `skewness` are those of the parts, by the influences of their rounds; `expected` is the
-    largest squared skewness of a part that the skewness of all rewards leads to, and `uncommon` the fewest
-    outcomes of a part other than its commonest.
+    `error` and `skewness` are those of the parts, computed from the influences of their rounds; `expected` is
+    the largest squared skewness of a part implied by the skewness of all rewards, and `uncommon` the smallest
+    number of outcomes in a part other than its most common one.
     """
 
     error: FloatArray
@@ -109,13 +109,13 @@ class PartShapes:
 def part_shapes(
     part: IntArray, influence: FloatArray, pull: FloatArray, reward: FloatArray, size: int, skewness: float
 ) -> PartShapes:
-    """Shapes of estimates whose rounds fall into parts, separately for each estimate.
+    """Shapes of estimates whose rounds are divided into parts, separately for each estimate.
 
     Shapes: part, influence, pull (n, k), reward (n,).
 
-    `pull` is what a unit of the round's reward adds to the estimate, in size; rounds without have no reward
-    that counts. With it as c a part is expected to have the squared skewness of the rewards times
-    (sum c^3)^2 / (sum c^2)^3: `skewness` is that of all of them.
+    `pull` is the absolute amount that one unit of the round's reward adds to the estimate; it is 0 for rounds
+    whose reward is not used. With it as c, a part is expected to have the squared skewness of the rewards
+    times (sum c^3)^2 / (sum c^2)^3; `skewness` is that of all rewards.
     """
     count = influence.shape[1]
     error, shape = np.zeros((count, size)), np.zeros((count, size))

@@ -20,7 +20,7 @@ from adaptinf.typing import FloatArray, IntArray
 _BISECTIONS = 64
 _MOST_DOUBLINGS = 1000
 _QUARTILE = 0.6744
-"""Below every Student quantile at the largest alpha, 1/2: limits closer than this are interpolated."""
+"""Below every Student quantile at the largest alpha, 1/2; limits closer than this are interpolated."""
 _POINTS = np.concatenate((np.linspace(_QUARTILE, 20.0, 400), np.geomspace(20.0, 1e6, 100)))
 """Quantiles at which limits are known to move outwards."""
 _NEAR = np.geomspace(1e-9, 0.5, 40)
@@ -30,9 +30,10 @@ _AROUND = np.concatenate((-_NEAR[::-1], _NEAR))
 def hall_quantile(z: FloatArray, skewness: FloatArray) -> FloatArray:
     """Quantile of a skewed studentised mean that replaces the symmetric quantile z; z, skewness (...,).
 
-    With g the skewness it is x = (3/g) [(1 + g (z - g/6))^(1/3) - 1] by the real cube root, and z where g is
-    0. As c - 1 = (c^3 - 1) / (c^2 + c + 1), that is 3 (z - g/6) / (c^2 + c + 1): no digits are lost at small
-    g. It rises with z everywhere.
+    With g the skewness, it is x = (3/g) [(1 + g (z - g/6))^(1/3) - 1] with the real cube root, and z where g
+    is
+    0. As c - 1 = (c^3 - 1) / (c^2 + c + 1), that is 3 (z - g/6) / (c^2 + c + 1), no digits are lost at small
+    g. It increases with z everywhere.
     """
     shifted = z - skewness / 6.0
     with np.errstate(invalid="ignore", over="ignore"):
@@ -44,8 +45,8 @@ def hall_quantile(z: FloatArray, skewness: FloatArray) -> FloatArray:
 def hall_statistic(t: FloatArray, skewness: FloatArray) -> FloatArray:
     """Hall's transformation of a studentised mean, the inverse of `hall_quantile`; t, skewness (...,).
 
-    t + g t^2/3 + g^2 t^3/27 + g/6 = [(1 + g t/3)^3 - 1] / g + g/6 rises with t. The factor of t in the form
-    computed here is at least 1/4, so it does not cancel.
+    t + g t^2/3 + g^2 t^3/27 + g/6 = [(1 + g t/3)^3 - 1] / g + g/6 increases with t. The factor of t in the
+    form computed here is at least 1/4, so it does not cancel.
     """
     u = skewness * t / 3.0
     with np.errstate(over="ignore"):
@@ -59,10 +60,10 @@ class SkewedReference:
     Shapes: estimate, std_error, skewness, df (k,).
 
     With influences d of an estimate Q, V = sum d^2, s = V^(1/2) and g = sum d^3 / V^(3/2), the studentised
-    error has to first order the distribution Phi(x) + g (2 x^2 + 1) phi(x) / 6, and its transform by
-    `hall_statistic` is normal up to the second order. The null is inside [Q - s x(z), Q - s x(-z)] exactly
-    where the transform h of (Q - null)/s is within z: the p-value is Student's of h. Student's t takes the
-    place of the normal law, for variances that rest on few rounds.
+    error has, to first order, the distribution Phi(x) + g (2 x^2 + 1) phi(x) / 6, and its transform by
+    `hall_statistic` is normal up to the second order. The null is inside [Q - s x(z), Q - s x(-z)] exactly if
+    the transform h of (Q - null)/s is within z; the p-value is Student's for h. Student's t replaces the
+    normal distribution, for variances estimated from few rounds.
 
     Hall, P. (1992). On the removal of skewness by transformation. JRSS B 54, 221-228.
     """
@@ -106,16 +107,16 @@ class SkewedSumReference:
 
     Shapes: estimate (k,), std_error, skewness (k, m), df (k,), correlation (k, m, m).
 
-    A sum of m parts, such as one mean and the negative of another, whose skewness has the other sign. If
-    the lower limits of the parts at quantile z are a_1, ..., a_m below them, the sum's is the root of
-    sum_ij r_ij a_i a_j below it, where r are the correlations of the parts; the upper one likewise. For a
-    difference of two means that is MOVER's
+    For a sum of m parts, such as one mean and the negative of another, whose skewness has the opposite sign.
+    If the lower limits of the parts at quantile z are a_1, ..., a_m below their estimates, the lower limit of
+    the sum is the root of sum_ij r_ij a_i a_j below its estimate, where r are the correlations of the parts;
+    the upper limit is analogous. For a difference of two means that is MOVER's
 
         d - [(q1 - l1)^2 + (u0 - q0)^2 - 2 r (q1 - l1)(u0 - q0)]^(1/2),
 
     and without skewness the interval of Student's t with the variance of the sum. Limits move outwards with
-    z, so p-values come from intervals by inversion: with correlations that would make the interval shorter
-    somewhere these are reduced to the largest share of theirs that does not, which makes it longer.
+    z, so p-values come from intervals by inversion; if the correlations would make the interval shorter
+    somewhere, they are multiplied by the largest factor that avoids this, which makes the interval longer.
 
     Zou, G. Y. and Donner, A. (2008). Construction of confidence limits about effect measures: a general
     approach. Statistics in Medicine 27, 1693-1702.
@@ -179,7 +180,7 @@ class SkewedSumReference:
         )
 
     def _reach(self, z: FloatArray, skewness: FloatArray) -> FloatArray:
-        """How far a limit is from the estimate; z (k,), skewness (k, m); returns (k,)."""
+        """Distance of a limit from the estimate; z (k,), skewness (k, m); returns (k,)."""
         assert self.correlation is not None  # set when the reference is made
         least = np.maximum(z, _QUARTILE)
         parts = self.std_error * hall_quantile(least[:, None], skewness)
@@ -192,7 +193,7 @@ class SkewedSumReference:
         return np.where(np.isinf(largest), np.inf, reach)
 
     def _quantile(self, distance: FloatArray) -> FloatArray:
-        """The z at which a limit is as far from the estimate as the null is, by bisection; distance (k,)."""
+        """The z at which a limit is as far from the estimate as the null, by bisection; distance (k,)."""
         skewness = np.where(distance[:, None] > 0.0, self.skewness, -self.skewness)
         target = np.abs(distance)
         known = np.isfinite(target) & np.all(np.isfinite(self.std_error), axis=1)
@@ -232,8 +233,9 @@ def _nested(std_error: FloatArray, skewness: FloatArray, correlation: FloatArray
 
     Shapes: std_error, skewness (k, m), correlation (k, m, m); returns (k, m, m).
 
-    The square of the reach, sum_ij r_ij a_i a_j, rises where sum_i a_i a_i' >= -sum_(i != j) r_ij a_i a_j'.
-    All r_ij off the diagonal of a term are multiplied by the largest share of 1 at which that holds.
+    The square of the reach, sum_ij r_ij a_i a_j, increases where sum_i a_i a_i' >= -sum_(i != j) r_ij a_i
+    a_j'. All r_ij off the diagonal of a term are multiplied by the largest factor, at most 1, for which that
+    holds.
     """
     terms, size = std_error.shape
     others = correlation * (1.0 - np.eye(size))

@@ -44,8 +44,8 @@ class MeanStudent:
     Shapes: df (B,).
 
     Tail probabilities come from the product of the characteristic functions by numerical inversion; their
-    absolute error is below 1e-12 (1e-9 with batches of more than 200 degrees of freedom). Beyond the point
-    that the quadrature can resolve, the tail at that point is given, which is too large.
+    absolute error is below 1e-12 (1e-9 with batches of more than 200 degrees of freedom). Beyond the largest
+    point that the quadrature can resolve, the tail at that point is returned, which is too large.
     """
 
     def __init__(self, df: FloatArray) -> None:
@@ -67,13 +67,14 @@ class MeanStudent:
     def norm_tail(self, radius: float, dimension: int) -> float:
         """Probability that a sum of multivariate Student vectors over the root of their number is longer.
 
-        The sum has no direction either, so the law of its length follows from the characteristic function f
-        of one coordinate: with h = dimension / 2 and the Bessel function J of order h,
+        The sum is also spherically symmetric, so the distribution of its length follows from the
+        characteristic function f of one coordinate: with h = dimension / 2 and the Bessel function J of order
+        h,
 
             P(length <= r) = r^h / (2^(h - 1) Gamma(h)) integral of f(u) J(r u) u^(h - 1) over u > 0.
 
-        In one dimension this is twice `tail`. Beyond the radius at which rounding could exceed 1e-11, the
-        tail at that radius is given, which is too large.
+        In one dimension this is twice `tail`. Beyond the radius at which rounding errors could exceed 1e-11,
+        the tail at that radius is returned, which is too large.
         """
         half = 0.5 * dimension
         log_constant = -(half - 1.0) * LOG_2 - math.lgamma(half)
@@ -109,8 +110,8 @@ class BatchedReference:
 
     Shapes: df (B,).
 
-    P-values below 2e-10 are not resolved where the law is not normal: they are reported as 2e-10 (as more in
-    batches of three or four rewards), and there is no interval at smaller alphas.
+    P-values below 2e-10 are not resolved if the distribution is not normal; they are reported as 2e-10
+    (larger with batches of three or four rewards), and there is no interval at smaller alphas.
     """
 
     estimate: float
@@ -126,7 +127,7 @@ class BatchedReference:
 
     @property
     def statistic(self) -> str:
-        """Letter of the statistic in tables."""
+        """Symbol of the statistic in tables."""
         return "z" if self.normal else "t"
 
     @property
@@ -234,10 +235,11 @@ def max_student_tail(correlation: FloatArray, df: float) -> Callable[[float], fl
 
     Shapes: correlation (k, k).
 
-    With Z = A g the numerators (g of r independent normals), u the direction and R the length of g, and s^2
-    chi-squared by its degrees of freedom, the largest statistic is (R/s) max|Au|: R^2 / (r s^2) has the F
-    law, whose tail is averaged over 65,536 directions (Sobol). Right to about 2e-4 of probability, and far
-    out to as many digits. It is at least that of one test and at most Šidák's, which holds for t as well.
+    With Z = A g the numerators (g being r independent normals), u the direction and R the length of g, and
+    s^2 chi-squared divided by its degrees of freedom, the largest statistic is (R/s) max|Au|; R^2 / (r s^2)
+    has the F distribution, whose tail is averaged over 65,536 directions (Sobol). Accurate to about 2e-4 of
+    the probability, and to as many digits far out in the tail. It is at least the probability for one test
+    and at most Šidák's, which holds for t as well.
     """
     size = len(correlation)
     factor = root_of(correlation)
@@ -257,7 +259,7 @@ def max_student_tail(correlation: FloatArray, df: float) -> Callable[[float], fl
 def radial_tail(limit: float, squares: FloatArray, rank: int, df: float) -> float:
     """Probability that the largest statistic exceeds a positive limit, from its squares in every direction.
 
-    Shapes: squares (n,). Infinite degrees of freedom are a known variance.
+    Shapes: squares (n,). Infinite degrees of freedom mean a known variance.
     """
     with np.errstate(divide="ignore", under="ignore"):
         ratio = limit * limit / squares

@@ -1,11 +1,11 @@
 """Tail probabilities in natural logs, accurate even where the probability itself underflows.
 
-One function, the regularised incomplete beta function in logs, serves Student's t and the binomial
-law; both quantile functions solve for it by Newton steps that cannot overshoot.
+One function, the logarithm of the regularised incomplete beta function, serves Student's t and the binomial
+distribution; both quantile functions solve for it with Newton steps that cannot overshoot.
 
-These are the laws of privately released sums: sampling error is close to normal and the noise of the
-release is Laplace. Everything is in logs and keeps its relative precision far beyond the point where
-the probability itself underflows.
+These are the distributions of privately released sums: the sampling error is close to normal and the noise of
+the release is Laplace. All computations are in logs and keep their relative precision far beyond the point
+where the probability itself underflows.
 
 References
 ----------
@@ -71,9 +71,9 @@ def log_student_pvalue(t: ArrayLike, df: ArrayLike) -> FloatArray:
 
 
 def _log_student_tail(t: FloatArray, df: FloatArray) -> FloatArray:
-    """Ordinary tails from SciPy; all others from the incomplete beta function in logs.
+    """Ordinary tails from SciPy; all others from the logarithm of the incomplete beta function.
 
-    With many degrees of freedom the latter's argument is so near to 1 that it has few digits left.
+    With many degrees of freedom, the latter's argument is so close to 1 that it has few digits left.
     """
     result = np.empty(t.shape)
     with np.errstate(divide="ignore"):
@@ -138,7 +138,7 @@ def student_quantile(log_tail: float, df: ArrayLike) -> FloatArray:
 
 
 def _student_ordinary(log_tail: float, df: FloatArray) -> FloatArray:
-    """SciPy's quantile and one Newton step on log t, because the accuracy of SciPy's releases differs."""
+    """SciPy's quantile and one Newton step on log t, because accuracy differs between versions of SciPy."""
     t = -special.stdtrit(df, math.exp(log_tail))
     tail = np.log(special.stdtr(df, -t))
     log_t = np.log(t)
@@ -147,7 +147,7 @@ def _student_ordinary(log_tail: float, df: FloatArray) -> FloatArray:
 
 
 def _student_newton(log_tail: float, df: FloatArray, start: float) -> FloatArray:
-    """Newton's method on log t, where the log tail is concave: from the right it never overshoots."""
+    """Newton's method on log t, where the log tail is concave; from the right it never overshoots."""
     log_t = np.full(df.shape, np.log(start))
     ceiling = np.log(np.finfo(float).max)
     last = np.full(df.shape, np.inf)
@@ -308,9 +308,9 @@ _SPREAD = 5e-5
 def log_normal_laplace_tail(x: ArrayLike, sigma: ArrayLike, scale: ArrayLike) -> FloatArray:
     """Log of P(sigma Z + Laplace(scale) > x) for x >= 0.
 
-    With z = x/sigma and k = sigma/scale the tail is a sum of three terms of which two overflow
-    separately; each is written with the scaled complementary error function, and the growing one
-    directly where its argument is below -5.
+    With z = x/sigma and k = sigma/scale, the tail is a sum of three terms, two of which overflow separately;
+    each is written with the scaled complementary error function, and the growing one directly if its argument
+    is below -5.
     """
     point, spread, width = np.broadcast_arrays(
         np.asarray(x, dtype=float), np.asarray(sigma, dtype=float), np.asarray(scale, dtype=float)
@@ -337,7 +337,7 @@ def log_normal_two_laplace_tail(
     """Log of P(sigma Z + Laplace(scale_a) + Laplace(scale_b) > x) for x >= 0.
 
     Partial fractions give (a^2 T_a - b^2 T_b) / (a^2 - b^2) with T the one-Laplace tails. If the squares
-    nearly coincide the scales are spread symmetrically, which costs a relative error of about 2.5e-9 times
+    nearly coincide, the scales are spread symmetrically, which causes a relative error of about 2.5e-9 times
     (x/scale)^2.
     """
     larger = np.maximum(scale_a, scale_b).astype(float)
@@ -353,7 +353,7 @@ def log_normal_two_laplace_tail(
 
 
 def _lower_tail(x: ArrayLike, sigma: ArrayLike, smaller: FloatArray, upper: FloatArray) -> FloatArray:
-    """Tail with the smaller scale; it has no weight, and must not be computed, if that scale is 0."""
+    """Tail with the smaller scale; if that scale is 0, the tail has no weight and must not be computed."""
     positive = np.broadcast_to(smaller > 0.0, upper.shape)
     if not np.any(positive):
         return upper

@@ -1,7 +1,7 @@
-"""Differences between two arms' means whose level holds in small samples.
+"""Differences between the means of two arms, with intervals that keep their level in small samples.
 
-Welch's t where both arms vary; the Agresti-Caffo adjustment for binary rewards where an arm has few
-successes or few failures, because the plain interval is too short there and is a point at 0 out of n.
+Welch's t if both arms vary; the Agresti-Caffo adjustment for binary rewards if an arm has few successes or
+few failures, because the plain interval is then too short and has length 0 at 0 out of n.
 
 References
 ----------
@@ -23,7 +23,7 @@ from adaptinf.parameters import check_alpha
 from adaptinf.typing import BoolArray, FloatArray
 
 FEW_EVENTS = 10
-"""An arm with fewer successes, or fewer failures, than this gets the Agresti-Caffo adjustment."""
+"""The Agresti-Caffo adjustment is used if an arm has fewer successes, or fewer failures, than this."""
 
 # A sum of squares below this share of the squared sum is the rounding of rewards that are all the same.
 _ROUNDING = 1e-12
@@ -31,7 +31,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A difference in means and its error distribution; adjusted ones stay within the largest possible."""
+    """A difference in means and its error distribution; adjusted ones stay within the possible range."""
 
     estimate: FloatArray
     center: FloatArray
@@ -82,9 +82,9 @@ def difference_in_means(
 ) -> Difference:
     """Welch's difference computed from tallies.
 
-    Unbiased given the counts where the rounds were assigned with a known constant probability. Rewards
-    far from 0 lose digits in a sum of squares: subtract a constant from both arms first. A variance
-    below the rounding error of its tallies counts as 0.
+    Unbiased given the counts if the rounds were assigned with a known constant probability. Rewards far from
+    0 lose digits in a sum of squares; subtract a constant from both arms first. A variance below the rounding
+    error of its tallies counts as 0.
     """
     return welch(
         counts1,
@@ -113,7 +113,7 @@ def agresti_caffo(
 ) -> Difference:
     """Difference between two success rates after adding a success and a failure to each arm.
 
-    With rewards that take two other values, `step` is the larger minus the smaller.
+    For rewards with two other values, `step` is the larger minus the smaller.
     """
     n1, s1, n0, s0 = np.broadcast_arrays(
         *(np.asarray(x, dtype=float) for x in (counts1, successes1, counts0, successes0))
@@ -185,7 +185,7 @@ class DifferenceReference:
     """Tests and intervals for differences, each by Welch's t or the Agresti-Caffo adjustment.
 
     The p-value of the adjusted difference is the normal one around its own center, so it is at most alpha
-    exactly where its interval excludes the null.
+    exactly if its interval excludes the null.
     """
 
     difference: Difference
@@ -202,7 +202,7 @@ class DifferenceReference:
 
     @property
     def statistic(self) -> str:
-        """Letter of the statistic in tables: z if all terms are adjusted."""
+        """Symbol of the statistic in tables; z if all terms are adjusted."""
         return "z" if np.all(self.difference.adjusted) else "t"
 
     def statistics(self, null: float) -> FloatArray:

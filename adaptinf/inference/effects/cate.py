@@ -1,4 +1,4 @@
-"""Treatment effects within groups of adaptively collected data.
+"""Treatment effects within groups, estimated from adaptively collected data.
 
 References
 ----------
@@ -39,13 +39,13 @@ from adaptinf.texts import unlisted
 Record = EffectMethod[GroupQuestion]
 METHODS: tuple[Record, ...] = (DIFFERENCE_IN_MEANS, POOLED, AIPW, RELEASED)
 ESTIMATORS: Mapping[str, Record] = {one.name: one for one in METHODS if one is not POOLED}
-"""Methods keyed by estimator; pooling is an option of the first."""
+"""Methods by estimator; pooling is an option of the first."""
 
 
 def default_method(question: GroupQuestion) -> tuple[Record, str]:
     """The first method that the log supports, and a note explaining why an earlier one was skipped.
 
-    Where rewards are missing none is taken: a table that falls back on releases would show that some are.
+    If rewards are missing, there is none: a table that used releases instead would reveal that some are.
     """
     if question.gap_refusal:
         return METHODS[0], ""
@@ -60,7 +60,7 @@ def default_method(question: GroupQuestion) -> tuple[Record, str]:
 
 
 def valid_alternatives(question: GroupQuestion, refused: Any) -> list[str]:
-    """What errors offer instead of a refused method."""
+    """The alternatives that errors suggest for a refused method."""
     ways = [one.name for one in (DIFFERENCE_IN_MEANS, AIPW) if one is not refused and _valid(one, question)]
     if refused is POOLED:
         ways = [f"{way} with pooled=False" if way == METHODS[0].name else way for way in ways]
@@ -83,38 +83,38 @@ _WEIGHTS = ("uniform", "sqrt", "combined")
 
 
 class CATE:
-    """Effect of one arm over another within groups of the context.
+    """Effect of one arm relative to another within groups defined by the context.
 
     Parameters
     ----------
     log : AdaptiveLog, Sums or PublicLog
-        The data; sums by the groups that are requested, or by more columns; for a public part, its releases
+        The data; sums must be by the requested groups, or by more columns; for a public part, its releases
         are used.
     by : str or sequence of str
-        Context columns whose combinations of labels are the groups, by the user's or the canonical names.
+        Context columns whose combinations of labels define the groups, by the user's or the canonical names.
     treatment, control : label, optional
-        The arms; the control's mean is subtracted. With two arms the second is the treatment.
+        The two arms; the control's mean is subtracted. With two arms, the second is the treatment by default.
     rounds : str or array_like of bool, shape (T,), optional
         Rounds whose arm was drawn at random: the name of a column of the log, or a mask. By default the
-        randomised rounds of phase "estimation" where the log has phases, else the rounds it marks as
-        randomised, else all rounds if the propensities are constant within each group.
+        randomised rounds of phase "estimation" if the log has phases; otherwise the rounds marked as
+        randomised; otherwise all rounds, provided that propensities are constant within each group.
 
     Raises
     ------
     ParameterError
-        Listing every argument that does not fit the log.
+        If an argument does not suit the log; the message lists every problem.
 
     Notes
     -----
-    Groups are taken to be fixed, and contexts not to depend on earlier rewards or actions. Plain means over
-    randomised rounds estimate the average effect over these rounds; what AIPW estimates under an effect that
-    changes depends on its weights.
+    Groups are treated as fixed, and contexts are assumed not to depend on earlier rewards or actions. Plain
+    means over randomised rounds estimate the average effect over these rounds; if the effect changes, the
+    estimand of AIPW depends on its weights.
 
-    Where the numbers come from the randomised rounds of a second phase, no correction for adaptivity is due:
-    what was learnt in the first phase fixed the propensities before those rounds began.
+    If the numbers come from the randomised rounds of a second phase, no correction for adaptivity is needed:
+    the propensities were fixed by the first phase before those rounds began.
 
-    From sums each group's effect is the `Contrast` of the group's own sums, by one method in all groups:
-    plain means where propensities are constant in every group, else AIPW.
+    With sums, each group's effect is the `Contrast` of the group's own sums, by the same method in all
+    groups: plain means if propensities are constant in every group, otherwise AIPW.
 
     References
     ----------
@@ -165,7 +165,7 @@ class CATE:
         rounds: str | ArrayLike | None = None,
         trusted: bool = False,
     ) -> CATEProjection:
-        """Effect as a linear function of covariates.
+        """Model the effect as a linear function of covariates.
 
         Parameters
         ----------
@@ -175,8 +175,8 @@ class CATE:
         log, treatment, control, rounds
             As in `CATE`.
         trusted : bool
-            Compute any Python in the formula. By default it may hold arithmetic, comparisons, formulaic's
-            transforms and NumPy's functions of columns, and nothing else: a formula is code.
+            Whether to evaluate any Python code in the formula. By default only arithmetic, comparisons,
+            formulaic's transforms and NumPy functions of columns are allowed, because a formula is code.
 
         Returns
         -------
@@ -185,8 +185,8 @@ class CATE:
         Raises
         ------
         ParameterError
-            If the formula cannot be read or used, or holds Python that is not allowed, or other arguments do
-            not fit the log.
+            If the formula cannot be read or used, contains Python code that is not allowed, or other
+            arguments do not suit the log.
         """
         given: Any = log
         if isinstance(given, str):
@@ -210,35 +210,35 @@ class CATE:
         Parameters
         ----------
         estimator : {"difference-in-means", "aipw", "released"}, optional
-            By default the first of these that the log supports, plain means over all rounds of constant
-            propensity (``pooled``) coming second: the first of ``recommend(log, "cate", by=...)``. Plain
-            means over randomised rounds, with Welch's t, or with the Agresti-Caffo adjustment for rewards of
-            0 and 1 if an arm has few successes or failures; AIPW over all rounds in which both arms could be
-            chosen, with a t whose degrees of freedom are the smaller arm's effective number of rewards minus
-            1; or the estimate from the log's private releases alone.
+            By default the first of these that the log supports, where plain means over all rounds with
+            constant propensity (``pooled``) are second: the first row of ``recommend(log, "cate", by=...)``.
+            Plain means over randomised rounds, with Welch's t, or with the Agresti-Caffo adjustment for
+            rewards of 0 and 1 if an arm has few successes or failures; AIPW over all rounds in which both
+            arms could be chosen, with a t distribution whose degrees of freedom are the smaller arm's
+            effective number of rewards minus 1; or the estimate from the log's private releases alone.
         pooled : bool
-            Difference in means over every round of the estimation phase, not only those marked as randomised;
-            the propensities must be constant within each group.
+            Use the difference in means over every round of the estimation phase, not only those marked as
+            randomised; the propensities must be constant within each group.
         weights : {"combined", "uniform", "sqrt"}, optional
-            Weights of the AIPW scores. By default combined where both arms' propensities are known: one for
-            both arms, (1/e1 + 1/e0)^(-1/2), under which a drift that both share cancels. A round's own
-            propensities make it where they stay within the group or its batches, or contexts are known to
-            have had no part beside the group; else, as a context that the log may lack could have moved
-            them, those of the group's previous batch or round. Where contexts of the log other than those of
-            ``by`` may move the propensities and there are no batches, weights are uniform. Under an effect
-            that changes over the rounds the target is its average with these weights; uniform ones estimate
-            the plain average. Sqrt weights are each arm's own, fixed likewise, and need arm means that do
-            not drift.
+            Weights of the AIPW scores. Combined by default if both arms' propensities are known: one weight
+            for both arms, (1/e1 + 1/e0)^(-1/2), under which common drift cancels. It is computed from the
+            round's own propensities if these are constant within the group or its batches, or contexts other
+            than the group are known to be irrelevant; otherwise, because a context absent from the log may
+            have affected them, from those of the group's previous batch or round. If contexts in the log
+            other than those of ``by`` may affect the propensities and there are no batches, weights are
+            uniform. If the effect changes over the rounds, the target is its average with these weights;
+            uniform weights estimate the plain average. Sqrt weights are separate for each arm, determined in
+            the same way, and require arm means that do not drift.
         null : float
-            Effect that is tested.
+            Effect under the null hypothesis.
         stationary : bool
-            Whether each arm's mean within a group is known not to drift: then sqrt weights are the default,
-            unless other contexts may move the propensities within a group.
+            Whether it is known that no arm's mean within a group drifts: sqrt weights are then the default,
+            unless other contexts may affect the propensities within a group.
 
         Returns
         -------
         GroupResults
-            Results with methods ``interactions`` and ``heterogeneity``. One term per group, such as
+            Results with the methods ``interactions`` and ``heterogeneity``. One term per group, such as
             ``"feature=0"``. Groups without enough data are NaN, with the reason in the notes.
 
         Raises
@@ -246,7 +246,7 @@ class CATE:
         ParameterError
             If an argument is invalid.
         InvalidForLog
-            If the log does not support the estimator; it names the reason and what is valid.
+            If the log does not support the estimator; the message gives the reason and valid alternatives.
         """
         if from_releases("CATE.fit", self.log, estimator, pooled=pooled or None, weights=weights):
             estimator = "released"
@@ -280,7 +280,7 @@ class CATE:
 
 
 def _refuse_gaps(question: GroupQuestion, record: Record) -> None:
-    """Refuse a log with missing rewards, except by the method that reads its releases alone."""
+    """Refuse a log with missing rewards, except for the method that uses only its releases."""
     if record is ESTIMATORS["released"]:
         return
     log = question.profile.log

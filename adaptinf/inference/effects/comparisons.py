@@ -52,13 +52,13 @@ class HeterogeneityTest:
     df : int
         Groups minus one.
     df_denominator : float
-        Of the F law; infinite for chi2 and NaN for intervals.
+        For the F distribution; infinite for chi2 and NaN for intervals.
     log_pvalue : float
-        Natural log of the p-value, right where that underflows.
+        Natural log of the p-value, accurate even if that underflows.
     groups : tuple of str
         The terms that were compared.
     notes : tuple of str
-        What the test rests on, and what was omitted.
+        The assumptions of the test, and what was omitted.
     """
 
     test: str
@@ -91,9 +91,10 @@ class GroupResults(Results):
 
     Notes
     -----
-    A round belongs to one group, so no round contributes to the errors of two estimates: their covariance is
-    diagonal. For AIPW that is the sum of products of the rounds' influences itself. If units have several
-    rounds it is by unit, and not diagonal if some have rounds in several groups.
+    A round belongs to one group, so no round contributes to the errors of two estimates, and their covariance
+    is diagonal. For AIPW, that covariance is also the sum of products of the rounds' influences. If units
+    have several rounds, it is computed by unit, and is not diagonal if some units have rounds in several
+    groups.
     """
 
     @np.errstate(under="ignore")
@@ -103,7 +104,7 @@ class GroupResults(Results):
         Parameters
         ----------
         reference : label, optional
-            The group whose effect is subtracted from every other one: its label (a tuple of labels for
+            The group whose effect is subtracted from every other effect: its label (a tuple of labels for
             combinations of columns) or its term, such as ``"feature=0"``. By default all pairs, the earlier
             group subtracted from the later.
         null : float
@@ -115,7 +116,7 @@ class GroupResults(Results):
             One term per pair, such as ``"feature=1 - feature=0"``, with the joint covariance. Student's t has
             Satterthwaite's degrees of freedom. From private releases: the interval runs from the lower limit
             of one effect minus the upper limit of the other to the upper minus the lower, each at half of
-            alpha, because the law of the noise is not normal.
+            alpha, because the distribution of the noise is not normal.
 
         Raises
         ------
@@ -177,8 +178,8 @@ class GroupResults(Results):
         Parameters
         ----------
         test : {"auto", "chi2", "F"}
-            Wald's chi-squared, or Welch's F, which allows for estimated variances. By default F where the
-            result uses Student's t with finite degrees of freedom. For private releases leave it out.
+            Wald's chi-squared, or Welch's F, which allows for estimated variances. By default F if the result
+            uses Student's t with finite degrees of freedom. Omit it for private releases.
 
         Returns
         -------
@@ -189,14 +190,14 @@ class GroupResults(Results):
         ParameterError
             If there is no such test.
         InvalidForLog
-            If fewer than two groups have a standard error, or a test was named for private releases.
+            If fewer than two groups have a standard error, or a test was requested for private releases.
 
         Notes
         -----
-        With private releases the errors are normal plus Laplace, and no quadratic form of theirs has a
-        chi-squared law. The hypothesis is rejected at alpha where the intervals of the G groups at alpha/G
-        each have no effect in common: if all groups have the same effect, that needs one of the intervals to
-        miss it.
+        With private releases the errors are normal plus Laplace, and no quadratic form of them has a
+        chi-squared distribution. The hypothesis is rejected at alpha if the intervals of the G groups at
+        alpha/G have no effect in common: if all groups have the same effect, this requires at least one of
+        the intervals to miss it.
         """
         if test not in _TESTS:
             raise ParameterError("heterogeneity", [unlisted("test", _TESTS, test)])
@@ -318,10 +319,10 @@ def equal_effects(estimate: FloatArray, variance: FloatArray, df: FloatArray) ->
 
     Shapes: estimate, variance, df (k,).
 
-    With weights w = 1/variance, W their sum and m the weighted mean: Q = sum w (d - m)^2 and L = sum
-    (1 - w/W)^2 / df; F = Q/(k - 1) / (1 + 2 (k - 2) L / (k^2 - 1)), with (k^2 - 1) / (3 L) degrees of
-    freedom. For k = 2 this is the square of the t with Satterthwaite's degrees of freedom. Welch's
-    expansion needs of a variance only that its own is 2 variance^2 / df.
+    With weights w = 1/variance, W their sum and m the weighted mean: Q = sum w (d - m)^2 and L = sum (1 -
+    w/W)^2 / df; F = Q/(k - 1) / (1 + 2 (k - 2) L / (k^2 - 1)), with (k^2 - 1) / (3 L) degrees of freedom. For
+    k = 2 this is the square of the t with Satterthwaite's degrees of freedom. Welch's expansion only requires
+    that the variance of an estimated variance is 2 variance^2 / df.
     """
     size = len(estimate)
     share = (1.0 / variance) / np.sum(1.0 / variance)
@@ -339,8 +340,8 @@ def equal_dependent_effects(
 
     Shapes: estimate (k,), covariance (k, k).
 
-    With the q = k - 1 differences d from the first and their covariance V, d' V^-1 d (df - q + 1) / (q df) is
-    F with q and df - q + 1 degrees of freedom; ``"chi2"`` takes d' V^-1 d itself.
+    With the q = k - 1 differences d from the first and their covariance V, d' V^-1 d (df - q + 1) / (q df)
+    has the F distribution with q and df - q + 1 degrees of freedom; ``"chi2"`` uses d' V^-1 d itself.
     """
     size = len(estimate) - 1
     contrast = np.column_stack([-np.ones(size), np.eye(size)])

@@ -1,4 +1,4 @@
-"""The record of a method for effects within groups, its output, and the table made from it."""
+"""The definition of a method for effects within groups, its output, and the table made from it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class GroupFit:
     reference: Reference
     details: Mapping[str, FloatArray]
     facts: Any
-    """The facts that the method's claims use."""
+    """The facts used by the method's claims."""
     weights: str | None = None
     covariance: FloatArray | None = None
     terms: tuple[str, ...] | None = None
@@ -48,7 +48,7 @@ class EffectMethod(MethodRecord[Question]):
     """One method of inference for effects."""
 
     claims: tuple[Claim | Part, ...] = ()
-    """What a fit may state, in order: what it assumes, notes and cautions."""
+    """The claims that a fit may make, in order: assumptions, notes and cautions."""
 
 
 def effect(question: Any) -> Said:

@@ -1,4 +1,4 @@
-"""Weights for effect scores, based on what is known before a round's contexts are seen.
+"""Weights for effect scores, based on what is known before a round's contexts are observed.
 
 References
 ----------
@@ -28,7 +28,7 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 class Past:
     """What orders the rounds used within their cells; cell, unit, batch (n,), the last two if known.
 
-    `free` says that nothing but the cell moved propensities.
+    `free` means that propensities depended on nothing but the cell.
     """
 
     cell: IntArray
@@ -40,7 +40,7 @@ class Past:
 def past_of(profile: LogProfile, cell: IntArray, keep: BoolArray, *, others: bool) -> Past:
     """For the rounds used: cell (n,), keep (T,); `others`: the log has contexts besides the cells.
 
-    Where the design says that it looks at contexts, the log has those that it looked at.
+    If the design declares that it uses contexts, the log contains the ones it uses.
     """
     traits = profile.traits
     unit, batch = (
@@ -56,10 +56,10 @@ def contrast_weights(propensities: FloatArray, weights: str, decay: float | None
     Shapes: propensities (T, 2); returns (T,).
 
     With rewards of variance s^2 the score has variance s^2 (1/e1 + 1/e0). ``"combined"`` weights, h = (1/e1 +
-    1/e0)^(-1/2), give every weighted score the same variance. ``"two-point"`` are Hadad and others' for an
-    arm of propensity q = 4 / (1/e1 + 1/e0), which is 1 if both arms are drawn by a fair coin and otherwise at
-    most 4 times the rarer arm's propensity: either the arms stay balanced (q = 1 always), or one of them
-    falls to its floor.
+    1/e0)^(-1/2), give every weighted score the same variance. ``"two-point"`` weights are those of Hadad et
+    al. for an arm with propensity q = 4 / (1/e1 + 1/e0), which is 1 if both arms are chosen with equal
+    probability and otherwise at most 4 times the rarer arm's propensity: either the arms stay balanced (q = 1
+    always), or one of them falls to its floor.
     """
     total = propensities.sum(axis=1)
     product = propensities[:, 0] * propensities[:, 1]
@@ -76,16 +76,16 @@ def contrast_weights(propensities: FloatArray, weights: str, decay: float | None
 def combined_weights(
     propensities: FloatArray, past: Past, *, movers: bool
 ) -> tuple[FloatArray, Fixed] | None:
-    """Combined weights fixed before the round's context is seen, and whose propensities they use.
+    """Combined weights fixed before the round's context is observed, and the source of their propensities.
 
-    Shapes: propensities (n, 2), both positive; returns (n,). None if there are none.
+    Shapes: propensities (n, 2), both positive; returns (n,). None if no such weights exist.
 
-    Within a cell (a group, or a combination of contexts) a round's own propensities serve where no other
-    context is known to have a part, or the weights are seen to stay. Else a weight that follows the round's
-    own context, which the log may lack, gives contexts other shares than they have: the mean of 1/e1 + 1/e0
-    over the cell's previous batch serves, without batches over its previous round, which the past alone
-    decides; at first a cell has weight 1. Without batches there are none where contexts of the log may move
-    propensities within a cell (`movers`).
+    Within a cell (a group, or a combination of contexts) a round's own propensities are used if no other
+    context is known to be involved, or if the weights are found to be constant. Otherwise a weight that
+    depends on the round's own context, which the log may lack, would change the shares of contexts; the mean
+    of 1/e1 + 1/e0 over the cell's previous batch (over its previous round without batches) is used, which is
+    determined by the past alone; a cell's first weight is 1. Without batches there are no such weights if
+    contexts of the log may affect propensities within a cell (`movers`).
     """
     batch = past.batch
     if past.free or combined_stays(propensities, past.cell, batch):

@@ -71,7 +71,7 @@ def _gap(control: float, treatment: float, std_error: float) -> Reason | None:
 
 
 def few_effective(terms: Sequence[str], df: FloatArray, std_error: FloatArray) -> dict[str, Any]:
-    """Terms whose standard error rests on fewer than 20 effective rounds; df, std_error (k,)."""
+    """Terms whose standard error is based on fewer than 20 effective rounds; df, std_error (k,)."""
     found = [
         term
         for term, freedom, size in zip(terms, df, std_error, strict=True)
@@ -93,7 +93,7 @@ def tiny_propensities(terms: Sequence[str], lowest: FloatArray, ess: FloatArray)
 
 
 class WeightFacts(KindOfWeights):
-    """For one kind of weights, with errors clustered by unit or independent by round."""
+    """Facts for one kind of weights, with errors clustered by unit or independent by round."""
 
     question: GroupQuestion | ProjectionQuestion
     weights: str
@@ -125,7 +125,7 @@ class WeightFacts(KindOfWeights):
 
 
 def lagged_by(fixed: Fixed | None) -> dict[str, str]:
-    """Which earlier propensities determine weights; empty if the round's own do, or none."""
+    """Which earlier propensities determine weights; empty if the round's own do, or if none do."""
     if fixed is None or fixed == "round":
         return {}
     before = propensities.BATCH_BEFORE if fixed == "batch" else propensities.ROUND_BEFORE
@@ -157,7 +157,7 @@ class Rarity:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DifferenceFit:
-    """What unweighted means found, and in which rounds; counts has shape (G, 2)."""
+    """Results of unweighted means, and the rounds used; counts has shape (G, 2)."""
 
     rounds: Rounds
     difference: Difference
@@ -167,7 +167,7 @@ class DifferenceFit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WeightedFit:
-    """What inverse weighting found, and how; std_error has shape (G,)."""
+    """Results of inverse weighting, and the options used; std_error has shape (G,)."""
 
     effects: GroupEffects
     errors: UnitErrors | None
@@ -183,7 +183,7 @@ RoundFit = TypeVar("RoundFit", DifferenceFit, WeightedFit)
 
 
 class _RoundFacts(GroupFacts, Fitted[RoundFit]):
-    """Facts for methods that read rounds."""
+    """Facts for methods that use rounds."""
 
     @property
     def skewness_notes(self) -> list[Said]:
@@ -233,7 +233,7 @@ class DifferenceFacts(_RoundFacts[DifferenceFit]):
 
     @property
     def rare_notes(self) -> list[str]:
-        """Two-valued rewards get adjusted intervals, so that rare outcomes need no note."""
+        """Rewards with two values get adjusted intervals, so rare outcomes need no note."""
         return [] if self.profile.two_values is not None else super().rare_notes
 
 

@@ -234,7 +234,7 @@ def _fit_weighted(question: GroupQuestion, weights: str | None = None, stationar
 
 
 def _uncommon(question: GroupQuestion) -> FloatArray:
-    """Outcomes other than the most common in either arm of each group, the fewer; shape (G,)."""
+    """Number of outcomes other than the most common, in the arm of each group that has fewer; shape (G,)."""
     arrays = question.profile.log.arrays
     rows = np.flatnonzero(question.weightable.keep & np.isin(arrays.action, question.pair))
     cell = 2 * question.group[rows] + (arrays.action[rows] == question.pair[1])
@@ -253,7 +253,8 @@ def _law(found: GroupEffects, std_error: FloatArray, *, corrected: bool) -> Refe
 def _default_weights(question: GroupQuestion, stationary: bool) -> str:
     """Separate weights for each arm without drift, else shared; uniform if neither is known in time.
 
-    Weights of units with several rounds are uniform, as others tie units together.
+    Weights of units with several rounds are uniform, because other weights would create dependence between
+    units.
     """
     if question.by_unit is not None:
         return "uniform"
@@ -263,7 +264,7 @@ def _default_weights(question: GroupQuestion, stationary: bool) -> str:
 
 
 def _weights(question: GroupQuestion, kind: str) -> tuple[FloatArray | None, Fixed]:
-    """Weights of both arms, shape (n, 2), None for uniform ones; and whose propensities determine them."""
+    """Weights of both arms, shape (n, 2), None if uniform; and the propensities that determine them."""
     if kind == "combined":
         weight, fixed = question.combined
         return np.column_stack([weight, weight]), fixed
@@ -359,7 +360,7 @@ def _assess_released(question: GroupQuestion) -> list[Verdict]:
 
 
 def matching_effects(question: GroupQuestion) -> ReleasedEffects:
-    """Effects from the releases, if these are for the requested groups."""
+    """Effects from the releases, if they are for the requested groups."""
     log: AdaptiveLog | PublicLog = question.profile.log
     refuse_repeated_units(_RELEASED, log, last_stretch=True)
     effects = released_effects(log)

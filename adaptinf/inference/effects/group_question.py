@@ -1,4 +1,4 @@
-"""What `CATE` asks of a log (two arms, groups, the rounds for each method), and its results."""
+"""The request of `CATE` for a log (two arms, groups, the rounds for each method), and its results."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Rounds:
 
 
 def arm_propensities(profile: LogProfile, pair: IntArray) -> FloatArray | None:
-    """Propensities of two arms in every round, as far as the log tells; pair (2,); returns (T, 2)."""
+    """Propensities of two arms in every round, as far as the log records them; pair (2,); returns (T, 2)."""
     own, every = profile.propensity, profile.propensities
     if every is not None:
         return np.asarray(every[:, pair], dtype=float)
@@ -106,7 +106,7 @@ def weightable_rounds(profile: LogProfile, marked: BoolArray | None, both: Float
 
 
 def _phase_rounds(log: AdaptiveLog) -> tuple[BoolArray, str]:
-    """Rounds in the estimation phase, or all if the log has no such phase; and what to call them."""
+    """Rounds in the estimation phase, or all if the log has no such phase; and their name."""
     phase = log.arrays.phase
     if phase is None or _PHASE not in log.phases:
         return np.ones(log.n_rounds, dtype=bool), "the log"
@@ -116,7 +116,7 @@ def _phase_rounds(log: AdaptiveLog) -> tuple[BoolArray, str]:
 def _varying_groups(question: GroupQuestion, keep: BoolArray) -> BoolArray | None:
     """Groups in which the treatment's share among the two arms varies; keep has shape (T,).
 
-    Returns shape (G,), and None if it is not known.
+    Returns shape (G,), or None if it is unknown.
     """
     log, both, pair, group = question.profile.log, question.propensities, question.pair, question.group
     n_groups = len(question.labels)
@@ -183,7 +183,7 @@ class GroupQuestion:
 
     @cached_property
     def gap_refusal(self) -> str:
-        """Why methods that read rewards are refused: some are missing, and only releases need none."""
+        """Why methods that use rewards are refused: some rewards are missing, and only releases need none."""
         return refusal(require_log, "CATE", self.profile.log)
 
     @cached_property
@@ -200,13 +200,13 @@ class GroupQuestion:
 
     @cached_property
     def by_unit(self) -> IntArray | None:
-        """Units of the rounds used for inverse weighting, None if none has several of them; shape (n,)."""
+        """Units of the rounds used for inverse weighting, None if each has only one; shape (n,)."""
         units, keep = self.profile.units, self.weightable.keep
         return None if units is None or not self.profile.repeats_in(keep) else units[keep]
 
     @property
     def movers(self) -> tuple[str, ...]:
-        """Contexts that may have affected the choice; none if they are known not to have."""
+        """Contexts that may have affected the choice; none if they are known not to have affected it."""
         return () if self.profile.context_free else self.other_contexts
 
     @cached_property
@@ -217,7 +217,7 @@ class GroupQuestion:
 
     @cached_property
     def own(self) -> tuple[FloatArray, Fixed]:
-        """Propensities that determine each arm's own weight in the rounds used, and whose; shape (n, 2)."""
+        """Propensities that determine each arm's weight in the rounds used, and their source; (n, 2)."""
         both, past = self.propensities, self.past
         if both is None:
             reason = effects.LACKS_BOTH_PROPENSITIES()
@@ -230,7 +230,7 @@ class GroupQuestion:
 
     @cached_property
     def combined(self) -> tuple[FloatArray, Fixed]:
-        """One weight for both arms in each of the rounds used, and whose propensities fix it; (n,)."""
+        """One weight for both arms in each of the rounds used, and the source of its propensities; (n,)."""
         rounds, both = self.weightable, self.propensities
         if both is None:
             reason = effects.LACKS_BOTH_PROPENSITIES()
@@ -248,7 +248,7 @@ class GroupQuestion:
 
     @cached_property
     def trends(self) -> Trends:
-        """For the rewards of both arms in each group, the control's first; 2 G in total."""
+        """Trends in the rewards of both arms in each group, the control's first; 2 G in total."""
         log, groups = self.profile.log, len(self.labels)
         if self.profile.incomplete:
             return Trends(np.full(2 * groups, np.nan))
@@ -365,7 +365,7 @@ def context_problems(log: AdaptiveLog, by: tuple[str, ...]) -> list[str]:
 def group_terms(by: tuple[str, ...], labels: Sequence[tuple[Any, ...]]) -> tuple[str, ...]:
     """Names of the groups in tables.
 
-    Fractions have six digits where that keeps the labels of their column apart.
+    Fractions have six digits if that is enough to distinguish the labels of their column.
     """
     columns = [_written(column) for column in zip(*labels, strict=True)]
     return tuple(

@@ -37,10 +37,10 @@ class GroupEffects:
     Shapes: estimate, std_error (G,), df (G,), count, used (G, 2), ess (G,), min_propensity (G,); arm_error,
     skewness, unevenness (G, 2), correlation (G,).
 
-    `count` are the arms' rewards, `used` those with a weight. With influences d of an arm's mean, their
-    errors are (sum d^2)^(1/2), their skewness sum d^3 / (sum d^2)^(3/2), and `correlation` is that of the
-    two means. By `unevenness`, (sum g^3)^2 / (sum g^2)^3 over the arm's rounds with g = h/e, the squared
-    skewness of the rewards is multiplied in that of the arm's mean.
+    `count` is the number of rewards of each arm, `used` the number with a weight. With influences d of an
+    arm's mean, its error is (sum d^2)^(1/2) and its skewness sum d^3 / (sum d^2)^(3/2); `correlation` is that
+    of the two means. The squared skewness of an arm's mean is that of the rewards times `unevenness`, (sum
+    g^3)^2 / (sum g^2)^3 over the arm's rounds with g = h/e.
     """
 
     estimate: FloatArray
@@ -87,7 +87,7 @@ def group_rows(group: IntArray, n_groups: int) -> list[IntArray]:
 
 
 def arm_moments(group: IntArray, treated: IntArray, reward: FloatArray, n_groups: int) -> ArmMoments:
-    """Moments of rewards by group and arm, computed relative to a reward from each cell.
+    """Moments of rewards by group and arm, computed relative to one reward of each cell.
 
     Shapes: group (T,), treated (T,), reward (T,).
     """
@@ -131,13 +131,14 @@ def group_aipw(
 
     Shapes: group (T,), treated (T,), reward, propensity (T,), propensities, weights (T, 2).
 
-    The outcome model is the arm's mean reward over earlier rounds of the group; before the arm's first one
-    the mean of all earlier rewards of the group, or of all groups before the group's first. The first round
-    can know none and has no weight. So adding a constant to all rewards changes nothing.
+    The outcome model is the arm's mean reward over earlier rounds of the group; before the arm's first round
+    it is the mean of all earlier rewards of the group, or of all groups before the group's first. The first
+    round has no earlier rewards and no weight. Therefore adding a constant to all rewards does not change the
+    estimates.
 
     The variance of the difference is the sum of squared differences of the two arms' influences. Its degrees
     of freedom are those of a sum of squares of unequal variances (Satterthwaite 1946), (sum w)^2 / sum w^2
-    over the rounds of an arm with w = h^2 / e^2, minus 1, for the arm that has fewer.
+    over the rounds of an arm with w = h^2 / e^2, minus 1, for the arm with fewer.
     """
     both = (propensity, propensity) if propensities is None else (propensities[:, 0], propensities[:, 1])
     # From the first reward on: rewards far from 0 keep their digits.
@@ -177,8 +178,8 @@ def _one_group(
 ) -> tuple[list[list[float]], float, float, float, float, float, list[list[float]]]:
     """Counts of rewards and of weighted ones, estimate, standard error, df, effective size, least propensity.
 
-    Last the errors, skewness and unevenness of the arms, and twice their correlation. `known` is the mean of
-    all rewards before the group's first round.
+    The last values are the errors, skewness and unevenness of the arms, and twice their correlation. `known`
+    is the mean of all rewards before the group's first round.
     """
     if rows.size == 0:
         return [[0.0, 0.0], [0.0, 0.0]], np.nan, np.nan, 0.0, 0.0, np.nan, _no_shape()
@@ -264,7 +265,7 @@ def _one_arm(
     weights: FloatArray,
     known: float,
 ) -> _ArmScores:
-    """Weighted AIPW scores of one arm in one group, in blocks that stay in the processor's cache."""
+    """Weighted AIPW scores of one arm in one group, in blocks that fit into the processor's cache."""
     scores, lead = np.empty(rows.size), _before_first(rows, chosen, reward, known)
     count, total, used, lowest, gains = 0, 0.0, 0, np.inf, np.zeros(4)
     for start in range(0, rows.size, _BLOCK):

@@ -145,7 +145,7 @@ def _in_all(verdicts: Sequence[Verdict], weights: str | None = None) -> Verdict:
 
 
 def _length(question: SumsQuestion, verdict: Verdict) -> float:
-    """The mean of the groups' lengths; NaN if one is unknown."""
+    """The mean of the groups' lengths; NaN if any is unknown."""
     method = arm_method(_CONTRASTS[verdict.arguments["estimator"]])
     return float(np.mean([method.length(one, verdict) for one in question.questions()]))
 

@@ -1,4 +1,4 @@
-"""Facts that claims use about projections on covariates: for a log with one kind of weights, or a fit."""
+"""Facts that claims use about projections on covariates: for a log with one kind of weights, or for a fit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProjectionFit:
-    """What a projection found, and how; df, ess and lowest have shape (p,)."""
+    """Results of a projection, and the options used; df, ess and lowest have shape (p,)."""
 
     covariance: str
     outcome: Outcome
@@ -40,7 +40,7 @@ class ProjectionFit:
 
 
 class ProjectionFacts(Fitted[ProjectionFit], WeightFacts):
-    """What is asked; without a fit, for a row of `recommend`."""
+    """Facts about the request; without a fit, for a row of `recommend`."""
 
     always = True
     is_projection = True
@@ -73,7 +73,7 @@ class ProjectionFacts(Fitted[ProjectionFit], WeightFacts):
 
     @property
     def fixed_by(self) -> Fixed | None:
-        """Whose propensities fix combined weights before a context is seen; None if none do."""
+        """Source of the propensities that fix combined weights before a context is observed, or None."""
         combined = self.question.combined if self.weights == "combined" else None
         return None if combined is None else combined[1]
 
@@ -121,7 +121,7 @@ class ProjectionFacts(Fitted[ProjectionFit], WeightFacts):
 
     @cached_property
     def _units(self) -> tuple[int, int, FloatArray, FloatArray]:
-        """Units, their rounds, and for each arm the units assigned to it and those of them with an event."""
+        """Units, their rounds, and for each arm its number of units and of those with an event."""
         chosen, unit = self.question.chosen, self.question.unit
         assert unit is not None
         reward = self.profile.log.arrays.reward[self.question.kept]

@@ -1,4 +1,4 @@
-"""Critical values for repeated looks at a trial, and what a test with such values does.
+"""Critical values for repeated looks at a trial, and properties of a test with such values.
 
 References
 ----------
@@ -43,8 +43,8 @@ def spending_bounds(
     Parameters
     ----------
     fractions : array_like of float, shape (k,)
-        Information at each look divided by that planned for the last, ascending, in (0, 1]. With a fixed
-        allocation these are shares of the participants.
+        Information at each look divided by the information planned for the last look, ascending, in (0, 1].
+        With a fixed allocation these are shares of the participants.
     alpha : float
         Level of the test, between 0 and 0.5.
     sides : {2, 1}
@@ -52,8 +52,8 @@ def spending_bounds(
     spending : {"lan-demets-obrien-fleming", "lan-demets-pocock", "hwang-shih-decani", "power", \
 "obrien-fleming", "pocock"}
         How alpha is spent. The last two are the classical designs, whose critical values are proportional to
-        1 / sqrt(fraction), or equal; they need the fractions of all looks, and the others need only those so
-        far.
+        1 / sqrt(fraction), or equal; they need the fractions of all looks, while the others only need those
+        up to now.
     gamma : float
         Parameter of the Hwang-Shih-DeCani family: negative values spend little early; -4 is close to O'Brien
         and Fleming's design, 1 to Pocock's.
@@ -69,12 +69,12 @@ def spending_bounds(
     Raises
     ------
     ParameterError
-        Listing all problems.
+        If arguments are invalid; the message lists every problem.
 
     Notes
     -----
-    The z statistics of a trial with independent increments, as those of `Plan`, are jointly normal with
-    correlations sqrt(fraction of the earlier over that of the later look).
+    The z statistics of a trial with independent increments, such as those of `Plan`, are jointly normal with
+    correlations sqrt(fraction of the earlier look over that of the later look).
 
     Examples
     --------
@@ -113,10 +113,10 @@ def fraction_problems(known: FloatArray | None, given: Any) -> list[str]:
 def bounds_of_spent(
     information: FloatArray, spent: FloatArray, sides: int, lower: FloatArray | None = None
 ) -> FloatArray:
-    """Upper critical values at which each look spends what it may; information, spent, lower, returns (k,).
+    """Upper critical values at which each look spends its share; information, spent, lower, returns (k,).
 
-    The region goes down to minus the critical value in two-sided tests, to `lower` where given, and has no
-    lower end otherwise.
+    The region extends down to minus the critical value in two-sided tests, to `lower` if given, and otherwise
+    has no lower limit.
     """
     walk, found = Walk(), np.full(len(spent), np.inf)
     for look, (size, may) in enumerate(zip(information.tolist(), spent.tolist(), strict=True)):
@@ -159,8 +159,8 @@ class Boundary:
     """A test with several looks; information, lower, upper (k,).
 
     The null is rejected above the upper critical values of z and, if the test is two-sided, below the lower
-    ones. In a one-sided test lower ones are for futility; unless they are binding, a trial may go on below
-    them, and levels and p-values do not rely on them.
+    ones. In a one-sided test, the lower ones are for futility; unless they are binding, a trial may continue
+    below them, and levels and p-values do not depend on them.
     """
 
     information: FloatArray
@@ -198,16 +198,16 @@ class Boundary:
 def futility_bounds(
     information: FloatArray, upper: FloatArray, spent: FloatArray, binding_level: FloatArray | None = None
 ) -> tuple[FloatArray, FloatArray, float]:
-    """Lower and upper critical values and the drift at which a one-sided test has the power planned.
+    """Lower and upper critical values, and the drift at which a one-sided test has the planned power.
 
     Parameters
     ----------
     information, upper : ndarray of shape (k,)
-        Of the looks; the upper critical values if futility does not bind.
+        For the looks; the upper critical values if futility is not binding.
     spent : ndarray of shape (k,)
         Type II error that each look may spend.
     binding_level : ndarray of shape (k,), optional
-        Level that each look may spend if futility binds; upper critical values are then recalculated.
+        Level that each look may spend if futility is binding; upper critical values are then recalculated.
 
     Returns
     -------

@@ -2,8 +2,8 @@
 
 With propensities e and means m of the arms' earlier rewards, D_t = Gamma_t(treatment) - Gamma_t(control) is
 the difference of the augmented inverse-propensity scores, and h_t = (1/e_t(treatment) +
-1/e_t(control))^(-1/2) is known before the round. Under a difference of `null` in every round the sum of h_t
-(D_t - null) is a martingale: drift that both arms share does not move it. Its clock is the sum of the
+1/e_t(control))^(-1/2) is known before the round. If the difference is `null` in every round, the sum of h_t
+(D_t - null) is a martingale, which is not affected by drift common to both arms. Its clock is the sum of the
 squares of its steps.
 """
 
@@ -21,10 +21,10 @@ _COUNT, _TOTAL, _ONES, _SQUARES, _FOURTHS = range(5)
 
 
 class ScoreProcess(NamedTuple):
-    """What is known at each of k looks.
+    """The state of the score at each of k looks.
 
-    Shapes (k,): score and clock, sums of h (D - null) and of its square; slope, the sum of h; effective,
-    the effective number of rewards of the arm that has fewer, and events, the least count of an arm's rarer
+    Shapes (k,): score and clock, sums of h (D - null) and of its square; slope, the sum of h; effective, the
+    smaller of the two arms' effective numbers of rewards, and events, the smallest count of an arm's rarer
     outcome (infinite unless rewards are 0 and 1).
     """
 

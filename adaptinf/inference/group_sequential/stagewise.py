@@ -1,9 +1,9 @@
-"""Estimates after a stop: stage-wise ordering of what could have been seen.
+"""Estimates after a stop: stage-wise ordering of the possible outcomes.
 
-An outcome is more extreme the earlier a trial stopped above, and among trials that stopped at the same look
-the larger its statistic. The probability of a more extreme outcome rises with the effect, which gives a
-p-value, a median-unbiased estimate and an interval. Only looks up to the stop enter, so it does not matter
-that later ones may depend on the data.
+An outcome is more extreme the earlier a trial stopped above the region, and among trials that stopped at the
+same look, the larger its statistic. The probability of a more extreme outcome increases with the effect,
+which gives a p-value, a median-unbiased estimate and an interval. Only looks up to the stop are used, so it
+does not matter that later ones may depend on the data.
 
 References
 ----------

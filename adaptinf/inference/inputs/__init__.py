@@ -1,1 +1,1 @@
-"""What a user typed, read and checked: labels, formulas, frames by arm."""
+"""User input, parsed and checked: labels, formulas, frames by arm."""

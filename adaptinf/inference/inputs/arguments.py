@@ -1,4 +1,4 @@
-"""Arguments that several estimators share: checked, and read by their labels where they have any."""
+"""Arguments shared by several estimators: checked, and read by their labels if they have any."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from adaptinf.typing import FloatArray
 
 
 def require_log(subject: str, log: object, *, incomplete: bool = False) -> AdaptiveLog:
-    """A log; refused is what is none, and one with missing rewards unless these are allowed for."""
+    """Return a log; refuse anything else, and logs with missing rewards unless these are allowed."""
     if isinstance(log, Sums):
         raise InvalidForLog(
             subject, NEEDS_ROWS, ["ArmMeans", "Contrast", "CATE(by=)", "an AdaptiveLog of the rows"]
@@ -38,9 +38,9 @@ def require_log(subject: str, log: object, *, incomplete: bool = False) -> Adapt
 
 
 def require_data(subject: str, data: object, *, public: bool = False) -> AdaptiveLog:
-    """A log, or sums, which say by the same names what models of arms ask of one; else an error.
+    """Return a log, or sums, which offer what models of arms need under the same names; refuse others.
 
-    The public part of a log passes where it is requested.
+    The public part of a log is accepted if it is requested.
     """
     if isinstance(data, Sums) or (public and isinstance(data, PublicLog)):
         return cast(AdaptiveLog, data)
@@ -48,7 +48,7 @@ def require_data(subject: str, data: object, *, public: bool = False) -> Adaptiv
 
 
 def labels(name: str, values: Any) -> tuple[tuple[Any, ...], list[str]]:
-    """Labels that a user listed, and problems with the list."""
+    """Labels listed by a user, and problems with the list."""
     problem = f"{name} must be a list of labels"
     if isinstance(values, (str, bytes)):
         return (), [f"{problem}; write [{values!r:.60}]"]
@@ -63,7 +63,7 @@ def labels(name: str, values: Any) -> tuple[tuple[Any, ...], list[str]]:
 
 
 def label_problems(name: str, values: Iterable[Any]) -> list[str]:
-    """Say which of some values can be no labels, because they are lists, arrays or missing."""
+    """List the values that cannot be labels, because they are lists, arrays or missing."""
     return [
         f"{name} must be given by labels such as strings or numbers, got {_shown(value)}"
         for value in values
@@ -72,7 +72,7 @@ def label_problems(name: str, values: Iterable[Any]) -> list[str]:
 
 
 def _shown(value: Any) -> str:
-    """A value in one short line: frames and long arrays by their type."""
+    """A value in one short line; frames and long arrays are shown by their type."""
     text = f"{value!r:.60}"
     return f"a {type(value).__name__}" if "\n" in text else text
 
@@ -87,7 +87,7 @@ def _is_label(value: Any) -> bool:
 
 
 def text_problems(**named: Any) -> list[str]:
-    """Say which arguments are neither strings nor None; lists and arrays cannot be compared with names."""
+    """List the arguments that are neither strings nor None; lists and arrays cannot match a name."""
     return [
         f"{name} must be a string, got {_shown(value)}"
         for name, value in named.items()
@@ -98,7 +98,7 @@ def text_problems(**named: Any) -> list[str]:
 def by_arm(
     name: str, values: Any, arms: Sequence[Any], rows: pd.Index[Any]
 ) -> tuple[FloatArray | None, list[str]]:
-    """Numbers by arm in the order of the arms, by label wherever there are labels.
+    """Numbers by arm in the order of the arms, matched by label if there are labels.
 
     Shapes: arms (k,), rows (n,); returns (n, k) or (k,).
     """

@@ -1,6 +1,6 @@
-"""The Python within formulas: read as a tree, compared with a list of what is allowed, and computed by hand.
+"""The Python within formulas: parsed into a tree, compared with a list of what is allowed, and evaluated.
 
-Nothing here calls Python's own `eval`: what the list does not hold cannot run.
+Python's own `eval` is never called: what is not on the list cannot run.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _TERMS = 50_000
 _COLUMNS = 5_000
 _LONGEST_POWER = 100
 ARGUMENT_SIZES = {"degree": 20, "df": 1_000, "levels": _COLUMNS}
-"""Largest whole numbers that transforms take; their time and memory grow with them."""
+"""Largest integers accepted by transforms, whose time and memory grow with them."""
 
 
 def check_products(tree: Any) -> None:
-    """Refuse a parsed formula that multiplies out to too many terms, before that is done."""
+    """Refuse a parsed formula that expands to too many terms, before the expansion."""
     sizes: dict[int, float] = {}
     # A stack of its own: long sums nest deeper than Python recurses.
     pending = [(tree, False)]
@@ -45,7 +45,7 @@ def check_products(tree: Any) -> None:
 
 
 def _products(node: Any, arguments: Sequence[Any], sizes: Sequence[float]) -> float:
-    """Terms that are made for a node of the tree, those that are found equal among them."""
+    """Number of terms generated for a node of the tree, including duplicates."""
     symbol = node.operator.symbol if arguments else ""
     if len(sizes) == 2:
         left, right = sizes
@@ -64,7 +64,7 @@ def _products(node: Any, arguments: Sequence[Any], sizes: Sequence[float]) -> fl
 
 
 def check_arguments(call: Callable[..., Any], arguments: Sequence[Any], named: Mapping[str, Any]) -> None:
-    """Refuse whole numbers for which a transform would take all time or memory."""
+    """Refuse integers for which a transform would need too much time or memory."""
     given = inspect.signature(call).bind(*arguments, **named).arguments
     for name, most in ARGUMENT_SIZES.items():
         value = given.get(name)
@@ -91,13 +91,13 @@ def check_labels(model: Any, data: pd.DataFrame) -> None:
 
 
 def numeric(column: Any) -> bool:
-    """Whether a column of a frame, or the categories in it, are real numbers or truth values."""
+    """Whether a column of a frame, or its categories, are real numbers or booleans."""
     kind = column.cat.categories.dtype if isinstance(column.dtype, pd.CategoricalDtype) else column.dtype
     return pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_complex_dtype(kind)
 
 
 def check_kinds(subject: str, numbers: Mapping[str, bool], table: pd.DataFrame) -> None:
-    """Refuse numbers where the log has labels, and labels where it has numbers; table (m, p)."""
+    """Refuse numbers if the log has labels, and labels if it has numbers; table (m, p)."""
     problems = [
         f"column {name!r} must contain {'real numbers' if known else 'labels'}, as in the log, not "
         f"{table[name].dtype}"
@@ -123,7 +123,7 @@ _NO_KEYWORDS = {"hash_func", "output"}
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """What is called by a name, how many arguments it takes by position, and which by keyword."""
+    """A function callable by name, its number of positional arguments, and its keyword arguments."""
 
     call: Callable[..., Any]
     least: int
@@ -132,12 +132,12 @@ class Function:
 
     @property
     def keeps_state(self) -> bool:
-        """Whether it remembers the statistics of the columns that it first saw."""
+        """Whether it stores statistics of the columns on which it was first evaluated."""
         return getattr(self.call, "__is_stateful_transform__", False)
 
     @property
     def has_sizes(self) -> bool:
-        """Whether it takes whole numbers that its time and memory grow with."""
+        """Whether it takes integers that increase its time and memory."""
         return bool(self.keywords & ARGUMENT_SIZES.keys())
 
     def problems(self, name: str, positional: int, keywords: list[str]) -> list[str]:
@@ -151,7 +151,7 @@ class Function:
 
 @cache
 def functions() -> dict[str, Function]:
-    """Everything that can be called, by name."""
+    """All functions that can be called, by name."""
     from formulaic.transforms import TRANSFORMS
 
     plain = {name: Function(TRANSFORMS[name], 1, 1) for name in _PLAIN.split()}
@@ -167,7 +167,7 @@ def functions() -> dict[str, Function]:
 
 @cache
 def values() -> dict[str, Any]:
-    """Everything that can be named without being called, but for columns."""
+    """All values that can be used by name without a call, except columns."""
     from formulaic.transforms import TRANSFORMS
 
     codings = {f"contr.{name}": getattr(TRANSFORMS["contr"], name) for name in _CODINGS.split()}
@@ -180,7 +180,7 @@ def _degrees(name: str) -> frozenset[str]:
 
 
 def _described(call: Callable[..., Any]) -> Function:
-    """A transform with the arguments that it shows; what begins with an underscore is formulaic's own."""
+    """A transform with its visible arguments; names that begin with an underscore belong to formulaic."""
     known = [
         one
         for one in inspect.signature(call).parameters.values()
@@ -235,23 +235,23 @@ _PROBLEMS: dict[type[ast.AST], str] = {
     ast.RShift: ">>",
 }
 _NUMBERS, _TEXTS, _LISTS = range(3)
-"""What may stand at a place: numbers and columns; texts too; lists and dicts too."""
+"""What is allowed at a place: numbers and columns; also strings; also lists and dicts."""
 
 
 class RefusedExpression(ValueError):
-    """Python that a formula may not hold; its arguments are the problems."""
+    """Python that is not allowed in a formula; its arguments are the problems."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Expression:
-    """Python of a formula that has been checked: as it is shown, its tree, and the columns in it."""
+    """Checked Python of a formula: its text, its tree, and the columns in it."""
 
     text: str
     tree: ast.expr
     names: frozenset[str]
 
     def compute(self, columns: Mapping[str, Any], states: MutableMapping[str, Any]) -> Any:
-        """Its value; transforms keep in `states` what they learn from columns, or find it there."""
+        """Its value; transforms store in `states` the statistics of columns, or read them from there."""
         try:
             return _value(self.tree, columns, states)
         except Exception as error:
@@ -259,7 +259,7 @@ class Expression:
 
 
 def read_expression(text: str) -> Expression:
-    """Read Python in which names may stand between backticks, and refuse what is not allowed."""
+    """Parse Python in which names may be quoted with backticks, and refuse what is not allowed."""
     if not unicodedata.is_normalized("NFKC", _PIECES.sub("", text)):
         raise RefusedExpression(f"{text!r:.200} has letters that Python normalises: write `name`")
     try:
@@ -273,13 +273,13 @@ def read_expression(text: str) -> Expression:
 
 
 def unnamed_problems(text: str) -> list[str]:
-    """Backticks with nothing between them, which formulaic leaves out without a word."""
+    """Empty pairs of backticks, which formulaic silently omits."""
     empty = any(piece["name"] == "" for piece in _PIECES.finditer(text))
     return ["`` names no column (Q('') is one without a name)"] if empty else []
 
 
 def _parsed(text: str) -> tuple[ast.expr, str]:
-    """The tree, in which names are as they are, and its text, in which odd ones are between backticks."""
+    """The tree, with names unchanged, and its text, with unusual names in backticks."""
     aliases: dict[str, str] = {}
     stem = "_"
     while stem in text:
@@ -307,7 +307,7 @@ def _parsed(text: str) -> tuple[ast.expr, str]:
 
 
 def _dotted(node: ast.AST) -> str:
-    """A name such as np.log; empty if it is anything else."""
+    """A name such as np.log; empty for anything else."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
@@ -321,7 +321,7 @@ def _refused(node: ast.AST) -> str:
 
 
 def _problems(node: ast.AST, place: int) -> Iterator[str]:
-    """Problems with a tree, given what may stand at its place."""
+    """Problems with a tree, given what is allowed at its place."""
     match node:
         case ast.Name():
             return
@@ -366,7 +366,7 @@ def _problems(node: ast.AST, place: int) -> Iterator[str]:
 
 
 def _size_problems(node: ast.BinOp) -> list[str]:
-    """Powers of numbers by numbers are refused where they could take for ever."""
+    """Powers of numbers are refused if they could take too long."""
     if not isinstance(node.op, ast.Pow) or any(_columns(node)):
         return []
     small = all(_size(part) <= 1e3 for part in (node.left, node.right))
@@ -374,7 +374,7 @@ def _size_problems(node: ast.BinOp) -> list[str]:
 
 
 def _size(node: ast.expr) -> float:
-    """For a number as it is written; infinite for anything else."""
+    """The number itself for a literal; infinite for anything else."""
     match node:
         case ast.UnaryOp(operand=ast.Constant(value=int() | float() as number)):
             return abs(number)
@@ -397,7 +397,7 @@ def _call_problems(node: ast.Call) -> Iterator[str]:
 
 
 def _quoted_name(node: ast.AST) -> str | None:
-    """The name in Q("name"); None if it is anything else."""
+    """The name in Q("name"); None for anything else."""
     match node:
         case ast.Call(ast.Name("Q"), [ast.Constant(value=str(name))], []):
             return name
@@ -405,7 +405,7 @@ def _quoted_name(node: ast.AST) -> str | None:
 
 
 def _columns(node: ast.AST) -> Iterator[str]:
-    """Names in a tree that are no functions."""
+    """Names in a tree that are not functions."""
     if (name := _quoted_name(node)) is not None:
         yield name
     elif isinstance(node, ast.Name):
@@ -458,7 +458,7 @@ def _value(node: ast.AST, columns: Mapping[str, Any], states: MutableMapping[str
 
 
 def _number(value: Any) -> Any:
-    """A value that can be counted with; texts multiply and format themselves."""
+    """A value that can be used in arithmetic; strings could be multiplied and formatted."""
     if np.asarray(value).dtype.kind not in "biuf":
         raise TypeError("arithmetic requires numbers")
     return value

@@ -1,4 +1,4 @@
-"""Formulas, read with all that is in them checked before formulaic sees any, and their model matrices."""
+"""Formulas, checked completely before formulaic sees any part of them, and their model matrices."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 def main_effects(
     columns: Mapping[str, NDArray[Any]], rounds: IntArray | None, n: int
 ) -> tuple[FloatArray, tuple[str, ...]]:
-    """A column of ones, numbers as they are, and a column of 0 and 1 for each label but the first.
+    """A column of ones, numbers unchanged, and a column of 0 and 1 for each label except the first.
 
-    Columns (T,), rounds (n,), all of them where None; the entries of a column lie side by side in memory.
+    Columns (T,), rounds (n,), all of them if None; the entries of a column are contiguous in memory.
     """
     parts = [
         part
@@ -54,7 +54,7 @@ def main_effects(
 
 
 def _coded(name: str, values: NDArray[Any]) -> list[tuple[str, NDArray[Any]]]:
-    """Treatment coding of labels in their order, named as formulaic names it."""
+    """Treatment coding of labels in their order, with formulaic's names."""
     if values.dtype.kind in "biuf":
         return [(name, values)]
     import pandas as pd
@@ -74,11 +74,11 @@ _DOTTED = re.compile(r"[^\W\d][\w.]*")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Formula:
-    """A formula that has been read.
+    """A parsed formula.
 
-    Its sides are formulaic's, in which names and expressions are looked up and never evaluated; either is
-    None if it is missing or has several parts. Of the names, data must have those needed. Trusted ones are
-    read and evaluated by formulaic.
+    Its sides are those of formulaic, in which names and expressions are looked up and never evaluated; a side
+    is None if it is missing or has several parts. The data must contain the names that are needed. Trusted
+    formulas are parsed and evaluated by formulaic.
     """
 
     text: str
@@ -102,7 +102,7 @@ class CovariateModel:
     numbers: Mapping[str, bool]
 
     def rows(self, subject: str, frame: Any) -> FloatArray:
-        """Model matrix of other covariates, by the levels and statistics of the log; returns (m, p)."""
+        """Model matrix of other covariates, with the levels and statistics of the log; returns (m, p)."""
         import pandas as pd
 
         try:
@@ -120,7 +120,7 @@ class CovariateModel:
 
 
 def read_formula(subject: str, text: str, *, trusted: bool = False) -> Formula:
-    """Read a formula, and refuse Python that is not allowed in it before any of it is evaluated."""
+    """Parse a formula, and refuse Python that is not allowed in it before any of it is evaluated."""
     from formulaic.errors import FormulaicError
 
     try:
@@ -135,7 +135,7 @@ def read_formula(subject: str, text: str, *, trusted: bool = False) -> Formula:
 
 
 def _trusted(text: str) -> Formula:
-    """A formula as formulaic reads it, and evaluates it."""
+    """A formula that formulaic parses and evaluates."""
     import formulaic
 
     left, right = _sides(formulaic.Formula(text))
@@ -147,7 +147,7 @@ def _trusted(text: str) -> Formula:
 
 
 def _sides(parsed: Any) -> tuple[Any, Any]:
-    """Left and right of what formulaic has parsed; None for one that is missing or has several parts."""
+    """Left and right sides parsed by formulaic; None for a side that is missing or has several parts."""
     from formulaic.formula import SimpleFormula
 
     if isinstance(parsed, SimpleFormula):
@@ -159,7 +159,7 @@ def _sides(parsed: Any) -> tuple[Any, Any]:
 
 
 def _checked(text: str) -> Formula:
-    """A formula whose names and expressions formulaic's parser sees as numbered places only."""
+    """A formula whose names and expressions are only numbered placeholders for formulaic's parser."""
     import formulaic
     from formulaic.parser import DefaultFormulaParser
 
@@ -181,7 +181,7 @@ def _checked(text: str) -> Formula:
 
 
 def _pieces(text: str) -> tuple[list[str], dict[str, str | Expression]]:
-    """Tokens of a formula, with numbered places for its names and expressions, and what stands there."""
+    """Tokens of a formula, with numbered placeholders for its names and expressions, and their contents."""
     from formulaic.parser.algos.tokenize import tokenize
 
     pieces: list[str] = []
@@ -207,7 +207,7 @@ def _pieces(text: str) -> tuple[list[str], dict[str, str | Expression]]:
 
 
 def _place(kind: str, piece: str, *, quoted: bool) -> str | Expression | None:
-    """The name or the expression that a token is."""
+    """The name or the expression of a token."""
     if kind == "python":
         return read_expression(piece)
     return piece if kind == "name" and (quoted or piece != ".") else None
@@ -218,7 +218,7 @@ def _shown(place: str | Expression) -> str:
 
 
 def _looked_up(side: Any, places: list[str | Expression], used: list[str | Expression]) -> Any:
-    """A side of a formula in which what is at its places is looked up; adds that to `used`."""
+    """A side of a formula with its placeholders resolved; adds their contents to `used`."""
     from formulaic.formula import SimpleFormula
     from formulaic.parser.types import Factor, Term
 
@@ -242,7 +242,7 @@ def _looked_up(side: Any, places: list[str | Expression], used: list[str | Expre
 
 
 def covariate_model(subject: str, text: Any, log: AdaptiveLog, *, trusted: bool = False) -> CovariateModel:
-    """Read a formula on the contexts of a log."""
+    """Build the model matrix of a formula from the contexts of a log."""
     if not isinstance(text, str) or not text.strip():
         raise ParameterError(subject, [f"formula must be text such as '~ age + group', got {text!r}"])
     formula = read_formula(subject, text, trusted=trusted)
@@ -259,7 +259,7 @@ def covariate_model(subject: str, text: Any, log: AdaptiveLog, *, trusted: bool 
 
 
 def model_on(subject: str, formula: Formula, frame: pd.DataFrame) -> CovariateModel:
-    """The right side of a formula on a frame."""
+    """The right side of a formula, applied to a frame."""
     states: dict[str, Any] = {}
     matrix, spec = _made(subject, formula, formula.right, frame, states)
     numbers = {name: numeric(frame[name]) for name in frame.columns if name in formula.names}
@@ -267,7 +267,7 @@ def model_on(subject: str, formula: Formula, frame: pd.DataFrame) -> CovariateMo
 
 
 def context_frame(log: AdaptiveLog) -> pd.DataFrame:
-    """Context columns by their canonical names and by the user's."""
+    """Context columns, under their canonical names and the user's."""
     import pandas as pd
 
     columns: dict[str, Any] = dict(log.arrays.context)
@@ -288,7 +288,7 @@ def _unknown_problem(names: list[str], frame: pd.DataFrame) -> str:
 def _made(
     subject: str, formula: Formula, model: Any, frame: pd.DataFrame, states: dict[str, Any]
 ) -> tuple[FloatArray, Any]:
-    """Model matrix as floats, and the specification that makes further ones alike; returns matrix (T, p)."""
+    """Model matrix as floats, and the specification for building further ones; returns matrix (T, p)."""
     from formulaic.errors import DataMismatchWarning, FormulaicError
 
     try:
@@ -331,7 +331,7 @@ def column_problems(matrix: FloatArray, names: list[str]) -> list[str]:
 
 
 def _check_labels(subject: str, frame: pd.DataFrame) -> None:
-    """Refuse labels that formulaic would leave out without a word."""
+    """Refuse labels that formulaic would silently omit."""
     for name in frame.columns:
         column = frame[name]
         if getattr(column, "ndim", 2) == 1 and column.dtype.kind == "O":
@@ -342,7 +342,7 @@ def _check_labels(subject: str, frame: pd.DataFrame) -> None:
 
 
 def name_in_formula(name: str) -> str:
-    """A name as a formula takes it: as it is, between backticks, or as an escaped text."""
+    """A name as written in a formula: unchanged, in backticks, or as an escaped string."""
     plain = unicodedata.is_normalized("NFKC", name)
     if plain and _DOTTED.fullmatch(name) and not keyword.iskeyword(name):
         return name
@@ -353,5 +353,5 @@ def name_in_formula(name: str) -> str:
 
 
 def plain_text(error: BaseException) -> str:
-    """What an error says, in one line without colours."""
+    """The text of an error, in one line without colours."""
     return " ".join(_COLOURS.sub("", str(error)).split())

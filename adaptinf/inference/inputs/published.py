@@ -1,4 +1,4 @@
-"""The public part of a log in place of the log: what its releases answer, and what takes rounds."""
+"""The public part of a log used in place of the log: what its releases answer, and what requires rounds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def has_group_effects(log: AdaptiveLog | PublicLog) -> bool:
 
 
 def answered_by(log: AdaptiveLog | PublicLog) -> list[str]:
-    """Calls whose answer is in the releases."""
+    """Calls that the releases can answer."""
     outputs, names = stated_outputs(log), set(log.releases["name"])
     public = isinstance(log, PublicLog)
     contexts = log.facts["contexts"] if isinstance(log, PublicLog) else log.context
@@ -36,7 +36,7 @@ def answered_by(log: AdaptiveLog | PublicLog) -> list[str]:
 
 
 def refuse_rounds(subject: str, log: object, **given: Any) -> None:
-    """Refuse what reads the rounds of a public part: arguments that are given, or all if none is listed."""
+    """Refuse what needs the rounds of a public part: the given arguments, or everything if none is listed."""
     asked = [name for name, value in given.items() if value is not None]
     if isinstance(log, PublicLog) and (asked or not given):
         what = subject if not asked else f"{subject}({', '.join(f'{name}=' for name in asked)})"
@@ -44,7 +44,7 @@ def refuse_rounds(subject: str, log: object, **given: Any) -> None:
 
 
 def from_releases(subject: str, log: object, estimator: Any, **given: Any) -> bool:
-    """Whether a fit reads releases alone, as there is nothing else; refused where more is requested."""
+    """Whether a fit uses releases alone, as nothing else is available; refused if more is requested."""
     if not isinstance(log, PublicLog):
         return False
     refuse_rounds(
@@ -57,7 +57,7 @@ def from_releases(subject: str, log: object, estimator: Any, **given: Any) -> bo
 
 
 def refuse_others(subject: str, given: Mapping[str, Any], allowed: Sequence[str], of: str) -> None:
-    """Refuse arguments of `fit` that have no part in a table, where they are not as by default."""
+    """Refuse arguments of `fit` that do not apply to a table, unless they have their default values."""
     usual = {"test": "auto", "arm_error": "conservative", "chosen_from": "actions"}
     refuse(
         subject,

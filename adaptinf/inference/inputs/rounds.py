@@ -1,4 +1,4 @@
-"""Rounds that a user restricts a model to, and their times."""
+"""Rounds to which a user restricts a model, and their times."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
 _SAME = 1e-9
-"""Relative difference of values that are the same: rounding of a frame that was written and read."""
+"""Relative difference up to which values are equal: rounding in a frame that was written and read."""
 _PIECE = 2**18
-"""Values that are compared at a time, which a processor's cache holds."""
+"""Number of values compared at a time, which fit into a processor's cache."""
 
 
 def marked_log(
     subject: str, log: AdaptiveLog, rounds: Any
 ) -> tuple[AdaptiveLog, BoolArray | None, tuple[str, ...]]:
-    """The log of the rounds that the user marked, their mask, shape (T,), and a note; rounds (T,).
+    """The log of the rounds selected by the user, their mask, shape (T,), and a note; rounds (T,).
 
-    A shorter log serves every model as the whole one does where the mask looks at no rewards: given the past,
-    each of its arms was still drawn with the logged propensities.
+    A shorter log can be used by every model like the whole one if the mask does not depend on rewards: given
+    the past, each of its arms was still drawn with the logged propensities.
     """
     keep = round_mask(subject, log, rounds)
     if keep is None:
@@ -40,7 +40,7 @@ def marked_log(
 
 
 def round_mask(subject: str, log: AdaptiveLog, rounds: Any) -> BoolArray | None:
-    """Rounds that the user marked; rounds (T,); returns (T,), None if none are requested."""
+    """Rounds selected by the user; rounds (T,); returns (T,), None if none are requested."""
     if rounds is None:
         return None
     if isinstance(cast(object, log), Sums):
@@ -86,19 +86,19 @@ def log_of_rounds(log: AdaptiveLog, keep: BoolArray) -> AdaptiveLog:
 
 
 def _rows(column: Any, keep: BoolArray) -> Any:
-    """The marked rounds of a column, or of each of a mapping of columns; what is no column stays."""
+    """The selected rounds of a column, or of each column in a mapping; anything else is unchanged."""
     if isinstance(column, dict):
         return {name: _rows(value, keep) for name, value in column.items()}
     return column[keep] if isinstance(column, np.ndarray) and column.shape[:1] == keep.shape else column
 
 
 def turns(cell: IntArray, unit: IntArray | None) -> tuple[IntArray, IntArray]:
-    """Numbers of turns, which grow within a cell, and the last round of the cell before each turn, or -1.
+    """Numbers of turns, which increase within a cell, and the last round of the cell before each turn, or -1.
 
     Shapes: cell, unit (T,); returns (T,) each.
 
-    A turn is a round, or where units are known the rounds of a cell that one unit has in a row: they share
-    the unit's own contexts, so none of them is the past of another.
+    A turn is a round or, if units are known, the consecutive rounds of a cell that belong to one unit: they
+    share the unit's own contexts, so none of them is the past of another.
     """
     order = np.argsort(cell, kind="stable")
     position, first = np.arange(len(cell)), np.diff(cell[order], prepend=-1) != 0
@@ -111,7 +111,7 @@ def turns(cell: IntArray, unit: IntArray | None) -> tuple[IntArray, IntArray]:
 
 
 def propensities_before(propensities: FloatArray, n_arms: int, before: IntArray | None = None) -> FloatArray:
-    """Propensities of an earlier round, the one before if not given, at -1 those of a fair draw of n arms.
+    """Propensities of an earlier round, by default the one before; at -1 those of a uniform draw of n arms.
 
     Shapes: propensities (T, k), before (T,); returns (T, k).
     """
@@ -124,9 +124,9 @@ def propensities_before(propensities: FloatArray, n_arms: int, before: IntArray 
 
 
 def moves(values: FloatArray, place: IntArray | None, beyond: float = 0.0) -> IntArray:
-    """Rounds at which some column is further than that from the round before in the same place.
+    """Rounds at which some column differs by more than that from the round before in the same place.
 
-    Shapes: values (T, k), place (T,), in order, None if there is but one.
+    Shapes: values (T, k), place (T,), in order, None if there is only one.
     """
     found, step = [np.zeros(0, dtype=np.int64)], max(1, _PIECE // max(1, values.shape[1]))
     for start in range(1, len(values), step):
@@ -140,10 +140,10 @@ def moves(values: FloatArray, place: IntArray | None, beyond: float = 0.0) -> In
 
 
 def stays(values: FloatArray, place: IntArray | None) -> BoolArray:
-    """Whether each column is the same all through every place, of two rounds and more on average.
+    """Whether each column is constant within every place, with two rounds or more on average.
 
-    Shapes: values (T, k), place (T,), None if there is but one; returns (k,). Places of single rounds cannot
-    show it.
+    Shapes: values (T, k), place (T,), None if there is only one; returns (k,). Places of single rounds give
+    no evidence of this.
     """
     if not len(values):
         return np.zeros(values.shape[1], dtype=bool)
@@ -161,7 +161,7 @@ def stays(values: FloatArray, place: IntArray | None) -> BoolArray:
 
 
 def all_at_once(possible: BoolArray) -> BoolArray:
-    """Whether all arms were possible, for each of them; possible (R, k), returns (R, k)."""
+    """Whether all arms were possible, repeated for each arm; possible (R, k), returns (R, k)."""
     return np.broadcast_to(possible.all(axis=1, keepdims=True), possible.shape)
 
 
@@ -186,12 +186,12 @@ def possible_rounds(
 
 
 def middles(sizes: FloatArray) -> FloatArray:
-    """Times of the middles of consecutive batches; sizes, their rounds, (B,)."""
+    """Times of the middles of consecutive batches; sizes, the batches' numbers of rounds, (B,)."""
     return np.asarray((np.cumsum(sizes) - 0.5 * sizes) / sizes.sum() - 0.5)
 
 
 def times_of(n_rounds: int, batch: IntArray | None) -> FloatArray:
-    """Times of rounds, those of a batch the time of its middle; batch (T,), returns (T,)."""
+    """Times of rounds; the time of a batch's rounds is that of its middle; batch (T,), returns (T,)."""
     if batch is None:
         return np.asarray((np.arange(n_rounds) + 0.5) / n_rounds - 0.5)
     return middles(np.bincount(batch).astype(np.float64))[batch]

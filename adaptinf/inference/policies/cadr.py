@@ -1,10 +1,10 @@
 """Contextual adaptive doubly robust estimation (CADR) of policy values.
 
-The score of round t is D_t = p_t + c_t / g_t: p_t the policy's mean of the predicted rewards, c_t the
+The score of round t is D_t = p_t + c_t / g_t: p_t is the policy's mean of the predicted rewards, c_t the
 policy's probability of the chosen arm times the residual, g_t the arm's propensity. It is weighted by the
-inverse of a predictable estimate of its conditional standard deviation. Seen from round t, an earlier round s
-counts with the ratio rho of its arm's propensity under the design of t to the one it had, and its score is
-rebuilt with the former, the predictions being those of round s.
+inverse of a predictable estimate of its conditional standard deviation. For round t, an earlier round s is
+weighted by the ratio rho of its arm's propensity under the design of t to its own propensity, and its score
+is recomputed with the former and with the predictions of round s.
 
 References
 ----------
@@ -49,7 +49,7 @@ class CadrFit:
 
 
 def default_burn_in(n_rounds: int) -> int:
-    """First rounds that CADR leaves out: a tenth of the log, but 100 at most and 1 at least."""
+    """Number of first rounds that CADR leaves out: a tenth of the log, but at most 100 and at least 1."""
     return max(1, min(100, n_rounds // 10))
 
 
@@ -60,9 +60,9 @@ def conditional_variances(
 
     Shapes: action (T,), propensity (T,), plain, change (T,); returns (T,).
 
-    For round t it is mean(rho D^2) - mean(rho D)^2 over the earlier rounds, in O(T B) time besides that of
-    the snapshots, and in O(T K) where propensities do not depend on contexts. When the ratios happen to
-    average far from 1 the difference can all but vanish by chance; it is kept above a tenth of
+    For round t it is mean(rho D^2) - mean(rho D)^2 over the earlier rounds, in O(T B) time in addition to
+    that of the snapshots, and in O(T K) if propensities do not depend on contexts. If the average of the
+    ratios happens to be far from 1, the difference can be close to 0 by chance; it is kept above a tenth of
     mean(rho (D - mean(rho D))^2), which has the same limit and is not negative.
     """
     weighted = 1.0 / propensity, plain / propensity, change / propensity
@@ -118,7 +118,7 @@ def _moments(
     plain: FloatArray,
     change: FloatArray,
 ) -> FloatArray:
-    """Stack rho, rho D and rho D^2, with D rebuilt, for the given densities of the chosen arms; (3, n)."""
+    """Stack rho, rho D and rho D^2, with D recomputed, for the given densities of the chosen arms; (3, n)."""
     inverse, p, c = weighted
     rest = np.where(change == 0.0, 0.0, change * c)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -134,7 +134,7 @@ def _sums_by_batch(
     plain: FloatArray,
     change: FloatArray,
 ) -> FloatArray:
-    """Sums over earlier rounds, seen from each round's design; shape (3, T)."""
+    """Sums over earlier rounds, with the densities of each round's design; shape (3, T)."""
     sums = np.zeros((3, len(action)))
     inverse, p, c = weighted
 
@@ -214,4 +214,4 @@ def _fit(question: PolicyQuestion, options: PolicyOptions) -> PolicyFit:
 
 
 CADR: MethodRecord[PolicyQuestion] = MethodRecord("cadr", _assess, _fit, length=policy_length)
-"""With an outcome model, and weights of its own."""
+"""With an outcome model, and its own weights."""

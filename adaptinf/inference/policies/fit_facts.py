@@ -1,4 +1,4 @@
-"""Facts that claims use about policy values: of one way to weight their scores, and of a fit."""
+"""Facts that claims use about policy values: for one kind of weights, and for a fit."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from adaptinf.inference.validity.rare import PartsLaw
 from adaptinf.inference.validity.units import FEW_UNITS, event_gaps, unit_cautions, unit_notes
 
 _NEEDS_SETTLING = "min-variance"
-"""Weights whose estimate is normal only where propensities settle, as that of contextual ones is."""
+"""Weights whose estimate is normal only if propensities converge, as with contextual ones."""
 
 
 class WeightFacts(KindOfWeights):
-    """Facts that claims use about one way to weight."""
+    """Facts that claims use about one kind of weights."""
 
     def __init__(
         self, question: PolicyQuestion, estimator: str, weights: str | None, *, contextual: bool = False
@@ -63,7 +63,7 @@ class WeightFacts(KindOfWeights):
 
     @property
     def weights_refusal(self) -> str:
-        """Why weights of a policy's own, or one for both policies, cannot be made."""
+        """Why weights specific to a policy, or shared by both policies, cannot be computed."""
         if self.is_combined:
             return refusal(self.question.check_combined, self.name)
         if self.is_uniform and self.question.snapshots is None:
@@ -108,9 +108,9 @@ class WeightFacts(KindOfWeights):
 
     @property
     def drift_found(self) -> Finding | None:
-        """A trend in some arm's rewards; None if none is tested, or does harm.
+        """A drift in some arm's rewards; None if none is tested, or if it does no harm.
 
-        It does none where propensities, and so weights, never move.
+        It does no harm if propensities, and therefore weights, are constant.
         """
         if self.profile.constant_propensities or (self.question.contrast and self.is_cadr):
             return None
@@ -144,7 +144,7 @@ class WeightFacts(KindOfWeights):
 
 
 class FitFacts(WeightFacts):
-    """Facts that claims use about a fit, its law and its options."""
+    """Facts that claims use about a fit, its distribution and its options."""
 
     def __init__(
         self,
@@ -162,7 +162,7 @@ class FitFacts(WeightFacts):
 
     @property
     def _context_free(self) -> bool:
-        """Whether weights of a policy's own are made of propensities as if these followed no context."""
+        """Whether a policy's own weights are computed from propensities as if these ignored contexts."""
         known = self.logging
         return known is not None and known.evaluate is None and not known.lagged and not self.is_combined
 
@@ -178,7 +178,7 @@ class FitFacts(WeightFacts):
 
     @property
     def outcome_note(self) -> str:
-        """What predicts rewards; running means leave out a unit's own rounds where errors are by unit."""
+        """The outcome model; running means leave out a unit's own rounds if errors are clustered by unit."""
         model = self.options.outcome
         if model is None:
             return ""
@@ -188,7 +188,7 @@ class FitFacts(WeightFacts):
 
     @property
     def is_of_values(self) -> bool:
-        """By round; the notes on units tell their degrees of freedom."""
+        """Errors by round; the notes on units give their degrees of freedom."""
         return not self.question.contrast and self.fit.units is None
 
     @property
@@ -201,22 +201,22 @@ class FitFacts(WeightFacts):
 
     @property
     def uniform_difference(self) -> bool:
-        """Combined weights would be normal; they are no help where they tie units together."""
+        """Combined weights would be normal; they do not help if they create dependence between units."""
         return self.uniform_of_adaptive and self.question.contrast and not self.profile.repeated_units
 
     @property
     def uniform_value(self) -> bool:
-        """Stable-variance weights would be normal; they are no help where they tie units together."""
+        """Stable-variance weights would be normal; they do not help if they make units dependent."""
         return self.uniform_of_adaptive and not self.question.contrast and not self.profile.repeated_units
 
     @property
     def uniform_for_want_of_policies(self) -> bool:
-        """No one asked for them, and the design's policies at all contexts are unknown."""
+        """Uniform by default because the design's policies at all contexts are unknown."""
         return self.uniform_value and self.options.defaulted and not self.question.settled_logging
 
     @property
     def combined_by(self) -> dict[str, str]:
-        """Whose propensities decide the weights."""
+        """Source of the propensities that determine the weights."""
         return {"by": self._forecast} if self.is_combined else {}
 
     @property
@@ -244,14 +244,14 @@ class FitFacts(WeightFacts):
 
     @property
     def first_without(self) -> bool:
-        """It is for want of contexts alone that the first round has no weight."""
+        """Whether the first round has no weight only because contexts are missing."""
         model = self.options.outcome
         by_mean = self.logging is not None and not self.contextual and (model is None or model.start == 0)
         return by_mean and not self.is_cadr and not bool(self.fit.rows["weights"][0].all())
 
     @property
     def unit_notes(self) -> list[str]:
-        """What errors by unit rest on, and why there are none."""
+        """Basis of errors by unit, and why there are none."""
         if self.fit.units is None or self.fit.events is None:
             return []
         notes = unit_notes(self.profile, self.profile.n_units, self.log.n_rounds)
@@ -300,7 +300,7 @@ class FitFacts(WeightFacts):
 
     @property
     def _drift_spoils(self) -> bool:
-        """Whether each policy has weights of its own, where no one says that rewards stay."""
+        """Whether each policy has weights of its own without a declaration that rewards do not drift."""
         common = self.allows_drift or (self.question.contrast and self.is_cadr)
         # No trend has to show: a drift by the hour has none.
         return not (common or self.options.stationary or self.profile.constant_propensities)
@@ -316,7 +316,7 @@ class FitFacts(WeightFacts):
 
     @property
     def differences_move(self) -> list[dict[str, Any]]:
-        """Differences that are seen to move, so combined weights and the period answer two questions."""
+        """Differences that change over time, so combined weights and the period have different estimands."""
         if not self.is_combined:
             return []
         unit = None if self.fit.units is None else self.profile.units
@@ -346,7 +346,7 @@ class FitFacts(WeightFacts):
 
     @property
     def few_events(self) -> dict[str, float]:
-        """The smallest effective size is worth few outcomes other than the commonest."""
+        """The smallest effective size corresponds to few outcomes other than the most common."""
         reward, sizes = self.profile.rewards, self.fit.ess[self.fit.ess > 0.0]
         uncommon = float(uncommon_outcomes(np.zeros(len(reward), dtype=np.int64), reward, 1)[0])
         rate = uncommon / max(len(reward), 1)

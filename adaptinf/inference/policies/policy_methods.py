@@ -1,4 +1,4 @@
-"""The methods of `PolicyValue` and `PolicyContrast`, and what a user asks of them."""
+"""The methods of `PolicyValue` and `PolicyContrast`, and their options."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Request(NamedTuple):
 
 
 def policy_options(subject: str, question: PolicyQuestion, asked: Request) -> PolicyOptions:
-    """Complete and check what a user asked for."""
+    """Complete and check the user's options."""
     log, estimator, weights = question.profile.log, asked.estimator, asked.weights
     problems = snapshots_problems(asked.snapshots) + _argument_problems(question, asked)
     refuse(subject, problems)
@@ -82,7 +82,7 @@ def policy_options(subject: str, question: PolicyQuestion, asked: Request) -> Po
 
 
 def _default(question: PolicyQuestion, asked: Request) -> str:
-    """Weights that a drift of all rewards leaves alone: one for both policies, uniform for a value."""
+    """Weights that are robust to a drift of all rewards: shared by both policies, uniform for a value."""
     if asked.contextual is not None:
         return "stable-variance"
     alone = not question.contrast or question.profile.repeated_units
@@ -90,7 +90,7 @@ def _default(question: PolicyQuestion, asked: Request) -> str:
 
 
 def _own_default(question: PolicyQuestion, asked: Request) -> str:
-    """Weights of each policy's own, where the design's policies are known: rewards do not drift."""
+    """Weights specific to each policy, if the design's policies are known and rewards do not drift."""
     if asked.contextual is not None or asked.snapshots is not None:
         return "stable-variance"
     plain = not question.settled_logging or question.profile.repeated_units
@@ -122,7 +122,7 @@ def _argument_problems(question: PolicyQuestion, asked: Request) -> list[str]:
 
 
 def _weights_problems(weights: Any, known: Sequence[str]) -> list[str]:
-    """Problems with a name of weights, with a hint for those that other models have."""
+    """Problems with a name of weights, with a hint for those of other models."""
     if weights is None or weights in known:
         return []
     hints = {

@@ -1,4 +1,4 @@
-"""Values of policies that were not followed, from adaptively collected data.
+"""Values of policies that were not followed, estimated from adaptively collected data.
 
 References
 ----------
@@ -38,41 +38,43 @@ class PolicyValue:
     Parameters
     ----------
     log : AdaptiveLog
-        The data, with the propensity of the chosen arm at least.
+        The data, with at least the propensity of the chosen arm.
     policy : policy, or list of policies
-        One of: an arm's label, for always that arm; ``"uniform"``; an array of probabilities of shape (T, K),
-        one row per round, or (K,), in the order of ``log.arms``; a frame with a column per arm, or a Series
-        indexed by the arms, in any order; a mapping from arms to columns of the log, arrays of T
-        probabilities or numbers (arms left out have probability 0); a callable that takes the frame
-        of contexts and returns a (T, K) array, a frame or a mapping; a model with ``predict_proba``. A list
-        gives one term per policy, with their joint covariance. What has a row per round must be in the log's
-        order: a pandas index other than 0, ..., T - 1 is refused.
+        One of: the label of an arm, for a policy that always chooses it; ``"uniform"``; an array of
+        probabilities of shape (T, K), one row per round, or (K,), in the order of ``log.arms``; a frame with
+        one column per arm, or a Series indexed by the arms, in any order; a mapping from arms to columns of
+        the log, arrays of T probabilities or numbers (arms left out have probability 0); a callable that
+        takes the frame of contexts and returns a (T, K) array, a frame or a mapping; a model with
+        ``predict_proba``. A list gives one term per policy, with their joint covariance. Anything with one
+        row per round must be in the log's order: a pandas index other than 0, ..., T - 1 is refused.
     names : sequence of str, optional
         Labels of the policies.
     rounds : str or array_like of bool, shape (T,), optional
-        Rounds to use, all by default: the name of a column of the log, or a mask. It must not depend on
-        rewards. What has a row per round (policies, predictions, starts of snapshots) stays for all rounds.
+        Rounds to use, by default all: the name of a column of the log, or a mask. The selection must not
+        depend on rewards. Arguments with one row per round (policies, predictions, starts of snapshots) must
+        still cover all rounds.
 
     Raises
     ------
     ParameterError
-        Listing problems with any policy: rows that do not sum to 1, negative entries, unknown arms.
+        If a policy is invalid: rows that do not sum to 1, negative entries, or unknown arms; the message
+        lists every problem.
 
     Notes
     -----
-    Assumed are arms that do not change later contexts and rewards; logged propensities that are the arms'
-    probabilities given the past and the round's context; and a policy that was fixed without this log, or
-    learned from other data: that one was chosen on this log no log can show.
+    Assumes that arms do not affect later contexts and rewards; that logged propensities are the arms'
+    probabilities given the past and the round's context; and that a policy was fixed without this log, or
+    learned from other data: a log cannot show that a policy was chosen using it.
 
-    Uniform weights, the default, estimate the mean value over the period, whatever drifts. They are normal
-    where propensities settle, and close to it where a floor keeps them up.
+    Uniform weights, the default, estimate the mean value over the period, whatever drifts. The estimate is
+    normal if propensities settle, and approximately so if a floor bounds them below.
 
-    Weights that stabilise the variance make the estimate asymptotically normal when propensities move with
-    the data, as long as they do not fall too fast. They take contexts and potential rewards to be drawn
-    again, from one distribution, in every round: under a drift they estimate no mean over the period. They
-    need the design's policy at the contexts of other rounds: see `PolicySnapshots`. Non-contextual
+    Variance-stabilising weights make the estimate asymptotically normal if propensities depend on the data,
+    as long as they do not decrease too fast. They assume that contexts and potential rewards are drawn from
+    the same distribution in every round: under drift, they do not estimate a mean over the period. They
+    require the design's policy at the contexts of other rounds: see `PolicySnapshots`. Non-contextual
     stable-variance weights and CADR do not need propensities that settle. Contextual and min-variance weights
-    often give shorter intervals, and rely on it.
+    often give shorter intervals, but require it.
 
     References
     ----------
@@ -140,37 +142,38 @@ class PolicyValue:
         Parameters
         ----------
         weights : {"uniform", "stable-variance", "min-variance"}, optional
-            By default uniform, or stable-variance where `contextual` is given, or where rewards are
-            `stationary` and the design's policies at all contexts are known.
+            By default uniform; stable-variance if `contextual` is given, or if rewards are `stationary` and
+            the design's policies at all contexts are known.
         contextual : bool, optional
-            Whether weights depend on the round's own context, or, as is the default, on the mean over the
-            earlier contexts.
+            Whether weights depend on the round's own context or, by default, on the mean over earlier
+            contexts.
         estimator : {"aipw", "ipw", "cadr"}
-            Scores with an outcome model, without one, or with one and weights of its own (CADR).
+            Scores with an outcome model, without one, or with one and specific weights (CADR).
         outcome : str, mapping, or array_like of shape (T, K), optional
             Predicted rewards of every arm: ``"running-mean"`` (the default), ``"running-ridge"``, columns by
-            arm, a frame, or an array in the order of ``log.arms``. Row t must not have used the rewards of
-            round t and later.
+            arm, a frame, or an array in the order of ``log.arms``. Row t must not depend on the rewards of
+            round t or later.
         ridge : float, optional
             Penalty of the running ridge.
         snapshots : PolicySnapshots or "context-free", optional
-            What the design would have done with other rounds' contexts. ``"context-free"`` says that it never
-            looked at contexts, which is the default for logs without any and for designs known for it.
+            The policy that the design would have applied to the contexts of other rounds. ``"context-free"``
+            states that the design never used contexts, which is the default for logs without contexts and for
+            designs known to ignore them.
         burn_in : int, optional
-            First rounds to which CADR gives no weight, fixed in advance; by default a tenth of the log, but
-            no more than 100.
+            Number of initial rounds that receive no weight in CADR, fixed in advance; by default a tenth of
+            the log, but at most 100.
         null : float
-            Value that each is tested against.
+            Value under the null hypothesis.
         keep_scores : bool
-            Whether the result keeps scores and weights, arrays over the rounds.
+            Whether the result stores scores and weights, as arrays over the rounds.
         stationary : bool
-            Whether contexts and rewards do not drift, as you know in advance: weights that assume it are then
-            the default, and carry no caution.
+            Whether it is known that contexts and rewards do not drift: weights that assume this are then the
+            default, and carry no caution.
 
         Returns
         -------
         Results
-            One term per policy.
+            Results with one term per policy.
 
         Raises
         ------
@@ -182,8 +185,8 @@ class PolicyValue:
         Warns
         -----
         AdaptinfWarning
-            If a policy takes arms of propensity below 0.0001, or 0/1 rewards have an effective sample size
-            that is worth fewer than 10 successes or failures.
+            If a policy chooses arms with propensity below 0.0001, or 0/1 rewards have an effective sample
+            size equivalent to fewer than 10 successes or failures.
         """
         chosen = Request(
             weights, contextual, estimator, outcome, ridge, snapshots, burn_in, null, keep_scores, stationary
@@ -192,43 +195,44 @@ class PolicyValue:
 
 
 class PolicyContrast:
-    """Difference of the values of policies from that of a baseline policy.
+    """Difference between the values of policies and that of a baseline policy.
 
     Parameters
     ----------
     log : AdaptiveLog
-        The data, with the propensity of the chosen arm at least.
+        The data, with at least the propensity of the chosen arm.
     policy : policy, or list of policies
         As in `PolicyValue`.
     baseline : policy
-        The policy whose value is subtracted from each.
+        The policy whose value is subtracted from each of the others.
     names : sequence of str, optional
-        Labels of the policies, the baseline's last.
+        Labels of the policies, with the baseline's last.
     rounds : str or array_like of bool, shape (T,), optional
         As in `PolicyValue`.
 
     Raises
     ------
     ParameterError
-        Listing problems with any policy.
+        If a policy is invalid; the message lists every problem.
 
     Notes
     -----
-    As in `PolicyValue`, but the difference of two policies' scores is one score with one weight per round, so
-    what moves the rewards of all arms in a round cancels. Combined weights, the default, keep its variance
-    even: they are v^(-1/2), with v the mean over past rounds of the sum over arms of (policy - baseline)^2 /
-    e, e the propensities. Past rounds are those of the batch before, or the last 50 in which the policies
-    differ, whichever are more, and never the round itself, whose context may have moved its e. If no context
-    had a part in e, it is the round's own; where `snapshots` tell the design's policy it is that at the
-    contexts of earlier rounds. Before the policies have differed it is a fair draw's.
+    As in `PolicyValue`, except that the difference of two policies' scores is a single score with one weight
+    per round, so influences common to all arms in a round cancel. Combined weights, the default, stabilise
+    its variance: they are v^(-1/2), where v is the mean over past rounds of the sum over arms of (policy -
+    baseline)^2 / e, and e are the propensities. Past rounds are those of the previous batch, or the last 50
+    in which the policies differ, whichever are more, and never the round itself, whose context may have
+    affected its e. If contexts did not affect e, the round's own e is used; if `snapshots` give the design's
+    policy, it is evaluated at the contexts of earlier rounds. Until the policies have differed, uniform
+    propensities are used.
 
-    Where the difference changes, the target is its mean over the rounds with these weights; uniform weights
-    estimate the mean over the period. Policies that always take one arm each have the `Contrast` of the arms,
-    with the same numbers where a round's own propensities make the weights.
+    If the difference changes over time, the target is its weighted mean over the rounds; uniform weights
+    estimate the mean over the period. For policies that always choose one arm each, the result is the
+    `Contrast` of the two arms, with the same numbers if weights are computed from a round's own propensities.
 
-    Stable-variance and min-variance weights are each policy's own, and the standard error takes into account
-    that both come from the same rounds: a drift that all arms share biases such a difference. CADR weights
-    the difference of the two scores by the inverse of its own standard deviation.
+    Stable-variance and min-variance weights are specific to each policy, and the standard error takes into
+    account that both use the same rounds: drift common to all arms biases such a difference. CADR weights the
+    difference of the two scores by the inverse of its standard deviation.
 
     References
     ----------
@@ -293,15 +297,16 @@ class PolicyContrast:
         Parameters
         ----------
         weights : {"combined", "uniform", "stable-variance", "min-variance"}, optional
-            By default combined, or uniform where these need what the log lacks or units have several rounds;
-            where `contextual` is given or rewards are `stationary`, as for `PolicyValue.fit`.
+            By default combined, or uniform if combined weights need information that the log lacks or units
+            have several rounds; if `contextual` is given or rewards are `stationary`, as for
+            `PolicyValue.fit`.
         contextual, estimator, outcome, ridge, snapshots, burn_in, null, keep_scores, stationary
             As in `PolicyValue.fit`.
 
         Returns
         -------
         Results
-            One term per policy.
+            Results with one term per policy.
 
         Raises
         ------
@@ -313,8 +318,8 @@ class PolicyContrast:
         Warns
         -----
         AdaptinfWarning
-            If a policy takes arms of propensity below 0.0001, or 0/1 rewards have an effective sample size
-            that is worth fewer than 10 successes or failures.
+            If a policy chooses arms with propensity below 0.0001, or 0/1 rewards have an effective sample
+            size equivalent to fewer than 10 successes or failures.
         """
         chosen = Request(
             weights, contextual, estimator, outcome, ridge, snapshots, burn_in, null, keep_scores, stationary
@@ -325,7 +330,7 @@ class PolicyContrast:
 def _question(
     subject: str, log: AdaptiveLog, policies: tuple[Policy, ...], rounds: Any, *, contrast: bool = False
 ) -> PolicyQuestion:
-    """Policies at the rounds used, which must have been able to choose their arms; rounds (T,)."""
+    """Policies at the rounds used, in which their arms must have been available; rounds (T,)."""
     used, keep, notes = marked_log(subject, log, rounds)
     if keep is not None:
         policies = tuple(policy.within(keep) for policy in policies)
@@ -367,7 +372,7 @@ def _results(model: str, question: PolicyQuestion, chosen: Request) -> Results:
 
 
 def _named(question: PolicyQuestion) -> tuple[tuple[str, ...], tuple[Estimand, ...]]:
-    """Terms of the table, and what they are of."""
+    """Terms of the table, and their estimands."""
     names = tuple(policy.name for policy in question.policies)
     if not question.contrast:
         return names, tuple(Estimand("policy-value", arm=name) for name in names)

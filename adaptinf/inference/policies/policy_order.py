@@ -33,7 +33,7 @@ VALUES = Order(
         "sequences",
     ]
 )
-"""Ways to the value of a policy."""
+"""Ways to estimate the value of a policy."""
 DIFFERENCES = Order(
     [
         # Where units have several rounds: these weights tie no units together.
@@ -58,11 +58,11 @@ DIFFERENCES = Order(
         "ipw min-variance contextual",
     ]
 )
-"""Ways to the difference of two policies."""
+"""Ways to estimate the difference of two policies."""
 
 
 def policy_verdict(facts: WeightFacts) -> Verdict:
-    """What one way to weight is worth."""
+    """The verdict on one kind of weights."""
     name, rank, call = facts.name, _rank(facts), _call(facts)
     if reason := first(claims.NEEDS, facts):
         return Verdict(name, "not valid", rank, call, reason)

@@ -1,4 +1,4 @@
-"""What models of policies ask of a log: policies as users give them, and the rounds that serve."""
+"""Requests of models of policies: policies as users give them, and the rounds that can be used."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def read_policies(
 
 
 def check_support(method: str, log: AdaptiveLog, policies: Sequence[Policy]) -> None:
-    """Refuse policies that take arms which the design could not choose."""
+    """Refuse policies with arms that the design could not choose."""
     profile = profile_of(log)
     for policy in policies:
         taken = policy.probabilities > 0.0
@@ -163,7 +163,7 @@ def _probabilities(
 def _from_columns(
     log: AdaptiveLog, policy: Mapping[Any, Any], what: str
 ) -> tuple[FloatArray | None, list[str]]:
-    """Probabilities from columns of the log, arrays or numbers by arm; arms left out are never taken."""
+    """Probabilities from columns of the log, arrays or numbers by arm; omitted arms have probability 0."""
     if policy and not any(arm in log.arms for arm in policy):
         known, keys = ", ".join(map(repr, log.arms)), ", ".join(map(repr, [*policy][:5]))
         problem = (
@@ -186,30 +186,30 @@ def _from_columns(
 
 
 UNOBSERVED = 0.01
-"""Share of a policy on arms that were never chosen from which on its value is not estimated."""
+"""If a policy's probability of arms that were never chosen reaches this, its value is not estimated."""
 
 
 @dataclass(frozen=True, eq=False)
 class PolicyQuestion:
-    """Values of policies, or their differences from a baseline, which then is the last of the policies."""
+    """Values of policies, or their differences from a baseline, which is then the last of the policies."""
 
     profile: LogProfile
     policies: tuple[Policy, ...]
     contrast: bool = False
     snapshots: Any = None
     source: AdaptiveLog | None = None
-    """The log of which the profile's is a part; None if it is the whole."""
+    """The log of which the profile's log is a part; None if it is the whole."""
     keep: BoolArray | None = None
     """Which rounds of the source these are, shape (T,)."""
     notes: tuple[str, ...] = ()
 
     def check_support(self, subject: str) -> None:
-        """Refuse policies that take arms which the design could not choose."""
+        """Refuse policies with arms that the design could not choose."""
         check_support(subject, self.profile.log, self.policies)
 
     @property
     def _without_propensities(self) -> str:
-        """What the log supports in place of a policy's value."""
+        """What the log supports instead of a policy's value."""
         if self.profile.context_refusal:
             return self.profile.in_place_of_means
         return claims.MEANS_OF_ARMS()
@@ -228,7 +228,7 @@ class PolicyQuestion:
         return propensity
 
     def check_logging(self, method: str) -> LoggingPolicies:
-        """What the design would have done with other rounds' contexts, where that is known."""
+        """The design's probabilities for other rounds' contexts, if known."""
         if self.profile.one_draw_a_unit:
             raise InvalidForLog(method, units.NOT_DRAWN_BY_ROUND(), ["weights='uniform'"])
         try:
@@ -237,10 +237,11 @@ class PolicyQuestion:
             raise InvalidForLog(method, error.reason, error.alternatives) from None
 
     def check_combined(self, method: str) -> LoggingPolicies | None:
-        """The design's policies where one weight for both may come from them; None where from past rounds.
+        """The design's policies if a weight for both may be computed from them; None if from past rounds.
 
-        A round's own propensities may decide its weight where they were fixed before its context: contexts
-        had no part, or those of the arms in which the policies differ stay within batches.
+        A round's own propensities may determine its weight if they were fixed before its context: contexts
+        did not affect the choice, or the propensities of the arms in which the policies differ are constant
+        within batches.
         """
         profile, log = self.profile, self.profile.log
         if self.snapshots is not None or profile.one_draw_a_unit:
@@ -257,7 +258,7 @@ class PolicyQuestion:
 
     @cached_property
     def settled_logging(self) -> bool:
-        """Whether that is known without a word of the user."""
+        """Whether that is known without a declaration by the user."""
         return not refusal(self.check_logging, "")
 
     @cached_property
@@ -279,7 +280,7 @@ class PolicyQuestion:
         return logging_policies(self.source, given, "PolicyValue.fit").within(self.keep)
 
     def outcome(self, subject: str, asked: Any, ridge: Any) -> Outcome:
-        """The outcome model for the rounds used; predictions of the user's own are for all of the source."""
+        """The outcome model for the rounds used; user-supplied predictions are for all of the source."""
         log = self.profile.log
         if self.source is None or self.keep is None or asked is None or isinstance(asked, str):
             return outcome_model(subject, log, np.arange(log.n_arms), asked, ridge)
@@ -288,7 +289,7 @@ class PolicyQuestion:
         return replace(every, values=every.values[self.keep])
 
     def unobserved(self, fewest: int = 1) -> FloatArray:
-        """Share of each policy on arms that were chosen less often than `fewest` times; shape (k,)."""
+        """Each policy's probability of arms that were chosen less often than `fewest` times; shape (k,)."""
         log = self.profile.log
         rare = log._rounds_by_arm() < fewest
         return np.array([float(one.probabilities[:, rare].sum(axis=1).mean()) for one in self.policies])

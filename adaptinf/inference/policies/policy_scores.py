@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 
 COMMON = "combined"
-"""Weights of a contrast, one a round for both policies."""
+"""Weights of a contrast, one per round for both policies."""
 SHARED = ("uniform", COMMON)
-"""Weights that all policies share."""
+"""Weights shared by all policies."""
 _LITTLE = 0.05
-"""Share of the variance below which one side of a difference has no say in its degrees of freedom."""
+"""Share of the variance below which one side of a difference is ignored for its degrees of freedom."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,7 +63,7 @@ class PolicyOptions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreParts:
-    """What the scores of k policies are made of, with rewards and predictions less an origin.
+    """The components of the scores of k policies, with rewards and predictions relative to an origin.
 
     Shapes: plain, change, taken (T, k): the policy's mean of the predictions, its probability of the chosen
     arm times the residual, and that probability.
@@ -83,8 +83,8 @@ class PolicyFit:
 
     Shapes: estimate (k,), covariance (k, k), df, ess, min_propensity (k,), rows, influence, share (T, k).
 
-    `influence` is what a round contributes to the error of an estimate, `share` what a unit of its reward
-    adds to the estimate.
+    `influence` is the contribution of a round to the error of an estimate, `share` the amount that one unit
+    of its reward adds to the estimate.
     """
 
     estimate: FloatArray
@@ -96,9 +96,9 @@ class PolicyFit:
     influence: FloatArray
     share: FloatArray
     units: IntArray | None = None
-    """Units with rounds that count for each value, where errors are by unit; shape (k,)."""
+    """Units with rounds used for each value, if errors are clustered by unit; shape (k,)."""
     events: FloatArray | None = None
-    """Those of them with an event."""
+    """Those among them with an event."""
 
 
 def policy_fit(
@@ -110,7 +110,7 @@ def policy_fit(
     ess: FloatArray,
     rows: dict[str, FloatArray],
 ) -> PolicyFit:
-    """A fit without the numbers that nothing is known of.
+    """A fit without the numbers that are unknown.
 
     Shapes: estimate, ess (k,), covariance (k, k), influence, share (T, k).
     """
@@ -134,7 +134,7 @@ def policy_fit(
 
 
 def policy_law(question: PolicyQuestion, terms: Sequence[str], fit: PolicyFit) -> PartsLaw:
-    """Student's t, or with skewed rewards MOVER over the rounds that count for an estimate and against it."""
+    """Student's t, or with skewed rewards MOVER over the rounds that raise an estimate and that lower it."""
     profile = question.profile
     shapes = part_shapes(
         (fit.share < 0.0).astype(np.int64),
@@ -155,29 +155,29 @@ def policy_law(question: PolicyQuestion, terms: Sequence[str], fit: PolicyFit) -
 def policy_freedom(share: FloatArray) -> FloatArray:
     """Degrees of freedom of the standard errors of values and their differences.
 
-    Shapes: share (T, k), what a unit of a round's residual adds to each estimate; returns (k,).
+    Shapes: share (T, k), the amount that one unit of a round's residual adds to each estimate; returns (k,).
 
-    With share c the variance is estimated by the sum of squared residuals times w = c^2, which has the mean
-    and variance of chi-squared with (sum w)^2 / sum w^2 degrees of freedom where the rewards are normal with
-    one variance (Satterthwaite 1946), less the one of its mean: for always one arm c is proportional to
-    h / e in its rounds. The rounds that count for and those that count against a difference are two samples,
-    of which the one with fewer decides, as for two arms; one that carries less than a twentieth of the
-    variance does not.
+    With share c, the variance is estimated by the sum of squared residuals times w = c^2, which has the mean
+    and variance of chi-squared with (sum w)^2 / sum w^2 degrees of freedom if the rewards are normal with one
+    variance (Satterthwaite 1946), minus one for the mean; for a policy that always chooses one arm, c is
+    proportional to h / e in its rounds. The rounds that raise and those that lower a difference are two
+    samples, and the one with fewer determines the degrees of freedom, as for two arms; a sample that
+    contributes less than a twentieth of the variance is ignored.
     """
     found = _fewer(share, 2) - 1.0
     return np.maximum(found, 0.0)
 
 
 def difference_size(share: FloatArray) -> FloatArray:
-    """Effective rewards that count for a difference, or against it, the fewer; share (T, k); returns (k,).
+    """Effective rewards that raise a difference, or lower it, the fewer; share (T, k); returns (k,).
 
-    Rounds in which the policies agree count for neither.
+    Rounds in which the policies agree are in neither.
     """
     return _fewer(share, 1)
 
 
 def deciding_sides(share: FloatArray) -> list[tuple[FloatArray, BoolArray]]:
-    """What counts for each estimate and what against it, (T, k), and whether it has a say, (k,)."""
+    """What raises each estimate and what lowers it, (T, k), and whether that side counts, (k,)."""
     sides = [np.maximum(sign * share, 0.0) for sign in (1.0, -1.0)]
     squares = [np.einsum("tk,tk->k", one, one) for one in sides]
     least = _LITTLE * (squares[0] + squares[1])
@@ -185,14 +185,14 @@ def deciding_sides(share: FloatArray) -> list[tuple[FloatArray, BoolArray]]:
 
 
 def _fewer(share: FloatArray, power: int) -> FloatArray:
-    """Effective size of the side with fewer rounds, by powers of the shares; 0 without any; (k,)."""
+    """Effective size of the side with fewer rounds, from powers of the shares; 0 without any; (k,)."""
     sizes = [np.where(says, effective_size(one**power), np.inf) for one, says in deciding_sides(share)]
     found = np.minimum(*sizes)
     return np.where(np.isfinite(found), found, 0.0)
 
 
 def score_parts(profile: LogProfile, policies: Sequence[Policy], outcome: Outcome | None) -> ScoreParts:
-    """Parts of the scores; without an outcome model there is no origin but 0."""
+    """Components of the scores; without an outcome model the origin is 0."""
     log, arrays = profile.log, profile.log.arrays
     rounds = np.arange(log.n_rounds)
     taken = np.column_stack([policy.probabilities[rounds, arrays.action] for policy in policies])
@@ -221,7 +221,7 @@ def score_parts(profile: LogProfile, policies: Sequence[Policy], outcome: Outcom
 
 
 def _smallest(profile: LogProfile, policy: Policy) -> float:
-    """Smallest propensity, as far as the log tells, of an arm that the policy takes."""
+    """Smallest propensity, as far as the log shows, of an arm that the policy can choose."""
     if profile.propensities is not None:
         return float(np.min(profile.propensities, where=policy.probabilities > 0.0, initial=1.0))
     assert profile.propensity is not None
@@ -233,7 +233,7 @@ _BLOCK = 65_536
 
 
 def policy_length(question: PolicyQuestion, verdict: Verdict) -> float:
-    """By the propensities; own weights by each round's own score variance in place of its forecast."""
+    """Based on propensities; own weights use each round's own score variance in place of its forecast."""
     profile, kind = question.profile, verdict.arguments.get("weights")
     std, log = profile.pooled_std, profile.log
     mean = profile.pooled_mean if verdict.arguments["estimator"] == "ipw" else 0.0
@@ -248,7 +248,7 @@ def policy_length(question: PolicyQuestion, verdict: Verdict) -> float:
 
 
 def _gains(question: PolicyQuestion, verdict: Verdict) -> list[list[Gain]]:
-    """What the rounds count for, (T,), and for which policy: for each value, or each difference."""
+    """The estimands of the rounds, (T,), and their policies: for each value, or each difference."""
     log, (*policies, last) = question.profile.log, question.policies
     if verdict.arguments.get("weights") == COMMON:
         weights = contrast_weights(question, question.check_combined(verdict.name))
@@ -261,7 +261,7 @@ def _gains(question: PolicyQuestion, verdict: Verdict) -> list[list[Gain]]:
 
 
 def _own_shares(log: AdaptiveLog, policy: Policy, verdict: Verdict) -> FloatArray:
-    """Each round's share of the total weight, by weights of the policy's own or uniform ones; shape (T,)."""
+    """Each round's share of the total weight, for the policy's own weights or uniform ones; shape (T,)."""
     kind = verdict.arguments.get("weights")
     if kind == "uniform":
         return np.full(log.n_rounds, 1.0 / log.n_rounds)
@@ -275,9 +275,10 @@ def _own_shares(log: AdaptiveLog, policy: Policy, verdict: Verdict) -> FloatArra
 
 
 def _score_sums(log: AdaptiveLog, gains: Sequence[Gain], *, chosen: bool) -> tuple[float, float]:
-    """Sums over rounds of the arms' gain^2 / propensity, and of the square of all arms' gain.
+    """Sums over rounds of the arms' gain^2 / propensity, and of the square of the gains' sum over arms.
 
-    An arm's gain is the sum of share times policy. By the chosen arms alone the first has the same mean.
+    An arm's gain is the sum of share times policy. Computed from the chosen arms alone, the first has the
+    same mean.
     """
     first = second = 0.0
     for start in range(0, log.n_rounds, _BLOCK):

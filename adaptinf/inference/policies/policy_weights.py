@@ -1,23 +1,24 @@
 """Weights over the rounds for policy values, and the one weight per round that a contrast needs.
 
-The variance of a policy's score given context x and the past is governed by
+Given context x and the past, the variance of a policy's score is determined by
 
     v_t(x) = sum over arms w of pi(x, w)^2 / e_t(x, w),
 
 with pi the policy's and e_t the design's probabilities. Non-contextual weights use its mean over the contexts
-of earlier rounds; contextual weights its value at the round's own context, compared with what all other
-rounds' designs would have done there.
+of earlier rounds; contextual weights use its value at the round's own context, compared with what the designs
+of all other rounds would have chosen there.
 
-With d the difference of two policies, the difference of their scores has, given the past, a variance near
+With d the difference of two policies, the difference of their scores has, given the past, a variance close to
 that of the rewards times
 
     v_t = E sum over arms a of d(X, a)^2 / e_t(X, a),
 
-and the weight is v_t^(-1/2). What moves the rewards of all arms in a round counts sum_a d(X, a) = 0 times,
-whatever the weight. A log lacks e_t at contexts that were not drawn, and the weight may not follow the one
-that was: v_t is forecast from past rounds, as the mean of d^2 / e over that of d^2. Contexts being alike over
-the rounds, the latter is one constant in the long run; divided by it a forecast does not move with how often
-the policies happened to differ, and stays between the smallest and the largest 1 / e.
+and the weight is v_t^(-1/2). An effect common to the rewards of all arms in a round is multiplied by sum_a
+d(X, a) = 0, whatever the weight. A log does not contain e_t at contexts that were not drawn, and the weight
+may not depend on the one that was drawn; v_t is therefore forecast from past rounds, as the mean of d^2 / e
+over that of d^2. If contexts have the same distribution in all rounds, the latter converges to a constant;
+dividing by it makes the forecast independent of how often the policies happened to differ, and keeps it
+between the smallest and the largest 1 / e.
 
 References
 ----------
@@ -85,7 +86,7 @@ def mean_variances(logging: LoggingPolicies, policies: Sequence[Policy]) -> Floa
 
 
 def mean_variance(logging: LoggingPolicies, squares: FloatArray, *, constant: bool) -> FloatArray:
-    """The same of one policy, or of a difference of two, by its squares, (T, K); returns (T,)."""
+    """The same for one policy, or for a difference of two, from its squares, (T, K); returns (T,)."""
     if logging.rows is None:
         mean = _running_by_batch(logging, squares)
     else:
@@ -104,9 +105,9 @@ def contextual_fit(
 
     Shapes: scores (T, k).
 
-    With h_t the weight and Z(x) = sum_s h_s(x), round t has the share h_t(X_t)/Z(X_t). These add up to 1 on
-    average; Zhan and others weight by them as they are, here they are divided by their sum, so a constant
-    added to rewards is added to the estimate. With B_t the share times the score less the estimate, round t
+    With h_t the weight and Z(x) = sum_s h_s(x), round t has the share h_t(X_t)/Z(X_t). These sum to 1 on
+    average; Zhan et al. use them unchanged, here they are divided by their sum, so adding a constant to
+    rewards adds it to the estimate. With B_t the share times the score minus the estimate, round t
     contributes B_t - sum_s h_t(X_s)/Z(X_s) B_s to the error. Rounds before `start`, which is 0 or 1, have no
     weight.
     """
@@ -146,7 +147,7 @@ def contextual_fit(
 def _weights(
     logging: LoggingPolicies, policies: Sequence[Policy], kind: str
 ) -> Iterator[tuple[int, int, int, int, FloatArray]]:
-    """Weights of every batch at every context, a chunk at a time: batch, rows, policy, weights."""
+    """Weights of every batch at every context, in chunks: batch, rows, policy, weights."""
     for low, high in chunks(0, logging.n_rounds):
         squares = [policy.probabilities[low:high] ** 2 for policy in policies]
         for b in range(len(logging.starts)):
@@ -160,7 +161,7 @@ def _constant_squares(policy: Policy) -> FloatArray:
 
 
 def _running_by_batch(logging: LoggingPolicies, squares: FloatArray) -> FloatArray:
-    """Lagged running means of v_b(X_s) over s < t, with b the batch of t; the first entry is not defined."""
+    """Lagged running means of v_b(X_s) over s < t, with b the batch of t; the first entry is undefined."""
     sums = np.zeros(logging.n_rounds)
     for b, (start, size) in enumerate(zip(logging.starts.tolist(), logging.sizes.tolist(), strict=True)):
         before = 0.0
@@ -207,7 +208,7 @@ def _context_free_centre(rows: FloatArray, policy: Policy, ratio: FloatArray, ki
 
 
 def _distinct(policy: Policy) -> tuple[FloatArray, IntArray]:
-    """Distinct rows of a policy, and the place of each round's row among them."""
+    """Distinct rows of a policy, and the index of each round's row among them."""
     if policy.constant:
         return policy.probabilities[:1], np.zeros(len(policy.probabilities), dtype=np.int64)
     rows, place = np.unique(policy.probabilities, axis=0, return_inverse=True)
@@ -229,15 +230,16 @@ def _blocks(rows: FloatArray, distinct: FloatArray, kind: str) -> Iterator[tuple
 
 
 NEAREST = 50
-"""Rounds in which the policies differ that a forecast rests on, or more where the batch before has more."""
+"""Rounds in which the policies differ used for a forecast, or more if the previous batch has more."""
 
 
 def contrast_weights(question: PolicyQuestion, logging: LoggingPolicies | None) -> FloatArray:
     """Weights of each policy's difference from the baseline, shape (T, k).
 
-    Where the design's policies are known (`logging`), v_t is what the design of round t has at the contexts
-    of earlier rounds; else it is that of the batch before, or of the last 50 rounds in which the policies
-    differ, whichever are more. Before they have differed it is that of a fair draw.
+    If the design's policies are known (`logging`), v_t is the value for the design of round t at the contexts
+    of earlier rounds; otherwise it is that of the previous batch, or of the last 50 rounds in which the
+    policies differ, whichever has more rounds. Before the policies have differed, it is the value for uniform
+    probabilities.
     """
     *policies, baseline = question.policies
     weights = np.empty((len(baseline.probabilities), len(policies)))
@@ -267,12 +269,12 @@ def differs(question: PolicyQuestion) -> BoolArray:
 
 
 def earlier_ratios(value: FloatArray, size: FloatArray, place: IntArray) -> FloatArray:
-    """Sum of the values over that of the sizes, over the place before or the 50 last rounds with a size.
+    """Sum of the values over that of the sizes, over the previous place or the last 50 rounds with a size.
 
-    Shapes: value, size (T,), place (T,), which does not fall; returns (T,), NaN before there is a size.
+    Shapes: value, size (T,), place (T,), which is nondecreasing; returns (T,), NaN before there is a size.
 
-    Rounds of one place have the same ratio, of rounds before it: those of the last place, and as many before
-    them as make 50 with a size.
+    Rounds of one place have the same ratio, computed from rounds before it: those of the last place, and as
+    many before them as needed for 50 with a size.
     """
     sized = np.flatnonzero(size > 0.0)
     starts = np.flatnonzero(np.diff(place, prepend=place[:1] - 1))
@@ -294,7 +296,7 @@ def _from_earlier_rounds(question: PolicyQuestion, squares: FloatArray) -> Float
 
 
 def _place(question: PolicyQuestion) -> IntArray:
-    """Batches, or turns of units, or rounds; no round of one is the past of another; shape (T,)."""
+    """Batches, or turns of units, or rounds; no round in one is the past of another; shape (T,)."""
     profile = question.profile
     if profile.log.arrays.batch is not None:
         return profile.log.arrays.batch

@@ -1,4 +1,4 @@
-"""Policy values by inverse propensities, augmented by an outcome model or not, with weights over the rounds.
+"""Policy values by inverse propensities, with or without an outcome model, with weights over the rounds.
 
 References
 ----------
@@ -41,7 +41,7 @@ from adaptinf.inference.validity.methods import MethodRecord, Verdict
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 Support = tuple[IntArray, FloatArray, FloatArray]
-"""Units, degrees of freedom, and units with events, (k,) each, of k estimates."""
+"""Units, degrees of freedom, and units with events, (k,) each, for k estimates."""
 
 
 def with_unit_errors(fit: PolicyFit, support: Support, unit: IntArray) -> PolicyFit:
@@ -56,9 +56,9 @@ def with_unit_errors(fit: PolicyFit, support: Support, unit: IntArray) -> Policy
 def policy_support(
     question: PolicyQuestion, weights: FloatArray, observed: FloatArray, unit: IntArray
 ) -> Support:
-    """What each policy rests on, or where they are compared, the policy with less of a pair.
+    """The data behind each policy or, for comparisons, behind the policy of a pair with less.
 
-    Shapes: weights, observed (T, m), unit (T,), of the m policies: what a reward counts for in its score.
+    Shapes: weights, observed (T, m), unit (T,), for the m policies: the multiplier of a reward in its score.
     """
     units, freedom, events = unit_support(weights, observed, question.profile.log.arrays.reward, unit)
     if question.contrast:
@@ -70,9 +70,9 @@ def policy_support(
 def difference_support(
     question: PolicyQuestion, weights: FloatArray, share: FloatArray, unit: IntArray
 ) -> Support:
-    """What differences rest on: what counts for them or against them, the less.
+    """The data behind differences: what raises them or what lowers them, whichever is less.
 
-    Shapes: weights, share (T, k), unit (T,): what a reward adds to the estimate.
+    Shapes: weights, share (T, k), unit (T,): the amount that a reward adds to the estimate.
     """
     apart, reward = weights * differs(question), question.profile.log.arrays.reward
     sides = []
@@ -91,7 +91,7 @@ _OWN = (
     ("min-variance", False),
     ("min-variance", True),
 )
-"""Weights of a policy's own, and whether they are contextual."""
+"""Weights specific to a policy, and whether they are contextual."""
 
 
 def _assess(question: PolicyQuestion, estimator: str) -> list[Verdict]:
@@ -134,7 +134,7 @@ def _fit(question: PolicyQuestion, options: PolicyOptions) -> PolicyFit:
 def _difference(
     question: PolicyQuestion, options: PolicyOptions, parts: ScoreParts, propensity: FloatArray
 ) -> PolicyFit:
-    """Differences from the baseline, each of one score with one weight; propensity (T,)."""
+    """Differences from the baseline, each computed from one score with one weight; propensity (T,)."""
     plain, change, taken = (part[:, :-1] - part[:, -1:] for part in (parts.plain, parts.change, parts.taken))
     scores = plain + change / propensity[:, None]
     if options.weights == COMMON:
@@ -170,7 +170,7 @@ def _weighted(
 
 
 def _usable(weights: FloatArray, start: int, known: BoolArray | None) -> FloatArray:
-    """Weights, made 0 in rounds of which the outcome model knew nothing; weights (T, k), known (T,)."""
+    """Weights, set to 0 in rounds without an earlier reward for the model; weights (T, k), known (T,)."""
     weights[:start] = 0.0
     if known is not None:
         weights *= known[:, None]

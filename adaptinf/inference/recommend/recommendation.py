@@ -1,4 +1,4 @@
-"""Which methods are valid for a log, in which order, and why."""
+"""Which methods are valid for a log, in order of preference, and why."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def facts_of(log: AdaptiveLog, variation: float | None) -> tuple[tuple[str, str]
 
 
 def smallest_propensity(log: AdaptiveLog) -> float:
-    """Smallest logged propensity, of every arm where these are known."""
+    """Smallest logged propensity, over all arms if these are known."""
     if (sums := profile_of(log).sums) is not None:
         return float(sums.cells.smallest.min())
     every = log.arrays.propensity if log.arrays.propensities is None else log.arrays.propensities
@@ -75,21 +75,21 @@ def smallest_propensity(log: AdaptiveLog) -> float:
 
 
 def batches_told(log: AdaptiveLog) -> str:
-    """How many batches there are."""
+    """Description of the number of batches."""
     if (sums := profile_of(log).sums) is not None:
         return str(sums.n_batches)
     return "none" if log.arrays.batch is None else str(int(log.arrays.batch[-1]) + 1)
 
 
 def exact_fact(log: AdaptiveLog) -> tuple[tuple[str, str], ...]:
-    """The exact interval and test of a short trial, which need its design and stand apart from the table."""
+    """The exact interval and test for a short trial, which need its design and are not rows of the table."""
     profile = profile_of(log)
     calls = None if profile.incomplete or profile.sums is not None else exact_calls(profile)
     return () if calls is None else (("Exact", f"{calls[1]}, {calls[0]}"),)
 
 
 def contexts_told(log: AdaptiveLog) -> str:
-    """Which contexts there are, and whether they moved the choice."""
+    """Description of the contexts, and whether they affected the choice."""
     known = ", ".join(log.context[:5]) + (", ..." if len(log.context) > 5 else "") or "none"
     if log.context_free is None:
         return known
@@ -137,46 +137,47 @@ def recommend(
     log : AdaptiveLog or Sums
         The data.
     target : {"arm-means", "contrast", "contrasts", "winner", "cate", "policy-value"}
-        What is to be estimated; ``"contrasts"`` are those of several arms with one control, ``"winner"`` is
-        the mean of the arm with the highest estimate, or its lead over another.
+        What to estimate; ``"contrasts"`` are those of several arms with one control, and ``"winner"`` is the
+        mean of the arm with the highest estimate, or its lead over another arm.
     arms : sequence of labels, optional
-        For arm means and the winner: the arms of interest, by default all.
+        For arm means and the winner: the arms of interest, by default all arms.
     treatment, control : label, optional
-        For contrasts and effects within groups: the arms. With two arms the second is the treatment. Several
-        contrasts need the control too, and the winner may be compared with one.
+        For contrasts and effects within groups: the two arms. With two arms, the second is the treatment by
+        default. Several contrasts also require the control, and the winner may be compared with one.
     treatments, lift : optional
-        For several contrasts: the arms that are compared with the control, all others by default, and whether
-        their lifts over it are wanted, as for `Contrasts`.
+        For several contrasts: the arms to compare with the control, by default all others, and whether to
+        estimate their lifts over it, as for `Contrasts`.
     runner_up : bool, optional
-        For the winner: whether it is compared with the second, as for `Winner`.
+        For the winner: whether it is compared with the runner-up, as for `Winner`.
     by : str or sequence of str, optional
-        For effects: the columns that make the groups.
+        For effects: the columns that define the groups.
     formula : str, optional
-        For effects: covariates, in place of groups.
+        For effects: covariates, instead of groups.
     denominator : str or array_like, optional
-        For arm means and contrasts, single or several: those of ratio metrics, as for `ArmMeans`.
+        For arm means and contrasts, single or several: the denominator of ratio metrics, as for `ArmMeans`.
     covariate : str or list of str, optional
-        For the same targets: adds the methods with covariate adjustment, as for `ArmMeans.fit`.
+        For the same targets: also include the methods with covariate adjustment, as for `ArmMeans.fit`.
     trusted : bool, optional
-        For effects by a formula: allow any Python in it, as for `CATE.from_formula`.
+        For effects given by a formula: whether to allow any Python code in it, as for `CATE.from_formula`.
     rounds : str or array_like of bool, optional
         For effects: rounds whose arm was drawn at random, as for `CATE`.
     policy, snapshots : optional
         For policy values, as for `PolicyValue`.
     decay : float, optional
-        Exponent in [0, 1) of the propensity floor t^-decay, fixed in advance, where the log's design does not
+        Exponent in [0, 1) of the propensity floor t^-decay, fixed in advance, if the log's design does not
         state it.
     stopping : {"fixed", "data-chosen", "planned"}, optional
-        What decided the number of rounds, in place of what the log says. If the data or a planned rule chose
-        it, sequences alone are valid. Without any statement methods assume that it was fixed.
+        What determined the number of rounds, overriding the log's statement. If it was chosen from the data
+        or by a planned rule, only sequences are valid. Without a statement, methods assume that it was fixed.
     stability : float or result of `audit.stability`, optional
-        Coefficient of variation of re-simulated arm counts, the largest over the arms; a result must be of
-        the log's arms and number of rounds. Up to 0.1 sample means count as asymptotically normal.
+        Coefficient of variation of simulated arm counts, the largest over the arms; a result must have the
+        log's arms and number of rounds. If it is at most 0.1, sample means count as asymptotically normal.
 
     Returns
     -------
     Recommendation
-        Prints as a table with a reason for every method; `best` is the first, `fit` runs it.
+        A recommendation that prints as a table with a reason for every method; `best` is the first method,
+        and `fit` runs it.
 
     Raises
     ------
@@ -185,11 +186,12 @@ def recommend(
 
     Notes
     -----
-    The order does not look at estimates: choosing the shortest of several intervals would spoil it. Lengths
-    are expected ones, by counts, propensities and the pooled mean and variance of the rewards, on a log
-    without drift; sequences are in their order, other methods by what they assume. Of many arms some stand
-    for all. Without arguments ``ArmMeans(log).fit()`` and ``Contrast(log, ...).fit()`` take the first method
-    of their class.
+    The order does not depend on estimates: choosing the shortest of several intervals would invalidate it.
+    Lengths are expected lengths, based on counts, propensities and the pooled mean and variance of the
+    rewards, for a log without drift; sequences are ordered by them, and other methods by their assumptions.
+    If there are many arms, some of them represent all. Without arguments, ``ArmMeans(log).fit()`` and
+    ``Contrast(log,
+    ...).fit()`` use the first method of their class.
 
     References
     ----------
@@ -233,7 +235,7 @@ def recommend(
 
 
 def _beside(rows: Sequence[Method], always: Sequence[Method]) -> list[Method]:
-    """Sequences as if they answered like the best of the other methods: behind or before these by rank."""
+    """Sequences ranked as if they estimated the same as the best other method: before or after it."""
     least = min((row.verdict.unanswered for row in rows if row.verdict.valid), default=0)
     return [replace(row, verdict=replace(row.verdict, unanswered=least)) for row in always]
 
@@ -241,7 +243,7 @@ def _beside(rows: Sequence[Method], always: Sequence[Method]) -> list[Method]:
 def _rows(
     log: AdaptiveLog, target: str, given: dict[str, Any], decay: float | None, variation: float | None
 ) -> tuple[list[Method], list[Method]]:
-    """Rows of methods that hold at a fixed number of rounds, and of those that hold at any."""
+    """Rows for methods that are valid at a fixed number of rounds, and for those valid at any number."""
     metric = {name: given[name] for name in ("denominator", "covariate")}
     profile = profile_of(log)
     if target == "contrasts":
@@ -277,7 +279,7 @@ def _rows(
 def _arm_rows(
     question: Question, own: dict[str, Any], metric: dict[str, Any]
 ) -> tuple[list[Method], list[Method]]:
-    """Rows for means of arms, or the contrast of two, or for ratios; there are no sequences of these."""
+    """Rows for arm means, the contrast of two arms, or ratios, for which there are no sequences."""
     log, target = question.profile.log, "contrast" if question.contrast else "arm-means"
     always: list[Method] = []
     if not question.profile.incomplete:
@@ -290,14 +292,14 @@ def _arm_rows(
 
 
 def _readable(log: object, target: Any, formula: Any) -> AdaptiveLog:
-    """A log, or sums for the targets that these allow."""
+    """A log, or sums for the targets that allow them."""
     if target in (*_BY_ARM, "contrasts", "winner") or (target == "cate" and formula is None):
         return require_data("recommend", log)
     return require_log("recommend", log, incomplete=True)
 
 
 def _at_fixed_rounds(row: Method, stopping: str | None) -> Method:
-    """What a method that holds at a fixed number of rounds is worth, by what chose it."""
+    """The rating of a method for a fixed number of rounds, given how that number was chosen."""
     if not row.verdict.valid or stopping == "fixed":
         return row
     if stopping is None:
@@ -350,7 +352,7 @@ def _check(
 
 
 def _other_runs(log: AdaptiveLog, found: Any) -> list[str]:
-    """Problems with re-simulated counts that are of another experiment than the log's."""
+    """Problems if simulated counts belong to an experiment other than that of the log."""
     problems = []
     arms = list(found.frame["arm"])
     if set(arms) != set(log.arms):

@@ -1,4 +1,4 @@
-"""Every method that the library has for a target, tried on a log."""
+"""Every method that the library has for a target, checked on a log."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from adaptinf.typing import IntArray, Validity
 
 
 def method_of(verdict: Verdict) -> ArmMethod:
-    """The method for arms that a verdict is on."""
+    """The method for arms that a verdict concerns."""
     return arm_method(verdict.arguments["estimator"])
 
 
 def with_length(method: MethodRecord[Any], question: Any, verdict: Verdict) -> Verdict:
-    """The verdict with the length to expect of intervals, where it is valid."""
+    """The verdict with the expected length of its intervals, if it is valid."""
     if not verdict.valid:
         return verdict
     with np.errstate(under="ignore", over="ignore"):
@@ -36,7 +36,7 @@ def with_length(method: MethodRecord[Any], question: Any, verdict: Verdict) -> V
 
 
 def refused(verdict: Verdict, reason: str) -> Verdict:
-    """The verdict on a method that is not valid for another reason than its own; its name and call."""
+    """The verdict on a method that is invalid for an external reason; its name and call."""
     return Verdict(verdict.name, "not valid", verdict.rank, verdict.arguments, reason)
 
 
@@ -50,9 +50,9 @@ def _arm_lengths(question: Question) -> list[Verdict]:
 
 
 class Metric:
-    """A question about arms: about mean rewards or ratios to a denominator, with or without covariates.
+    """A question about arms: mean rewards or ratios to a denominator, with or without covariates.
 
-    What is read from all rounds is read once, and serves for all arms that are asked about.
+    What is computed from all rounds is computed once, for all arms in question.
     """
 
     def __init__(self, question: Question, denominator: Any = None, covariate: Any = None) -> None:
@@ -79,7 +79,7 @@ class Metric:
             self._read_covariates()
 
     def _read_covariates(self) -> None:
-        """Names of the covariates and what they explain, or why there is no adjustment."""
+        """Names of the covariates and their explained variance, or why there is no adjustment."""
         from adaptinf.inference.arms.data.covariate_adjustment import (
             covariates_of,
             covariates_refusal,
@@ -111,7 +111,7 @@ class Metric:
         return [*found, *self._adjusted(found)]
 
     def _adjusted(self, found: Sequence[Verdict]) -> list[Verdict]:
-        """What AIPW is worth with covariates, where any were named."""
+        """The verdict on AIPW with covariates, if any were named."""
         if self.covariate is None:
             return []
         from adaptinf.inference.arms.data.covariate_adjustment import covariate_verdict
@@ -136,7 +136,7 @@ class Method:
 
 
 class _Model:
-    """A model class and its arguments; made when it is first needed."""
+    """A model class and its arguments; created when first needed."""
 
     def __init__(self, kind: Any, log: AdaptiveLog, arguments: Mapping[str, Any], name: str = "") -> None:
         self.kind, self.log = kind, log
@@ -157,7 +157,7 @@ class _Model:
 
 
 def _shown(arguments: Mapping[str, Any]) -> list[str]:
-    """Arguments as they are written; what is not short and plain by its name."""
+    """Arguments as they are written; long or complex ones are shown by name."""
     plain = (str, int, float, bool, np.generic)
     short = {
         name: isinstance(value, plain) or (isinstance(value, (list, tuple)) and len(value) <= 10)
@@ -169,7 +169,7 @@ def _shown(arguments: Mapping[str, Any]) -> list[str]:
 def arm_rows(
     question: Question, arguments: Mapping[str, Any], denominator: Any = None, covariate: Any = None
 ) -> list[Method]:
-    """Rows of `ArmMeans` or `Contrast`, of ratios to a denominator and with covariates where asked for."""
+    """Rows of `ArmMeans` or `Contrast`, for ratios to a denominator and with covariates if requested."""
     from adaptinf.inference.arms import ArmMeans, Contrast
 
     kind = Contrast if question.contrast else ArmMeans
@@ -221,14 +221,14 @@ def winner_rows(question: Question, arguments: Mapping[str, Any]) -> list[Method
 
 
 def _with_lengths(methods: Iterable[MethodRecord[Any]], question: Any) -> list[Verdict]:
-    """What every variant of some methods is worth, with the length of its intervals where it is valid."""
+    """Verdicts on every variant of some methods, with the length of its intervals if valid."""
     return [
         with_length(method, question, verdict) for method in methods for verdict in method.assess(question)
     ]
 
 
 def _opened(row: Method) -> Method:
-    """A row whose fit says why it is valid here, where that is known better than by the fit."""
+    """A row whose fit explains its own validity, if that is more specific than the general reason."""
     opening = row.verdict.opening
     if not opening:
         return row

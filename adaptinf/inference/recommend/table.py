@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adaptinf.claims import assumptions, contradictions, sentence, with_status
-from adaptinf.claims.recommendations import LENGTHS
+from adaptinf.claims.recommendations import LENGTHS, LENGTHS_BRIEFLY
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.recommend.rows import Method
 from adaptinf.texts import absent
 
 if TYPE_CHECKING:
     import pandas as pd
+    from statsmodels.iolib.table import SimpleTable
 
     from adaptinf.inference.results.fit_results import Results
     from adaptinf.inference.results.summary import ResultSummary
@@ -57,8 +58,8 @@ class Recommendation:
     def frame(self) -> pd.DataFrame:
         """One row per method: method, label, length, call, reason, assumes and warning.
 
-        The length is that of the 95% intervals to be expected, over that of the first method: by counts,
-        propensities, and the mean and variance of all rewards together, never of an arm's.
+        The length is the expected length of 95% intervals, relative to the first method; it is computed from
+        counts, propensities, and the mean and variance of all rewards together, never of a single arm.
         """
         import pandas as pd
 
@@ -75,7 +76,7 @@ class Recommendation:
         )
 
     def _lengths(self) -> list[float]:
-        """Expected lengths over that of the first method; NaN if they are not known."""
+        """Expected lengths relative to the first method; NaN if unknown."""
         first = self.methods[0].verdict.length
         known = math.isfinite(first) and first > 0.0
         return [one.verdict.length / first if known else math.nan for one in self.methods]
@@ -112,28 +113,81 @@ class Recommendation:
         return chosen.run()
 
     def summary(self) -> ResultSummary:
-        """The table, with numbered notes that methods may share: as text, Markdown, LaTeX or HTML."""
+        """The table, with a few lines on the first method: as text, Markdown, LaTeX or HTML.
+
+        `explain` gives the reasons for every method.
+        """
         from adaptinf.inference.results.summary import ResultSummary
-        from adaptinf.inference.results.tables import plain_table
+
+        rows = self._rows()
+        tables = self._tables(rows, ["", "method", "label", "length"])
+        return ResultSummary(self._title, tables, lines=self._lines(any(row[3] for row in rows)))
+
+    def explain(self) -> ResultSummary:
+        """The table, with why each method is valid or not, in numbered notes that methods may share.
+
+        Returns
+        -------
+        ResultSummary
+            Prints as text; ``as_markdown()``, ``as_latex()`` and ``as_html()`` give the other forms.
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> log = ai.designs.UCB().run(ai.environments.BernoulliArms([0.4, 0.6]), horizon=50, rng=0)
+        >>> ai.recommend(log).explain().notes[0].partition(",")[0]
+        'Propensities are not required'
+        """
+        from adaptinf.inference.results.summary import ResultSummary
 
         notes: list[str] = list(dict.fromkeys(map(_note, self.methods)))
-        rows = [
-            [
-                str(place),
-                one.verdict.name,
-                one.verdict.label,
-                "" if math.isnan(length) else f"{length:.2f}",
-                f"[{notes.index(_note(one)) + 1}]",
-            ]
+        places = [f"[{notes.index(_note(one)) + 1}]" for one in self.methods]
+        rows = [[*row, place] for row, place in zip(self._rows(), places, strict=True)]
+        tables = self._tables(rows, ["", "method", "label", "length", "note"])
+        if any(row[3] for row in rows):
+            notes.append(LENGTHS())
+        return ResultSummary(self._title, tables, notes)
+
+    @property
+    def _title(self) -> str:
+        return f"Methods for {self.target}"
+
+    def _rows(self) -> list[list[str]]:
+        """Place, name, label and relative length of every method."""
+        return [
+            [str(place), one.verdict.name, one.verdict.label, "" if math.isnan(length) else f"{length:.2f}"]
             for place, (one, length) in enumerate(zip(self.methods, self._lengths(), strict=True), start=1)
         ]
+
+    def _tables(self, rows: list[list[str]], heads: list[str]) -> list[SimpleTable]:
+        """What was read from the log with the first choice, and the methods."""
+        from adaptinf.inference.results.tables import plain_table
+
         first = self.methods[0]
         chosen = first.call if first.verdict.valid else "none is valid"
         facts = plain_table([*map(list, self.facts), ["First choice", chosen]], None, "ll")
-        table = plain_table(rows, ["", "method", "label", "length", "note"], "rllrl")
-        if any(row[3] for row in rows):
-            notes.append(LENGTHS())
-        return ResultSummary(f"Methods for {self.target}", [facts, table], notes)
+        return [facts, plain_table(rows, heads, "rllrl"[: len(heads)])]
+
+    def _lines(self, lengths: bool) -> list[tuple[str, str]]:
+        """Why the first method is first, in at most six lines below its cautions."""
+        from adaptinf.inference.results.explanation import (
+            Explanation,
+            assumed_briefly,
+            full_sentence,
+            joined_clauses,
+            reasons_of,
+        )
+
+        first = self.methods[0].verdict
+        assumed = [one for text in first.assumes for one in reasons_of(text, "assumes")]
+        cautions = [("Caution", full_sentence(warning))] if (warning := _warning(self.methods[0])) else []
+        told = [
+            ("First" if first.valid else "Reason", joined_clauses(first.reason.split("; "), 2)),
+            ("Assumes", assumed_briefly(Explanation(self._title, tuple(assumed)), 2)),
+            ("Length", LENGTHS_BRIEFLY() if lengths else ""),
+            ("More", "recommend(...).explain()"),
+        ]
+        return [*cautions, *((label, text) for label, text in told if text)]
 
     def __str__(self) -> str:
         return self.summary().as_text()
@@ -156,5 +210,5 @@ def _note(method: Method) -> str:
 
 
 def _warning(method: Method) -> str:
-    """What is evidence against a method: of its assumptions what the log contradicts, then the rest."""
+    """Evidence against a method: first the assumptions that the log contradicts, then the rest."""
     return sentence([*contradictions(method.verdict.assumes), method.verdict.warning])

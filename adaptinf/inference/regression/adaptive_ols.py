@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 _SUBJECT = "AdaptiveOLS.fit"
 _MODERATE = 250
-"""Number of rounds below which HC3 keeps the level best (Long, Ervin 2000)."""
+"""Number of rounds below which HC3 maintains the level best (Long and Ervin 2000)."""
 
 
 class AdaptiveOLS:
@@ -60,15 +60,16 @@ class AdaptiveOLS:
     log : AdaptiveLog
         The data.
     covariates : sequence of str, optional
-        Contexts to regress on, with an intercept, by the user's or the canonical names; by default all. For
-        arms, interactions and transforms see `from_formula`.
+        Contexts to use as regressors, with an intercept, by the user's or the canonical names; by default
+        all. For arms, interactions and transformations see `from_formula`.
     arm : label or selector, optional
-        Use the rounds of one arm: its label, or ``"most-pulled"``, ``"least-pulled"``, ``"last-pulled"``, or
-        ``"recommended"`` where a best-arm design named one. These read the action history only, which is why
-        a max-information correction covers the choice. By default all rounds are used.
+        Use only the rounds of one arm: its label, or ``"most-pulled"``, ``"least-pulled"``,
+        ``"last-pulled"``, or ``"recommended"`` if a best-arm design recommended one. These selectors use only
+        the action history, which is why a max-information correction covers the choice. By default all rounds
+        are used.
     rounds : str or array_like of bool, shape (T,), optional
-        Rounds to use, all by default: the name of a column of the log, or a mask. It must not depend on
-        rewards; selectors of arms read the actions of these rounds.
+        Rounds to use, by default all: the name of a column of the log, or a mask. The selection must not
+        depend on rewards; selectors of arms use the actions in these rounds.
 
     Attributes
     ----------
@@ -78,15 +79,15 @@ class AdaptiveOLS:
     Raises
     ------
     ParameterError
-        If a name is unknown, or columns are linear combinations of others: it names them.
+        If a name is unknown, or columns are linear combinations of others, which the message names.
     InvalidForLog
         If the log does not support the selector, or the arm was never chosen.
 
     Notes
     -----
-    The t-tests of plain least squares are not valid where rewards moved later actions. What makes them valid
-    differs by adjustment, and the notes under each table say what it assumes; all assume that the mean reward
-    is linear in the columns, with coefficients that stay the same.
+    The t-tests of plain least squares are not valid if rewards affected later actions. The condition for
+    validity depends on the adjustment, and the notes under each table state the assumptions; all adjustments
+    assume that the mean reward is linear in the columns, with constant coefficients.
 
     References
     ----------
@@ -144,10 +145,10 @@ class AdaptiveOLS:
         Parameters
         ----------
         formula : str
-            Such as ``"reward ~ x1 + x2"``, or ``"reward ~ C(action) * x1"`` for arms with coefficients of
-            their own. The response is the log's reward; covariates are contexts and the arm, by the user's
-            names or the canonical ones. Arms are labels, also where they are numbers, in the log's order.
-            Transforms such as ``center`` use the contexts of the rounds used.
+            A formula such as ``"reward ~ x1 + x2"``, or ``"reward ~ C(action) * x1"`` for arms with separate
+            coefficients. The response is the log's reward; covariates are contexts and the arm, by the user's
+            names or the canonical ones. Arms are treated as labels, even if they are numbers, in the log's
+            order. Transformations such as ``center`` use the contexts of the rounds in the regression.
         log : AdaptiveLog
             The data.
         arm : label or selector, optional
@@ -155,8 +156,8 @@ class AdaptiveOLS:
         rounds : str or array_like of bool, shape (T,), optional
             As for the class.
         trusted : bool
-            Compute any Python in the formula. By default it may hold arithmetic, comparisons, formulaic's
-            transforms and NumPy's functions of columns, and nothing else: a formula is code.
+            Whether to evaluate any Python code in the formula. By default only arithmetic, comparisons,
+            formulaic's transforms and NumPy functions of columns are allowed, because a formula is code.
 
         Returns
         -------
@@ -165,8 +166,8 @@ class AdaptiveOLS:
         Raises
         ------
         ParameterError
-            If it is no formula, its response is not the reward, it names what is neither a context nor the
-            arm, or holds Python that is not allowed.
+            If it is not a formula, its response is not the reward, it contains a name that is neither a
+            context nor the arm, or it contains Python code that is not allowed.
         InvalidForLog
             If the log does not support the selector, or the arm was never chosen.
         """
@@ -191,43 +192,44 @@ class AdaptiveOLS:
         Parameters
         ----------
         adjustment : str, optional
-            For adaptive collection; by default what `default_adjustment` says, with a note of its reason.
+            Adjustment for adaptive collection; by default the one given by `default_adjustment`, with a note
+            of the reason.
 
-            ``"none"``: plain least squares, naive unless the design does not adapt. ``"max-information"``:
-            plain least squares, with p-values and intervals corrected by the log's privacy guarantee; it
-            covers arms selected by their pulls. ``"w-decorrelation"``: takes out the bias by weights made
-            from the columns alone. ``"batched"``: a regression in each batch. ``"weighted"``: for logged
-            propensities, with one weight per round for all arms, so what moves their rewards alike is no
-            effect of an arm. ``"ellipsoid"``: valid at all rounds at once, from a bound on the noise and the
-            coefficients. ``"anytime"``: t and F tests valid at all rounds at once, for a design that does not
-            adapt.
+            ``"none"``: plain least squares, which is naive unless the design does not adapt.
+            ``"max-information"``: plain least squares, with p-values and intervals corrected using the log's
+            privacy guarantee; it covers arms selected by their pulls. ``"w-decorrelation"``: removes the bias
+            using weights computed from the columns alone. ``"batched"``: a separate regression in each batch.
+            ``"weighted"``: for logged propensities, with one weight per round for all arms, so influences
+            common to all arms are not attributed to an arm. ``"ellipsoid"``: valid at all rounds
+            simultaneously, based on a bound on the noise and the coefficients. ``"anytime"``: t and F tests
+            that are valid at all rounds simultaneously, for a design that does not adapt.
         covariance : {"classical", "HC0", "HC1", "HC2", "HC3", "CR2", "cluster"}, optional
-            Of plain least squares, with t and F tests: robust to unequal variances, by default HC3 below 250
-            rounds and HC2 from there on; or by unit, CR2 with Satterthwaite's degrees of freedom, the default
-            where the adjustment is, too, and units have several rounds. Other adjustments have their own.
+            Covariance for plain least squares, with t and F tests: robust to unequal variances, by default
+            HC3 below 250 rounds and HC2 otherwise; or by unit, CR2 with Satterthwaite's degrees of freedom,
+            the default if the adjustment is also the default and units have several rounds. Other adjustments
+            have their own covariance.
         null : float
-            Value that every coefficient is tested against.
+            Value of every coefficient under the null hypothesis.
         stationary : bool
-            Whether coefficients stay the same in all rounds, as you know in advance: weights are then square
-            roots of importance weights, each arm's own, and the covariance of plain least squares is
-            classical, by unit without CR2's correction.
+            Whether it is known that coefficients are the same in all rounds: weights are then square roots of
+            importance weights, separate for each arm, and the covariance of plain least squares is classical,
+            or by unit without CR2's correction.
         **settings
-            Options of one adjustment: ``chosen_from`` (max-information: ``"actions"``, or ``"releases"``
-            where arm, formula or null were chosen from the releases too), ``ridge`` (w-decorrelation,
-            ellipsoid), ``test`` and ``drift``
-            (batched), ``weights`` (weighted: ``"combined"``, ``"uniform"`` or ``"sqrt"``), ``target``
-            (weighted by sqrt), ``noise_scale`` and ``bound`` (ellipsoid), ``precision``
-            (anytime).
+            Options of single adjustments: ``chosen_from`` (max-information: ``"actions"``, or ``"releases"``
+            if the choice of arm, formula or null also depended on the releases), ``ridge`` (w-decorrelation,
+            ellipsoid), ``test`` and ``drift`` (batched), ``weights`` (weighted: ``"combined"``, ``"uniform"``
+            or ``"sqrt"``), ``target`` (weighted by sqrt), ``noise_scale`` and ``bound`` (ellipsoid),
+            ``precision`` (anytime).
 
         Returns
         -------
         RegressionResults
-            One term per column.
+            Results with one term per column.
 
         Raises
         ------
         ParameterError
-            If an argument is invalid, or columns are linear combinations of others: it names them.
+            If an argument is invalid, or columns are linear combinations of others, which the message names.
         InvalidForLog
             If the log does not support the request; the message gives the reason and valid alternatives.
         """
@@ -280,7 +282,7 @@ class AdaptiveOLS:
 
 
 def _required(formula: Any) -> Any:
-    """Treats a formula of None as missing."""
+    """Treat a formula of None as missing."""
     return "" if formula is None else formula
 
 
@@ -308,10 +310,10 @@ def _chosen(
 
 
 def _covariance(data: RegressionData, entry: Adjustment[Any], stationary: bool) -> tuple[str, list[str]]:
-    """Covariance if none is requested, and a note on it.
+    """The covariance if none is requested, and a note on it.
 
-    Of plain least squares HC3 below 250 rounds and HC2 from there on; classical where one round alone decides
-    a coefficient, where these have no errors, and where the log is stated to be stationary.
+    For plain least squares, HC3 below 250 rounds and HC2 otherwise; classical if a single round determines a
+    coefficient, in which case the others are undefined, or if the log is stated to be stationary.
     """
     if "HC3" not in entry.covariances or stationary:
         return entry.covariances[0], []

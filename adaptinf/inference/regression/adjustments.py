@@ -97,7 +97,7 @@ _ORDER: tuple[Adjustment[Any], ...] = (
     ANYTIME,  # On demand alone: its intervals are longer, for looks at any round.
     ELLIPSOID,  # On demand alone: needs bounds that the user gives, and has the longest intervals.
 )
-"""The default if nothing is requested, and what errors offer: the first valid one."""
+"""The default if nothing is requested, and what errors suggest: the first valid one."""
 ADJUSTMENTS: Mapping[str, Adjustment[Any]] = MappingProxyType({one.name: one for one in _ORDER})
 """Adjustments keyed by name."""
 _AFTER_WEIGHTED = _ORDER[_ORDER.index(WEIGHTED) + 1 :]
@@ -107,7 +107,7 @@ _DEFAULT = "a regression without adjustment="
 def default_adjustment(data: RegressionData, profile: LogProfile) -> tuple[Adjustment[Any], str]:
     """Adjustment that `AdaptiveOLS.fit` uses by default, and why.
 
-    The rewards are not read, so the choice does not spoil the intervals.
+    The rewards are not used, so the choice does not invalidate the intervals.
     """
     _check_columns(data, profile)
     if data.adaptive:
@@ -148,7 +148,7 @@ def check_selection(data: RegressionData, adjustment: Adjustment[Any]) -> None:
 
 
 def _check_columns(data: RegressionData, profile: LogProfile) -> None:
-    """Refuse to choose a default for regressions that omit what may have assigned the arms."""
+    """Refuse to choose a default for regressions that omit contexts that may have determined the arms."""
     reason = first((regressions.OMITTED,), RegressionFacts(data, profile))
     if not reason:
         return

@@ -37,7 +37,7 @@ class AnytimeReference:
 
         sqrt(r) ((1 + t^2/df) / (1 + r t^2/df))^((df + 1) / 2),
 
-    and the p-value its inverse, at most 1. As t grows the factor stays below r^(-df/2): where alpha is less
+    and the p-value its inverse, at most 1. As t grows, the factor stays below r^(-df/2); if alpha is less
     than the inverse of that, the interval is the whole line.
     """
 
@@ -93,11 +93,11 @@ def anytime_coefficients(
 
     Shapes: estimate (d,), inverse (d, d), rows (k, d), values (k,).
 
-    The Bayes factor integrates the coefficient over the mixture and everything else over the right Haar
-    measure of shifts and scale, under which it is the likelihood ratio of the invariants of the data. So it
-    is a martingale under the null as rounds come in, for normal noise of one variance and a mixture that does
-    not change with them. The design must not depend on earlier rewards. What may depend on the invariants is
-    when to stop.
+    The Bayes factor integrates the coefficient over the mixture and all other parameters over the right Haar
+    measure of shifts and scale, under which it is the likelihood ratio of the invariants of the data.
+    Therefore it is a martingale under the null as rounds arrive, for normal noise with one variance and a
+    mixture that does not change. The design must not depend on earlier rewards. The time to stop may depend
+    on the invariants.
     """
     _check_precision(precision)
     variance = np.einsum("ki,ij,kj->k", rows, inverse, rows)
@@ -207,4 +207,4 @@ ANYTIME = Adjustment(
     needs=claims.ANYTIME_NEEDS,
     options=("precision",),
 )
-"""t and F tests valid at all rounds at once, for a design that does not adapt."""
+"""t and F tests valid at all rounds simultaneously, for a design that does not adapt."""

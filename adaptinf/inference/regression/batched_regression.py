@@ -62,7 +62,7 @@ class BatchedCoefficients:
 
     @property
     def statistic(self) -> str:
-        """Letter of the statistic in tables."""
+        """Symbol of the statistic in tables."""
         return self.parts[0].statistic
 
     @property
@@ -109,9 +109,10 @@ def batched_coefficients(
 
     In batch b, c'b_b has the standard error s_b sqrt(c'(X_b'X_b)^-1 c); let p_b be its inverse. The statistic
     for a value v is sum p_b (c'b_b - v) / sqrt(B). It is linear in v, so the estimate is the mean of the
-    batches' ones weighted by p_b, and its standard error sqrt(B) / sum p_b. Given what came before it, a
-    batch's own t statistic has a law that does not depend on it: Student's for normal noise of one variance
-    within the batch. So the batches' statistics are independent, whatever the design did between them.
+    batches' estimates weighted by p_b, and its standard error is sqrt(B) / sum p_b. Given earlier batches, a
+    batch's own t statistic has a distribution that does not depend on them: Student's for normal noise with
+    one variance within the batch. The statistics of the batches are therefore independent, whatever the
+    design did between them.
     """
     limit = test == "normal" or bool(np.all(found.df > NORMAL))
     estimate, std_error = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
@@ -138,8 +139,9 @@ def batched_wald(
     Shapes: rows (q, d), values (q,).
 
     The violation of a batch is multiplied by the symmetric inverse root of its covariance. The result has a
-    law without directions (for normal noise a multivariate Student law), and so has the sum, whose length
-    follows from the characteristic function of one coordinate. For one restriction it is the t test's square.
+    spherically symmetric distribution (multivariate Student for normal noise), and so has the sum, whose
+    length follows from the characteristic function of one coordinate. For one restriction it is the square of
+    the t test's statistic.
     """
     spread = np.einsum("qi,bij,rj->bqr", rows, found.inverse, rows) * found.scale[:, None, None] ** 2
     gap = found.coefficient @ rows.T - values

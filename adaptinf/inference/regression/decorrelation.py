@@ -1,4 +1,4 @@
-"""W-decorrelation: least squares plus a correction whose weights undo the dependence on earlier rewards.
+"""W-decorrelation: least squares plus a correction whose weights remove the dependence on earlier rewards.
 
 References
 ----------
@@ -43,16 +43,16 @@ def decorrelated(design: FloatArray, response: FloatArray, ridge: float | None =
         w_t = (I - W_{t-1} X_{t-1}) x_t / (|x_t|^2 + lambda),    estimate = b + sum w_t (y_t - x_t'b),
 
     where w_t minimises |I - W_t X_t|^2 + lambda |w_t|^2 given the columns before it. The estimate's error is
-    (I - W X)(b - beta), a bias that shrinks with lambda, plus sum w_t noise_t, a sum of martingale
-    differences if lambda and x_t are known before the noise of round t: normal with covariance sigma^2 W W'.
-    The variance of the noise, taken to be the same in all rounds, is estimated by the residuals of least
-    squares over T - d. A large lambda leaves the bias of least squares under a small standard error, a small
-    one gives nearly all weight to the first rounds. The time is of order T d^2. Unlike least squares, the
+    (I - W X)(b - beta), a bias that decreases with lambda, plus sum w_t noise_t, a sum of martingale
+    differences if lambda and x_t are known before the noise of round t; it is normal with covariance sigma^2
+    W W'. The variance of the noise, assumed to be constant, is estimated by the squared residuals of least
+    squares over T - d. A large lambda leaves the bias of least squares with a small standard error; a small
+    lambda gives nearly all weight to the first rounds. The time is of order T d^2. Unlike least squares, the
     estimate depends on the units of the regressors.
 
-    The default reads the whole design matrix, and with it every action: weights made from it are, strictly,
-    not known before their round. The source takes a low quantile of the smallest eigenvalue over simulated
-    experiments in its place, which is fixed in advance: `audit.decorrelation_ridge`.
+    The default uses the whole design matrix, and therefore every action: strictly, weights computed from it
+    are not known before their round. The source uses instead a low quantile of the smallest eigenvalue over
+    simulated experiments, which is fixed in advance: `audit.decorrelation_ridge`.
     """
     check("W-decorrelation", ridge=(ridge, OrNone(POSITIVE)))
     size = design.shape[1]

@@ -1,4 +1,4 @@
-"""Which rounds a regression uses, and its model matrix: formulas, covariates and selected arms."""
+"""The rounds that a regression uses, and its model matrix: formulas, covariates and selected arms."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
 Facts = TypeVar("Facts")
-"""The facts that an adjustment's claims use."""
+"""The facts used by an adjustment's claims."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +46,7 @@ class RegressionData:
 
     Shapes: y (n,), x (n, p), rounds (n,), action (n,), batch (n,), propensity (n,), clusters (n,).
 
-    `rows_of` gives the model matrix that the rounds would have with an arm in place of theirs; None if the
+    `rows_of` returns the model matrix of the rounds with another arm in place of the chosen one; None if the
     arm is not in the formula.
     """
 
@@ -91,12 +91,12 @@ class JointTests(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CoefficientFit:
-    """Coefficients with everything that tests and tables need.
+    """Coefficients with everything needed for tests and tables.
 
     Shapes: estimate, std_error (p,), covariance (p, p), details (p,).
 
-    `found` is what else the adjustment's claims ask of it; `decided` counts rounds that decide a coefficient
-    alone, so there are no errors.
+    `found` contains further facts for the adjustment's claims; `decided` is the number of rounds that
+    determine a coefficient alone, in which case there are no errors.
     """
 
     estimate: FloatArray
@@ -118,7 +118,7 @@ class CoefficientFit:
 
 @dataclass(frozen=True, slots=True)
 class FitOptions:
-    """What the user asked of an adjustment, and notes on the defaults chosen."""
+    """The user's options for an adjustment, and notes on the defaults chosen."""
 
     covariance: str
     null: float = 0.0
@@ -131,7 +131,7 @@ class FitOptions:
 class Adjustment(Generic[Facts]):
     """One way to make least squares valid under adaptive collection.
 
-    `fit` raises `InvalidForLog` where the log does not support it; the model adds what works instead.
+    `fit` raises `InvalidForLog` if the log does not support it; the model adds valid alternatives.
     """
 
     name: str
@@ -139,9 +139,9 @@ class Adjustment(Generic[Facts]):
     """Facts that claims use about a log, and about a fit once there is one."""
     fit: Callable[[Facts], CoefficientFit]
     claims: tuple[Claim | Part, ...]
-    """What a fit may state, in order: notes and cautions."""
+    """The claims that a fit may make, in order: notes and cautions."""
     needs: tuple[Claim | Part, ...] = ()
-    """Why a log does not support it, apart from the options of a fit."""
+    """Why a log does not support it, regardless of the options of a fit."""
     reasons: tuple[Claim | Part, ...] = ()
     """Why it is the default for a log."""
     covariances: tuple[str, ...] = ("classical",)
@@ -149,7 +149,7 @@ class Adjustment(Generic[Facts]):
     why: str = ""
     """Why no other covariances are available."""
     plain: bool = False
-    """Whether it is unadjusted least squares, which covers arms selected by their pulls."""
+    """Whether it is unadjusted least squares, which supports arms selected by their pulls."""
 
 
 def check_freedom(name: str, data: RegressionData) -> None:
@@ -163,12 +163,12 @@ def check_freedom(name: str, data: RegressionData) -> None:
 
 
 SELECTORS = ("most-pulled", "least-pulled", "last-pulled", "recommended")
-"""Ways to select an arm from the action history alone, and from what the design announced."""
+"""Ways to select an arm from the action history alone, and from the design's recommendation."""
 _SUBJECT = "AdaptiveOLS"
 
 
 def select_arm(log: AdaptiveLog, selector: str) -> Any:
-    """Arm that a selector picks."""
+    """Arm chosen by a selector."""
     if selector == "recommended":
         if log.recommended is None:
             reason = claims.NO_ARM_NAMED()
@@ -190,7 +190,7 @@ def select_arm(log: AdaptiveLog, selector: str) -> Any:
 def regression_data(
     log: AdaptiveLog, formula: Any = None, covariates: Any = None, arm: Any = None, *, trusted: bool = False
 ) -> RegressionData:
-    """Rewards and model matrix of a regression, from a formula or else from the named contexts."""
+    """Rewards and model matrix of a regression, from a formula or from the named contexts."""
     problems = label_problems("arm", [arm])
     selector = None
     if not problems and arm is not None and arm not in log.arms:
@@ -340,7 +340,7 @@ def _categories(log: AdaptiveLog, codes: IntArray) -> pd.Categorical[Any]:
 
 
 def _parsed(log: AdaptiveLog, text: Any, trusted: bool) -> tuple[Formula, str]:
-    """The formula, and the reward's name in it."""
+    """The parsed formula, and the name of its reward."""
     names = _names_of(log, "reward")
     example = f"'{name_in_formula(names[0])} ~ x1 + x2'"
     if not isinstance(text, str) or not text.strip():

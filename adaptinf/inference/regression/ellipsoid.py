@@ -72,7 +72,7 @@ class EllipsoidReference:
 
     Shapes: rows (k, d), values (k,).
 
-    Valid for all combinations at once, also for those that were chosen after a look at the data.
+    Valid for all combinations simultaneously, including those chosen after looking at the data.
     """
 
     ellipsoid: Ellipsoid
@@ -90,7 +90,7 @@ class EllipsoidReference:
 
     @property
     def std_error(self) -> FloatArray:
-        """Noise scale times the half-widths at radius 1, shape (k,): a description that tests do not use."""
+        """Noise scale times the half-widths at radius 1, shape (k,): descriptive, not used by tests."""
         return self.ellipsoid.noise_scale * self.ellipsoid.lengths(self.rows)
 
     def log_pvalues(self, null: float) -> FloatArray:
@@ -110,11 +110,12 @@ def confidence_ellipsoid(
 
     Shapes: design (T, d), response (T,).
 
-    With V = lambda I + X'X and the ridge estimate b, with probability 1 - alpha or more at all rounds
+    With V = lambda I + X'X and the ridge estimate b, with probability at least 1 - alpha at all rounds
 
         |b - beta|_V <= R sqrt(2 log(sqrt(det V / lambda^d) / alpha)) + sqrt(lambda) S,
 
-    whatever rule chose the regressors from the past. So a stopping rule needs no account of its own.
+    for any rule that chose the regressors from the past. A stopping rule therefore needs no further
+    correction.
     """
     check(
         "the confidence ellipsoid",
@@ -186,4 +187,4 @@ ELLIPSOID = Adjustment(
     claims=claims.ELLIPSOID,
     options=("noise_scale", "bound", "ridge"),
 )
-"""Valid at all rounds at once, given bounds on the noise and the coefficients."""
+"""Valid at all rounds simultaneously, given bounds on the noise and the coefficients."""

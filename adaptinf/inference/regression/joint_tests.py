@@ -1,4 +1,4 @@
-"""What the joint tests of the regression adjustments share."""
+"""Shared parts of the joint tests of the regression adjustments."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class JointTest(WaldTest):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartialTests:
-    """Tests that exclude coefficients resting on too few outcomes; hidden has shape (p,)."""
+    """Tests that exclude coefficients based on too few outcomes; hidden has shape (p,)."""
 
     inner: JointTests
     names: Sequence[str]

@@ -105,7 +105,7 @@ class LeastSquares:
         With residuals e and leverages h: ``"classical"`` is e'e / (n - p) times the identity; ``"HC0"`` to
         ``"HC3"`` are q' diag(w) q with w = e^2, e^2 n / (n - p), e^2 / (1 - h) and e^2 / (1 - h)^2;
         ``"cluster"`` sums the products of each cluster's total of q e, times G/(G - 1) (n - 1)/(n - p), and
-        ``"CR2"`` those of totals that are adjusted for the cluster's leverage (`bias_reduced`).
+        ``"CR2"`` those of totals adjusted for the cluster's leverage (`bias_reduced`).
         """
         n, p = self.q.shape
         if n <= p:
@@ -134,9 +134,9 @@ def least_squares(x: FloatArray, y: FloatArray, names: Sequence[str]) -> LeastSq
 
     Shapes: x (n, p), y (n,).
 
-    Where a column is constant the others and the rewards are centred first, so offsets of the columns cost no
-    digits. The factorisation is by two rounds of Cholesky's method where the columns are well conditioned,
-    else by Householder's reflections; residuals are projected twice.
+    If a column is constant, the others and the rewards are centred first, so offsets of the columns cost no
+    digits. The factorisation uses two rounds of Cholesky's method if the columns are well conditioned,
+    otherwise Householder's reflections; residuals are projected twice.
     """
     columns = np.array(x, dtype=np.float64, order="F")
     base, center = _centre(columns)
@@ -175,7 +175,7 @@ def least_squares(x: FloatArray, y: FloatArray, names: Sequence[str]) -> LeastSq
 def _centre(columns: FloatArray) -> tuple[int | None, FloatArray]:
     """Subtract the means from all columns, in place, if one of them is constant and nonzero.
 
-    Returns the position of that one, or None, and what was taken from each.
+    Returns the position of that column, or None, and the amounts subtracted.
     """
     center = np.zeros(columns.shape[1])
     if len(columns) == 0:
@@ -264,7 +264,7 @@ def _cluster_middle(q: FloatArray, residual: FloatArray, clusters: IntArray) -> 
 _ALONE = 1e-8
 """Distance of a cluster's leverage from 1 that counts as rounding error."""
 _KEPT = 1_000_000
-"""Number of entries in the clusters' matrices up to which a result keeps them for other combinations."""
+"""Number of entries in the clusters' matrices up to which a result stores them for other combinations."""
 # Numbers in the matrices of some clusters at a time, 32 MB of doubles.
 _AT_ONCE = 4_000_000
 
@@ -273,12 +273,13 @@ _AT_ONCE = 4_000_000
 class ClusterFreedom:
     """Degrees of freedom for combinations of coefficients whose variance is summed over G clusters.
 
-    Shapes: adjusted, carried (G, p, p), root (p, p), own (p,), the coefficients' own.
+    Shapes: adjusted, carried (G, p, p), root (p, p), own (p,), those of the coefficients.
 
     With orthonormal rows q of a cluster, S = q'q and B = (I - S)^(-1/2), the variance of w'q'y is estimated
-    by the sum of (w'B q'e)^2. For independent errors of one variance that is a quadratic form with the matrix
-    W = diag(w'B S B w) - V V', V = S B w by cluster, and has about (tr W)^2 / tr W^2 degrees of freedom.
-    Matrices of more than a million numbers are not kept: a combination has then the fewest of its terms.
+    by the sum of (w'B q'e)^2. For independent errors with one variance this is a quadratic form with the
+    matrix W = diag(w'B S B w) - V V', V = S B w by cluster, and has about (tr W)^2 / tr W^2 degrees of
+    freedom. Matrices with more than a million entries are not stored; a combination then has the fewest of
+    its terms.
     """
 
     root: FloatArray
@@ -299,7 +300,7 @@ def bias_reduced(
     """Covariance of q'errors by CR2, and the degrees of freedom of the coefficients root q'y.
 
     Shapes: q (n, p) with orthonormal columns, residual, clusters (n,), 0 to G - 1, root (p, p); returns (p,
-    p). NaN for what a coefficient that one cluster alone decides would add: such have no freedom.
+    p). NaN for a coefficient determined by one cluster alone, which has no degrees of freedom.
     """
     n_clusters, size = int(clusters.max()) + 1, q.shape[1]
     totals = np.column_stack([np.bincount(clusters, weights=column * residual) for column in q.T])

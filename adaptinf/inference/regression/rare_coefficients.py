@@ -1,4 +1,4 @@
-"""Least-squares coefficients that rest on rare outcomes or skewed rewards."""
+"""Least-squares coefficients that depend on rare outcomes or skewed rewards."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class RareCoefficients:
 
 
 def rare_coefficients(data: RegressionData, fit: CoefficientFit) -> RareCoefficients:
-    """Which coefficients rest on rare outcomes.
+    """Which coefficients depend on rare outcomes.
 
-    A coefficient of least squares is a weighted sum of rewards. Those with weights of either sign, such as
-    the rounds of an arm and of the arm that it is compared with, must vary; weights below a twentieth of the
-    largest do not count. Laws that hold in finite samples for all rewards with a bound are left alone.
+    A coefficient of least squares is a weighted sum of rewards. The rewards with weights of either sign, such
+    as the rounds of an arm and of the arm it is compared with, must vary; weights below a twentieth of the
+    largest are ignored. Distributions that hold in finite samples for all bounded rewards are not checked.
     """
     if fit.reference.exact or data.nobs <= data.size:
         return RareCoefficients(np.zeros(data.size, dtype=np.bool_))

@@ -22,17 +22,19 @@ from adaptinf.inference.results.hypotheses import (
     LinearHypothesis,
     LinearTest,
     WaldTest,
+    inference_columns,
     linear_hypothesis,
     linear_test,
     wald_statistic,
 )
-from adaptinf.inference.results.tables import format_pvalue
+from adaptinf.inference.results.log_facts import USUAL
+from adaptinf.inference.results.tables import format_pvalue, p_head
 from adaptinf.parameters import check_alpha
 from adaptinf.texts import visible_lines
 from adaptinf.typing import FloatArray
 
 _AT_ANY_LENGTH = ("anytime", "ellipsoid")
-"""Adjustments that are valid at all rounds at once."""
+"""Adjustments that are valid at all rounds simultaneously."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ class FTest(WaldTest):
     hypothesis : tuple of str
         The restrictions.
     notes : tuple of str
-        What else is to be known.
+        Further facts about the test.
     df_denom : float or None
         Degrees of freedom of the denominator.
     correction : Correction or None
@@ -68,7 +70,7 @@ class FTest(WaldTest):
         Raises
         ------
         InvalidForLog
-            If no correction is due.
+            If no correction is needed.
         """
         return float(_due(self.correction).apply(self.log_pvalue))
 
@@ -79,7 +81,7 @@ class FTest(WaldTest):
         Raises
         ------
         InvalidForLog
-            If no correction is due.
+            If no correction is needed.
         """
         return math.exp(self.log_pvalue_corrected)
 
@@ -104,7 +106,7 @@ class CoefficientTest(LinearTest):
     Attributes
     ----------
     labels, effect, std_error, value, reference, notes, covariance
-        As in `LinearTest`, whose `adjust` takes corrected p-values where a correction is due.
+        As in `LinearTest`, whose `adjust` uses corrected p-values if a correction is needed.
     correction : Correction or None
         For adaptive collection.
     """
@@ -119,7 +121,7 @@ class CoefficientTest(LinearTest):
         Raises
         ------
         InvalidForLog
-            If no correction is due.
+            If no correction is needed.
         """
         return np.exp(_due(self.correction).apply(self.reference.log_pvalues(0.0)))
 
@@ -130,12 +132,12 @@ class CoefficientTest(LinearTest):
         Parameters
         ----------
         alpha : float
-            One minus the level, between 0 and 0.5.
+            One minus the confidence level, between 0 and 0.5.
 
         Raises
         ------
         InvalidForLog
-            If no correction is due.
+            If no correction is needed.
         """
         check_alpha("conf_int_corrected", alpha)
         level = _due(self.correction).level(math.log(alpha))
@@ -154,13 +156,21 @@ class CoefficientTest(LinearTest):
             )
         return LinearTest._family(self)
 
+    def _columns(self) -> dict[str, list[str]]:
+        columns = LinearTest._columns(self)
+        if self.correction is None:
+            return columns
+        logs = np.asarray(self.correction.apply(self.reference.log_pvalues(0.0)))
+        limits = self.conf_int_corrected(USUAL)
+        return columns | inference_columns(p_head(self.reference), logs, limits, " corrected")
+
     def to_frame(self, alpha: float = 0.05) -> Any:
-        """Frame as for `LinearTest`, with corrected columns if a correction is due.
+        """Frame as for `LinearTest`, with corrected columns if a correction is needed.
 
         Parameters
         ----------
         alpha : float
-            One minus the level, between 0 and 0.5.
+            One minus the confidence level, between 0 and 0.5.
         """
         frame = LinearTest.to_frame(self, alpha)
         if self.correction is not None:
@@ -174,10 +184,10 @@ class CoefficientTest(LinearTest):
 class CoefficientTests:
     """Tests of combinations of least-squares coefficients.
 
-    Shapes: estimate (p,), covariance (p, p), back (p, p), df (p,) where coefficients have their own.
+    Shapes: estimate (p,), covariance (p, p), back (p, p), df (p,) if coefficients have their own.
 
     A combination such as a prediction far from 0 loses no digits to the offsets of the columns, because it is
-    made of the centred coefficients.
+    computed from the centred coefficients.
     """
 
     estimate: FloatArray
@@ -252,8 +262,8 @@ class RegressionResults(Results):
     df_resid : float
         Residual degrees of freedom; NaN if the estimator has none.
     rsquared : float
-        Share of the rewards' variation that the fit explains, about their mean where a constant is in the
-        span of the columns; NaN for estimators other than least squares.
+        Share of the rewards' variation that the fit explains, about their mean if a constant is in the span
+        of the columns; NaN for estimators other than least squares.
     arm : label or None
         The arm whose rounds were used; None for all.
 
@@ -279,7 +289,7 @@ class RegressionResults(Results):
 
     @property
     def at_any_length(self) -> bool:
-        """Whether the adjustment is valid at all rounds at once."""
+        """Whether the adjustment is valid at all rounds simultaneously."""
         return self.adjustment in _AT_ANY_LENGTH
 
     def _instead(self, complete: bool) -> str:
@@ -302,14 +312,14 @@ class RegressionResults(Results):
         Parameters
         ----------
         restriction : str, sequence of str, mapping of term to number, or array_like
-            Such as ``"x1 - x2 = 0"``, or a matrix of shape (q, p), or (matrix, right-hand sides). A name with
-            spaces, or that is a number, is between backticks.
+            Such as ``"x1 - x2 = 0"``, or a matrix of shape (q, p), or (matrix, right-hand sides). A name that
+            contains spaces or is a number must be in backticks.
 
         Returns
         -------
         LinearTest
             With effect, std_error, tvalue, pvalue, conf_int and to_frame; for least squares also
-            pvalue_corrected and conf_int_corrected, where a correction is due. By Student's t where the
+            pvalue_corrected and conf_int_corrected, if a correction is needed. By Student's t if the
             covariance is classical or by cluster.
 
         Raises
@@ -335,8 +345,8 @@ class RegressionResults(Results):
         Returns
         -------
         WaldTest
-            With statistic, df and pvalue; for least squares an `FTest`, also with df_denom and, where a
-            correction is due, pvalue_corrected. By the F distribution where the covariance is classical or by
+            With statistic, df and pvalue; for least squares an `FTest`, also with df_denom and, if a
+            correction is needed, pvalue_corrected. By the F distribution if the covariance is classical or by
             cluster.
 
         Raises
@@ -344,8 +354,8 @@ class RegressionResults(Results):
         ParameterError
             If the restriction cannot be read.
         InvalidForLog
-            If the covariance of the coefficients is unknown, or the statistic has none: a coefficient that is
-            involved has no estimate or no standard error.
+            If the covariance of the coefficients is unknown, or the statistic is undefined because a
+            coefficient involved has no estimate or no standard error.
         """
         if self.joint is None:
             return Results.wald_test(self, restriction)

@@ -40,9 +40,9 @@ class Projection:
     Shapes: coefficient (p,), covariance (p, p), influence (n, p), center, df (p,), leverage, pull (n, p),
     gain (n, 2).
 
-    `df` are the degrees of freedom of the coefficients' standard errors, `leverage` what a unit of weighted
-    residual adds to the centered coefficients, `pull` to the others, and `gain` the weight of each arm's
-    reward in the score. With errors by unit a prediction has `most_df` at most.
+    `df` are the degrees of freedom of the coefficients' standard errors, `leverage` the amount that one unit
+    of weighted residual adds to the centered coefficients, `pull` the amount added to the others, and `gain`
+    the weight of each arm's reward in the score. With errors by unit a prediction has at most `most_df`.
     """
 
     coefficient: FloatArray
@@ -70,14 +70,14 @@ class Projection:
 
 
 def freedom(leverage: FloatArray, gain: FloatArray) -> FloatArray:
-    """Degrees of freedom of sums of squared residuals, from the arm that has fewer.
+    """Degrees of freedom of sums of squared residuals, from the arm with fewer.
 
     Shapes: leverage (n, p), gain (n, 2); returns (p,).
 
     In the sum over rounds of (a h)^2 times a squared residual, the part of the rounds that chose an arm has
-    the mean and variance of chi-squared with (sum w)^2 / sum w^2 degrees of freedom, w = (a h / e)^2, where
-    that arm's rewards are normal with one variance (Satterthwaite 1946); its mean takes 1. For an indicator
-    of a group this is the group's own.
+    the mean and variance of chi-squared with (sum w)^2 / sum w^2 degrees of freedom, w = (a h / e)^2, if that
+    arm's rewards are normal with one variance (Satterthwaite 1946); 1 is subtracted for its mean. For the
+    indicator of a group these are the group's own.
     """
     sizes = [effective_size(np.square(leverage * one[:, None])) for one in gain.T]
     return np.maximum(np.minimum(*sizes) - 1.0, 0.0)
@@ -94,13 +94,13 @@ def weighted_projection(
 ) -> Projection:
     """Weighted least-squares regression of scores on covariates.
 
-    Shapes: covariates (n, p), score (n,), weight (n,), gain (n, 2): h / e of each arm where it was chosen,
-    unit (n,) for errors by unit.
+    Shapes: covariates (n, p), score (n,), weight (n,), gain (n, 2): h / e of each arm if it was chosen, unit
+    (n,) for errors by unit.
 
     With rows x, weights h and residuals u the coefficients solve sum h x (score - x'b) = 0. Their covariance
-    is B^-1 (sum h^2 u^2 x x') B^-1 with B = sum h x x'. HC2 and HC3 have none if a row has leverage 1, as
-    when it alone varies in some column: its residual is 0 whatever its score. If a column is constant the
-    others are centered, and the system is solved by QR of the weighted columns.
+    is B^-1 (sum h^2 u^2 x x') B^-1 with B = sum h x x'. HC2 and HC3 are undefined if a row has leverage 1,
+    for example if it alone varies in some column: its residual is 0 whatever its score. If a column is
+    constant the others are centered, and the system is solved by QR of the weighted columns.
     """
     center, back = _centering(covariates)
     centered = covariates - center
@@ -145,7 +145,8 @@ def weighted_projection(
 def unit_freedom(share: FloatArray, gain: FloatArray, unit: IntArray) -> FloatArray:
     """Degrees of freedom by unit, from the arm assigned to fewer units.
 
-    Shapes: share (n, p), what a score adds to each coefficient, gain (n, 2), unit (n,); returns (p,).
+    Shapes: share (n, p), the amount that a score adds to each coefficient, gain (n, 2), unit (n,); returns
+    (p,).
     """
     weights = np.abs(share)
     sizes = [effective_units(weights, (weights > 0.0) * (one[:, None] > 0.0), unit) for one in gain.T]

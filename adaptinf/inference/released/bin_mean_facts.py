@@ -17,7 +17,7 @@ _SHOWN = 10
 
 
 class BinFacts:
-    """For one table; terms (k,), spent, estimate (k,)."""
+    """Facts for one table; terms (k,), spent, estimate (k,)."""
 
     of_reports = True
 

@@ -1,7 +1,7 @@
 """Tests of an arm's mean over a bin from noisy sums, for any value of the mean; and their inversion.
 
-The proofs are in the page on intervals from locally private sums. Both tests stay valid although the sums
-themselves decide when they end.
+The proofs are in the page on intervals from locally private sums. Both tests remain valid although the sums
+themselves determine when they end.
 
 References
 ----------
@@ -32,7 +32,7 @@ _CLEAR = 3.0
 
 @dataclass(frozen=True, slots=True)
 class BinReports:
-    """What a server knows about k pairs of a bin and an arm.
+    """The information of a server about k pairs of a bin and an arm.
 
     Shapes: bins (k,), low, high (k, d), participants, count, total (k,), ahead (k,), spent (k, stages),
     weighted_count, weighted_total, weighted_squares (k, stages).
@@ -56,10 +56,10 @@ class BinReports:
     def clear(self) -> BoolArray:
         """Whether a count is expected to exceed three standard deviations of its noise.
 
-        What is expected follows from the other arms of the bin; an arm that is alone answers for itself.
-        This describes where a ratio of the sums means something. It licenses no inference: it depends on how
-        long this arm and the others were reported on, which their own sums decided, and intervals of pairs
-        chosen by it miss more often than they should.
+        The expected count is derived from the other arms of the bin; a single arm is compared with its own
+        count. This describes where a ratio of the sums is meaningful. It is no basis for inference: it
+        depends on how long this arm and the others were reported on, which was determined by their own sums,
+        and intervals of pairs selected by it miss more often than they should.
         """
         bins = np.unique(self.bins, return_inverse=True)[1]
         others = np.bincount(bins, self.count)[bins] - self.count
@@ -203,8 +203,8 @@ class MeanTest(Protocol):
 def coins(reports: BinReports, seed: int) -> FloatArray:
     """Standard normal draws, shape (k,), seeded by all digits of the released numbers.
 
-    The noise of the releases makes their digits as good as a fresh source; a seed must not be chosen for
-    what comes of it.
+    The noise of the releases makes their digits as good as a fresh source; a seed must not be chosen for its
+    result.
     """
     source = np.random.SeedSequence([int(seed), *reports.words])
     return np.random.default_rng(source).standard_normal(reports.count.size)
@@ -212,7 +212,7 @@ def coins(reports: BinReports, seed: int) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BudgetTest:
-    """Normal test of a weighted sum whose variance budget is filled up by a coin; coin (k,)."""
+    """Normal test of a weighted sum whose variance budget is filled up by a random draw; coin (k,)."""
 
     reports: BinReports
     coin: FloatArray
@@ -227,7 +227,7 @@ class BudgetTest:
 
         Z(f) is the sum over stages s of sqrt(A_s) (S_s - f C_s) / sqrt(q_s(f)), with A the spent budget, S
         and C the weighted sum and count, and q_s(f) = 2 b^2 (1 + f^2) A_s + max(D_s, 0) f (1 - f), D the
-        squared-weight count; plus sqrt(1 - sum A_s) times the coin.
+        squared-weight count; plus sqrt(1 - sum A_s) times the random draw.
         """
         known = self.reports
         value = np.asarray(value, dtype=float)
@@ -256,7 +256,7 @@ class BudgetTest:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnytimeTest:
-    """One over a mixture of supermartingales: valid whenever the sums stop, in finite samples."""
+    """One divided by a mixture of supermartingales: valid whenever the sums stop, in finite samples."""
 
     reports: BinReports
 
@@ -302,9 +302,9 @@ class AnytimeTest:
 class InvertedTest:
     """Reference distribution that inverts a test of means in [0, 1].
 
-    An interval is the hull of the accepted means, so a mean between accepted ones has a p-value as large as
-    theirs. The mean that fits best is always accepted: where noise carries the sums beyond what any mean
-    explains, the interval is that point.
+    An interval is the hull of the accepted means, so a mean between accepted ones has a p-value at least as
+    large as theirs. The best-fitting mean is always accepted: if the noise moves the sums beyond what any
+    mean explains, the interval is that point.
     """
 
     test: MeanTest

@@ -1,7 +1,7 @@
 """Treatment effects from privately released sums: estimates, and intervals by inverting a test.
 
-A private release gives a noisy contrast sum and a noisy count of a feature's randomised rounds, or a
-noisy difference in means. Everything here is post-processing of those numbers.
+A private release gives a noisy contrast sum and a noisy count of a feature's randomised rounds, or a noisy
+difference in means. All computations here are post-processing of those numbers.
 
 References
 ----------
@@ -48,7 +48,7 @@ class NoisyEffect:
     def log_pvalues(self, null: ArrayLike) -> FloatArray:
         """Log of the two-sided p-values of ``effect == null``; shape (...,), NaN if not valid.
 
-        A point that lies between two accepted points is accepted as well, so p <= alpha exactly where the
+        A point that lies between two accepted points is accepted as well, so p <= alpha exactly if the
         interval at alpha excludes the null. Effects outside [-1, 1] are impossible.
         """
         return _log_pvalues(self, null)
@@ -56,7 +56,7 @@ class NoisyEffect:
     def interval(self, log_alpha: float) -> tuple[FloatArray, FloatArray]:
         """Lower and upper limits at ``alpha = exp(log_alpha)``, each of shape (...,).
 
-        Both are NaN if the release is not valid, or where no effect in [-1, 1] is accepted.
+        Both are NaN if the release is not valid, or if no effect in [-1, 1] is accepted.
         """
         return _limits(self, log_alpha)
 
@@ -80,7 +80,7 @@ def effect_from_sums(
     epsilon_sum, epsilon_count : array_like
         Privacy spent on the two releases, positive.
     minimum : array_like
-        Counts at or below this support no estimate (a quarter of the planned number of rounds).
+        Counts at or below this give no estimate (a quarter of the planned number of rounds).
 
     Returns
     -------
@@ -89,8 +89,8 @@ def effect_from_sums(
 
     Notes
     -----
-    Rewards lie in [0, 1] and arms are assigned by a fair coin. The sampling variance used,
-    (1 - d^2)/arrivals, is exact for binary rewards and an upper bound for others, whose intervals are
+    Rewards lie in [0, 1] and arms are assigned by a fair coin. The sampling variance used, (1 -
+    d^2)/arrivals, is exact for binary rewards and an upper bound for others, whose intervals are
     conservative.
     """
     total, count = np.broadcast_arrays(
@@ -120,7 +120,7 @@ def _positive_budgets(epsilon_sum: ArrayLike, epsilon_count: ArrayLike) -> tuple
 def effect_from_mean(estimate: ArrayLike, length: ArrayLike, *, scale: ArrayLike) -> NoisyEffect:
     """Effect from a noisy difference in means over a declared number of rounds.
 
-    With half of the rounds on each arm the variance of the difference is twice the sum of the arms'
+    With half of the rounds on each arm, the variance of the difference is twice the sum of the arms'
     variances over `length`, at most (1 - d^2)/length for rewards in [0, 1].
     """
     center, size, noise = np.broadcast_arrays(
@@ -141,8 +141,8 @@ def effect_from_two_means(difference: ArrayLike, pulls: ArrayLike, *, scale: Arr
     """Effect from the noisy means of two arms, each over equally many pulls.
 
     For rewards in [0, 1] with means m_1 and m_0, d = m_1 - m_0 and s = m_1 + m_0, the variance of the
-    difference is at most (s - (s^2 + d^2)/2)/pulls, largest at s = 1: (1 - d^2)/(2 pulls). Each mean has
-    Laplace noise of its own.
+    difference is at most (s - (s^2 + d^2)/2)/pulls, with its maximum at s = 1: (1 - d^2)/(2 pulls). Each mean
+    has its own Laplace noise.
     """
     center, size, noise = np.broadcast_arrays(
         np.asarray(difference, dtype=float), np.asarray(pulls, dtype=float), np.asarray(scale, dtype=float)
@@ -163,7 +163,7 @@ def released_estimate(
     epsilon_count : array_like
         Privacy spent on the counts.
     minimum : array_like
-        NaN where N is at or below this: a ratio with a denominator that noise may carry to 0 has no mean.
+        NaN if N is at or below this: a ratio whose denominator may become 0 through noise has no mean.
 
     Returns
     -------
@@ -215,7 +215,7 @@ def released_intervals(
 class ReleasedReference:
     """Reference distribution of released effects: a single test gives p-values and intervals.
 
-    Where the test may spend a share of the level alone, p-values are those of the test over the share.
+    If the test may only spend a share of the level, its p-values are divided by that share.
     """
 
     effect: NoisyEffect
@@ -320,8 +320,8 @@ def _bisect(folded: _Folded, accepted: FloatArray, rejected: FloatArray, log_alp
 def _anchors(folded: _Folded) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """The inner maximum of the p-value and its values there, at -1 and at 1.
 
-    From the peak towards either end the p-value falls, and may rise again up to the end because the
-    count noise grows with the effect; these three points decide which effects the hull holds.
+    From the peak towards either end the p-value falls, and may rise again at the end because the count noise
+    grows with the effect; these three points determine which effects the hull contains.
     """
     peak = np.minimum(folded.center, 1.0)
     beyond = np.flatnonzero(folded.center > 1.0)

@@ -1,7 +1,8 @@
 """Effects by group from the private releases of a log.
 
-Sampling error is normal and the noise is Laplace, with scales that depend on the true effect: differences
-and quadratic forms have no law of a known form. Intervals of the groups combine by Bonferroni's inequality.
+Sampling error is normal and the noise is Laplace, with scales that depend on the true effect; differences and
+quadratic forms have no distribution of a known form. Intervals of the groups are combined by Bonferroni's
+inequality.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def _count_budgets(counts: pd.DataFrame) -> FloatArray:
 def _planned_rounds(log: AdaptiveLog | PublicLog, earlier: pd.DataFrame, budgets: FloatArray) -> float:
     """T_min, recomputed from the first half's released counts; the budgets for counts determine its floor.
 
-    Where these are public it is set by those of the sums.
+    If the counts are public, the floor is determined by the budgets of the sums.
     """
     alpha = None if log.design is None else log.design.parameters.get("alpha")
     if alpha is None or earlier.empty:
@@ -140,7 +141,7 @@ class ReleasedDifferenceReference:
 
     Shapes: plus, minus (k,).
 
-    The interval holds the difference where both intervals hold their effects, which fails with probability
+    The interval contains the difference if both intervals contain their effects, which fails with probability
     at most alpha. The p-value is the smallest alpha at which the interval excludes the null.
     """
 

@@ -36,7 +36,7 @@ _FEWEST = 6.0
 class InTimeReference:
     """Test that a rate is p, from (1 - p) S - p F: normal, plus two Laplace noises of scale b.
 
-    Shapes: won, failed (k,); valid says of which there is a rate.
+    Shapes: won, failed (k,); valid indicates which rates exist.
     """
 
     won: FloatArray

@@ -1,4 +1,4 @@
-"""Means of arms over the bins of a locally private trial, from what its server knows.
+"""Means of arms over the bins of a locally private trial, based on what its server knows.
 
 References
 ----------
@@ -40,46 +40,50 @@ class BinMeans:
     Parameters
     ----------
     log : AdaptiveLog or PublicLog
-        Of `LDPBandit`. Its releases alone are read: contexts, arms and rewards of participants are not
-        among what a server has.
+        Of `LDPBandit`. The log, of which only the releases are used: a server does not know the contexts,
+        arms and rewards of participants.
 
     Raises
     ------
     ParameterError
-        If it is not a log.
+        If the argument is not a log.
     InvalidForLog
-        If the log does not have the releases, or two of its arms read the same.
+        If the log lacks the releases, or two of its arms have labels that look the same.
 
     Notes
     -----
-    There is one term for each bin that was ever active and each arm that it began with. It estimates
-    E[f_k(X) | X in the bin], f_k(x) being the arm's expected reward (clipped to [0, 1]) in context x, over
-    the law of the contexts of the trial's participants, whose contexts must be independent and of one law.
-    Auxiliary logs have a say in where the bins are, and none in the estimates. `Estimand.group` is the bin,
-    as pairs (low, high) of its edges.
+    There is one term for each bin that was ever active and each of its initial arms. It estimates E[f_k(X)
+    | X in the bin], where f_k(x) is the arm's expected reward (clipped to [0, 1]) in context x, over the
+    distribution of the contexts of the trial's participants, which must be independent and identically
+    distributed.
+    | X in the bin], f_k(x) being the arm's expected reward (clipped to [0, 1]) in context x, over the law of
+    the contexts of the trial's participants, whose contexts must be independent and of one law. Auxiliary
+    logs affect where the bins are, but do not enter the estimates. `Estimand.group` is the bin, as pairs
+    (low, high) of its edges.
 
-    Reports on an arm end when the arm is dropped or the bin is halved, which follows from the same sums, so
-    the ratio of the sums is not normal about the truth. Two methods allow for it:
+    Reports on an arm end when the arm is dropped or the bin is halved, both of which depend on the same sums,
+    so the ratio of the sums is not normally distributed around the truth. Two methods account for this:
 
-    * ``"budget"``: the server weighs the reports of a bin's life so that their squared weights add up to at
-      most 1; where the life ends sooner than planned, what is missing is filled up by a normal coin. The
-      statistic is then normal in the limit for every term, whatever stops it. Intervals have their nominal
-      coverage. Of an arm that was dropped early much is left to the coin, and the interval is wide.
-    * ``"anytime"``: a supermartingale test, valid in finite samples whenever the sums end. No coin; wider
-      intervals, with coverage above the nominal one, for arms that stayed.
+    * ``"budget"``: the server weights the reports in a bin's life so that their squared weights sum to at
+      most 1; if the life ends earlier than planned, the remainder is filled up with a normal random number.
+      The statistic is then asymptotically normal for every term, whatever the stopping rule. Intervals have
+      their nominal coverage. For an arm that was dropped early, much of the budget is filled up at random,
+      and the interval is wide.
+    * ``"anytime"``: a supermartingale test, valid in finite samples whenever the sums end. It needs no random
+      number; for arms that remained, intervals are wider, with coverage above nominal.
 
-    Every term has an interval. If counts drown in noise it is nearly all of [0, 1] or, now and then, a point
-    that misses. There is no estimate where the other arms of the bin tell that the count would be less than
-    three standard deviations of its noise: this describes a ratio, and selects no intervals.
+    Every term has an interval. If the noise swamps the counts, it is nearly all of [0, 1] or, occasionally, a
+    single point that misses. There is no estimate if the other arms of the bin indicate that the count would
+    be less than three standard deviations of its noise: this affects a ratio, and does not select intervals.
 
-    Coverage refers to each available term, and not of terms chosen because of their estimates, of having one,
-    or of how long they were reported on.
+    Coverage refers to each available term, not to terms selected because of their estimates, because they
+    have one, or because of how long they were reported on.
 
-    The coin is made of `rng` and of all digits of the releases. It is the same in each analysis of a log,
-    and an analyst who tries several `rng` must not choose among them.
+    The random number is derived from `rng` and all digits of the releases. It is the same in each analysis of
+    a log, and an analyst who tries several values of `rng` must not choose among the results.
 
-    Rewards that are not binary have a smaller variance than f (1 - f), which "budget" uses: its intervals
-    are conservative then.
+    Non-binary rewards have a smaller variance than f (1 - f), which "budget" uses, so its intervals are then
+    conservative.
 
     References
     ----------
@@ -106,24 +110,24 @@ class BinMeans:
         self._reports = read_reports(log)
 
     def fit(self, *, method: str = "budget", null: float = 0.5, rng: int = 0) -> Results:
-        """Estimates, tests and intervals.
+        """Compute estimates, tests and intervals.
 
         Parameters
         ----------
         method : {"budget", "anytime"}
-            Normal in the limit with nominal coverage, or conservative in finite samples.
+            Asymptotically normal with nominal coverage, or conservative in finite samples.
         null : float
-            Mean that the tests are against.
+            Mean under the null hypothesis.
         rng : int
-            Seed that is mixed into the coin of "budget".
+            Seed for the random number of "budget".
 
         Returns
         -------
         Results
-            `private` is True. The estimate is sum / count, cut to [0, 1], with a count of at least one
-            standard deviation of its noise; it is not what the interval is made of, and lies outside now and
-            then. The interval is the hull of the accepted means. Details: ``participants``,
-            ``released_count``, and ``spent``, the share of the budget that reports spent.
+            Results whose `private` is True. The estimate is sum / count, clipped to [0, 1], with a count of
+            at least one standard deviation of its noise; the interval is not based on it, and occasionally
+            excludes it. The interval is the convex hull of the accepted means. Details: ``participants``,
+            ``released_count``, and ``spent``, the share of the budget that reports used.
 
         Raises
         ------
@@ -179,7 +183,7 @@ def _ratio(known: BinReports) -> tuple[FloatArray, FloatArray]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _BinMethod:
-    """One way to test the means of bins, with the notes under its table."""
+    """A method of testing the means of bins, with the notes under its table."""
 
     fit: Callable[[BinReports, int], InvertedTest]
     claims: tuple[Claim | Part, ...]

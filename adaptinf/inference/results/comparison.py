@@ -1,4 +1,4 @@
-"""Several results side by side, one column each."""
+"""Several results side by side, one per column."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from adaptinf.claims.data import covariates
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.explanation import MORE, full_sentence
 from adaptinf.inference.results.fit_results import Results
+from adaptinf.inference.results.multiplicity import AT_ONCE, adjusted_logs, check_adjustment, probabilities
 from adaptinf.inference.results.tables import format_number, format_pvalue, said_of
 from adaptinf.parameters import BOOLEAN, OneOf, check_alpha, refuse
 from adaptinf.texts import shown
+from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
     from adaptinf.inference.results.summary import ResultSummary
@@ -43,18 +45,18 @@ def _listed(names: list[str]) -> str:
 
 
 def _numbered(terms: Sequence[str]) -> list[_Term]:
-    """Terms, with how often each occurred before: labels such as 1 and "1" look alike."""
+    """Terms with the number of earlier occurrences: labels such as 1 and "1" look alike."""
     return [(term, terms[:place].count(term)) for place, term in enumerate(terms)]
 
 
 def _factor(term: str, factors: Sequence[str]) -> str | None:
-    """The named factor of which a coefficient is a level, but not an interaction; else empty."""
+    """The named factor of which a coefficient is a level (not an interaction); otherwise empty."""
     alone = term.endswith("]") and ":" not in term
     return next((factor for factor in factors if alone and term.startswith(f"{factor}[")), None)
 
 
 def _noted(result: Results, value: str, *kinds: Claim) -> str:
-    """A value in a note under a table, found by its claim; empty without that note."""
+    """A value in a note under a table, found through its claim; empty without that note."""
     found = [note for note in result.notes if isinstance(note, Said) and note.claim in kinds]
     return f"{found[0].values[value]}" if found else ""
 
@@ -64,7 +66,7 @@ def _rounds(result: Results) -> str:
 
 
 def _errors(result: Results) -> str:
-    """What standard errors allow for; for a regression, its covariance."""
+    """The type of standard errors; for a regression, its covariance."""
     kind = getattr(result, "covariance_type", "")
     return kind or ("by unit" if _noted(result, "units", units.ERRORS) else "")
 
@@ -88,6 +90,16 @@ _IF_DIFFERENT = ("Model", "Outcome", "Design")
 _STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 
 
+def _adjusted(result: Results, adjust: str | None) -> FloatArray:
+    """Logs of a result's p-values, adjusted for the number of its terms if requested; (k,)."""
+    method = result._allowed(adjust)
+    if method == AT_ONCE:
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(result.pvalues_simultaneous().to_numpy()))
+    logs = np.asarray(result.log_pvalues, dtype=np.float64)
+    return logs if method is None else adjusted_logs(logs, method)
+
+
 class _Column:
     """The cells of one result in a printed comparison."""
 
@@ -95,10 +107,14 @@ class _Column:
         self.corrected = result.correction is not None
         self._result, self._table = result, table
         self._places = {term: place for place, term in enumerate(_numbered(result.terms))}
-        self._logs = {"own": result.log_pvalues.to_numpy()}
-        self._limits = {"own": result.conf_int(table.alpha).to_numpy()}
+        self._logs = {"own": _adjusted(result, table.adjust)}
+        own = result._allowed(table.adjust) == AT_ONCE
+        limits = result.conf_int_simultaneous(table.alpha) if own else result.conf_int(table.alpha)
+        self._limits = {"own": limits.to_numpy()}
         if self.corrected:
-            self._logs["corrected"] = result.log_pvalues_corrected.to_numpy()
+            logs = np.asarray(result.log_pvalues_corrected, dtype=np.float64)
+            method = result._allowed(table.adjust)
+            self._logs["corrected"] = logs if method is None else adjusted_logs(logs, method)
             self._limits["corrected"] = result.conf_int_corrected(table.alpha).to_numpy()
 
     def estimate(self, term: _Term) -> str:
@@ -113,13 +129,13 @@ class _Column:
         return format_number(self._result.estimate[place]) + stars
 
     def below(self, term: _Term) -> str:
-        """The line below it."""
+        """The line below the estimate."""
         if self._table.below == "std_error" and term in self._places:
             return f"({format_number(self._result.std_error[self._places[term]])})"
         return self._inference(term, "own")
 
     def below_corrected(self, term: _Term) -> str:
-        """The same, corrected for adaptive collection; an interval goes below standard errors."""
+        """The same, corrected for adaptive collection; an interval is placed below standard errors."""
         return self._inference(term, "corrected") if self.corrected else ""
 
     def _inference(self, term: _Term, kind: str) -> str:
@@ -144,20 +160,22 @@ def _term_rows(term: _Term, columns: Sequence[_Column]) -> list[list[str]]:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """A table of results; made by `compare`.
+    """A table of results, created by `compare`.
 
     Attributes
     ----------
     results : mapping of str to Results
-        What is compared.
+        The results to compare.
     alpha : float
-        One minus the level of the intervals.
+        One minus the confidence level of the intervals.
     below : {"interval", "std_error", "p_value"}
-        Line below each estimate of the printed table.
+        Type of the line below each estimate in the printed table.
     stars : bool
         Whether estimates have stars.
     fixed_effects : tuple of str
         Factors whose coefficients are one line of the printed table.
+    adjust : {"max-t", "holm", "bh"} or None
+        How p-values allow for the number of terms of a result; with ``"max-t"`` intervals as well.
     """
 
     results: Mapping[str, Results]
@@ -165,16 +183,18 @@ class Comparison:
     below: str = "interval"
     stars: bool = False
     fixed_effects: tuple[str, ...] = ()
+    adjust: str | None = None
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per term and result.
+        """Frame with one row per term and result.
 
         Returns
         -------
         DataFrame
             Columns term, method, label, estimate, std_error, statistic, p_value, conf_low and conf_high; also
             label_corrected, p_value_corrected, conf_low_corrected and conf_high_corrected where a result has
-            a correction. Terms in the order in which they first come.
+            a correction, and with `adjust` p_value_adjusted and, by max-t, conf_low_simultaneous and
+            conf_high_simultaneous. Terms in the order in which they first come.
         """
         parts = []
         for name, result in self.results.items():
@@ -184,7 +204,7 @@ class Comparison:
             if result.correction is not None:
                 place = list(part).index("p_value_corrected")
                 part.insert(place, "label_corrected", _corrected_label(result))
-            parts.append(part)
+            parts.append(part.assign(**self._adjusted_columns(result)))
         frame = pd.concat(parts, ignore_index=True)
         if "label_corrected" in frame:
             frame["label_corrected"] = frame["label_corrected"].fillna("")
@@ -192,8 +212,18 @@ class Comparison:
         places = frame["term"].map(order).to_numpy()
         return frame.iloc[np.argsort(places, kind="stable")].reset_index(drop=True)
 
+    def _adjusted_columns(self, result: Results) -> dict[str, FloatArray]:
+        """Numbers that allow for the number of terms, where they are asked for."""
+        if self.adjust is None:
+            return {}
+        found = {"p_value_adjusted": probabilities(_adjusted(result, self.adjust))}
+        if self.adjust == AT_ONCE and result.correction is None:
+            limits = result.conf_int_simultaneous(self.alpha)
+            found |= {f"conf_{end}_simultaneous": limits[end].to_numpy() for end in ("low", "high")}
+        return found
+
     def summary(self) -> ResultSummary:
-        """The table, one column for each result: as text, Markdown, LaTeX, HTML, CSV or a Great Table."""
+        """The table, with one column per result: as text, Markdown, LaTeX, HTML, CSV or a Great Table."""
         from adaptinf.inference.results.summary import ResultSummary
         from adaptinf.inference.results.tables import plain_table
 
@@ -206,12 +236,12 @@ class Comparison:
         return ResultSummary("Comparison", [table], lines=[*self._cautions(), *self._reading()])
 
     def _shown_terms(self) -> list[_Term]:
-        """Terms in the order in which they first come, but those of fixed effects."""
+        """Terms in the order in which they first appear, except those of fixed effects."""
         found = dict.fromkeys(term for result in self.results.values() for term in _numbered(result.terms))
         return [term for term in found if _factor(term[0], self.fixed_effects) is None]
 
     def _foot(self) -> dict[str, list[str]]:
-        """How each result was obtained, one line per property that some result has."""
+        """How each result was obtained, with one line per property that some result has."""
         results = list(self.results.values())
         lines: dict[str, list[str]] = {
             factor: ["yes" if any(_factor(x, (factor,)) for x in one.terms) else "no" for one in results]
@@ -231,9 +261,11 @@ class Comparison:
         return [("Caution", text) for text in (*self._validity(), *self._logs(), *self._targets(), *own)]
 
     def _reading(self) -> list[tuple[str, str]]:
-        """How the numbers are to be read."""
+        """How to interpret the numbers."""
         starred = [("Stars", tables.STARRED(nulls=self._nulls()))] if self.stars else []
-        return [("Note", tables.COMPARED(below=self._below(self.below))), *starred, ("More", MORE)]
+        adjusted = [] if self.adjust is None else [("Note", tables.ADJUSTED_WITHIN[self.adjust]())]
+        told = ("Note", tables.COMPARED(below=self._below(self.below)))
+        return [told, *adjusted, *starred, ("More", MORE)]
 
     def _below(self, kind: str) -> str:
         """The line below an estimate."""
@@ -244,7 +276,7 @@ class Comparison:
         return tables.INTERVALS(level=100.0 * (1.0 - self.alpha))
 
     def _nulls(self) -> str:
-        """The values against which p-values are computed, and whose they are if they differ."""
+        """The values against which p-values are computed, and for which results if they differ."""
         found: dict[float, list[str]] = {}
         for name, result in self.results.items():
             found.setdefault(result.null, []).append(name)
@@ -254,7 +286,7 @@ class Comparison:
         return tables.NULLS_DIFFER(nulls=f"{', '.join(parts[:-1])} and {parts[-1]}")
 
     def _logs(self) -> list[str]:
-        """Whose data differ, as far as the results show."""
+        """Results with different data, as far as can be seen."""
         found: dict[tuple[int, str], list[str]] = {}
         for name, result in self.results.items():
             found.setdefault((result.facts.n_rounds, result.facts.design or "unknown"), []).append(name)
@@ -283,7 +315,7 @@ class Comparison:
         return notes[:_NOTES]
 
     def _validity(self) -> list[str]:
-        """Whose numbers are not valid, and how valid corrected ones are."""
+        """Results that are not valid, and the validity of corrected ones."""
         naive = [name for name, result in self.results.items() if result.validity == "not valid"]
         kinds = {name: _corrected_label(result) for name, result in self.results.items()}
         notes: list[str] = []
@@ -310,29 +342,32 @@ def compare(
     below: str = "interval",
     stars: bool = False,
     fixed_effects: Sequence[str] = (),
+    adjust: str | None = None,
 ) -> Comparison:
-    """Put several results side by side, one column each.
+    """Show several results side by side, one per column.
 
     Parameters
     ----------
     *results : Results, or one mapping of str to Results
-        Results, which are then called by their model, estimator and weights; or by the names that they shall
-        have in the table.
+        The results, named after their model, estimator and weights; or, as keyword arguments, named as they
+        should appear in the table.
     alpha : float
-        One minus the level of the intervals, between 0 and 0.5.
+        One minus the confidence level of the intervals, between 0 and 0.5.
     below : {"interval", "std_error", "p_value"}
-        Line below each estimate.
+        Type of the line below each estimate.
     stars : bool
-        Whether estimates have one, two or three stars where their p-value is at most .05, .01 or .001: the
-        corrected one if there is one, and none in a column that is not valid.
+        Whether estimates have one, two or three stars if their p-value is at most .05, .01 or .001: the
+        corrected p-value if there is one, and no stars in a column that is not valid.
     fixed_effects : sequence of str
         Factors of formulas, such as ``"C(day)"``: a line says who has them, in place of their coefficients.
+    adjust : {"max-t", "holm", "bh"}, optional
+        Adjust the p-values of each result for the number of its terms; with ``"max-t"`` its intervals, too.
 
     Returns
     -------
     Comparison
-        Prints as text; ``to_frame()`` has full precision, one row per term and result, and ``summary()`` the
-        other forms.
+        A comparison that prints as text; ``to_frame()`` has full precision, one row per term and result, and
+        ``summary()`` gives the other formats.
 
     Raises
     ------
@@ -341,8 +376,8 @@ def compare(
 
     Notes
     -----
-    A table of several methods shows how much the choice matters. Choosing by it, such as the shortest
-    interval, would spoil the level: `recommend` chooses before the estimates are seen.
+    A table of several methods shows how much the choice matters. Choosing a method by it, for example for the
+    shortest interval, would invalidate the level: `recommend` chooses before the estimates are seen.
 
     Examples
     --------
@@ -360,12 +395,14 @@ def compare(
     3    b   alee  asymptotic      0.71
     """
     check_alpha("compare", alpha)
+    if adjust is not None:
+        check_adjustment("compare", adjust, AT_ONCE)
     problems = []
     given: Mapping[Any, Any] = {}
     if len(results) == 1 and isinstance(results[0], Mapping):
         given = results[0]
     elif results and all(isinstance(one, Results) for one in results):
-        given = _named(results)
+        given = named_results(results)
     if not given:
         found = ", ".join(_kind(one) for one in results[:5]) or "nothing"
         problems.append(
@@ -385,11 +422,11 @@ def compare(
         if not any(_factor(term, (str(factor),)) for term in terms)
     ]
     refuse("compare", [*problems, *OneOf(*_BELOW)("below", below), *BOOLEAN("stars", stars)])
-    return Comparison(dict(given), float(alpha), below, stars, factors)
+    return Comparison(dict(given), float(alpha), below, stars, factors, adjust)
 
 
 def _kind(value: Any) -> str:
-    """What was given, without its contents: a result or an array may fill pages."""
+    """The type of the value, without its contents: a result or an array may fill pages."""
     return (
         repr(value)
         if isinstance(value, (int, float, str)) and len(repr(value)) <= 60
@@ -397,7 +434,7 @@ def _kind(value: Any) -> str:
     )
 
 
-def _named(results: Sequence[Results]) -> dict[str, Results]:
+def named_results(results: Sequence[Results]) -> dict[str, Results]:
     """Results named by estimator and weights, with models and numbers where needed to distinguish them."""
     models = len({one.model for one in results}) > 1
     names = [

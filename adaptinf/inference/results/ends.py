@@ -1,4 +1,4 @@
-"""One result made from two: estimates at both extremes of the missing rewards."""
+"""One result combined from two: estimates at both extremes of the missing rewards."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from adaptinf.claims.data.missing_rewards import ENDS
+from adaptinf.claims.data.missing_rewards import ENDS, LEADS
 from adaptinf.inference.distributions.references import EndsReference
 from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.tables import format_number
@@ -15,11 +15,15 @@ _ORDER = ("exact", "anytime", "asymptotic", "not valid")
 
 
 def both_ends(low: Results, high: Results, lead: str, missing: str) -> Results:
-    """Results with intervals from the lower limit at the lowest end to the upper limit at the highest.
+    """Results with intervals from the lower limit at the lowest extreme to the upper limit at the highest.
 
-    `lead` says whose estimates the table shows, ``"worst"`` or ``"best"``; `missing` tells of the rewards.
+    `lead` says which of them are the estimates, ``"worst"``, ``"best"`` or, for the middle, ``"bounds"``;
+    `missing` tells of the rewards.
     """
-    first = low if lead == "worst" else high
+    first = high if lead == "best" else low
+    if lead == "bounds":
+        middle = 0.5 * (low.estimate + high.estimate)
+        first = replace(low, estimate=middle, std_error=np.full(len(middle), np.nan))
     reference = EndsReference(
         low.estimate, high.estimate, low.std_error, high.std_error, low.reference, high.reference
     )
@@ -27,7 +31,7 @@ def both_ends(low: Results, high: Results, lead: str, missing: str) -> Results:
         f"{term}: {format_number(a).strip()} to {format_number(b).strip()}"
         for term, a, b in zip(first.terms, low.estimate, high.estimate, strict=True)
     )
-    told = ENDS(missing=missing, ends=ends, lead=lead)
+    told = ENDS(missing=missing, ends=ends, lead=LEADS[lead]())
     counts = first.facts.counts
     # Events among the rewards that were filled in are none.
     facts = first.facts if counts is None else replace(first.facts, counts=replace(counts, events=None))

@@ -26,7 +26,7 @@ from adaptinf.inference.results.log_facts import (
 )
 from adaptinf.inference.results.multiplicity import adjusted_logs, check_adjustment, probabilities
 from adaptinf.parameters import check_alpha
-from adaptinf.typing import FloatArray, Validity
+from adaptinf.typing import BoolArray, FloatArray, Validity
 
 _FOLLOWED = ("arm-mean", "contrast", "policy-value")
 """Targets of confidence sequences."""
@@ -72,9 +72,9 @@ class Estimates:
             object.__setattr__(self, "notes", notes)
             # First, as it is of every number; a changed copy of a result has it already.
             object.__setattr__(self, "cautions", tuple(dict.fromkeys([*warned, *self.cautions])))
-        asked = (self.estimands, self.facts.spread, self.std_error)
-        if may_lack_meaning(self.reference, *asked):
-            told_of = without_meaning(self.reference.interval(math.log(USUAL)), self.terms, *asked)
+        if may_lack_meaning(self.reference, self.estimands, self.facts.longest, self.std_error):
+            usual = self.reference.interval(math.log(USUAL))
+            told_of = without_meaning(usual, self.terms, self.estimands, self.facts, self.std_error)
             object.__setattr__(self, "notes", tuple(dict.fromkeys([*self.notes, *told_of])))
 
     @property
@@ -103,7 +103,7 @@ class Estimates:
     def tvalues(self) -> pd.Series[float]:
         """Distances of the estimates from the null in standard errors, by term.
 
-        Where p-values rest on an adjusted estimate (Agresti-Caffo), its distance.
+        If p-values use an adjusted estimate (Agresti-Caffo), its distance.
         """
         with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
             values = np.where(self.std_error > 0, (self.estimate - self.null) / self.std_error, np.nan)
@@ -113,7 +113,7 @@ class Estimates:
 
     @property
     def log_pvalues(self) -> pd.Series[float]:
-        """Natural logarithms of the two-sided p-values by term, accurate even where p-values underflow."""
+        """Natural logarithms of the two-sided p-values by term, accurate even if p-values underflow."""
         return self._by_term(self.reference.log_pvalues(self.null), "log_p_value")
 
     @property
@@ -128,7 +128,7 @@ class Estimates:
         Raises
         ------
         InvalidForLog
-            If no correction is due or none is possible; `correction` is None then.
+            If no correction is needed or none is possible; `correction` is then None.
         """
         corrected = np.asarray(self._due_correction().apply(self.reference.log_pvalues(self.null)))
         return self._by_term(corrected, "log_p_value_corrected")
@@ -140,7 +140,7 @@ class Estimates:
         Raises
         ------
         InvalidForLog
-            If no correction is due or none is possible; `correction` is None then.
+            If no correction is needed or none is possible; `correction` is then None.
         """
         return self._by_term(probabilities(self.log_pvalues_corrected), "p_value_corrected")
 
@@ -150,7 +150,7 @@ class Estimates:
         Parameters
         ----------
         alpha : float
-            One minus the level, between 0 and 0.5.
+            One minus the confidence level, between 0 and 0.5.
 
         Returns
         -------
@@ -171,20 +171,20 @@ class Estimates:
         Parameters
         ----------
         alpha : float
-            One minus the level, between 0 and 0.5.
+            One minus the confidence level, between 0 and 0.5.
 
         Returns
         -------
         DataFrame
             Columns low and high, one row per term: the uncorrected interval at the corrected level. It
-            excludes the null exactly when the corrected p-value is at most alpha.
+            excludes the null exactly if the corrected p-value is at most alpha.
 
         Raises
         ------
         ParameterError
             If alpha is not between 0 and 0.5.
         InvalidForLog
-            If no correction is due or none is possible.
+            If no correction is needed or none is possible.
         """
         check_alpha("conf_int_corrected", alpha)
         return self._intervals(self._due_correction().level(math.log(alpha)))
@@ -215,7 +215,7 @@ class Estimates:
         Parameters
         ----------
         alpha : float
-            One minus the level of the intervals, between 0 and 0.5.
+            One minus the confidence level of the intervals, between 0 and 0.5.
 
         Returns
         -------
@@ -253,7 +253,7 @@ class Estimates:
         method : {"holm", "bh"}
             Holm, or Benjamini and Hochberg.
         corrected : bool
-            Whether to adjust the corrected p-values, where a correction is due.
+            Whether to adjust the corrected p-values, if a correction is needed.
 
         Raises
         ------
@@ -276,15 +276,31 @@ class Estimates:
 
     def _meaningful(self, limits: FloatArray) -> FloatArray:
         """Limits, NaN if an interval is too long to be informative; (k, 2)."""
-        return meaningful(limits, self.estimands, self.facts.spread, self.std_error)
+        return meaningful(limits, self.estimands, self.facts.longest, self.std_error)
+
+    @property
+    def _without_information(self) -> BoolArray:
+        """Terms whose usual interval is too long to be informative, shape (k,)."""
+        asked = (self.estimands, self.facts.longest, self.std_error)
+        if not may_lack_meaning(self.reference, *asked):
+            return np.zeros(len(self.terms), dtype=bool)
+        usual = self.reference.interval(math.log(USUAL))
+        return np.asarray(np.isnan(self._meaningful(usual)[:, 0]) & ~np.isnan(usual[:, 0]))
+
+    @property
+    def _bounds(self) -> tuple[FloatArray, FloatArray] | None:
+        """Lowest and highest estimates whatever the missing rewards, (k,) each; None if none is missing."""
+        if "lowest" not in self.details:
+            return None
+        return self.details["lowest"], self.details["highest"]
 
     @property
     def _chosen_from(self) -> Estimates | None:
-        """The estimates from which the term was selected, of a winner; None for all other results."""
+        """The estimates from which the term was selected, for a winner; None for all other results."""
         return None
 
     def _is_corrected(self, alpha: float) -> bool:
-        """Whether numbers of level 1 - alpha are to be the corrected ones: due, and informative."""
+        """Whether numbers at level 1 - alpha should be the corrected ones: needed, and informative."""
         return self.correction is not None and not self.correction.vacuous(alpha)
 
     def _law_said(self, alpha: float) -> list[str]:

@@ -14,7 +14,7 @@ from adaptinf.claims.privacy import guarantees
 from adaptinf.claims.views import Assumed
 from adaptinf.inference.results.log_facts import USUAL, without_meaning
 from adaptinf.inference.results.multiplicity import AT_ONCE, adjustment_note, at_once_note
-from adaptinf.texts import ROOM, visible_lines
+from adaptinf.texts import ROOM, several, visible_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 LABEL = 10
 """Width, in columns, of the labels of the lines under a table."""
 MORE = "result.explain()"
-"""Where every claim can be read."""
+"""Where all claims are listed."""
 _LINES = 6
 _METHOD_LINES = 2
+_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +37,15 @@ class Reason:
     Attributes
     ----------
     kind : str
-        What it is: ``"caution"``, ``"missing"`` (why there is no number), ``"note"`` (how a number was
-        made), ``"assumes"``, ``"target"`` (what is estimated), ``"advice"`` or ``"privacy"``.
+        Its kind: ``"caution"``, ``"missing"`` (why there is no number), ``"note"`` (how a number was
+        computed), ``"assumes"``, ``"target"`` (what is estimated), ``"advice"`` or ``"privacy"``.
     text : str
         The claim.
     check : str
-        Of an assumption: ``"checked"``, ``"contradicted"``, or ``"cannot be checked from this log"``; empty
+        For an assumption: ``"checked"``, ``"contradicted"``, or ``"cannot be checked from this log"``; empty
         for everything else.
     short : str
-        The same in a few words, where these are under the table.
+        A shorter version, for the lines under the table.
     """
 
     kind: str
@@ -55,7 +56,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Everything that a result rests on; made by ``result.explain()``.
+    """All assumptions, cautions and notes of a result; made by ``result.explain()``.
 
     Attributes
     ----------
@@ -108,7 +109,7 @@ class Explanation:
         return "\n".join(parts)
 
     def _sections(self) -> Iterator[tuple[str, list[str]]]:
-        """Headings with their claims as sentences; without those that have none."""
+        """Headings with their claims as sentences; headings without claims are omitted."""
         for kind, heading in tables.HEADINGS.items():
             if items := [_item(one) for one in self.of(kind)]:
                 yield heading, items
@@ -154,7 +155,7 @@ def lines(explanation: Explanation, estimator: str) -> tuple[tuple[str, str], ..
     used = sum(len(_filled(text)) for _, text in ending)
     method = method_line(explanation, estimator, min(_METHOD_LINES, _LINES - used - 1))
     used += len(_filled(method))
-    assumes = _assumed(explanation, max(1, _LINES - used))
+    assumes = assumed_briefly(explanation, max(1, _LINES - used))
     found = [("Method", method), ("Assumes", assumes)]
     return (*warned, *((label, text) for label, text in found if text), *ending)
 
@@ -164,7 +165,7 @@ def method_line(explanation: Explanation, estimator: str, most: int) -> str:
     notes = sorted(explanation.of("note"), key=_is_law)
     known = tables.ESTIMATORS.get(estimator)
     name = known().short if known is not None else estimator
-    return _joined([name, *(one.short for one in notes)], most)
+    return joined_clauses([name, *(one.short for one in notes)], most)
 
 
 def _is_law(reason: Reason) -> bool:
@@ -173,12 +174,12 @@ def _is_law(reason: Reason) -> bool:
 
 
 def estimator_name(estimator: str) -> str:
-    """What an estimator is called in a sentence."""
+    """The name of an estimator in a sentence."""
     known = tables.ESTIMATORS.get(estimator)
     return estimator if known is None else known()
 
 
-def _assumed(explanation: Explanation, most: int) -> str:
+def assumed_briefly(explanation: Explanation, most: int) -> str:
     """Assumptions in brief: those that were checked, then those that no log can show."""
     asked, unasked = [], []
     for one in explanation.of("assumes"):
@@ -189,14 +190,14 @@ def _assumed(explanation: Explanation, most: int) -> str:
             asked.append(f"{words} ({one.check})")
     if unasked:
         unasked[0] = f"not checkable: {unasked[0]}"
-    return _joined([*asked, *unasked], most)
+    return joined_clauses([*asked, *unasked], most)
 
 
 def _fitted(reasons: Sequence[Reason], most: int) -> str:
-    return _joined([one.short for one in reasons if one.short], most)
+    return joined_clauses([one.short for one in reasons if one.short], most)
 
 
-def _joined(parts: Iterable[str], most: int) -> str:
+def joined_clauses(parts: Iterable[str], most: int) -> str:
     """Clauses in one sentence within a number of lines: as many as fit, and how many more there are."""
     listed = list(dict.fromkeys(part for part in parts if part))
     if not listed or most < 1:
@@ -222,7 +223,7 @@ def full_sentence(text: str) -> str:
 
 
 def _item(reason: Reason) -> str:
-    """A claim, with what its check found, as a sentence."""
+    """A claim, with the result of its check, as a sentence."""
     told = full_sentence(reason.text)
     return f"{told[:-1]} ({reason.check})." if reason.check and told.endswith(".") else told
 
@@ -246,7 +247,7 @@ class Footer:
 
     @property
     def corrected_alone(self) -> bool:
-        """Whether only corrected numbers do."""
+        """Whether only corrected numbers allow for it."""
         return self.results.validity == "not valid" and self.results.correction is not None
 
     @property
@@ -275,20 +276,30 @@ class Footer:
         lacking = np.isnan(shown.to_numpy()).any(axis=1) & ~np.isnan(results.log_pvalues.to_numpy())
         if not lacking.any():
             return ()
-        asked = (results.terms, results.estimands, results.facts.spread, results.std_error)
+        asked = (results.terms, results.estimands, results.facts, results.std_error)
         limits = np.where(lacking[:, None], results.reference.interval(float(np.log(alpha))), np.nan)
         return tuple(note for note in without_meaning(limits, *asked) if note not in results.notes)
 
     @property
     def adjustment(self) -> str:
-        """How p-values and intervals allow for the number of terms."""
+        """How p-values and intervals account for the number of terms."""
         results, adjust = self.results, self._adjust
         if adjust is None:
             return ""
         count = int((~results.pvalues.isna()).sum())
         if adjust == AT_ONCE:
-            return at_once_note(count, results.covariance is not None)
+            left = int(results._without_information.sum())
+            return at_once_note(count - left, results.covariance is not None)
         return adjustment_note(adjust, count, corrected=results.correction is not None)
+
+    @property
+    def outside_family(self) -> dict[str, str]:
+        """Terms that simultaneous inference leaves out."""
+        if self._adjust != AT_ONCE:
+            return {}
+        flags = self.results._without_information
+        left = [str(term) for term, flag in zip(self.results.terms, flags, strict=True) if flag]
+        return {"terms": several(left, _NAMED)} if left else {}
 
     @property
     def without_std_error(self) -> bool:
@@ -297,7 +308,7 @@ class Footer:
 
     @property
     def correction(self) -> list[str]:
-        """What corrected columns rest on."""
+        """The basis of the corrected columns."""
         correction, law = self.results.correction, self.results.reference
         if correction is None:
             return []
@@ -322,12 +333,12 @@ class Footer:
 
     @property
     def withdrawn(self) -> dict[str, str]:
-        """Why the design's promise does not hold."""
+        """Why the design's guarantee does not hold."""
         return {"why": "; ".join(self.facts.unpromised)} if self.facts.unpromised else {}
 
     @property
     def privacy(self) -> list[str]:
-        """What is promised, by whom, and how much of it covers these numbers."""
+        """The guarantee, who gives it, and how much of it covers these numbers."""
         guarantee = self.facts.guarantee
         if guarantee is None:
             return []

@@ -36,7 +36,7 @@ class Results(JointInference):
     estimator : str
         Such as ``"aipw"``.
     facts : LogFacts
-        What is known of the log.
+        Facts about the log.
     validity : {"exact", "anytime", "asymptotic", "not valid"}
         How valid the numbers are for the log, without any correction.
     weights : str, optional
@@ -44,27 +44,29 @@ class Results(JointInference):
     covariance : ndarray, optional
         Shape (k, k); without it joint tests are refused, and simultaneous intervals are Bonferroni's.
     null : float
-        Value that the tests are against.
+        Value under the null hypothesis of the tests.
     correction : Correction, optional
-        Given only where the estimator is not already valid for the log.
+        Only given if the estimator is not already valid for the log.
     details : mapping of str to ndarray
         Diagnostics by term, each of shape (k,). ``"ess"`` and ``"min_propensity"`` are also attributes.
     notes, cautions : tuple of str
-        Assumptions, adjustments and reasons for NaN; why the numbers may be worth less than their label says.
+        Assumptions, adjustments and reasons for NaN; reasons why the numbers may be less valid than their
+        label says.
     efficiency_note : str
-        How much precision was lost, the last note on the model in a summary.
+        The loss of precision, the last note on the model in a summary.
     private : bool
         Whether the numbers come from the log's private releases alone, so its guarantee covers them.
     scores : mapping of str to ndarray, optional
-        Row-level data, kept only on request: arrays over the rounds.
+        Row-level data, only kept on request: arrays over the rounds.
     contrast_of : callable, optional
-        Results of the difference of two terms, by their places, where it has weights and a law of its own.
+        Results for the difference of two terms, by their positions, if it has its own weights and
+        distribution.
 
     Notes
     -----
     The effective sample size of a term is (sum g)^2 / sum g^2 over the rounds of its arm, where g is the
-    weight that the estimate gives to a round's reward: that many equally weighted rewards would be as
-    precise. For a difference it is the smaller one of its two arms.
+    weight of a round's reward in the estimate: this many equally weighted rewards would give the same
+    precision. For a difference it is the smaller of the two arms' sizes.
 
     Examples
     --------
@@ -77,17 +79,17 @@ class Results(JointInference):
 
     _picture: ClassVar[str] = "forest"
     _adjustment: ClassVar[str | None] = None
-    """How tables and sentences are adjusted where no one asks."""
+    """Default adjustment of tables and sentences."""
 
     def summary(self, alpha: float = 0.05, adjust: str | None = None) -> ResultSummary:
         """Table of the results, with cautions and a few lines on the method.
 
-        `explain` gives everything that they rest on.
+        `explain` lists everything that the results are based on.
 
         Parameters
         ----------
         alpha : float
-            One minus the level of the intervals, between 0 and 0.5.
+            One minus the confidence level of the intervals, between 0 and 0.5.
         adjust : {"holm", "bh", "max-t"}, optional
             Also show p-values adjusted for the number of terms, after any correction. ``"max-t"`` shows those
             of `pvalues_simultaneous`, and the intervals of `conf_int_simultaneous`, below single ones.
@@ -95,14 +97,14 @@ class Results(JointInference):
         Returns
         -------
         ResultSummary
-            Prints as text; ``as_markdown()``, ``as_latex()`` and ``as_html()`` give the other forms.
+            Prints as text; ``as_markdown()``, ``as_latex()`` and ``as_html()`` return the other formats.
 
         Raises
         ------
         ParameterError
             If alpha is not between 0 and 0.5, or the adjustment is unknown.
         InvalidForLog
-            If the adjustment is ``"max-t"``, and a correction is due.
+            If the adjustment is ``"max-t"``, and a correction is needed.
         """
         # Tables are statsmodels', which numbers alone do without.
         from adaptinf.inference.results.summary import summarise
@@ -110,7 +112,7 @@ class Results(JointInference):
         return summarise(self, alpha, adjust)
 
     def explain(self, alpha: float = 0.05, adjust: str | None = None) -> Explanation:
-        """Everything that the results rest on: cautions, how they were computed, and what is assumed.
+        """List the basis of the results: cautions, how they were computed, and what is assumed.
 
         Parameters
         ----------
@@ -120,8 +122,8 @@ class Results(JointInference):
         Returns
         -------
         Explanation
-            Prints as text; ``to_frame()`` has one row per claim, with its kind and what a check of an
-            assumption found.
+            Prints as text; ``to_frame()`` has one row per claim, with its kind and the result of the check of
+            an assumption.
 
         Raises
         ------
@@ -157,23 +159,24 @@ class Results(JointInference):
         Parameters
         ----------
         term : str, optional
-            Of which term; by default of all together.
+            The term; by default all together.
         alpha : float
-            One minus the level of the intervals, between 0 and 0.5.
+            One minus the confidence level of the intervals, between 0 and 0.5.
         unit : str, optional
-            What rewards are counted in, such as ``"clicks"``.
+            What rewards are counted in, such as ``"clicks"``; not of lifts, which are told in percent.
         adjust : {"max-t", "holm", "bh"}, optional
-            As in `summary`: with ``"max-t"`` the intervals of all terms hold at once.
+            As in `summary`; with ``"max-t"`` the intervals of all terms hold simultaneously.
 
         Returns
         -------
         str
-            With estimates and limits as the table prints them; "undecided" where an interval holds the null.
+            With estimates and limits as printed in the table; "undecided" if an interval contains the null.
 
         Raises
         ------
         ParameterError
-            If there is no such term, alpha is not between 0 and 0.5, or the adjustment is unknown.
+            If there is no such term, alpha is not between 0 and 0.5, the adjustment is unknown, or a lift is
+            to have a unit.
 
         Examples
         --------
@@ -213,7 +216,7 @@ class Results(JointInference):
         MissingDependencyError
             If matplotlib is not installed.
         ParameterError
-            Listing everything that is inconsistent.
+            If fields are inconsistent; the message lists every problem.
 
         Examples
         --------

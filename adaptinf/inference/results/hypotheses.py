@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
@@ -22,6 +23,7 @@ from adaptinf.inference.distributions.references import (
     recoded,
 )
 from adaptinf.inference.distributions.tails import log_chi2_tail, log_f_tail
+from adaptinf.inference.results.log_facts import USUAL
 from adaptinf.inference.results.multiplicity import (
     adjusted_logs,
     check_adjustment,
@@ -29,9 +31,16 @@ from adaptinf.inference.results.multiplicity import (
     familywise_level,
     probabilities,
 )
-from adaptinf.inference.results.tables import format_pvalue
+from adaptinf.inference.results.tables import (
+    format_number,
+    format_pvalue,
+    format_statistic,
+    limit_heads,
+    p_head,
+    plain_table,
+)
 from adaptinf.parameters import check_alpha, refuse
-from adaptinf.texts import did_you_mean, frame_text, literal, visible_lines
+from adaptinf.texts import ROOM, did_you_mean, literal, visible_lines
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -66,14 +75,14 @@ class WaldTest:
     df : int
         Number of independent restrictions: the degrees of freedom of its chi-squared distribution.
     log_pvalue : float
-        Natural log of the p-value, right where that underflows.
+        Natural log of the p-value, accurate even if that underflows.
     hypothesis : tuple of str
         The restrictions.
     notes : tuple of str
-        What else is to be known.
+        Further facts about the test.
     df_denom : float or None
-        Where the terms have Student's law, the fewest degrees of freedom of those involved: the statistic by
-        `df` has the F distribution with so many in the denominator.
+        If the terms have Student's distribution, the smallest degrees of freedom of those involved: the
+        statistic divided by `df` then has the F distribution with this many in the denominator.
     """
 
     statistic: float
@@ -109,13 +118,13 @@ class LinearTest:
     labels : tuple of str
         The q restrictions.
     effect, std_error, value : ndarray, shape (q,)
-        Estimates of the combinations, their standard errors, and the values they are tested against.
+        Estimates of the combinations, their standard errors, and their values under the null hypothesis.
     reference : Reference
-        Of effect minus value, so every null is 0.
+        For effect minus value, so every null is 0.
     notes : tuple of str
-        What else is to be known.
+        Further facts about the tests.
     covariance : ndarray, shape (q, q), or None
-        Of the combinations, if known.
+        For the combinations, if known.
     """
 
     labels: tuple[str, ...]
@@ -145,7 +154,7 @@ class LinearTest:
         Parameters
         ----------
         alpha : float
-            One minus the level, between 0 and 0.5.
+            One minus the confidence level, between 0 and 0.5.
         """
         check_alpha("conf_int", alpha)
         return self.reference.interval(math.log(alpha)) + self.value[:, None]
@@ -157,7 +166,7 @@ class LinearTest:
         Parameters
         ----------
         alpha : float
-            One minus the joint level, between 0 and 0.5.
+            One minus the joint confidence level, between 0 and 0.5.
         """
         check_alpha("conf_int_simultaneous", alpha)
         law, tail, size = self._family()
@@ -206,8 +215,30 @@ class LinearTest:
         )
 
     def __str__(self) -> str:
-        head = f"Tests of linear combinations ({self.reference.name})"
-        return "\n".join([head, frame_text(self.to_frame()), *map(literal, self.notes)])
+        columns, law = self._columns(), self.reference
+        rows = [list(cells) for cells in zip(self.labels, *columns.values(), strict=True)]
+        heads = [name.replace(" corrected", "\ncorrected") for name in columns]
+        table = plain_table(rows, ["hypothesis", *heads], "l" + "r" * len(heads), folds=1)
+        notes = [line for note in self.notes for line in textwrap.wrap(literal(note), ROOM)]
+        return "\n".join([f"Tests of linear combinations ({law.name})", table.as_text(), *notes])
+
+    def _columns(self) -> dict[str, list[str]]:
+        """Cells of the printed table, by their heads."""
+        law = self.reference
+        return {
+            "coef": list(map(format_number, self.effect.tolist())),
+            "std err": list(map(format_number, self.std_error.tolist())),
+            law.statistic: list(map(format_statistic, self.tvalue.tolist())),
+            **inference_columns(p_head(law), law.log_pvalues(0.0), self.conf_int(USUAL)),
+        }
+
+
+def inference_columns(test: str, logs: FloatArray, limits: FloatArray, of: str = "") -> dict[str, list[str]]:
+    """Cells with p-values and limits, by their heads; logs (q,), limits (q, 2)."""
+    ends = zip(limit_heads(USUAL), limits.T.tolist(), strict=True)
+    columns = {test: list(map(format_pvalue, logs.tolist()))}
+    columns |= {name: list(map(format_number, values)) for name, values in ends}
+    return {f"{name}{of}": cells for name, cells in columns.items()}
 
 
 def linear_hypothesis(subject: str, restriction: Any, terms: Sequence[str]) -> LinearHypothesis:
@@ -286,9 +317,9 @@ def linear_test(
 ) -> LinearTest:
     """Separate tests of linear combinations; estimate (k,), covariance (k, k), freedom (k,).
 
-    Normal or, where the terms have degrees of freedom, by Student's t with the fewest of those involved.
-    Differences of two terms have their own law where `contrast_of` knows it; what holds for several at once
-    is then by the correlations of the terms.
+    Normal or, if the terms have degrees of freedom, by Student's t with the smallest of those involved.
+    Differences of two terms have their own distribution if `contrast_of` provides it; joint inference then
+    uses the correlations of the terms.
     """
     size = len(hypothesis.labels)
     effect, std_error = np.zeros(size), np.zeros(size)

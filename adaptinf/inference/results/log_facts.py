@@ -1,4 +1,4 @@
-"""What a result remembers about its log, and limits too far apart to be informative."""
+"""Facts about its log that a result stores, and limits too far apart to be informative."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptinf.claims import tables
+from adaptinf.claims import Said, tables
 from adaptinf.claims.logs.rows import ALIKE, COPIES
 from adaptinf.claims.tables import LATE_COUNTED
 from adaptinf.inference.distributions.references import (
@@ -77,14 +77,14 @@ def _counts_of_sums(sums: Sums) -> ArmCounts:
 
 @dataclass(frozen=True, slots=True)
 class LogFacts:
-    """What a result remembers about its log.
+    """Facts about its log that a result stores.
 
     Attributes
     ----------
     n_rounds : int
         Rounds in the log.
     design : str or None
-        Name of the design that collected it.
+        Name of the design that collected the log.
     guarantee : PrivacyGuarantee or None
         What that design promises.
     noise : {"simulation", "release"} or None
@@ -94,27 +94,30 @@ class LogFacts:
     stated : bool
         Whether the guarantee was typed in by the person who made the log, rather than computed by a design.
     person : PrivacyGuarantee or None
-        What a unit of several rounds is promised with all of them.
+        The guarantee for a unit with all of its rounds.
     auxiliary : tuple of PrivacyGuarantee
-        What the participants of auxiliary logs are promised, one per log.
+        The guarantees for participants of auxiliary logs, one per log.
     unpromised : tuple of str
         Why there is no guarantee although the design has one.
     outcome : str
-        As what outcomes count that missed their window, in a table from releases.
+        The outcome assumed for those that missed their window, in a table from releases.
     readings : tuple of str
-        What a reader did, and what the log says of received arms and late outcomes, as sentences.
+        Processing by a reader, and statements of the log about received arms and late outcomes, as sentences.
     stopping : Stopping or None
-        What the log says of how its number of rounds was decided; None without a log, or where it was fixed.
+        How the log's number of rounds was determined; None without a log, or if it was fixed.
     owner_only : bool
-        Whether files about it are for their owner alone.
+        Whether files about it are readable by their owner only.
     spread : float
-        Of its rewards, from the smallest to the largest, or of their declared range; NaN if not known.
+        Of its rewards, from the smallest to the largest, or of their declared range; their standard deviation
+        if the range is not known; NaN if neither is.
+    ranged : bool
+        Whether `spread` is a range.
     cautions : tuple of str
         Evidence against every number from it, whatever the method.
     reward : str
-        Name of the column of the rewards; empty if it is not known.
+        Name of the column of the rewards; empty if unknown.
     counts : ArmCounts or None
-        Rounds and events of the arms; None if no guarantee covers them, or nothing is known.
+        Rounds and events of the arms; None if no guarantee covers them, or they are unknown.
     """
 
     n_rounds: int
@@ -131,9 +134,15 @@ class LogFacts:
     stopping: Stopping | None = None
     owner_only: bool = False
     spread: float = math.nan
+    ranged: bool = True
     cautions: tuple[str, ...] = ()
     reward: str = ""
     counts: ArmCounts | None = None
+
+    @property
+    def longest(self) -> float:
+        """Length, in units of the rewards, from which an interval has no information; NaN if not known."""
+        return self.spread * (RANGES if self.ranged else LONGEST)
 
     @classmethod
     def of(cls, log: AdaptiveLog | Sums, *, by_unit: bool = False, private: bool = False) -> LogFacts:
@@ -159,6 +168,7 @@ class LogFacts:
             stopping=_undecided(log),
             owner_only=log.owner_only,
             spread=_spread(log),
+            ranged=not isinstance(log, Sums) or not math.isnan(_range_of_sums(log)),
             cautions=copies_told(log),
             reward=_reward_name(log),
             counts=ArmCounts.of(log),
@@ -166,9 +176,9 @@ class LogFacts:
 
     @classmethod
     def released(cls, log: AdaptiveLog | PublicLog | Sums, outcome: str = "") -> LogFacts:
-        """What a table from releases alone may show: the same for a log and for its public part.
+        """What a table from releases alone may show, the same for a log and for its public part.
 
-        `outcome` says what late outcomes count as where the table does not take them as the design did.
+        `outcome` is the assumed outcome for late ones if the table does not treat them as the design did.
         """
         late, reading = _late_told({} if log.design is None else log.design.parameters)
         return cls(
@@ -198,9 +208,9 @@ def _reward_name(log: AdaptiveLog | Sums) -> str:
 
 
 def copies_told(log: AdaptiveLog | Sums) -> tuple[str, ...]:
-    """Whether rows occur twice, or neighbouring rows are dependent; found once and kept with the log.
+    """Whether rows occur twice, or neighbouring rows are dependent; computed once and stored with the log.
 
-    Sums do not tell. Stretches that recur explain neighbours that are alike, and are named alone.
+    Sums do not tell. Recurring stretches explain similar neighbours, and are then reported alone.
     """
     if isinstance(log, Sums):
         return ()
@@ -214,7 +224,8 @@ def copies_told(log: AdaptiveLog | Sums) -> tuple[str, ...]:
 def _one_row_each(log: AdaptiveLog) -> bool:
     """Whether dependence between rows is neither declared, through units, nor expected from contexts.
 
-    Rounds of one arm have similar contexts where these decide, and neighbours may have similar contexts, too.
+    Rounds of one arm have similar contexts if contexts determine the arm, and neighbours may also have
+    similar contexts.
     """
     decided = log.context and log.adaptive is not False
     return not decided and _returning_units(log) is None
@@ -230,14 +241,24 @@ def _returning_units(log: AdaptiveLog | Sums) -> int | None:
 
 
 def _spread(log: AdaptiveLog | Sums) -> float:
-    """Range of the rewards, declared or observed; for sums, a standard deviation."""
+    """Range of the rewards, declared or observed; for sums of which it is not known, a standard deviation."""
     if not math.isnan(declared := _declared(log)):
         return declared
     if isinstance(log, Sums):
+        if not math.isnan(known := _range_of_sums(log)):
+            return known
         count, first, squares = (float(part.sum()) for part in log.cells.moments[0, :3])
         return math.sqrt(max(squares / count - (first / count) ** 2, 0.0))
     reward = log.arrays.recorded
     return float(np.fmax.reduce(reward) - np.fmin.reduce(reward)) if len(reward) else math.nan
+
+
+def _range_of_sums(sums: Sums) -> float:
+    """Range of the rewards, declared or of those with two values; NaN otherwise."""
+    if not math.isnan(declared := _declared(sums)):
+        return declared
+    value = other_value(*sums.cells.about(0.0).moments[0, 1:3])
+    return math.nan if value is None else abs(value)
 
 
 def _declared(log: AdaptiveLog | Sums) -> float:
@@ -247,7 +268,7 @@ def _declared(log: AdaptiveLog | Sums) -> float:
 
 
 def _late_told(parameters: Mapping[str, Any]) -> tuple[str, str]:
-    """What late outcomes counted as, for a table's head and notes; empty without a window."""
+    """The assumed value of late outcomes, for a table's head and notes; empty without a window."""
     window, late = parameters.get(WINDOW), parameters.get(LATE)
     if window is None or late is None:
         return "", ""
@@ -285,37 +306,39 @@ class StoppingFacts:
         return self._values if self.stopping.said == "planned" else {}
 
 
+RANGES = 10.0
+"""Length, in ranges of the rewards, from which an interval has no information on a mean or a difference."""
 LONGEST = 1e6
-"""Length, in spreads of the rewards, from which an interval is uninformative."""
+"""The same in units of anything else."""
 _OF_REWARDS = ("arm-mean", "contrast", "received-contrast", "cate", "interaction", "bin-mean")
 _RELATIVE = ("lift", "ratio-lift")
 _NOT_LONG = (NormalReference, StudentReference, BinomialReference, BatchedReference, DifferenceReference)
-_WIDE = 1e3
-"""Standard error, in spreads, from which an interval may be too long, if df is at least 1."""
+_WIDE = 0.02
+"""Standard error, in such lengths, from which an interval may be too long, if df is at least 1."""
 _SHOWN = 5
 USUAL = 0.05
 """One minus the level of the intervals whose absence notes explain."""
 
 
 def meaningful(
-    limits: FloatArray, estimands: Sequence[Estimand], spread: float, std_error: FloatArray
+    limits: FloatArray, estimands: Sequence[Estimand], longest: float, std_error: FloatArray
 ) -> FloatArray:
     """Limits, NaN for intervals too long to be informative; infinite ends are kept.
 
     Shapes: limits (k, 2), std_error (k,); returns (k, 2).
 
-    Lengths are in spreads of the rewards, which are of one scale with means, differences and values; relative
-    effects are in units of the control's mean, and whatever has a scale of its own in standard errors.
+    The longest is that of means, differences and values, on the scale of the rewards; relative effects are in
+    units of the control's mean, and whatever has a scale of its own in standard errors.
     """
-    scale = _scales(estimands, spread, std_error)
+    most = _lengths(estimands, longest, std_error)
     with np.errstate(invalid="ignore", over="ignore"):
         length = limits[:, 1] - limits[:, 0]
-        long = np.isfinite(limits).all(axis=1) & (scale > 0.0) & (length > LONGEST * scale)
+        long = np.isfinite(limits).all(axis=1) & (most > 0.0) & (length > most)
     return np.where(long[:, None], np.nan, limits)
 
 
 def may_lack_meaning(
-    reference: Reference, estimands: Sequence[Estimand], spread: float, std_error: FloatArray
+    reference: Reference, estimands: Sequence[Estimand], longest: float, std_error: FloatArray
 ) -> bool:
     """Whether an interval may be that long, checked before one is computed; std_error (k,)."""
     if not isinstance(reference, _NOT_LONG):
@@ -323,13 +346,13 @@ def may_lack_meaning(
             return True
         around = reference.enclosure(math.log(USUAL))
         known = np.isfinite(around).all()
-        return not known or bool(np.isnan(meaningful(around, estimands, spread, std_error)).any())
+        return not known or bool(np.isnan(meaningful(around, estimands, longest, std_error)).any())
     if not {one.kind for one in estimands}.isdisjoint(_RELATIVE):
         return True
     if isinstance(reference, StudentReference) and (reference.df < 1.0).any():
         return True
     # What has a scale of its own is measured in standard errors, none of which is so many of them.
-    wide = std_error > _WIDE * spread
+    wide = std_error > _WIDE * longest
     return bool(wide.any()) and any(_of_rewards(estimands[k].kind) for k in np.flatnonzero(wide).tolist())
 
 
@@ -337,30 +360,28 @@ def without_meaning(
     limits: FloatArray,
     terms: Sequence[str],
     estimands: Sequence[Estimand],
-    spread: float,
+    facts: LogFacts,
     std_error: FloatArray,
 ) -> tuple[str, ...]:
     """Why terms have no interval if theirs is uninformative; shapes as in `meaningful`."""
     with np.errstate(invalid="ignore"):
-        left = meaningful(limits, estimands, spread, std_error)
+        left = meaningful(limits, estimands, facts.longest, std_error)
     lacking = np.isnan(left[:, 0]) & ~np.isnan(limits[:, 0])
     if not lacking.any():
         return ()
     names = several([str(term) for term, one in zip(terms, lacking, strict=True) if one], _SHOWN)
-    scale = scale_of(estimands[int(np.argmax(lacking))].kind, spread)
-    return (tables.TOO_LONG(terms=names, longest=int(LONGEST), scale=scale),)
+    scale = _scale_of(estimands[int(np.argmax(lacking))].kind, facts)
+    longest = RANGES if scale.claim is tables.OF_RANGE else LONGEST
+    return (tables.TOO_LONG(terms=names, longest=int(longest), scale=scale),)
 
 
-def _scales(estimands: Sequence[Estimand], spread: float, std_error: FloatArray) -> FloatArray:
-    """What lengths are compared with, by term; (k,)."""
-    scale = np.array([_scale(one.kind, spread) for one in estimands])
-    return np.where(np.isnan(scale), std_error, scale)
-
-
-def _scale(kind: str, spread: float) -> float:
-    if kind in _RELATIVE:
-        return 1.0
-    return spread if _of_rewards(kind) else np.nan
+def _lengths(estimands: Sequence[Estimand], longest: float, std_error: FloatArray) -> FloatArray:
+    """The longest interval with information, by term; (k,)."""
+    own = [
+        LONGEST if one.kind in _RELATIVE else longest if _of_rewards(one.kind) else np.nan
+        for one in estimands
+    ]
+    return np.where(np.isnan(own), LONGEST * std_error, own)
 
 
 def _of_rewards(kind: str) -> bool:
@@ -368,8 +389,10 @@ def _of_rewards(kind: str) -> bool:
     return kind in _OF_REWARDS or kind.startswith("policy-")
 
 
-def scale_of(kind: str, spread: float) -> str:
+def _scale_of(kind: str, facts: LogFacts) -> Said:
     """What the lengths of intervals are compared with."""
     if kind in _RELATIVE:
         return tables.OF_CONTROL()
-    return tables.OF_ERROR() if np.isnan(_scale(kind, spread)) else tables.OF_REWARDS()
+    if not _of_rewards(kind) or math.isnan(facts.spread):
+        return tables.OF_ERROR()
+    return tables.OF_RANGE() if facts.ranged else tables.OF_REWARDS()

@@ -45,7 +45,7 @@ def probabilities(logs: Any) -> FloatArray:
 
 
 def adjusted_logs(log_pvalues: FloatArray, method: str) -> FloatArray:
-    """Natural logarithms of adjusted p-values from single ones, accurate even where p-values underflow.
+    """Natural logarithms of adjusted p-values from single ones, accurate even if p-values underflow.
 
     Shapes: log_pvalues (k,); returns (k,).
 
@@ -66,7 +66,7 @@ def adjusted_logs(log_pvalues: FloatArray, method: str) -> FloatArray:
 
 
 def adjustment_note(method: str, count: int, *, corrected: bool) -> str:
-    """What the adjusted column of a summary means, given the number of p-values."""
+    """The meaning of the adjusted column of a summary, given the number of p-values."""
     start = "the corrected p-values" if corrected else "the p-values"
     if method == "holm":
         return tables.HOLM(pvalues=start, count=count)
@@ -74,7 +74,7 @@ def adjustment_note(method: str, count: int, *, corrected: bool) -> str:
 
 
 def at_once_note(count: int, known: bool) -> str:
-    """What a summary's simultaneous columns mean, given the number of terms."""
+    """The meaning of a summary's simultaneous columns, given the number of terms."""
     return tables.AT_ONCE(count=count, method=simultaneous_law(known))
 
 
@@ -136,7 +136,7 @@ def family_of(
     """Distribution for single tests, probability of any false rejection by their level, and their number.
 
     Shapes: covariance (k, k), usable (k,), terms that have a p-value. The method is ``"max-t"``, ``"sidak"``
-    or ``"bonferroni"``; of t statistics the largest takes the fewest degrees of freedom of any.
+    or ``"bonferroni"``; for t statistics the largest uses the smallest degrees of freedom.
     """
     size = int(usable.sum())
     if method == "sidak":

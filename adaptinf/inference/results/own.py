@@ -1,4 +1,4 @@
-"""Results from a user-defined estimator."""
+"""Results from user-defined estimators."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from adaptinf.claims.tables import OWN_NUMBERS
+from adaptinf.claims.tables import OWN_ASSUMPTION, OWN_NUMBERS, OWN_REFERENCE
 from adaptinf.inference.distributions.references import NormalReference, Reference, StudentReference
 from adaptinf.inference.inputs.arguments import label_problems
 from adaptinf.inference.results.estimand import Estimand
@@ -37,48 +37,55 @@ def result(
     validity: Validity = "asymptotic",
     null: float = 0.0,
     notes: Sequence[str] = (),
+    assumptions: Sequence[str] = (),
+    references: Sequence[str] = (),
 ) -> Results:
-    """An estimator's own numbers as a result, with the tables, tests and plots of a fit.
+    """Turn your own estimates into a result, with the tables, tests and plots of a fit.
 
-    It serves wherever a fit's does: in `compare`, in pictures, and as an analysis of `audit.coverage`,
+    It can be used wherever a fit can: in `compare`, in plots, and as an analysis for `audit.coverage`,
     `audit.power` and `audit.study`.
 
     Parameters
     ----------
     estimate : mapping or Series of term to float, or array_like of shape (k,), or float
-        The estimates. A term that is an arm stands for its mean, a pair ``(treatment, control)`` for their
-        difference; simulations know the truth of these, and need `truth=` for others. NaN says that there is
-        no estimate.
+        The estimates. A term that is an arm stands for its mean, and a pair ``(treatment, control)`` for
+        their difference; simulations know the true values of these, and need `truth=` for others. NaN means
+        that there is no estimate.
     std_error : as `estimate`, optional
-        Standard errors; may be omitted where there is a covariance.
+        Standard errors; may be omitted if there is a covariance.
     covariance : array_like of shape (k, k), or DataFrame by term, optional
         Covariance of the estimates, for joint tests and simultaneous intervals.
     terms : sequence of k labels or pairs, optional
-        What is estimated, where `estimate` has no labels.
+        Names of the terms, if `estimate` has no labels.
     df : float, or as `estimate`, optional
-        Degrees of freedom of Student's t; normal tests and intervals without them.
+        Degrees of freedom of Student's t; without them, tests and intervals are normal.
     label : str
-        Name of the estimator, as tables and simulations show it.
+        Name of the estimator, as shown in tables and simulations.
     log : AdaptiveLog, optional
-        The log that the numbers are of: tables then show its rounds, design and guarantee, and terms must be
-        its arms.
+        The log from which the numbers were computed: tables then show its rounds, design and guarantee, and
+        terms must be its arms.
     validity : {"asymptotic", "exact", "anytime", "not valid"}
-        What you claim of the numbers; it is shown as your claim.
+        The validity that you claim for the numbers, shown as your claim.
     null : float
-        Value that the terms are tested against.
+        Value of the terms under the null hypothesis.
     notes : sequence of str
         Sentences for the table.
+    assumptions : sequence of str
+        What the estimator assumes, a clause each, such as ``"outcomes are independent"``: under the table, in
+        `explain`, and in a report, as not checked.
+    references : sequence of str
+        Publications on the estimator, as they are cited: in `explain`, and below the methods of a report.
 
     Returns
     -------
     Results
-        One term per estimate.
+        Results with one term per estimate.
 
     Raises
     ------
     ParameterError
-        Listing all problems: lengths, terms that are not matched, negative standard errors, a covariance that
-        is none or contradicts them, unknown arms.
+        If arguments are inconsistent (the message lists every problem): lengths, unmatched terms, negative
+        standard errors, an invalid covariance or one that contradicts the standard errors, or unknown arms.
 
     Examples
     --------
@@ -99,9 +106,12 @@ def result(
     problems = problems_of(
         null=(null, FINITE), validity=(validity, OneOf(*VALIDITY_LABELS)), label=(label, Is(str, "a name"))
     )
-    sentences: Any = notes
-    if isinstance(sentences, str) or not all(isinstance(note, str) for note in sentences):
-        problems.append(f"notes must be a list of sentences, got {notes!r:.60}")
+    listed = {"notes": notes, "assumptions": assumptions, "references": references}
+    problems += [
+        f"{name} must be a list of texts, got {given!r:.60}"
+        for name, given in listed.items()
+        if not isinstance(given, (list, tuple)) or not all(isinstance(text, str) for text in given)
+    ]
     names, values = _labelled(estimate, terms, problems)
     refuse(_SUBJECT, problems)
     problems += _term_problems(names, log)
@@ -131,7 +141,12 @@ def result(
         facts=LogFacts(n_rounds=0) if log is None else LogFacts.of(log),
         validity=validity,
         null=float(null),
-        notes=(OWN_NUMBERS(validity=validity), *notes),
+        notes=(
+            OWN_NUMBERS(validity=validity),
+            *(OWN_ASSUMPTION(assumption=text.rstrip(".")) for text in assumptions),
+            *notes,
+            *(OWN_REFERENCE(reference=text.rstrip(".")) for text in references),
+        ),
     )
 
 

@@ -1,4 +1,4 @@
-"""What a result found, in one sentence, with its numbers as the table prints them."""
+"""The result in one sentence, with its numbers as printed in the table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from adaptinf.claims import tables
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.results.multiplicity import AT_ONCE
 from adaptinf.inference.results.simultaneous import JointInference
-from adaptinf.inference.results.tables import format_number
+from adaptinf.inference.results.tables import format_number, percent
 from adaptinf.parameters import refuse
 from adaptinf.texts import absent, level_text, several, visible
 
@@ -19,16 +19,18 @@ if TYPE_CHECKING:
     from adaptinf.typing import FloatArray
 
 _SHOWN, _LONGEST = 3, 60
-"""Number of names, and of characters in them all, in a sentence."""
+"""Number of names, and total number of characters in them, in a sentence."""
 
 
 def sentence_of(
     results: JointInference, term: str | None, alpha: float, unit: str | None, adjust: str | None = None
 ) -> str:
-    """What was found for one term, or for all; corrected intervals if only these are valid."""
+    """The result for one term, or for all; corrected intervals if only these are valid."""
     names = list(map(str, results.terms))
-    if term is not None and str(term) not in names:
-        refuse("sentence", [absent("term", term, names)])
+    problems = [absent("term", term, names)] if term is not None and str(term) not in names else []
+    if unit is not None and any(one.kind in tables.LIFTS for one in results.estimands):
+        problems.append(tables.NO_UNIT())
+    refuse("sentence", problems)
     corrected = results._is_corrected(alpha)
     at_once = adjust == AT_ONCE and not corrected and len(names) > 1
     limits = results._shown_limits(alpha, AT_ONCE if at_once else None)
@@ -75,6 +77,8 @@ class _Found:
             return tables.SELECTED(**values, best=self._best())
         if one.kind in tables.LEVEL_KINDS:
             return tables.LEVEL(**values, what=self._what(one))
+        if one.kind in tables.LIFTS and self.results.null == 0.0:
+            return self._lift(place, values)
         if one.kind in tables.DIFFERENCES and self.results.null == 0.0:
             text = self._difference(place, values)
             if one.kind == "cate" and one.group is not None:
@@ -95,6 +99,18 @@ class _Found:
             return tables.UNDECIDED(**values)
         direction = "higher" if self.limits[place, 0] > 0.0 else "lower"
         return tables.HIGHER(**values, direction=direction)
+
+    def _lift(self, place: int, values: dict[str, Any]) -> str:
+        """A relative effect: by how many percent a mean is higher, or lower."""
+        one = self.results.estimands[place]
+        values |= {"treatment": str(one.treatment), "control": str(one.control), "what": self._what(one)}
+        if not self._decided(place):
+            return tables.LIFT_UNDECIDED(**values)
+        size, ends = float(self.results.estimate[place]), self.limits[place]
+        if self.limits[place, 0] > 0.0:
+            return tables.LIFTED(**values, direction="higher", size=percent(size))
+        values["interval"] = self._between(*(percent(-float(end)) for end in ends[::-1]))
+        return tables.LIFTED(**values, direction="lower", size=percent(-size))
 
     def pair(self) -> JointInference | None:
         """The difference between two levels, which is more informative than both; none otherwise."""
@@ -132,7 +148,8 @@ class _Found:
         """Whether all terms are differences from one arm."""
         kinds = {one.kind for one in self.results.estimands}
         controls = {str(one.control) for one in self.results.estimands}
-        return kinds <= {"contrast", "ratio-contrast"} and len(controls) == 1 and self.results.null == 0.0
+        alike = kinds <= {"contrast", "ratio-contrast"} or kinds <= set(tables.LIFTS)
+        return alike and len(controls) == 1 and self.results.null == 0.0
 
     def _against_control(self) -> str:
         """Differences from one arm: which are decided, the clearest first, and which are not."""
@@ -140,7 +157,7 @@ class _Found:
         arms = [str(one.treatment) for one in results.estimands]
         decided = sorted(filter(self._decided, places), key=results.log_pvalues.to_numpy().__getitem__)
         told = [
-            tables.BEYOND(
+            (tables.LIFTED_ALONE if results.estimands[k].kind in tables.LIFTS else tables.BEYOND)(
                 treatment=arms[k],
                 direction="higher" if self.limits[k, 0] > 0.0 else "lower",
                 what=self._what(results.estimands[k]),
@@ -165,6 +182,8 @@ class _Found:
         estimate = self.results.estimate
         if np.isnan(estimate).all():
             return tables.NO_INTERVAL(term="No arm", estimate="nan")
+        if self.results._bounds is not None:
+            return tables.BOUNDED_LEVELS(levels=several(self._bounded(), _SHOWN, "; "))
         high, low = int(np.nanargmax(estimate)), int(np.nanargmin(estimate))
         return tables.LEVELS(
             count=len(estimate),
@@ -176,8 +195,17 @@ class _Found:
             least=f"{self._number(low)} ({self._interval(low)})",
         )
 
+    def _bounded(self) -> list[str]:
+        """Each level with its bounds."""
+        return [
+            tables.BOUNDED_LEVEL(
+                term=str(term), what=self._what(one), estimate=self._number(k), interval=self._interval(k)
+            )
+            for k, (term, one) in enumerate(zip(self.results.terms, self.results.estimands, strict=True))
+        ]
+
     def _best(self) -> str:
-        """Which arms may be the best, if the results for a winner can tell."""
+        """Which arms may be the best, if the results allow inference on a winner."""
         try:
             found = self.results.best_arms(self.alpha)  # type: ignore[attr-defined]
         except InvalidForLog:
@@ -189,7 +217,7 @@ class _Found:
 
     def _what(self, one: Estimand) -> str:
         reward = self.results.facts.reward or "reward"
-        return {**tables.DIFFERENCES, **tables.LEVEL_KINDS}[one.kind].format(
+        return {**tables.DIFFERENCES, **tables.LIFTS, **tables.LEVEL_KINDS}[one.kind].format(
             reward=reward, denominator=one.denominator
         )
 
@@ -198,9 +226,17 @@ class _Found:
         return bool(low > self.results.null or high < self.results.null)
 
     def _number(self, place: int) -> str:
-        return format_number(float(self.results.estimate[place])) + self.unit
+        bounds = self.results._bounds or (self.results.estimate,)
+        return " to ".join(self._figure(place, float(ends[place])) for ends in bounds) + self.unit
+
+    def _figure(self, place: int, value: float) -> str:
+        """A number as the table has it; of a lift, in percent."""
+        relative = self.results.estimands[place].kind in tables.LIFTS
+        return percent(value) if relative else format_number(value)
 
     def _interval(self, place: int) -> str:
-        low, high = (format_number(float(x)) for x in self.limits[place])
+        return self._between(*(self._figure(place, float(end)) for end in self.limits[place]))
+
+    def _between(self, low: str, high: str) -> str:
         name = "interval" if self.results.validity != "anytime" else "confidence sequence"
         return f"{level_text(self.alpha)} {self.kind}{name} {low} to {high}"

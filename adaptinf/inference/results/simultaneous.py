@@ -63,7 +63,7 @@ def bootstrap_maxima(
 
 
 class JointInference(Estimates):
-    """What every result can say about several terms at once; a base of `Results`."""
+    """Joint inference on several terms, shared by all results; a base of `Results`."""
 
     @np.errstate(under="ignore")
     def conf_int_simultaneous(
@@ -80,23 +80,22 @@ class JointInference(Estimates):
         Parameters
         ----------
         alpha : float
-            One minus the joint level, between 0 and 0.5.
+            One minus the joint confidence level, between 0 and 0.5.
         method : {"max-t", "bootstrap", "sidak", "bonferroni"}
-            How single levels are made from alpha. ``"max-t"``: by the distribution of the largest of the
-            normal statistics with the estimated correlations, or Bonferroni's where these are unknown; of t
-            statistics (Dunnett's) where the terms have Student's law, all with the fewest degrees of freedom
-            of any term.
-            ``"bootstrap"``: of the studentised rows under random signs, for results fitted with
-            ``keep_scores=True``. ``"sidak"``: right for normal statistics whatever their correlations.
-            ``"bonferroni"``: always.
+            How single levels are computed from alpha. ``"max-t"``: by the distribution of the largest of the
+            normal statistics with the estimated correlations, or Bonferroni's if these are unknown; of t
+            statistics (Dunnett's) if the terms have Student's distribution, all with the smallest degrees of
+            freedom of any term. ``"bootstrap"``: from the studentised rows with random signs, for results
+            fitted with ``keep_scores=True``. ``"sidak"``: valid for normal statistics whatever their
+            correlations. ``"bonferroni"``: always.
         draws : int
             Bootstrap samples.
         rng : int, SeedSequence, Generator or None
             Source of the bootstrap's signs.
         corrected : bool
-            Whether to correct for adaptive collection where a correction is due. Šidák's and Bonferroni's
-            methods serve then: the chance that any interval fails is bounded as if the actions had been
-            fixed, and that bound is corrected.
+            Whether to correct for adaptive collection if a correction is needed. Šidák's and Bonferroni's
+            methods are then available: the probability that any interval fails is bounded as if the actions
+            had been fixed, and that bound is corrected.
 
         Returns
         -------
@@ -104,12 +103,13 @@ class JointInference(Estimates):
             Columns low and high, one row per term: the result's own intervals at a smaller alpha, the same
             for all terms. They exclude the null exactly where `pvalues_simultaneous` is at most alpha (up to
             the error of the multivariate normal distribution, 1e-5, or t, 2e-4). Terms without a standard
-            error are omitted of the count and get NaN.
+            error, or without information (an interval wider than 10 ranges of the rewards), are not counted
+            among the terms and get NaN.
 
         Raises
         ------
         ParameterError
-            If an argument is invalid.
+            If an argument is invalid; the message lists every problem.
         InvalidForLog
             If the bootstrap has no rows to draw from, or the method cannot be corrected.
         """
@@ -123,6 +123,7 @@ class JointInference(Estimates):
         else:
             log_level = math.log(familywise_level(tail, alpha, size))
         limits = self._meaningful(law.interval(log_level))
+        limits[self._without_information] = np.nan
         return pd.DataFrame(limits, index=list(self.terms), columns=["low", "high"])
 
     @np.errstate(under="ignore")
@@ -144,12 +145,12 @@ class JointInference(Estimates):
         Returns
         -------
         Series
-            The chance, if all nulls were true, that any single p-value were as small.
+            The probability, if all nulls were true, of any single p-value as small as this.
 
         Raises
         ------
         ParameterError
-            If an argument is invalid.
+            If an argument is invalid; the message lists every problem.
         InvalidForLog
             If the bootstrap has no rows to draw from, or the method cannot be corrected.
         """
@@ -161,19 +162,20 @@ class JointInference(Estimates):
             adjusted = np.exp(np.asarray(due.apply(family), dtype=np.float64)).tolist()
         else:
             adjusted = [math.nan if math.isnan(p) else tail(float(p)) for p in np.exp(logs)]
+        adjusted = np.where(self._without_information, math.nan, adjusted)
         return pd.Series(adjusted, index=list(self.terms), name="p_value_simultaneous", dtype=float)
 
     def t_test(self, restriction: Any) -> LinearTest:
         """Separate tests of linear combinations of the terms.
 
-        Normal or, where terms have Student's law, by t with the fewest degrees of freedom of any involved.
-        The difference of two arms of a table is that of `Contrast`, with its own law.
+        Normal or, if terms have Student's distribution, by t with the smallest degrees of freedom of those
+        involved. The difference of two arms of a table is that of `Contrast`, with its own distribution.
 
         Parameters
         ----------
         restriction : str, sequence of str, mapping of term to number, or array_like
-            Such as ``"b - a = 0"``, or a matrix of shape (q, k), or (matrix, right-hand sides). A name with
-            spaces or signs, or that is a number, is between backticks.
+            Such as ``"b - a = 0"``, or a matrix of shape (q, k), or (matrix, right-hand sides). A name that
+            contains spaces or signs, or is a number, must be in backticks.
 
         Returns
         -------
@@ -195,7 +197,8 @@ class JointInference(Estimates):
     def wald_test(self, restriction: Any) -> WaldTest:
         """Joint test of linear restrictions, by the chi-squared distribution.
 
-        Where the terms have Student's law it is by F, with the fewest degrees of freedom of those involved.
+        If the terms have Student's distribution it is by F, with the smallest degrees of freedom of those
+        involved.
 
         Parameters
         ----------
@@ -212,8 +215,8 @@ class JointInference(Estimates):
         ParameterError
             If the restriction cannot be read.
         InvalidForLog
-            If the covariance of the terms is unknown, or the statistic has none: a term that is involved has
-            no estimate or no standard error.
+            If the covariance of the terms is unknown, or the statistic is undefined because a term involved
+            has no estimate or no standard error.
         """
         hypothesis = linear_hypothesis("wald_test", restriction, self.terms)
         covariance = self._joint_covariance("wald_test", hypothesis)
@@ -235,11 +238,11 @@ class JointInference(Estimates):
         return WaldTest(statistic, df, log_pvalue, hypothesis.labels, self._test_notes(), denom)
 
     def _allowed(self, adjust: str | None) -> str | None:
-        """An adjustment; Holm's in place of max-t, which has no law for corrected p-values."""
+        """An adjustment; Holm's instead of max-t, which has no distribution for corrected p-values."""
         return "holm" if adjust == AT_ONCE and self.correction is not None else adjust
 
     def _shown_limits(self, alpha: float, adjust: str | None) -> pd.DataFrame:
-        """The one interval to show for each term: corrected, else simultaneous, else its own."""
+        """The one interval to show for each term: corrected, otherwise simultaneous, otherwise its own."""
         if self._is_corrected(alpha):
             return self.conf_int_corrected(alpha)
         return self.conf_int_simultaneous(alpha) if adjust == AT_ONCE else self.conf_int(alpha)
@@ -264,7 +267,7 @@ class JointInference(Estimates):
         return tuple(found)
 
     def _family_correction(self, method: str, corrected: bool) -> Correction | None:
-        """The correction for a family's level; None if none is due or wanted."""
+        """The correction for a family's level; None if none is needed or requested."""
         if not corrected or self.correction is None:
             return None
         if method not in ("sidak", "bonferroni"):
@@ -304,7 +307,7 @@ class JointInference(Estimates):
         refuse(subject, problems)
         law = self.reference
         logs = law.log_pvalues(self.null)
-        usable: BoolArray = np.isfinite(logs) | np.isneginf(logs)
+        usable: BoolArray = (np.isfinite(logs) | np.isneginf(logs)) & ~self._without_information
         size = int(usable.sum())
         if method == "bootstrap":
             maxima = self._maxima(usable, draws, np.random.default_rng(rng))
@@ -325,7 +328,7 @@ class JointInference(Estimates):
 
 
 def _bootstrap_tail(level: float, maxima: FloatArray, size: int) -> float:
-    """Share of the maxima at or beyond a normal p-value, counting the observed one among them."""
+    """Share of the maxima at or beyond a normal p-value, including the observed one."""
     limit = -float(special.ndtri(0.5 * level)) if level < 1.0 else 0.0
     beyond = len(maxima) - int(np.searchsorted(maxima, limit, side="left"))
     # Any of several false rejections is no rarer than one of them: few draws must not say otherwise.

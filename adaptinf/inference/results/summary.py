@@ -1,6 +1,6 @@
 """Summary tables: statsmodels' own, with every cell and note escaped for LaTeX and HTML.
 
-Imported when a summary is first asked for, because statsmodels takes a while to load.
+Imported when a summary is first requested, because statsmodels takes a while to load.
 """
 
 from __future__ import annotations
@@ -123,14 +123,14 @@ class ResultSummary:
     def as_latex(self, caption: str | None = None, label: str | None = None) -> str:
         """Summary as LaTeX: a `table` with caption, tabulars and notes, for the booktabs package.
 
-        A tabular alone is ``summary.tables[-1].as_latex_tabular(center=False)``.
+        For a tabular alone, use ``summary.tables[-1].as_latex_tabular(center=False)``.
 
         Parameters
         ----------
         caption : str, optional
-            LaTeX, taken as it is; the title by default.
+            LaTeX, used unchanged; the title by default.
         label : str, optional
-            For references, such as ``"tab:trial"``.
+            Label for references, such as ``"tab:trial"``.
         """
         notes = [rf"\textit{{{name}}} {escape_latex(text)}" for name, text in self.lines]
         notes += [rf"[{n}] {escape_latex(note)}" for n, note in enumerate(self.notes, start=1)]
@@ -174,7 +174,7 @@ class ResultSummary:
     def as_csv(self) -> str:
         """Summary as comma-separated text; ``Results.to_frame`` gives full precision.
 
-        Texts that a spreadsheet would take for formulas begin with an apostrophe.
+        Texts that a spreadsheet would interpret as formulas begin with an apostrophe.
         """
         stream = io.StringIO()
         writer = csv.writer(stream, lineterminator="\n")
@@ -230,12 +230,10 @@ _Block = tuple[tuple[list[str], list[str]], list[list[str]]]
 
 def _blocks(results: JointInference, alpha: float, adjust: str | None) -> list[_Block]:
     """Estimates, then adjusted columns: side by side if that fits a table's width, otherwise below."""
-    letter, logs, at_once = results.reference.statistic, results.log_pvalues, adjust == AT_ONCE
+    logs, at_once = results.log_pvalues, adjust == AT_ONCE
     test, limits = p_head(results.reference), limit_heads(alpha)
     own = {
-        "coef": [format_number(x) for x in results.estimate],
-        "std err": [format_number(x) for x in results.std_error],
-        letter: [format_statistic(x) for x in results.tvalues],
+        **_estimates(results),
         test: [format_pvalue(x) for x in logs],
         **dict(zip(limits, _limit_columns(results.conf_int(alpha).to_numpy()), strict=True)),
     }
@@ -260,6 +258,18 @@ def _blocks(results: JointInference, alpha: float, adjust: str | None) -> list[_
     widths[0] = max((len(word) for term in terms for word in term.split()), default=0)
     fits = total_width(widths, " ") <= ROOM
     return [whole] if fits else [_block(terms, [group]) for group in groups]
+
+
+def _estimates(results: JointInference) -> dict[str, list[str]]:
+    """Estimates with errors and statistics; both bounds instead, if rewards are missing."""
+    if results._bounds is not None:
+        ends = zip(("lowest", "highest"), results._bounds, strict=True)
+        return {name: [format_number(x) for x in values] for name, values in ends}
+    return {
+        "coef": [format_number(x) for x in results.estimate],
+        "std err": [format_number(x) for x in results.std_error],
+        results.reference.statistic: [format_statistic(x) for x in results.tvalues],
+    }
 
 
 def _block(terms: list[str], groups: list[tuple[str, dict[str, list[str]]]]) -> _Block:
@@ -330,7 +340,7 @@ def _rounds_by_arm(results: JointInference) -> list[tuple[str, str]]:
 
 
 def _covered(facts: LogFacts, private: bool) -> str:
-    """What is promised for a table's numbers: nothing, unless all come from releases."""
+    """The guarantee for a table's numbers: none, unless all come from releases."""
     guarantee = facts.guarantee
     if guarantee is None:
         return "none" if facts.unpromised else ""

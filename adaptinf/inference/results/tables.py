@@ -103,17 +103,17 @@ class LiteralTable(SimpleTable):  # type: ignore[misc]
     Attributes
     ----------
     widths : tuple of int
-        Least width of each column of the text, the stub's first; given up if there is no room.
+        Minimum width of each column of the text, the stub's first; ignored if there is no room.
     aligns : str
-        The side of each column: "l", whose cells wrap at blanks; "r", whose cells do not; or "w", on the
+        Alignment of each column: "l", whose cells wrap at blanks; "r", whose cells do not; or "w", on the
         right and wrapping after semicolons.
     gap : str
         Text between two columns.
     folds : int
-        How many first columns are in each block of a table whose other columns go into a block below where
-        they do not fit; of 0 words are broken before that.
+        Number of first columns repeated in each block of a table whose other columns continue in a block
+        below if they do not fit; with 0, words are broken before that.
     over : bool
-        Whether a stub is on a line of the text by itself, over its row and those without a stub.
+        Whether a stub is on a line of the text by itself, above its row and those without a stub.
     """
 
     widths: tuple[int, ...]
@@ -150,7 +150,7 @@ class LiteralTable(SimpleTable):  # type: ignore[misc]
         return lines if self._ruled("below") else lines[:-1]
 
     def _ruled(self, where: str) -> bool:
-        """Whether a rule is above or below the text, as statsmodels has it."""
+        """Whether there is a rule above or below the text, as in statsmodels."""
         return self.output_formats["txt"][f"table_dec_{where}"] is not None
 
     def _blocks(
@@ -212,7 +212,7 @@ def narrowed(
 ) -> list[int]:
     """Widths reduced from columns above their floors until all fit, where it costs the fewest lines.
 
-    Of several the widest gives way. `lines` are those of the rows of a column of some width.
+    If there are several, the widest is reduced. `lines` are those of the rows of a column for a given width.
 
     Examples
     --------
@@ -238,7 +238,7 @@ def narrowed(
 
 
 def folded(widths: Sequence[int], room: int, gap: str) -> list[list[int]]:
-    """Places of columns in blocks that each fit beside others; at least one a block.
+    """Positions of columns in blocks that each fit beside others; at least one per block.
 
     Examples
     --------
@@ -273,8 +273,8 @@ def wrapped_row(
 ) -> list[str]:
     """Lines of one row: cells begin at its top, those of a head end at its bottom.
 
-    Those on the left and heads wrap at blanks, those of side "w" after semicolons, and a word longer than its
-    column is broken. What goes on in the first column is indented. Room to spare comes after that.
+    Cells on the left and heads wrap at blanks, those of side "w" after semicolons, and a word longer than its
+    column is broken. Continuation lines in the first column are indented. Remaining room is used after that.
 
     Examples
     --------
@@ -301,7 +301,7 @@ def wrapped_row(
 
 
 def stacked(tables: Sequence[LiteralTable], least: int = 0) -> list[str]:
-    """Lines of tables below one another, equally wide, with one rule between two of them."""
+    """Lines of tables below one another, equally wide, with one rule between two tables."""
     laid = [table.text_lines(least) for table in tables]
     wide = max(len(line) for own in laid for line in own)
     lines: list[str] = []
@@ -352,7 +352,7 @@ def _web_cell(tag: str, side: str) -> str:
 def plain_table(
     rows: Sequence[Sequence[str]], headers: Sequence[str] | None, aligns: str, **layout: Any
 ) -> LiteralTable:
-    """Table of literal cells, as wide as they are; `layout` is that of `text_table`."""
+    """Table of literal cells, with their natural width; `layout` is that of `text_table`."""
     top = None if headers is None else list(headers[1:])
     columns, stubs = [row[1:] for row in rows], [row[0] for row in rows]
     table = text_table(columns, top, stubs, [1] * len(aligns), aligns, "   ", **layout)
@@ -393,7 +393,7 @@ def latex_float(
 def great_table(title: str, tables: Sequence[SimpleTable], notes: Sequence[str]) -> GT:
     """The last table as a Great Table, next to those with the same rows.
 
-    Tables without a head are facts, and come before the notes.
+    Tables without a head contain facts, and come before the notes.
     """
     try:
         from great_tables import GT, loc, style
@@ -439,13 +439,13 @@ def body_of(table: SimpleTable) -> list[list[str]]:
 
 
 def _columns(table: SimpleTable) -> list[tuple[tuple[str, ...], list[str]]]:
-    """Heads and cells of each column but the stub."""
+    """Heads and cells of each column except the stub."""
     heads, cells = zip(*_heads(table), strict=True), zip(*body_of(table), strict=True)
     return [(head, list(column)) for head, column in zip(heads, cells, strict=True)][1:]
 
 
 def _web_text(text: str) -> str:
-    """A text in HTML, with braces that Great Tables does not read as units of measurement."""
+    """A text in HTML, with braces that Great Tables does not interpret as units of measurement."""
     return html.escape(literal(text)).replace("{", "&#123;")
 
 
@@ -491,13 +491,27 @@ def limit_heads(alpha: float) -> tuple[str, str]:
 
 
 def format_number(x: float) -> str:
-    """Number for a table: four decimals, or an exponent where they would mislead."""
+    """Number for a table: four decimals, or an exponent if decimals would mislead."""
     if not math.isfinite(x):
         return str(float(x))
     size = abs(x)
     if size == 0 or 1e-4 <= size < 1e3:
         return f"{x:.4f}"
     return f"{x:.2f}" if 1e3 <= size < 1e6 else f"{x:.2e}"
+
+
+def percent(value: float) -> str:
+    """A share in percent: one decimal, or two below 1%.
+
+    Examples
+    --------
+    >>> from adaptinf.inference.results.tables import percent
+    >>> percent(0.0812), percent(-0.0012), percent(float("nan"))
+    ('8.1%', '-0.12%', 'nan')
+    """
+    if not math.isfinite(value):
+        return str(value)
+    return f"{100.0 * value + 0.0:.{1 if abs(value) >= 0.01 or value == 0.0 else 2}f}%"
 
 
 def format_pvalue(log_p: float) -> str:

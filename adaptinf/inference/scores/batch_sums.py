@@ -2,9 +2,9 @@
 
 The score of round t and an arm with propensity e is m + 1{arm chosen} (y - m) / e, m the prediction of the
 arm's reward, and the estimate is sum h (score) / sum h. With m the arm's mean over earlier batches, and one
-weight h for all rounds of a batch, sums of (y - m)^j / e^p over the arm's rounds are all that it takes. In
-the first batch no reward is known in advance: there m is the mean of the batch's other rounds, of all arms.
-With the batch's mean u, n rounds and z = y - u that is m = u - z / (n - 1), and
+weight h for all rounds of a batch, sums of (y - m)^j / e^p over the arm's rounds are sufficient. In the first
+batch no reward is known in advance; there m is the mean of the batch's other rounds, of all arms. With the
+batch's mean u, n rounds and z = y - u, this is m = u - z / (n - 1), and
 
     score = u - z / (n - 1) + n / (n - 1) 1{arm chosen} z / e.
 
@@ -80,9 +80,9 @@ class ScoreProducts(NamedTuple):
 class ScoreParts(NamedTuple):
     """Components of a batch's scores.
 
-    Shapes: level (B, k), the prediction that all rounds share; gain (B,), what residuals are multiplied by;
-    loss (B,), what the rounds' own z is; about (4, 4, B, k), sums of z^j / e^p of the arms' rounds; whole
-    (4, B), sums of z^j over all rounds.
+    Shapes: level (B, k), the prediction shared by all rounds; gain (B,), the multiplier of residuals; loss
+    (B,), the multiplier of the rounds' own z; about (4, 4, B, k), sums of z^j / e^p of the arms' rounds;
+    whole (4, B), sums of z^j over all rounds.
     """
 
     level: FloatArray
@@ -97,7 +97,7 @@ def batch_score_means(cells: Cells, codes: IntArray, weights: FloatArray, *, aug
 
     Shapes: codes (k,), weights (B, k), 0 if an arm could not be chosen.
 
-    Without an outcome model (`augmented` is False) scores rest on the origin of rewards.
+    Without an outcome model (`augmented` is False), scores are relative to the origin of rewards.
     """
     cells = cells if augmented else cells.about(0.0)
     parts = score_parts(cells, codes, augmented=augmented)
@@ -219,11 +219,11 @@ def correlation_of(spread: FloatArray) -> FloatArray:
 def shared_means(cells: Cells, codes: IntArray, weights: FloatArray, means: ScoreMeans) -> ScoreMeans:
     """The estimates, with errors for propensities replaced by the shares in each batch.
 
-    Shapes: codes (k,), weights (B, k). Each estimate is then sum w (mean of the arm in the batch), w a share
-    of all rounds, those of batches that have a weight, and given the arms its variance is sum w^2 s^2 / N
-    with the batch's own s^2, that of all batches where N is 1. Small batches have most of the weight, so an
-    s^2 of all of them would not follow the errors: skewed rewards would move the estimate and not its
-    standard error. Degrees of freedom are Satterthwaite's for variances that are alike.
+    Shapes: codes (k,), weights (B, k). Each estimate is then sum w (mean of the arm in the batch), with w the
+    share of all rounds among batches that have a weight; given the arms, its variance is sum w^2 s^2 / N with
+    the batch's own s^2, or that of all batches if N is 1. Small batches have most of the weight, so an s^2 of
+    all batches would not follow the errors: skewed rewards would affect the estimate but not its standard
+    error. Degrees of freedom are Satterthwaite's for equal variances.
     """
     about, used = cells.moments[0][..., codes], weights > 0.0
     # A batch without rounds of an arm has no weight in its mean.

@@ -1,4 +1,4 @@
-"""Inverse-propensity scores for arm means, with outcome models that only look back, and their weights.
+"""Inverse-propensity scores for arm means, with outcome models that only use the past, and their weights.
 
 All weights of a round are known before its arm is drawn, given the propensities: they stabilise the variance.
 
@@ -25,7 +25,7 @@ Fixed = Literal["round", "round before", "batch"]
 _ROWS = 1 << 16
 """Number of rounds processed at once."""
 LAGGED = "lagged"
-"""Square roots of the previous round's propensities: the current round's context has not moved them."""
+"""Square roots of the previous round's propensities, which the current round's context has not affected."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,8 +72,9 @@ def predictions(chosen: FloatArray, reward: FloatArray) -> FloatArray:
     Shapes: chosen (T, k), reward (T,); returns (T, k).
 
     A constant added to all rewards is added to every prediction but those of the first round. In that round
-    no reward is known: its row is 0, and its weight must be 0 as well, or rewards that are all far from 0
-    would count as noise. Every row is made without the rewards of its round and later: scores stay unbiased.
+    no reward is known: its row is 0, and its weight must be 0 as well, otherwise rewards that are all far
+    from 0 would count as noise. Every row is computed without the rewards of its round and later rounds, so
+    scores stay unbiased.
     """
     return predictions_after(chosen, reward)[0]
 
@@ -110,7 +111,7 @@ def first_weighted(outcome: object, start: int | None) -> int:
 
 
 def ipw_scores(chosen: FloatArray, reward: FloatArray, propensity: FloatArray) -> FloatArray:
-    """Inverse-propensity scores: the reward over the propensity if the arm was chosen, else 0.
+    """Inverse-propensity scores: the reward over the propensity if the arm was chosen, otherwise 0.
 
     Shapes: chosen (T, k), reward, propensity (T,); returns (T, k).
     """
@@ -143,11 +144,11 @@ def arm_scores(
 ) -> ArmScores:
     """Choices of arms, their scores (IPW if `outcome` is None), and weights for these.
 
-    Shapes: action (T,), reward, propensity (T,), propensities (T, K), codes (k,), weights (T, k), or (T,)
-    where they are one for all arms, outcome (T, k).
+    Shapes: action (T,), reward, propensity (T,), propensities (T, K), codes (k,), weights (T, k), or (T,) if
+    all arms share them, outcome (T, k).
 
-    Rounds before `start` (see `first_weighted`), for which an outcome model knew no reward, have weight 0; so
-    have those in which an arm (one of the arms, where asked jointly) could not be chosen.
+    Rounds before `start` (see `first_weighted`), for which an outcome model had no reward, have weight 0; so
+    do those in which an arm (any of the arms, if requested jointly) could not be chosen.
     """
     chosen = indicators(action, codes)
     origin = origin_of(reward, outcome)
@@ -186,8 +187,9 @@ def combined_weights(propensities: FloatArray) -> FloatArray:
 
     Shapes: propensities (T, k); returns (T,).
 
-    A difference of two scores has a variance near sigma^2 (1 / e1 + 1 / e0), which the weight evens out. As
-    it is the same for both arms, what moves both rewards in a round cancels in the weighted difference.
+    A difference of two scores has a variance close to sigma^2 (1 / e1 + 1 / e0), which the weight equalises.
+    As it is the same for both arms, effects common to both rewards in a round cancel in the weighted
+    difference.
     """
     found = _inverse_sums(propensities)
     np.sqrt(found, out=found)
@@ -197,9 +199,9 @@ def combined_weights(propensities: FloatArray) -> FloatArray:
 def stays_in_cells(values: FloatArray, cell: IntArray | None, batch: IntArray | None) -> bool:
     """Whether a round's values depend on no context besides its cell, as far as they show.
 
-    Shapes: values (T, k), cell, batch (T,); all rounds are in one cell where `cell` is None.
+    Shapes: values (T, k), cell, batch (T,); all rounds are in one cell if `cell` is None.
 
-    They do where they stay the same within each cell (a group, or a combination of contexts), or within each
+    This holds if they are constant within each cell (a group, or a combination of contexts), or within each
     batch of a cell.
     """
     if bool(stays(values, cell).all()):
@@ -212,7 +214,7 @@ def stays_in_cells(values: FloatArray, cell: IntArray | None, batch: IntArray | 
 def combined_stays(propensities: FloatArray, cell: IntArray | None, batch: IntArray | None) -> bool:
     """Whether combined weights from a round's own propensities depend on no context besides its cell.
 
-    Shapes: propensities (T, k), cell, batch (T,); all rounds are in one cell where `cell` is None.
+    Shapes: propensities (T, k), cell, batch (T,); all rounds are in one cell if `cell` is None.
     """
     return stays_in_cells(1.0 / _inverse_sums(propensities)[:, None], cell, batch)
 
@@ -229,8 +231,9 @@ def lagged_combined_weights(
 
     Shapes: propensities (T, k), batch (T,), numbered in order, cell (T,); returns (T,).
 
-    Where contexts move propensities within a batch, a weight made of a round's own ones would count contexts
-    unequally. Rounds in which an arm has propensity 0 have weight 0 and no part in the mean.
+    If contexts affect propensities within a batch, a weight computed from a round's own propensities would
+    weight contexts unequally. Rounds in which an arm has propensity 0 have weight 0 and are not included in
+    the mean.
     """
     sums = _inverse_sums(propensities)
     usable = np.isfinite(sums)
@@ -265,8 +268,8 @@ def two_point_weights(propensities: FloatArray, decay: float) -> FloatArray:
 
     Shapes: propensities (T, k); returns (T, k).
 
-    The share interpolates between the two futures that an arm may have: to be drawn always (probability e of
-    it), or only as often as the floor demands (probability 1 - e).
+    The share interpolates between two possible futures of an arm: always chosen (probability e), or chosen
+    only as often as the floor requires (probability 1 - e).
     """
     floored, always = two_point_shares(len(propensities), decay)
     share = (1.0 - propensities) * floored[:, None] + propensities * always[:, None]

@@ -5,14 +5,15 @@ and j is
 
     delta_ij = sum h_t (score_ti - score_tj) / sum h_t,
 
-in which whatever moves both arms cancels. Levels d solve the normal equations of the least squares fit of d_i
-- d_j to delta_ij with weights (sum h_t)^2, which are near the contrasts' precisions, so differences of levels
-are averages of contrasts. They are shifted by c = mean over t of sum_k v_tk (score_tk - d_k), in which all
-rounds count alike: v_t shares one unit among the arms that could be chosen in round t, in proportion to w_k =
-1 / sum_t(1 / e_tk). If arms move in parallel d + c are the arms' means over the period, those of arms that
-came or went too. Arms that no chain of common rounds connects are shifted by themselves. All is linear in the
-scores, given the weights, so what a round adds to the errors of all levels is known, and with it their
-covariance.
+in which effects common to both arms cancel. Levels d solve the normal equations of the least squares fit of
+d_i
+- d_j to delta_ij with weights (sum h_t)^2, which are close to the contrasts' precisions, so differences of
+levels are averages of contrasts. They are shifted by c = mean over t of sum_k v_tk (score_tk - d_k), in which
+all rounds have equal weight: v_t divides one unit among the arms that could be chosen in round t, in
+proportion to w_k = 1 / sum_t(1 / e_tk). If arms drift in parallel, d + c are the arms' means over the period,
+including those of arms that were added or removed. Arms that are not connected by a chain of common rounds
+are shifted separately. All of this is linear in the scores, given the weights, so the contribution of a round
+to the errors of all levels is known, and with it their covariance.
 
 References
 ----------
@@ -62,9 +63,9 @@ _CELLS = 1 << 16
 class Rounds(NamedTuple):
     """Consecutive rounds, shapes (n, k), time (n,).
 
-    `gain` is what a score gives to its own reward, 1 / e in an arm's own rounds; `inverse` is 1 / e of the
-    propensities that fix the weights, infinite if an arm could not be chosen, and `possible` where it could;
-    `time` runs from -1/2 to 1/2.
+    `gain` is the coefficient of a score's own reward, 1 / e in an arm's own rounds; `inverse` is 1 / e for
+    the propensities that fix the weights, infinite if an arm could not be chosen, and `possible` indicates
+    whether it could; `time` runs from -1/2 to 1/2.
     """
 
     scores: FloatArray
@@ -104,8 +105,8 @@ class LogRounds(NamedTuple):
 class Pairs:
     """Pairs of arms that are compared; first, second (P,), out of `size` arms.
 
-    `order` has the pairs by arm, first arms and second ones, their signs, and where each arm's begin;
-    `compiled` says whether sums over them are worth loading Numba.
+    `order` contains the pairs by arm, first arms and second ones, their signs, and where each arm's pairs
+    begin; `compiled` indicates whether sums over them justify loading Numba.
     """
 
     first: IntArray
@@ -199,8 +200,8 @@ class Projection:
     """Levels, and the linear map from scores to levels.
 
     Shapes: levels (k,), contrast, factor, centre (P,), the pairs' estimates, the weights of their equations
-    and their mean times; member (k, C), which component an arm is in; rounds (C,); carry (k, k + C),
-    what r and u of a round add to the errors of the levels (see `parts_of`).
+    and their mean times; member (k, C), the component of each arm; rounds (C,); carry (k, k + C), the
+    contributions of a round's r and u to the errors of the levels (see `parts_of`).
     """
 
     pairs: Pairs
@@ -283,8 +284,8 @@ class Parts(NamedTuple):
 def parts_of(projection: Projection, piece: Rounds) -> Parts:
     """Contributions of rounds.
 
-    With r = sum over pairs of factor h (score_i - score_j - delta) (at i, less at j) and u what the round
-    adds to the shift, `carry` makes errors of levels of both.
+    With r = sum over pairs of factor h (score_i - score_j - delta) (added at i, subtracted at j) and u the
+    round's contribution to the shift, `carry` combines both into errors of levels.
     """
     r, given, slope = projection.pairs.gather(piece, projection)
     v = level_shares(piece.possible, projection.weight, projection.member)
@@ -330,7 +331,7 @@ def projected(rounds: LogRounds) -> Projection:
 def joint_means(rounds: LogRounds) -> ScoreMeans:
     """Levels of arms, with what tests and tables need.
 
-    Arms without a reward get NaN and have no part in the others' levels.
+    Arms without a reward get NaN and do not affect the others' levels.
     """
     there = np.flatnonzero(rounds.tabled[0] > 0.0)
     if len(there) < len(rounds.tabled[0]):
@@ -371,9 +372,10 @@ def expected_spread(
 class Spread:
     """Sums of contributions to the errors of levels, and of the levels' coefficients of rewards.
 
-    Shapes: covariance (k, k), cubes (k,), of contributions; powers (3, k), sums of squared, cubed and fourth
-    powers of the coefficients of all rewards; own (2, k), of an arm's own rewards the absolute ones and their
-    squares; slope (2, k), sums of the slopes in time and of their squares; used (k,), rounds with a weight.
+    Shapes: covariance (k, k), cubes (k,), for contributions; powers (3, k), sums of squared, cubed and fourth
+    powers of the coefficients of all rewards; own (2, k), sums over an arm's own rewards of absolute
+    coefficients and of their squares; slope (2, k), sums of the slopes in time and of their squares; used
+    (k,), rounds with a weight.
     """
 
     covariance: FloatArray
@@ -403,7 +405,7 @@ class Spread:
 
 
 def described_levels(projection: Projection, spread: Spread, tabled: Tabled, origin: float) -> ScoreMeans:
-    """Levels with their errors, degrees of freedom and what else tables show."""
+    """Levels with their errors, degrees of freedom and other columns of tables."""
     pulls, successes, smallest = tabled
     covariance, levels = spread.covariance, projection.levels
     constant = negligible(np.sqrt(np.diag(covariance)), levels, origin)
@@ -560,7 +562,8 @@ def earlier_inverse(mean: FloatArray, known: BoolArray, n_arms: int) -> FloatArr
 def earlier_propensities(propensities: FloatArray, batch: IntArray, n_arms: int) -> FloatArray:
     """Harmonic means of each arm's propensities in the previous batch, shape (T, k).
 
-    Shapes: propensities (T, k), batch (T,). Rounds in which an arm was not possible have no part in its mean.
+    Shapes: propensities (T, k), batch (T,). Rounds in which an arm was not possible are not included in its
+    mean.
     """
     size = int(batch.max(initial=-1)) + 1
     possible = propensities > 0.0

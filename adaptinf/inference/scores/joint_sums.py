@@ -1,7 +1,7 @@
 """Levels of arms with shared weights, from sums by batch, where a pair has one weight per batch.
 
-Scores are linear in a round's reward, and levels are linear in scores: what the rounds of a batch add to the
-errors of levels follows from sums of powers of rewards over powers of propensities, as for single arms.
+Scores are linear in a round's reward, and levels are linear in scores: the contributions of a batch's rounds
+to the errors of levels follow from sums of powers of rewards over powers of propensities, as for single arms.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Batches:
     """Batches of rounds with the scores of some arms.
 
     Shapes: rounds (B,), inverse, possible (B, k), means of 1 / e that fix the weights, infinite if an arm
-    could not be chosen, and where it could; codes (k,).
+    could not be chosen, and whether it could; codes (k,).
     """
 
     products: Products
@@ -138,7 +138,7 @@ class Batches:
 def batch_levels(cells: Cells, batches: Batches, pulled: tuple[FloatArray, FloatArray]) -> ScoreMeans:
     """Levels of arms, with what tests and tables need; pulled (k,) each, rewards and their sums.
 
-    Arms without a reward get NaN and have no part in the others' levels.
+    Arms without a reward get NaN and do not affect the others' levels.
     """
     pulls, successes = pulled
     smallest = np.where(batches.possible, cells.smallest[:, batches.codes], np.inf).min(

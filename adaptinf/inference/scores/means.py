@@ -22,7 +22,7 @@ from adaptinf.inference.scores.inverse import ArmScores, arm_scores
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 ROUNDING = 1e-14
-"""Standard errors below this share of the estimate are rounding error of constant scores."""
+"""Standard errors below this share of the estimate are rounding errors of constant scores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +60,12 @@ class WeightedMeans:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnitErrors:
-    """Clustered errors for k estimates, and what they rest on.
+    """Clustered errors for k estimates, and the number of units behind them.
 
     Shapes: covariance (k, k), freedom, units, events (k,).
 
-    `units` have a round that counts for the estimate, `events` of them an event (infinite where rewards have
-    none). Where these are fewer than 5 the covariance is NaN.
+    `units` have a round used for the estimate, `events` are those among them with an event (infinite if
+    rewards have none). If fewer than 5 have an event, the covariance is NaN.
     """
 
     covariance: FloatArray
@@ -84,8 +84,8 @@ class ScoreMeans:
     The means are `above` an origin, about which their sums were taken; `freedom` is (sum w)^2 / sum w^2 - 1
     over the rounds of an arm, w = h^2 / e^2; `used` counts the rounds with a weight. With influences d,
     `skewness` is sum d^3 / (sum d^2)^(3/2); `unevenness` is (sum g^3)^2 / (sum g^2)^3 over the rounds of an
-    arm, g = h / e. Of weights that arms share `movement` is the p-value of slopes in time of the arms'
-    contrasts, and of joint weights `squares` is what an estimate's variance is of that of one reward.
+    arm, g = h / e. For weights shared by arms, `movement` is the p-value of slopes in time of the arms'
+    contrasts; for joint weights, `squares` is the ratio of an estimate's variance to that of one reward.
     """
 
     above: FloatArray
@@ -164,7 +164,7 @@ def degrees_of_freedom(gains: FloatArray) -> FloatArray:
 
     The variance of a mean is estimated by the sum of squared residuals times w = h^2 / e^2. If the rewards
     are normal with one variance, that has the mean and variance of chi-squared with (sum w)^2 / sum w^2
-    degrees of freedom (Satterthwaite 1946), of which the mean takes one.
+    degrees of freedom (Satterthwaite 1946), one of which is used for the mean.
     """
     return np.maximum(effective_size(gains**2) - 1.0, 0.0)
 
@@ -182,7 +182,7 @@ def unevenness(squares: FloatArray, cubes: FloatArray) -> FloatArray:
 
 
 def movement(slope: FloatArray, squares: FloatArray) -> float:
-    """Probability of as large a slope over its standard error in any arm if no contrast moved.
+    """Probability of a slope this large relative to its standard error in any arm if no contrast changed.
 
     Shapes: slope, squares (k,), sums of the slopes and of their squares.
     """
@@ -213,7 +213,7 @@ def _smallest(propensities: FloatArray) -> FloatArray:
 def effective_events(ess: ArrayLike, rate: ArrayLike) -> FloatArray:
     """Expected successes or failures, whichever is fewer, in an effective sample size; shape (...,).
 
-    Where they are few, the rounds with large weights rarely hold one, and an estimate and its standard error
+    If they are few, the rounds with large weights rarely contain one, and an estimate and its standard error
     are too small together.
     """
     share = np.asarray(rate, dtype=float)

@@ -2,14 +2,14 @@
 
 A round's reward is observed (O) with a probability that may depend on its arm k and its stratum x of
 contexts. Its score is m + 1{A = k} O (y - m) / (e pi): m is the running mean of the observed rewards of arm
-and stratum, pi the running share of the arm's rounds in the stratum that were observed. Both are made from
-earlier rounds, so the score's expectation given these is mu + (pi* / pi - 1)(mu - m), where pi* is the
-probability of observation and mu the mean. Its error is the product of two errors that fall with the square
-root of the number of earlier rounds: of order log T over all rounds, against a noise of order sqrt(T). With
-an m that does not settle at the stratum's mean, such as 0 for inverse weighting alone, the error of pi would
-not be negligible.
+and stratum, pi the running share of the arm's rounds in the stratum that were observed. Both are computed
+from earlier rounds, so the score's expectation given these is mu + (pi* / pi - 1)(mu - m), where pi* is the
+probability of observation and mu the mean. Its error is the product of two errors that decrease with the
+square root of the number of earlier rounds: of order log T over all rounds, compared with noise of order
+sqrt(T). With an m that does not converge to the stratum's mean, such as 0 for inverse weighting alone, the
+error of pi would not be negligible.
 
-Leaving the rounds out instead is biased: the share of rounds that are left would depend on the arm.
+Omitting the rounds instead is biased: the share of rounds that remain would depend on the arm.
 
 References
 ----------
@@ -30,7 +30,7 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeenRounds:
-    """Which rewards are observed, and with which probability; in which rounds an arm's mean has a weight.
+    """Which rewards are observed, with which probability, and in which rounds an arm's mean has a weight.
 
     Shapes: observed (T,), probability of the reward of the chosen arm (T,), ready (T, k).
     """
@@ -42,14 +42,14 @@ class SeenRounds:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PastRewards:
-    """What earlier rounds show about every arm: in the round's stratum or, failing that, overall.
+    """Information from earlier rounds about every arm: in the round's stratum or, failing that, overall.
 
     Attributes
     ----------
     mean : ndarray of shape (T, k)
-        Mean of the rewards; of all arms' if there is none of the arm, 0 if there is none at all.
+        Mean of the rewards; that of all arms if the arm has none, 0 if there is none at all.
     share : ndarray of shape (T, k)
-        Share of the rounds whose reward is observed; 1 if none of the arm is.
+        Share of the rounds whose reward is observed; 1 if the arm has none.
     count : ndarray of shape (T, k)
         Number of the arm's observed rewards, in any stratum.
     pooled : ndarray of shape (T,)
@@ -73,9 +73,10 @@ def past_rewards(
     """Running means of observed rewards, and running shares of rounds with one, by arm and stratum.
 
     Shapes: action, reward, observed, stratum (T,), codes (k,), known (T,). Rewards that are not observed are
-    not read. If `known` is given, the reward of round s counts from row ``known[s]`` on, and from the next
-    row otherwise. Whether a round's reward is observed counts from the next row on in any case: a round that
-    waits for its reward is not one without, and when it is certain that none will come is not in a log.
+    not used. If `known` is given, the reward of round s is used from row ``known[s]`` on, otherwise from the
+    next row on. Whether a round's reward is observed is used from the next row on in any case: a round that
+    waits for its reward is not one without a reward, and the time when it became certain that none would
+    arrive is not in a log.
     """
     rounds, size = len(action), len(codes)
     value = np.where(observed, reward, 0.0)
@@ -124,9 +125,9 @@ class _RunningSums:
 def seen_scores(
     scored: ArmScores, reward: FloatArray, propensity: FloatArray, outcome: FloatArray, seen: SeenRounds
 ) -> ArmScores:
-    """Scores and weights of rounds whose reward may be missing, from rounds in which it is not.
+    """Scores and weights of rounds whose reward may be missing, from rounds in which it is observed.
 
-    Shapes: reward, propensity of the chosen arm (T,), outcome (T, k). Rewards that are missing are not read.
+    Shapes: reward, propensity of the chosen arm (T,), outcome (T, k). Missing rewards are not used.
     """
     above = np.where(seen.observed, reward - scored.origin, 0.0)
     predicted = outcome - scored.origin
@@ -146,7 +147,7 @@ def strata(
 ) -> tuple[IntArray, tuple[str, ...], tuple[str, ...]]:
     """Strata from contexts with few values, the names of these contexts, and those omitted.
 
-    A context joins as long as there are at most `most` strata with it. Shapes: context (T,); returns (T,).
+    A context is added as long as this gives at most `most` strata. Shapes: context (T,); returns (T,).
     """
     codes, number = np.zeros(n_rounds, dtype=np.int64), 1
     used, left_out = [], []

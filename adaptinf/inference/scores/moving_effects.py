@@ -1,8 +1,8 @@
-"""Whether an effect visibly moves over the rounds, based on the weighted scores of its estimate.
+"""Whether an effect visibly changes over the rounds, based on the weighted scores of its estimate.
 
-With scores s, weights h, estimate D = sum h s / sum h and time t, sum h t (s - D) has mean 0 if the effect
-stays, whatever all arms share, as h is known before s. It sees a trend, and an effect that turns once, not
-one that comes and goes with the hour.
+With scores s, weights h, estimate D = sum h s / sum h and time t, sum h t (s - D) has mean 0 if the effect is
+constant, whatever is common to all arms, as h is known before s. It detects a trend, and an effect that
+changes once, but not one that varies with the hour of the day.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from adaptinf.inference.scores.unit_errors import totals_by_unit
 from adaptinf.typing import FloatArray, IntArray
 
 SEEN = 5e-4
-"""P-value below which an effect counts as moving; with several, each gets its share.
+"""P-value below which an effect is reported as changing; with several effects, each gets its share.
 
-In clean logs of bandits p-values are about uniform: of 1,000 each of five designs, 0 to 2 were below .002. At
-most 3 of 1,000 such logs may be told of a movement. At .0005 more are with a chance of .2%, at .001 of 2% and
-at .002 of 14%, and an effect that turns from .6 standard deviations to -.6 in 2,000 rounds is seen just as
-well.
+In clean logs of bandits, p-values are approximately uniform: of 1,000 logs from each of five designs, 0 to 2
+were below .002. At most 3 of 1,000 such logs may be reported as changing. The probability of more is .2% at
+.0005, 2% at .001 and 14% at .002, and an effect that changes from .6 standard deviations to -.6 in 2,000
+rounds is detected equally well.
 """
 
 
@@ -28,7 +28,7 @@ def moving_effects(
 ) -> FloatArray:
     """Two-sided p-values of the slopes of k effects in time, 1 if there is nothing to test.
 
-    Shapes: scores, weights (T, k), freedom (k,), of Student's t, unit (T,), where rounds of one may depend on
+    Shapes: scores, weights (T, k), freedom (k,), of Student's t, unit (T,), if rounds of a unit may depend on
     each other; returns (k,).
     """
     total = weights.sum(axis=0)

@@ -1,4 +1,4 @@
-"""Outcome models for AIPW: predictions of rewards that only look back, and checks of a user's own.
+"""Outcome models for AIPW: predictions of rewards that only use the past, and checks of user-supplied ones.
 
 References
 ----------
@@ -48,11 +48,11 @@ class Outcome:
     Attributes
     ----------
     values : ndarray of shape (T, k), or "running-mean"
-        Row t was made without the rewards of round t and later.
+        Row t is computed without the rewards of round t and later.
     note : str
-        What it is, for the footer.
+        Its description, for the footer.
     start : int
-        First round, from 0, for which it knew a reward; those before have no weight.
+        First round, from 0, with an earlier reward; rounds before it have no weight.
     """
 
     values: FloatArray | str
@@ -65,13 +65,13 @@ class Outcome:
     assumes: tuple[str, ...] = ()
     cautions: tuple[str, ...] = ()
     covariates: tuple[str, ...] = ()
-    """Columns on which a user wants earlier rewards regressed; for sums, with this penalty."""
+    """Columns for a requested regression on earlier rewards; for sums, with this penalty."""
     penalty: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Covariates:
-    """Contexts on which rewards are regressed, out of all in the log: by round, or by batch."""
+    """Contexts used for regression, among all in the log: by round, or by batch."""
 
     names: tuple[str, ...]
     by_batch: bool = False
@@ -117,7 +117,7 @@ def outcome_model(
 
 
 def _choice_problem(names: str) -> str:
-    """The values that an outcome model may take."""
+    """The allowed values for an outcome model."""
     return (
         f"outcome must be {names}, a mapping of every arm to a column of the log, an array of predictions, "
         "shape (rounds, arms), with columns in the order of log.arms, or a frame of predictions with one "
@@ -145,9 +145,9 @@ def running_regression(
 ) -> Outcome:
     """Running ridge regression on all or some contexts, scaled by the rounds so far.
 
-    Shapes: codes (k,), stratum (T,), 0 and on, which get intercepts of their own.
+    Shapes: codes (k,), stratum (T,), numbered from 0, which get their own intercepts.
 
-    It is fitted before each round on the rewards that are observed and were known by then.
+    It is fitted before each round to the rewards that are observed and known by then.
     """
     names = log.context if covariates is None else covariates.names
     x = context_matrix(subject, log, names)
@@ -182,7 +182,8 @@ def checked_penalty(subject: str, ridge: object) -> float:
 def running_standardised(x: FloatArray) -> FloatArray:
     """Columns standardised by mean and standard deviation of the rounds up to each; x (T, d), returns so.
 
-    A row is known before its arm is drawn. Rounds before a column varies have 0, and so has a constant one.
+    A row is known before its arm is drawn. Rounds before a column varies have 0, and so does a constant
+    column.
     """
     rounds = np.arange(1.0, len(x) + 1.0)[:, None]
     above = x - x[:1]  # digits of columns that are far from 0
@@ -240,7 +241,7 @@ def context_matrix(subject: str, log: AdaptiveLog, names: Sequence[str] | None =
 def arrivals(n_rounds: int, observed: BoolArray | None, known: IntArray | None) -> tuple[IntArray, IntArray]:
     """Rounds with a reward in the order in which it became known, shape (n,), and how many before each, (T,).
 
-    Shapes: observed (T,), all by default; known (T,), the row from which on a reward counts, the next by
+    Shapes: observed (T,), all by default; known (T,), the row from which on a reward is used, the next by
     default.
     """
     rows = np.arange(n_rounds) if observed is None else np.flatnonzero(observed)
@@ -289,7 +290,7 @@ def running_ridge(
 def foresight_problems(
     action: IntArray, reward: FloatArray, predicted: FloatArray, codes: IntArray
 ) -> list[tuple[int, str]]:
-    """Signs that predictions were made using the very rewards that they predict.
+    """Signs that predictions were computed from the very rewards that they predict.
 
     Shapes: action (T,), reward (T,), predicted (T, k), codes (k,).
     """
@@ -329,7 +330,8 @@ def _leave_one_out(own: FloatArray, guess: FloatArray) -> bool:
 def _own_predictions(subject: str, log: AdaptiveLog, codes: IntArray, outcome: Any) -> FloatArray:
     """Predictions for the arms with these codes; codes (k,), returns (T, k).
 
-    Labels decide if there are any; a bare array has a column for each of the log's arms, in their order.
+    Labels determine the order if there are any; a bare array has a column for each of the log's arms, in
+    their order.
     """
     if isinstance(outcome, Mapping):
         return _named_columns(subject, log, codes, outcome)

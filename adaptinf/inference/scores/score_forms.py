@@ -2,15 +2,16 @@
 
 With v = (1, reward, further columns) the score of a round and an arm is own'v + 1{arm chosen} gain'v / e, e
 the arm's propensity. Predictions are fixed when a batch starts, and so are own and gain: sums of products of
-two and three entries of v over powers of e are all that variances and skewness take. A prediction is a line
+two and three entries of v over powers of e are sufficient for variances and skewness. A prediction is a line
 in the covariates x,
 
     mean of the arm over earlier batches + slope'(x - its mean there),
 
-and without covariates that mean. The slope is by ridge: S the arm's sums of squares and products about its
-means, s the covariates' standard deviations over the earlier batches, (S_xx + penalty diag(s^2))^(-1) S_xy.
-Before an arm's first round, means and slopes are those of all arms. In the first batch nothing is known in
-advance: as without covariates the prediction is the mean of the batch's other rounds, of all arms.
+and without covariates that mean. The slope is estimated by ridge regression: S the arm's sums of squares and
+products about its means, s the covariates' standard deviations over the earlier batches, (S_xx + penalty
+diag(s^2))^(-1) S_xy. Before an arm's first round, means and slopes are those of all arms. In the first batch
+nothing is known in advance: as without covariates, the prediction is the mean of the batch's other rounds, of
+all arms.
 
 References
 ----------
@@ -196,7 +197,7 @@ def shared_covariance(products: Products, forms: Forms) -> FloatArray:
 def cubes_of(products: Products, forms: Forms) -> FloatArray:
     """Sums of cubed contributions to the errors of estimates; (P,).
 
-    NaN where sums of products of three columns are not known.
+    NaN if sums of products of three columns are unknown.
     """
     own, gain, arms = forms.own, forms.gain, forms.arms
     whole = np.einsum("bpx,bpy,bpz,xyzb->p", own, own, own, products.table[0].sum(axis=-1), optimize=True)

@@ -1,4 +1,4 @@
-"""Compiled loops besides the stream: sums over pairs of arms by round, and running ridge regressions."""
+"""Compiled loops other than the stream: sums over pairs of arms by round, and running ridge regressions."""
 
 from __future__ import annotations
 

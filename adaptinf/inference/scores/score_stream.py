@@ -1,8 +1,8 @@
 """The scoring engine: weighted scores round by round, without an array as large as the propensities.
 
-A `Stream` says how rounds are scored and weighted. Accumulators ask `enter` for each round's weights and
-predictions and give its reward to `learn`: the means of arms here, drift in `diagnostics.accumulators`, and
-pieces of scores for levels that arms share in `joint`. Short logs have the same scores from `inverse`, in
+A `Stream` defines how rounds are scored and weighted. Accumulators call `enter` for each round's weights and
+predictions and pass its reward to `learn`: the means of arms here, drift in `diagnostics.accumulators`, and
+pieces of scores for levels that arms share in `joint`. Short logs get the same scores from `inverse`, in
 NumPy.
 
 References
@@ -39,14 +39,14 @@ _SUMS = 12
 _TOTAL, _SCORE, _PULLS, _REWARDS, _USED, _SMALLEST, _SMALLEST_CHOSEN = range(7)
 _GAIN, _GAIN_SQUARES, _GAIN_CUBES, _GAIN_FOURTHS, _MOMENT = range(7, _SUMS)
 STATE = 8
-"""Rows of the state that `enter` and `learn` share; these two are for accumulators."""
+"""Rows of the state shared by `enter` and `learn`; these two are for accumulators."""
 _PROPENSITY, WEIGHT, OUTCOME, _LEFT, _COUNT, _SUM, _EVERY, _UNSEEN = range(STATE)
 
 
 class Stream(NamedTuple):
-    """Rounds, and how they are scored and weighted; empty arrays stand for missing inputs.
+    """Rounds, and how they are scored and weighted; empty arrays represent missing inputs.
 
-    Given predictions are less the origin; rewards become so round by round, without another array of them.
+    Given predictions are relative to the origin; rewards are shifted round by round, without another array.
     """
 
     action: IntArray
@@ -68,7 +68,7 @@ class Stream(NamedTuple):
     batch: IntArray
     middle: FloatArray
     pair: bool
-    """Whether there are two arms with one weight per round, whose contrast may move."""
+    """Whether there are two arms with one weight per round, whose contrast may change."""
 
 
 def streamed_means(
@@ -129,11 +129,11 @@ def stream_of(
 ) -> Stream:
     """Check the scoring and weighting options and fill in their defaults.
 
-    Shapes: action (T,), reward, propensity (T,), propensities (T, K), codes (k,), weights (T,) where they are
-    one for all arms, outcome (T, k), batch (T,), whose middle is the time of its rounds.
+    Shapes: action (T,), reward, propensity (T,), propensities (T, K), codes (k,), weights (T,) if all arms
+    share them, outcome (T, k), batch (T,), whose middle is the time of its rounds.
 
-    Rounds before `start` (see `first_weighted`), for which an outcome model knew no reward, have weight 0; so
-    have those in which an arm (one of the arms, where asked jointly) could not be chosen.
+    Rounds before `start` (see `first_weighted`), for which an outcome model had no reward, have weight 0; so
+    do those in which an arm (any of the arms, if requested jointly) could not be chosen.
     """
     rounds, origin = len(action), origin_of(reward, outcome)
     given = outcome - origin if isinstance(outcome, np.ndarray) else np.zeros((0, 0))
@@ -200,7 +200,7 @@ def _check_options(
 
 @kernel
 def prepare(stream: Stream, state: FloatArray) -> None:
-    """Nothing known about any arm yet; state (STATE, k)."""
+    """Initial state, before any reward of any arm; state (STATE, k)."""
     for j in range(stream.codes.shape[0]):
         state[_PROPENSITY, j] = 1.0
         state[WEIGHT, j] = 1.0
@@ -253,7 +253,8 @@ def enter(stream: Stream, t: int, state: FloatArray) -> int:
 def own_weight(stream: Stream, t: int, j: int, state: FloatArray) -> float:
     """Weight of an arm in a round in which every arm could be chosen: uniform, sqrt or two-point.
 
-    `enter` keeps the same weights for all arms: a pass that needs each of them once is a sixth faster so.
+    `enter` stores the same weights for all arms, because a pass that needs each weight once is then a sixth
+    faster.
     """
     if stream.weights == _UNIFORM:
         return 1.0 if t >= stream.start else 0.0
@@ -336,7 +337,7 @@ def score_rounds(stream: Stream, begin: int, state: FloatArray, scores: FloatArr
 
 @compiled
 def _add_up(stream: Stream, state: FloatArray, sums: FloatArray) -> None:
-    """First pass: sums of weights, of weighted scores, and of what tables show."""
+    """First pass: sums of weights, of weighted scores, and of other columns of tables."""
     size = stream.codes.shape[0]
     prepare(stream, state)
     for j in range(size):
@@ -378,9 +379,9 @@ def _spread(
     cubes: FloatArray,
     slope: FloatArray,
 ) -> None:
-    """Second pass: products of what each round contributes to the errors of two arms, and its cubes.
+    """Second pass: products of each round's contributions to the errors of two arms, and their cubes.
 
-    Of a contrast also the sums of its slopes in time about their centre, and of their squares; slope (2,).
+    For a contrast also the sums of its slopes in time about their centre, and of their squares; slope (2,).
     """
     size = stream.codes.shape[0]
     prepare(stream, state)

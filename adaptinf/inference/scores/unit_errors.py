@@ -1,16 +1,16 @@
 """Units with several rounds: predictions without a unit's own rewards, and clustered errors.
 
 Let y be the potential rewards of an arm, and m_t a prediction made before the arm of round t is drawn. The
-error of its score, (1{arm chosen} / e_t - 1) (y_t - m_t), has mean 0 given all potential rewards and all that
-came before the draw. So these errors are uncorrelated over all rounds, also where a policy that learns from
-all units ties them together. What is left of a unit's sum is its own potential rewards, which are independent
-of other units'. The sums by unit are therefore uncorrelated, and their squares add up to the variance. One
-condition: a unit's potential reward depends on the arm of its round alone, not on those of its earlier rounds
-(no carry-over).
+error of its score, (1{arm chosen} / e_t - 1) (y_t - m_t), has mean 0 given all potential rewards and
+everything before the draw. These errors are therefore uncorrelated over all rounds, even if a policy that
+learns from all units makes them dependent. The remainder of a unit's sum consists of its own potential
+rewards, which are independent of those of other units. The sums by unit are therefore uncorrelated, and their
+squares add up to the variance. One condition: a unit's potential reward depends only on the arm of its round,
+not on those of its earlier rounds (no carry-over).
 
-Where the arm is drawn once for all rounds of a unit, their errors share one draw, and a prediction from the
-unit's own earlier rewards would know how it fell, which biases the score. So a prediction uses other units
-alone.
+If the arm is drawn once for all rounds of a unit, their errors share one draw, and a prediction from the
+unit's own earlier rewards would depend on its result, which biases the score. Therefore a prediction only
+uses other units.
 
 References
 ----------
@@ -42,7 +42,7 @@ class UnitGroupEffects:
 
     Shapes: estimate (G,), errors of G effects, count, used (G, 2), ess, min_propensity (G,).
 
-    `count` are the arms' rewards, `used` those with a weight.
+    `count` is the number of rewards of each arm, `used` the number with a weight.
     """
 
     estimate: FloatArray
@@ -89,7 +89,7 @@ def unit_errors(
     """Clustered errors of weighted means of scores.
 
     Shapes: estimate (k,), influence, weights, observed (T, k), reward, unit (T,); `observed` is the weight of
-    a reward in its score, such as 1/e where the arm was chosen and else 0.
+    a reward in its score, such as 1/e if the arm was chosen and otherwise 0.
     """
     covariance = _without_rounding(unit_covariance(influence, unit), estimate)
     units, freedom, events = unit_support(weights, observed, reward, unit)
@@ -111,7 +111,7 @@ def unit_support(
 
 
 def _without_rounding(covariance: FloatArray, estimate: FloatArray) -> FloatArray:
-    """Zeros for standard errors that are only rounding error of constant scores."""
+    """Zeros for standard errors that are only rounding errors of constant scores."""
     constant = np.sqrt(np.diag(covariance)) <= ROUNDING * np.abs(estimate)
     covariance[constant, :] = covariance[:, constant] = 0.0
     return covariance
@@ -143,8 +143,8 @@ def effective_units(weights: FloatArray, chosen: FloatArray, unit: IntArray) -> 
 
     Shapes: weights, chosen (T, k), unit (T,); returns (k,).
 
-    H is the sum of the weights of all rounds of a unit, so H^2 is its share of the variance where its rounds
-    are alike. It is the number of units that had the arm where all weigh the same, and less where few units
+    H is the sum of the weights of all rounds of a unit, so H^2 is its share of the variance if its rounds are
+    similar. It is the number of units assigned to the arm if all have equal weights, and less if few units
     have most of the rounds.
     """
     had = totals_by_unit(chosen, unit) > 0.0
@@ -164,14 +164,14 @@ def others_means(
 
     Shapes: chosen (T, k), reward, unit (T,); returns (T, k), (T,). If the rounds are some of a log, `overall`
     is `others_mean` of all of its rounds, at these; shapes (T,), (T,). If `arrival` is given, shape (T,), the
-    reward of round s counts from row ``arrival[s]`` on, and from the next row otherwise.
+    reward of round s is used from row ``arrival[s]`` on, otherwise from the next row on.
 
-    Before other units had an arm it is the mean of all their earlier rewards. Rounds before any reward of
-    another unit have no prediction; it is then the first reward, and they must have no weight. Adding a
-    constant to all rewards adds it to all predictions.
+    Before other units had the arm, it is the mean of all their earlier rewards. Rounds before any reward of
+    another unit have no prediction; the first reward is used, and they must have no weight. Adding a constant
+    to all rewards adds it to all predictions.
 
-    Where the arm of a unit is drawn once and the design learns, other units' later arms depend a little on
-    how the draw fell, and with them the predictions for the unit's later rounds; not the unit's own rewards.
+    If the arm of a unit is drawn once and the design learns, other units' later arms, and therefore the
+    predictions for the unit's later rounds, depend slightly on the draw, but not on the unit's own rewards.
     """
     usual, known = others_mean(reward, unit, arrival) if overall is None else overall
     origin = float(reward[0]) if len(reward) else 0.0
@@ -238,8 +238,8 @@ def units_with_events(chosen: FloatArray, reward: FloatArray, unit: IntArray) ->
 
     Shapes: chosen (T, k), reward, unit (T,); returns (k,).
 
-    Rewards have events where one value makes up half of them or more: any other value is an event. If there
-    are two values in all, such as 0 and 1, the rarer of the two counts, arm by arm: units that had it.
+    Rewards have events if one value makes up at least half of them: any other value is an event. If there are
+    two values in total, such as 0 and 1, the rarer one is counted for each arm: the number of units with it.
     """
     values, counts = np.unique(reward, return_counts=True)
     if len(values) == 0 or counts.max() < _SPIKE * len(reward):
@@ -262,11 +262,11 @@ def unit_group_effects(
 ) -> UnitGroupEffects:
     """AIPW estimates of the effect of one arm over another within each group, with clustered errors.
 
-    Shapes: group, treated (T,), 1 for the treatment, 0 for the control and else -1, reward, propensity, unit
-    (T,), weights (T, 2), the control's first.
+    Shapes: group, treated (T,), 1 for the treatment, 0 for the control, otherwise -1, reward, propensity,
+    unit (T,), weights (T, 2), the control's first.
 
     The outcome model is the arm's mean reward over the earlier rounds of other units in the group. A unit may
-    have rounds in several groups: the effects' covariance is that of its sums over all of them.
+    have rounds in several groups; the effects' covariance is that of its sums over all of them.
     """
     share = np.ones((len(reward), 2)) if weights is None else weights
     overall, known = others_mean(reward, unit)

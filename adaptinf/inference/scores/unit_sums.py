@@ -1,9 +1,9 @@
 """Scores of arms with clustered errors, from sums by batch and totals by unit.
 
-All rounds have one weight and one prediction m, the centre of the sums, or none (m = 0). With the totals of a
-unit, n of its rounds, A of 1 / e and Y of (y - centre) / e, it adds (n (m - mean) + (centre - m) A + Y) / T
-to the error of an arm's mean: a combination L of n, A and Y, the squares of which have the sum L P L', P the
-sums of products of these over units.
+All rounds have the same weight and prediction m, the centre of the sums, or none (m = 0). With the totals of
+a unit, n its number of rounds, A of 1 / e and Y of (y - centre) / e, it adds (n (m - mean) + (centre - m) A +
+Y) / T to the error of an arm's mean: a combination L of n, A and Y, whose squares sum to L P L', where P
+contains the sums of products of these over units.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _few(totals: UnitTotals) -> float:
 
 
 def _freedom(cells: Cells, totals: UnitTotals) -> FloatArray:
-    """Effective units assigned to each arm, or effective rounds if these are fewer, less 1; shape (K,)."""
+    """Effective units assigned to each arm, or effective rounds if these are fewer, minus 1; shape (K,)."""
     squares, fourths = totals.by_arm("squares"), totals.by_arm("fourths")
     units = squares**2 / np.where(fourths > 0.0, fourths, 1.0)
     second, fourth = (cells.moments[power, 0].sum(axis=0) for power in (2, 4))
@@ -108,8 +108,8 @@ def _freedom(cells: Cells, totals: UnitTotals) -> FloatArray:
 def _units_with_events(cells: Cells, totals: UnitTotals) -> FloatArray:
     """Units with an event under each arm, infinite if rewards have none; shape (K,).
 
-    Of two values the rarer is an event. Of several, all but 0 are, where at least half are 0: another value
-    that is as common is not to be seen in sums.
+    With two values, the rarer is an event. With several, all but 0 are events if at least half are 0; another
+    value that is as common cannot be detected from sums.
     """
     events, others = totals.by_arm("events"), totals.by_arm("others")
     raw = cells.about(0.0).moments[0]

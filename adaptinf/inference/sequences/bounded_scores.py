@@ -27,7 +27,7 @@ def arm_scores(action: IntArray, reward: FloatArray, code: int, mirror: float) -
 
 
 def inverse_scores(action: IntArray, reward: FloatArray, propensity: FloatArray, weights: Weights) -> Scores:
-    """Inverse-propensity scores of rewards in [0, 1]; each side uses scores that cannot be negative.
+    """Inverse-propensity scores of rewards in [0, 1]; each side uses nonnegative scores.
 
     Shapes: action (T,), reward, propensity (T,).
     """
@@ -70,8 +70,8 @@ def score_floors(
 
     Shapes: outcome (T, K), smallest (T, K); returns lower, upper (T,).
 
-    The score is linear in the weights, so for a policy that may depend on the context its bounds are those of
-    the worst single arm.
+    The score is linear in the weights, so for a policy that may depend on the context, its bounds are those
+    of the worst single arm.
     """
     if weights.by_context:
         low = np.min(outcome - outcome / smallest, axis=1)

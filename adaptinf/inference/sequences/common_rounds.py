@@ -1,4 +1,4 @@
-"""Scores are about the rounds in which all arms of a quantity could be chosen: that part of the log."""
+"""Scores use the rounds in which all arms of a quantity could be chosen; this is that part of the log."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 def common_rounds(profile: LogProfile, quantity: Quantity) -> BoolArray | None:
-    """Rounds in which all of a quantity's arms were possible, (T,), of sums batches, (B,); None if all were.
+    """Rounds in which all of a quantity's arms were possible, (T,), for sums batches, (B,); None if all were.
 
-    Whether a round counts is known before its arm is drawn, so the scores of those that do are a martingale
-    about the same mean.
+    Whether a round is used is known before its arm is drawn, so the scores of the rounds used are a
+    martingale around the same mean.
     """
     codes = np.array(quantity.among, dtype=np.int64)
     if not len(codes) or not profile.knows_propensities or not np.any(profile.impossible[codes]):

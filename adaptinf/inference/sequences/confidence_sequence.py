@@ -116,7 +116,7 @@ def _propensity_scores(log: AdaptiveLog, reward: FloatArray, weights: Weights, s
 
 
 def _unbounded_scores(log: AdaptiveLog, reward: FloatArray, weights: Weights) -> Scores:
-    """Augmented scores of all rounds but the first, which has no prediction; reward (T,), from 0 on."""
+    """Augmented scores of all rounds except the first, which has no prediction; reward (T,), from 0 on."""
     action, propensity = log.arrays.action, log.arrays.propensity
     assert propensity is not None
     every = indicators(action, np.arange(log.n_arms, dtype=np.int64))
@@ -140,7 +140,7 @@ def _ordinals(count: int) -> IntArray:
 
 
 def _rewards_used(log: AdaptiveLog, quantity: Quantity) -> IntArray:
-    """Rewards on which the scores rest after each round; for a contrast, those of the rarer arm."""
+    """Number of rewards behind the scores after each round; for a contrast, those of the rarer arm."""
     action = log.arrays.action
     if quantity.codes:
         pulls = [np.cumsum(action == code) for code in quantity.codes]
@@ -169,38 +169,39 @@ class ConfidenceSequence:
     Parameters
     ----------
     log : AdaptiveLog or Sums
-        The data. From sums the sequence is that of the ends of batches, for arm means and contrasts.
+        The data. For sums, the sequence is evaluated at the ends of batches, for arm means and contrasts.
     target : {"arm-means", "contrast", "policy-value"}
-        What to follow.
+        The quantity to follow.
     arms : sequence of labels, optional
-        For arm means: the arms of interest, by default all.
+        For arm means: the arms of interest, by default all arms.
     treatment : label or list of labels, optional
-        For contrasts: the arms that are compared with the control; by default all others.
+        For contrasts: the arms to compare with the control, by default all others.
     control : label
         For contrasts: the arm whose mean is subtracted.
     policy : policy, or list of policies
         For policy values: an arm, probabilities of shape (K,) or (T, K), or any other form that `PolicyValue`
-        takes. A policy may depend on the contexts, not on the log's actions and rewards.
+        accepts. A policy may depend on the contexts, but not on the log's actions and rewards.
     rounds : str or array_like of bool, shape (T,), optional
-        Rounds to follow, all by default: the name of a column of the log, or a mask. Whether a round counts
-        must be known before its arm is drawn, and not depend on rewards; the sequence is then that of a
-        shorter log, whose rounds are counted again.
+        Rounds to use, by default all: the name of a column of the log, or a mask. Whether a round is used
+        must be known before its arm is drawn, and must not depend on rewards; the sequence is then that of a
+        shorter log, whose rounds are renumbered.
 
     Raises
     ------
     ParameterError
-        Listing the problems: unknown arms, arguments of another target, invalid probabilities.
+        If an argument is invalid (the message lists every problem): unknown arms, arguments of another
+        target, invalid probabilities.
 
     Notes
     -----
-    Sample means rest on one assumption: whenever an arm is pulled, its expected reward given everything
-    before is the same. An arm's rewards in the order of its pulls are then a martingale around its mean, and
-    no propensities are needed; this serves UCB and every other design that does not randomise.
+    Sample means require one assumption: whenever an arm is pulled, its expected reward given the past is the
+    same. An arm's rewards in the order of its pulls, centred at its mean, are then martingale differences,
+    and no propensities are needed; this covers UCB and every other design that does not randomise.
 
-    Inverse-propensity scores (ipw, aipw) need the propensities with which the design chose, and in every
-    round the same expected value of the quantity given the rounds before; contexts may move rewards and
-    propensities as long as they are drawn afresh. The expected value of a contrast does not change if all
-    arms drift alike. Rounds in which an arm had propensity 0 are left out.
+    Inverse-propensity scores (ipw, aipw) require the propensities with which the design chose, and in every
+    round the same expected value of the quantity given the past; contexts may affect rewards and propensities
+    as long as they are drawn afresh. The expected value of a contrast does not change if all arms drift
+    alike. Rounds in which an arm had propensity 0 are left out.
 
     Examples
     --------
@@ -290,15 +291,15 @@ class ConfidenceSequence:
         ----------
         method : {"betting", "empirical-bernstein", "beta-binomial", "gamma-exponential", "normal-mixture", \
 "asymptotic"}, optional
-            By default betting, and from sums the asymptotic sequence. All but the last hold at every sample
+            By default betting; for sums, the asymptotic sequence. All but the last are valid at every sample
             size. Betting, empirical Bernstein and the gamma-exponential mixture adapt to the variance and
-            need rewards with a known range; the beta-binomial mixture is for sample means of rewards that are
-            all at one of the two ends of it, as 0 and 1. Which of them is narrower depends on the rewards and
-            on how many there are (`recommend` puts first which is to be narrower). The normal mixture does
-            not adapt, and needs a range or `sigma`. The asymptotic sequence needs neither. Sums have what the
-            last two need, and the beta-binomial mixture.
+            require rewards with a known range; the beta-binomial mixture is for sample means of rewards that
+            always equal one of its two ends, such as 0 and 1. Which of them is narrower depends on the
+            rewards and their number (`recommend` lists the one expected to be narrower first). The normal
+            mixture does not adapt, and requires a range or `sigma`. The asymptotic sequence requires neither.
+            With sums, the last two and the beta-binomial mixture are available.
         alpha : float
-            Level that the sequence is tuned for, between 0 and 0.5. It holds at every level.
+            Level for which the sequence is tuned, between 0 and 0.5. It is valid at every level.
         estimator : {"sample-mean", "ipw", "aipw"}, optional
             Scores. By default, contrasts use aipw if its scores have known bounds, and otherwise ipw, so that
             drift common to both arms does no harm; policies use ipw. Arm means use sample means, or ipw if
@@ -309,27 +310,28 @@ class ConfidenceSequence:
             For the normal mixture on sample means: a scale with E exp(s (Y - mean)) <= exp(s^2 sigma^2 / 2),
             known in advance; by default half of the reward range.
         floor : float, optional
-            Smallest propensity of the arms in question, guaranteed by the design in advance. Needed by aipw
-            and by the normal mixture on scores where propensities may depend on contexts, or are logged
-            for the chosen arm alone; betting, empirical Bernstein and the gamma-exponential mixture on ipw
-            scores need none.
+            Smallest propensity of the arms in question, guaranteed by the design in advance. Required by
+            aipw, and by the normal mixture on scores if propensities may depend on contexts or are logged for
+            the chosen arm only; betting, empirical Bernstein and the gamma-exponential mixture on ipw scores
+            do not require it.
         t_opt : int, optional
             For mixtures and the asymptotic sequence: number of scores at which they are narrowest, fixed in
             advance; by default 1000.
         start : int, optional
             For the asymptotic sequence: number of rewards before which it excludes nothing, by default 100.
-            Those of the arm count, of a contrast's rarer arm, or of the arms that a policy takes.
+            The rewards counted are those of the arm, of the rarer arm in a contrast, or of the arms that a
+            policy chooses.
         null : float
-            Value that the quantities are tested against.
+            Value of the quantities under the null hypothesis.
         stationary : bool
-            That the expected reward is the same whenever an arm is chosen (no drift, and no contexts that had
-            a part in the choice), or, of scores, in every round. Sequences assume it, with a caution unless
-            it is stated.
+            Whether it is known that the expected reward is the same whenever an arm is chosen (no drift, and
+            no contexts that affected the choice) or, for scores, in every round. Sequences assume this, and
+            carry a caution unless it is stated.
 
         Returns
         -------
         SequenceResults
-            One term per quantity.
+            Results with one term per quantity.
 
         Raises
         ------
@@ -340,10 +342,11 @@ class ConfidenceSequence:
 
         Notes
         -----
-        Whatever tunes a sequence has to be fixed before the data: tuning `t_opt` for the length at which a
-        log happened to stop is not allowed.
+        Everything that tunes a sequence must be fixed before the data are seen: tuning `t_opt` to the length
+        at which a log happened to stop is not allowed.
 
-        The contrast of sample means divides alpha between its arms. That of scores is one sequence.
+        The contrast of sample means divides alpha between its two arms. The contrast of scores is a single
+        sequence.
         """
         check("ConfidenceSequence.fit", null=(null, FINITE), stationary=(stationary, FLAG))
         profile = profile_of(self.log)
@@ -400,7 +403,7 @@ def _contrast(log: AdaptiveLog, treatment: int, control: int) -> Quantity:
 
 
 def _is_fixed(policy: Any) -> bool:
-    """Whether a policy is by its form the same in every round, not just for the contexts that occurred."""
+    """Whether a policy is by definition the same in every round, not only for the contexts that occurred."""
     if isinstance(policy, (str, Real)):
         return True
     values = number_array(policy)
@@ -408,7 +411,7 @@ def _is_fixed(policy: Any) -> bool:
 
 
 def _smallest(profile: LogProfile, quantity: Quantity) -> float:
-    """Smallest propensity by which the scores of a quantity divide."""
+    """Smallest propensity by which the scores of a quantity are divided."""
     profile, quantity = within(profile, quantity)
     log = profile.log
     if profile.sums is not None:
@@ -419,7 +422,7 @@ def _smallest(profile: LogProfile, quantity: Quantity) -> float:
 
 
 def _check_data(log: object, target: Any) -> None:
-    """Refuse anything that is not a log, and sums if rows are needed."""
+    """Refuse anything that is not a log, and refuse sums if rows are needed."""
     if not isinstance(log, Sums):
         require_log("ConfidenceSequence", log)
     elif target == "policy-value":

@@ -34,8 +34,8 @@ _KNOTS, _STEPS, _CLOSE = 256, 30, 1e-9
 def beta_peak(score: FloatArray, mean: float, size: float, threshold: float, count: int) -> float:
     """Largest log wealth over the first scores, until it reaches a threshold; score (n,) of 0 and 1.
 
-    The wealth is the scores' probability under the prior Beta(size * mean, size * (1 - mean)) over that
-    under the claimed mean. It counts where the scores' own mean lies above the claimed one.
+    The wealth is the scores' probability under the prior Beta(size * mean, size * (1 - mean)) over that under
+    the claimed mean. It is used if the scores' own mean is above the claimed one.
     """
     wealth, offset, peak = 1.0, 0.0, 0.0
     highest, goal = 1.0, math.exp(min(threshold, _MOST))
@@ -70,8 +70,8 @@ def beta_bounds(
 
     Shapes: score (n,), counts (r,), bounds (r,).
 
-    The log wealth is convex in the claimed mean, and at most 0 if that is the scores' own: below it the
-    wealth falls wherever it exceeds 1, and halving an interval finds the bound.
+    The log wealth is convex in the claimed mean, and at most 0 at the scores' own mean; below that the wealth
+    decreases wherever it exceeds 1, and bisection finds the bound.
     """
     low = 0.0
     for r in range(len(counts)):
@@ -88,7 +88,7 @@ def beta_bounds(
 
 
 def beta_size(t_opt: float, alpha: float) -> float:
-    """Number of scores that the prior is worth, so that limits are narrowest at `t_opt` scores."""
+    """Number of scores that the prior is worth, chosen for the narrowest limits at `t_opt` scores."""
     # The prior's variance mean (1 - mean) / (size + 1) is then that of a normal prior, sigma^2 / scale.
     return max(mixture_scale(t_opt, alpha) - 1.0, _LEAST)
 
@@ -102,7 +102,7 @@ class BetaBinomialSide:
     lowest = 0.0
 
     def peak(self, mean: float) -> float:
-        """Largest log wealth against a claimed mean; infinite below 0, which no mean can be."""
+        """Largest log wealth against a claimed mean; infinite below 0, which is impossible."""
         if mean < 0.0:
             return math.inf
         return float(beta_peak(self.score, mean, self.size, math.inf, len(self.score)))
@@ -124,7 +124,7 @@ class BetaBinomialCounts:
     lowest = 0.0
 
     def peak(self, mean: float) -> float:
-        """Largest log wealth against a claimed mean; infinite below 0, which no mean can be."""
+        """Largest log wealth against a claimed mean; infinite below 0, which is impossible."""
         if mean < 0.0:
             return math.inf
         above = self.wins > mean * self.count
@@ -153,8 +153,8 @@ class BetaBinomialCounts:
 def gamma_wealth(excess: FloatArray, variance: FloatArray, scale: float) -> FloatArray:
     """Log wealth of the gamma-exponential mixture; excess, variance (n,), both at least 0; returns (n,).
 
-    The average of exp(b * excess - psi(b) * variance), psi(b) = -log(1 - b) - b, over shares b in [0, 1) with
-    1 - b of the gamma law with shape and rate `scale`, kept below 1.
+    The average of exp(b * excess - psi(b) * variance), psi(b) = -log(1 - b) - b, over shares b in [0, 1),
+    where 1 - b has the gamma distribution with shape and rate `scale`, restricted to below 1.
     """
     shape = variance + scale
     reach = excess + shape
@@ -165,7 +165,7 @@ def gamma_wealth(excess: FloatArray, variance: FloatArray, scale: float) -> Floa
 
 
 def gamma_boundary(variance: FloatArray, threshold: float, scale: float) -> FloatArray:
-    """Excess at which the gamma-exponential mixture reaches a threshold; variance (n,), rising."""
+    """Excess at which the gamma-exponential mixture reaches a threshold; variance (n,), increasing."""
     if len(variance) <= _KNOTS:
         return _newton(variance, threshold, scale, _far(variance, threshold, scale))
     knots = np.quantile(variance, np.linspace(0.0, 1.0, _KNOTS))
@@ -206,7 +206,7 @@ class GammaExponentialSide:
     lowest = 0.0
 
     def peak(self, mean: float) -> float:
-        """Largest log wealth against a claimed mean; infinite below 0, which no mean can be."""
+        """Largest log wealth against a claimed mean; infinite below 0, which is impossible."""
         if mean < 0.0:
             return math.inf
         excess = self.gain - mean * self.stake

@@ -1,4 +1,4 @@
-"""Which confidence sequence a log supports: checks before any computation."""
+"""Which confidence sequences a log supports: checks before any computation."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Request:
 
 
 def settle(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Request) -> Settings:
-    """Check what was requested against the log."""
+    """Check the request against the log."""
     try:
         return settled(profile, quantities, asked)
     except InvalidForLog as error:
@@ -62,7 +62,7 @@ def settle(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Request
 
 
 def _alternatives(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Request) -> list[str]:
-    """The sequences that do run: those with the same method first."""
+    """The sequences that are available: those with the same method first."""
     same, others = [], []
     for method in dict.fromkeys((asked.method, *(one.name for one in METHODS.values() if one.offered))):
         for scores in ESTIMATORS:

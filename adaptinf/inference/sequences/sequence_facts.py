@@ -1,7 +1,7 @@
 """Facts that claims use about one confidence sequence on one kind of scores, and about a fit.
 
-With weights w of a value, propensities e and means m of the arms' own rewards, the scores are
-w 1{A = k} (y - m_k) / e + sum w_k m_k. A drift that both arms of a contrast share is none of its value.
+With weights w of a value, propensities e and means m of the arms' own rewards, the scores are w 1{A = k} (y -
+m_k) / e + sum w_k m_k. A drift shared by both arms of a contrast does not affect its value.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from adaptinf.claims import Finding, contexts, propensities, said
-from adaptinf.claims.rare_outcomes import SKEWNESS_UNKNOWN
+from adaptinf.claims.rare_outcomes import SHAPE_UNKNOWN, SKEWNESS_UNKNOWN
 from adaptinf.inference.arms.data.arms_of_sums import read_from
 from adaptinf.inference.arms.data.data_facts import dealt_rounds
 from adaptinf.inference.arms.data.weight_propensities import changes_often
@@ -86,7 +86,8 @@ def shape_cautions(
             for part, codes in zip(parts, arms, strict=True)
         ]
     )
-    unknown = () if profile.knows_skewness else (SKEWNESS_UNKNOWN(),)
+    claim = SKEWNESS_UNKNOWN if profile.knows_rarity else SHAPE_UNKNOWN
+    unknown = () if profile.knows_skewness else (claim(),)
     return (*rare_cautions(terms, uncommon, skewness, corrected=False), *unknown)
 
 
@@ -162,12 +163,12 @@ class SequenceFacts(ConstantMeans):
 
     @property
     def contexts_may_spoil(self) -> bool:
-        """Whether contexts may have affected the choice of arms whose unadjusted means it follows."""
+        """Whether contexts may have affected the choice of arms whose unadjusted means it uses."""
         return self.is_by_pull and not self.profile.context_free
 
     @property
     def never_random(self) -> str:
-        """Whether nothing was drawn, for unadjusted means."""
+        """Whether no arm was drawn at random, for unadjusted means."""
         return contexts.NEVER_RANDOM() if self.is_by_pull and self.profile.never_random else ""
 
     @property

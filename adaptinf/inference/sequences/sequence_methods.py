@@ -1,4 +1,4 @@
-"""The confidence sequences, one record each: its inputs, its requirements, and how it bets."""
+"""The confidence sequences: the inputs, requirements and bets of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of a confidence sequence: a quantity and its scores, a method, and its settings on a log."""
+"""Components of a confidence sequence: a quantity and its scores, a method, and its settings on a log."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Looks:
-    """What is known about scores after each of n batches that have some.
+    """Information about scores after each of n batches that have some.
 
-    Shapes: total (n,), their sum so far; count (n,), how many there are; spread (n,), their variance; clock
-    (n,), the rewards that they rest on; counts (B,), how many of the n batches are over after each batch.
+    Shapes: total (n,), their sum so far; count (n,), their number; spread (n,), their variance; clock (n,),
+    the number of rewards behind them; counts (B,), how many of the n batches are complete after each batch.
 
-    Scores are on the scale of `origin` and `width`, where rewards with bounds have means in [0, 1].
+    Scores are on the scale of `origin` and `width`, on which bounded rewards have means in [0, 1].
     """
 
     total: FloatArray
@@ -101,12 +101,12 @@ class ScoreLaw:
 class SequenceMethod:
     """One confidence sequence.
 
-    `options` are the tuning arguments that are its own, `bounds` says for an estimator whether the bounds of
-    its scores must be known. `bets` is whether it is a wealth for either side, with half of alpha each, on
-    scores that need no upper bound. `two_valued` is whether rewards must be at either end of their range, and
-    sample means. `offered` is whether errors name it. `distance` is how far the bound of one side is expected
-    to stay from the mean, for those whose wealth has a form of its own. `batch_sides` are the sides where
-    sums of scores are known at the ends of batches alone, None if these do not suffice.
+    `options` are its own tuning arguments; `bounds` indicates for an estimator whether the bounds of its
+    scores must be known. `bets` indicates a wealth for either side, with half of alpha each, on scores that
+    need no upper bound. `two_valued` indicates whether rewards must be at either end of their range, and
+    sample means. `offered` indicates whether errors name it. `distance` is the expected distance of one
+    side's bound from the mean, for those whose wealth has its own form. `batch_sides` are the sides if sums
+    of scores are known only at the ends of batches, None if these are insufficient.
     """
 
     name: str

@@ -30,21 +30,21 @@ class SequenceResults(Results):
     Parameters
     ----------
     reference : SequenceReference
-        The sequences. They keep their scores, one or more arrays over the rounds.
+        The sequences. They store their scores, one or more arrays over the rounds.
     dates : ndarray of datetime64, shape (T,), optional
-        When the rounds began, where the log says so.
+        Start times of the rounds, if recorded in the log.
     **others
         As in `Results`.
 
     Notes
     -----
-    The intervals are running intersections: what was once excluded stays excluded. With probability at least
-    1 - alpha the truth is never excluded, at any round, however the log was stopped. Limits are NaN if every
-    value has been excluded, which has probability at most alpha under the assumptions.
+    The intervals are running intersections: a value once excluded remains excluded. With probability at least
+    1 - alpha the true value is never excluded, at any round, however the log was stopped. Limits are NaN if
+    every value has been excluded, which has probability at most alpha under the assumptions.
 
-    P-values are anytime-valid: at most alpha exactly when the sequence at alpha has ever excluded the null,
-    and the probability that this ever happens under the null is at most alpha. Standard errors and their
-    ratios to the estimates are descriptions; neither p-values nor intervals use them.
+    P-values are anytime-valid: at most alpha exactly if the sequence at alpha has ever excluded the null, and
+    the probability that this ever happens under the null is at most alpha. Standard errors and their ratios
+    to the estimates are descriptive; neither p-values nor intervals use them.
 
     Simultaneous intervals and p-values are Bonferroni's. Šidák's formula needs normal or independent
     statistics, which the sequences of one log are not, and is refused.
@@ -69,21 +69,22 @@ class SequenceResults(Results):
         return True
 
     def table(self, alpha: float = 0.05, rounds: Sequence[int] | None = None) -> pd.DataFrame:
-        """Estimates and intervals as known after each of some rounds.
+        """Estimates and intervals after some of the rounds.
 
         Parameters
         ----------
         alpha : float
-            One minus the level, between 0 and 0.5; it holds for all rounds of the log together.
+            One minus the confidence level, between 0 and 0.5; it holds for all rounds of the log
+            simultaneously.
         rounds : sequence of int, optional
-            From 1 to the number of rounds; by default some ten in each power of ten, and the last. From sums
-            those after the first batch; by default the ends of batches, of many some ten in each power of
-            ten.
+            From 1 to the number of rounds; by default about ten per power of ten, and the last. For sums,
+            those after the first batch; by default the ends of batches, or if there are many about ten per
+            power of ten.
 
         Returns
         -------
         DataFrame
-            Columns t, term, estimate, low and high; rounds ascend, terms keep their order.
+            Columns t, term, estimate, low and high; rounds are ascending, terms keep their order.
 
         Raises
         ------
@@ -92,9 +93,9 @@ class SequenceResults(Results):
 
         Notes
         -----
-        Bets have no closed form: each round of the table reads the log's rounds up to it some fifty times,
-        unless its limit has not moved. Rounds that are even on a log scale keep the work linear in the length
-        of the log.
+        Bets have no closed form: each round of the table requires about fifty passes over the log's rounds up
+        to it, unless its limit has not changed. Rounds spaced evenly on a log scale keep the work linear in
+        the length of the log.
         """
         check_alpha("table", alpha)
         chosen = _check_rounds(rounds, self.reference)

@@ -1,7 +1,7 @@
-"""Confidence sequences from sums by batch: what was known after each batch, and nothing in between.
+"""Confidence sequences from sums by batch: intervals after each batch, and none in between.
 
-A sequence that holds at every round holds at the ends of batches, where it needs no more than how many scores
-there were, their sum and the sum of their squares.
+A sequence that holds at every round holds at the ends of batches, where it only needs the number of scores,
+their sum and the sum of their squares.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from adaptinf.typing import FloatArray, IntArray
 
 
 def check_sums(method: SequenceMethod, estimator: str, floor: float | None) -> None:
-    """Refuse a sequence that reads rewards one by one."""
+    """Refuse a sequence that needs single rewards."""
     if floor is not None:
         problem = "floor bounds the scores of rounds, but sums have none: omit it"
         raise ParameterError("ConfidenceSequence.fit", [problem])
@@ -97,7 +97,7 @@ def _looks(
 ) -> Looks:
     """Running sums over the batches with scores; count, total, squares, rewards (B,).
 
-    `scale` has what scores lack to `origin`, the origin and the width.
+    `scale` contains the offset of scores from `origin`, the origin and the width.
     """
     shift, origin, width = scale
     there = count > 0.0

@@ -27,8 +27,8 @@ _USUAL_ALPHA = 0.05
 def sequence_verdicts(profile: LogProfile, quantities: Sequence[Quantity], order: Order) -> list[Verdict]:
     """A verdict for each sequence on each kind of scores; refused ones come last.
 
-    `order` has the place of sequences among other methods, and that of sample means which contexts may have
-    spoiled.
+    `order` contains the rank of sequences among other methods, and that of sample means that contexts may
+    have biased.
     """
     asked = tuple(quantities)
     estimators = [one for one in ESTIMATORS if asked[0].codes or one != "sample-mean"]
@@ -43,8 +43,9 @@ def sequence_verdicts(profile: LogProfile, quantities: Sequence[Quantity], order
 def _key(verdict: Verdict) -> tuple[Any, ...]:
     """Rank: methods valid at every round come before asymptotic ones, and then the narrowest.
 
-    No list can say which is the narrowest: it depends on the number of rounds and the variance. The widths
-    are expected ones, which look at no arm's own rewards, so this choice spoils no interval.
+    No list can tell which is the narrowest, because it depends on the number of rounds and the variance. The
+    widths are expected ones, which do not use any arm's own rewards, so this choice does not invalidate
+    intervals.
     """
     width = verdict.length if verdict.valid else 0.0
     return not verdict.valid, verdict.rank, verdict.label != "anytime", width

@@ -1,8 +1,8 @@
 """One-sided confidence sequences, and bettors' wealth against a claimed mean.
 
-Each function works for the lower side: scores with one conditional mean in every round, at least a bound that
-is known before the round, and evidence that the mean is larger than claimed. The upper side is the same
-with the scores turned round.
+Each function is for the lower side: scores with one conditional mean in every round, bounded below by a value
+known before the round, and evidence that the mean is larger than claimed. The upper side is the same with
+mirrored scores.
 
 References
 ----------
@@ -57,7 +57,7 @@ def _write_moments(score: FloatArray, centre: FloatArray, variance: FloatArray) 
 def predictable_moments(score: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Mean and variance of the scores, as known before each round.
 
-    As if there were a score of 1/2 with the largest variance, 1/4, before all (Waudby-Smith, Ramdas).
+    They include an initial score of 1/2 with the largest variance, 1/4 (Waudby-Smith, Ramdas).
 
     Shapes: score (n,); returns centre, variance (n,).
     """
@@ -104,9 +104,9 @@ def running_variance(score: FloatArray) -> FloatArray:
 def mixture_scale(variance: float, alpha: float) -> float:
     """Scale of the two-sided normal mixture that is narrowest at a given accumulated variance.
 
-    The derivative of the bound in r vanishes where u - log(u) = 1 + 2 log(1/alpha) with u = 1 + v/r. A common
+    The derivative of the bound in r vanishes if u - log(u) = 1 + 2 log(1/alpha) with u = 1 + v/r. A common
     closed form replaces u - 1 by 2 log(1/alpha) + log(1 + 2 log(1/alpha)); at alpha = 0.05 that is 7.9
-    where the solution is 8.2, and the smallest bound is exceeded by 3 parts in 100,000.
+    instead of the solution 8.2, and the smallest bound is exceeded by 3 parts in 100,000.
     """
     # u - log(u) = 1 + 2 log(1/alpha) is u exp(-u) = alpha^2 / e; the branch -1 has the root above 1.
     solution = -float(np.real(lambertw(-(alpha**2) / math.e, -1)))
@@ -175,7 +175,7 @@ def betting_bounds(
 
     Shapes: score, bet, floor (n,), counts (r,), bounds (r,).
 
-    Every factor falls as the claimed mean rises, and so does the wealth: halving an interval finds the bound.
+    Every factor decreases as the claimed mean increases, and so does the wealth; bisection finds the bound.
     """
     low = 0.0
     for r in range(len(counts)):
@@ -194,7 +194,7 @@ def betting_bounds(
 
 
 class Side(Protocol):
-    """Evidence that the mean of n scores is larger than claimed, and the means it leaves possible."""
+    """Evidence that the mean of n scores is larger than claimed, and the means that remain possible."""
 
     @property
     def lowest(self) -> float:
@@ -206,7 +206,7 @@ class Side(Protocol):
     def bounds(self, threshold: float, counts: IntArray) -> FloatArray:
         """Largest means against which the log wealth has reached a threshold, shape (r,).
 
-        `counts`, in ascending order, are the numbers of scores after which the bound is wanted.
+        `counts`, in ascending order, are the numbers of scores after which the bound is requested.
         """
 
 
@@ -219,7 +219,7 @@ class LinearSide:
     lowest = 0.0
 
     def peak(self, mean: float) -> float:
-        """Largest log wealth against a claimed mean; infinite below 0, which no mean can be."""
+        """Largest log wealth against a claimed mean; infinite below 0, which is impossible."""
         if mean < 0.0:
             return math.inf
         return float(np.max(self.gain - mean * self.stake, initial=0.0))
@@ -240,7 +240,7 @@ class BettingSide:
     lowest = 0.0
 
     def peak(self, mean: float) -> float:
-        """Largest log wealth against a claimed mean; infinite below 0, which no mean can be."""
+        """Largest log wealth against a claimed mean; infinite below 0, which is impossible."""
         if mean < 0.0:
             return math.inf
         return float(betting_peak(self.score, self.bet, self.floor, mean, self.cap))
@@ -256,7 +256,7 @@ class BettingSide:
 class MixtureSide:
     """Normal mixture of exponential martingales, for sums that exceed what was claimed.
 
-    Shapes: total (n,), the sums of all scores so far; count (n,), how many these are; variance (n,).
+    Shapes: total (n,), the sums of all scores so far; count (n,), their number; variance (n,).
     """
 
     total: FloatArray
@@ -315,8 +315,8 @@ def asymptotic_side(
 ) -> MixtureSide:
     """Normal mixture with the running variance of the scores replacing a known one.
 
-    Shapes: total (n,), sums of scores so far; count (n,), how many these are; spread (n,), their variance;
-    clock (n,), the rewards that they rest on.
+    Shapes: total (n,), sums of scores so far; count (n,), their number; spread (n,), their variance; clock
+    (n,), the number of rewards behind them.
     """
     variance = np.where(clock >= start, count * spread, 0.0)
     known = np.flatnonzero(variance > 0.0)

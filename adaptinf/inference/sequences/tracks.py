@@ -1,7 +1,7 @@
 """Two-sided confidence sequences as reference distributions: intervals at any round, and p-values.
 
 A claim is rejected at alpha once the evidence on one side has ever reached the threshold of alpha. The
-p-value is the smallest such alpha, so p-values and intervals never disagree, at any level.
+p-value is the smallest such alpha, so p-values and intervals agree at every level.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Track(Protocol):
     """Confidence sequence for one quantity, by round of the log."""
 
     def limits(self, log_alpha: float, rounds: IntArray) -> FloatArray:
-        """Intervals after some rounds (from 1, ascending), shape (r, 2); NaN if nothing is left."""
+        """Intervals after some rounds (from 1, ascending), shape (r, 2); NaN if nothing remains."""
 
     def estimates(self, rounds: IntArray) -> FloatArray:
         """Estimates after some rounds, shape (r,); NaN before the first score."""
@@ -50,7 +50,7 @@ class SingleTrack:
     counts: IntArray
 
     def limits(self, log_alpha: float, rounds: IntArray) -> FloatArray:
-        """Intervals after some rounds, shape (r, 2); NaN if nothing is left."""
+        """Intervals after some rounds, shape (r, 2); NaN if nothing remains."""
         return _nonempty(*self.ends(math.log(self.shares) - log_alpha, rounds))
 
     def ends(self, threshold: float, rounds: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -88,7 +88,7 @@ class DifferenceTrack:
     second: SingleTrack
 
     def limits(self, log_alpha: float, rounds: IntArray) -> FloatArray:
-        """Intervals after some rounds, shape (r, 2); NaN if nothing is left."""
+        """Intervals after some rounds, shape (r, 2); NaN if nothing remains."""
         threshold = math.log(2.0 * self.first.shares) - log_alpha
         low_first, high_first = self.first.ends(threshold, rounds)
         low_second, high_second = self.second.ends(threshold, rounds)
@@ -112,8 +112,9 @@ class DifferenceTrack:
     def _peak(self, null: float, side: int) -> float:
         """Largest threshold at which one end passed the null.
 
-        It is the largest, over means of the second arm, of the smaller one of two peaks: against the first
-        arm's mean on this side, and against the second's on the other. One rises where the other falls.
+        It is the largest value, over means of the second arm, of the smaller of two peaks: against the first
+        arm's mean on this side, and against the second's on the other. One increases where the other
+        decreases.
         """
 
         def peaks(value: float) -> tuple[float, float]:
@@ -145,7 +146,7 @@ class DifferenceTrack:
 class SequenceReference(EnclosedReference):
     """Confidence sequences for k quantities over T rounds.
 
-    Tracks are by round, or by batch where `ends` has the number of rounds after each batch, shape (B,).
+    Tracks are by round, or by batch if `ends` contains the number of rounds after each batch, shape (B,).
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What a log allows: computed once, and used by every model."""
+"""Methods supported by a log: computed once, and used by every model."""
 
 from adaptinf.inference.validity.policies import PolicySnapshots
 from adaptinf.inference.validity.sums_profile import SumsProfile

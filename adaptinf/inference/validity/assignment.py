@@ -1,4 +1,4 @@
-"""Tests of assignment: whether a context visibly decides the arm, or arms' shares move with time.
+"""Tests of assignment: whether a context visibly determines the arm, or arms' shares change over time.
 
 References
 ----------
@@ -19,19 +19,19 @@ from scipy import special
 from adaptinf.typing import FloatArray, IntArray
 
 VISIBLE = 1e-6
-"""P-value, times the number of columns, below which a context is taken to have determined arms."""
+"""P-value, times the number of columns, below which a context is assumed to have determined arms."""
 MOVED_WITHIN = 1e-4
-"""P-value below which arms' shares are taken to have moved within batches."""
+"""P-value below which arms' shares are assumed to have changed within batches."""
 _MOST_LEVELS, _LEAST_ROUNDS = 20, 20
 _BINS = 8
 _STRATUM, _MOST_STRATA = 50, 2000
 _SPAN = 1e-8
 MOVED = 1e-3
-"""P-value below which the arms' shares of the rounds are taken to have moved."""
+"""P-value below which the arms' shares of the rounds are assumed to have changed."""
 REACTS = 1e-3
-"""P-value below which arms are taken to be abandoned after low rewards."""
+"""P-value below which arms are assumed to be abandoned after low rewards."""
 SHORT = 10
-"""Number of rounds in a stretch within which a level that moves by the hour hardly changes."""
+"""Number of rounds in a stretch within which a level that changes by the hour is nearly constant."""
 _LEAST_EXPECTED = 5.0
 """Expected number of rounds of the rarest arm in a stretch that a chi-squared approximation needs."""
 
@@ -43,8 +43,8 @@ def deciding_context(
 
     Shapes: action, batch (T,), contexts (T,) each.
 
-    Within short stretches of rounds, over which what the design has learned hardly moves, a choice without
-    contexts pairs arms and contexts at random. Rare labels and arms count as one, so columns of many labels
+    Within short stretches of rounds, over which the knowledge of the design hardly changes, a choice without
+    contexts pairs arms and contexts at random. Rare labels and arms are merged, so columns with many labels
     raise no false alarm; numbers are cut at their octiles.
     """
     stratum = strata(len(action), batch)
@@ -76,7 +76,7 @@ def _stretches(rounds: IntArray | FloatArray, size: int) -> IntArray:
 def shares_pvalue(action: IntArray, n_arms: int, batch: IntArray | None) -> float:
     """P-value for equal arm probabilities in all stretches of rounds, in whole batches if given.
 
-    Shapes: action, batch (T,). Rare arms count as one.
+    Shapes: action, batch (T,). Rare arms are merged.
     """
     arm, arms = _joined(action, np.bincount(action, minlength=n_arms))
     least = _least_rounds(np.bincount(arm, minlength=arms))
@@ -101,10 +101,10 @@ def runs_pvalue(action: IntArray, n_arms: int, batch: IntArray | None) -> float:
 
     Shapes: action, batch, from 0 (T,).
 
-    Arms drawn with the same probabilities come in all orders alike, given their numbers: of N rounds with n_k
-    of arm k the mean number of runs is (N (N + 1) - S2) / N, S_j the sum of n_k^j, and its variance is (S2
-    (S2 + N (N + 1)) - 2 N S3 - N^3) / (N^2 (N - 1)). Shares that move, as by the hour, make fewer of them;
-    arms that take turns, or come in balanced blocks, make more.
+    Arms drawn with the same probabilities occur in all orders with equal probability, given their numbers: of
+    N rounds with n_k of arm k, the mean number of runs is (N (N + 1) - S2) / N, S_j the sum of n_k^j, and its
+    variance is (S2 (S2 + N (N + 1)) - 2 N S3 - N^3) / (N^2 (N - 1)). Shares that change, for example by the
+    hour, cause fewer runs; arms that alternate, or come in balanced blocks, cause more.
     """
     place = np.zeros_like(action) if batch is None else batch - int(batch.min(initial=0))
     cell, cells = pd.factorize(place * n_arms + action)
@@ -124,9 +124,9 @@ def runs_pvalue(action: IntArray, n_arms: int, batch: IntArray | None) -> float:
 def reaction_pvalue(action: IntArray, reward: FloatArray) -> float:
     """P-value for equal rewards just before an arm is abandoned and earlier; NaN if runs are few; (T,) each.
 
-    Arms that are chosen whatever the rewards have the same mean in the last two rounds of a run of one arm,
-    but for what drifts from one round to the next. A design that gives up an arm after a low reward has lower
-    last ones. Differences of runs share no rewards.
+    Arms chosen regardless of rewards have the same mean in the last two rounds of a run of one arm, apart
+    from drift between successive rounds. A design that abandons an arm after a low reward has lower last
+    rewards. Differences of runs share no rewards.
     """
     last = np.flatnonzero(np.diff(action))
     last = last[np.diff(last, prepend=-1) > 1]
@@ -140,12 +140,13 @@ def reaction_pvalue(action: IntArray, reward: FloatArray) -> float:
 def pooling_pvalue(number: FloatArray, first: FloatArray, second: FloatArray) -> float:
     """P-value for equal differences between arms in all rounds together and within stretches of rounds.
 
-    Shapes: number, first, second (S, K): of each arm's rewards in each stretch, their number and the sums of
-    what they are above the arm's mean and of its square. NaN if no pair of arms can be compared.
+    Shapes: number, first, second (S, K): for each arm and stretch, the number of rewards and the sums of
+    their deviations from the arm's mean and of the squares of these. NaN if no pair of arms can be compared.
 
-    With n_s rounds of two arms in stretch s, p_s of them of the first, and p overall, the first difference
-    has weights (a - p) / (n p (1 - p)) and the second (a - p_s) / sum_s n_s p_s (1 - p_s). Their difference
-    is 0 if no level moves, and else what moving shares and levels do to plain means.
+    With n_s rounds of two arms in stretch s, p_s the share of the first arm among them, and p its overall
+    share, the first difference has weights (a - p) / (n p (1 - p)) and the second (a - p_s) / sum_s n_s p_s
+    (1 - p_s). Their difference is 0 if no level changes, and otherwise the effect of changing shares and
+    levels on plain means.
     """
     total = number.sum(axis=0)
     largest = int(total.argmax())

@@ -1,13 +1,14 @@
-"""The propensities of a log: what is known about them, and whether arms were chosen with them.
+"""The propensities of a log: what is known about them, and whether arms were chosen according to them.
 
-Where e are the probabilities of the arms given the past and the context, the sums of 1{A = a} - e(a) over any
-rounds that are picked by the past and the context are martingales with predictable variance the sum of
-e (1 - e), whatever the design. Rounds are picked by the propensity itself, by time and by contexts, and all
-are taken together, also with weights 1 / e(a), whose variance is the sum of 1 / e - 1.
+If e are the probabilities of the arms given the past and the context, the sums of 1{A = a} - e(a) over any
+rounds selected by the past and the context are martingales with predictable variance equal to the sum of e (1
+- e), whatever the design. Rounds are selected by the propensity itself, by time and by contexts, and all are
+used together, also with weights 1 / e(a), whose variance is the sum of 1 / e - 1.
 
-Where the chosen arms' propensities p are known alone, so is the sum of 1{A = k} / p - 1 over the rounds in
-which arm k was possible, whose variance the sum of 1{A = k} (1 - p) / p^2 estimates without bias. An arm that
-came late, and counts as possible before, is far below 0. Both are quick enough for every fit.
+If only the chosen arms' propensities p are known, the sum of 1{A = k} / p - 1 over the rounds in which arm k
+was possible is a martingale too, whose variance is estimated without bias by the sum of 1{A = k} (1 - p) /
+p^2. An arm that was added late, but counts as possible before, has a sum far below 0. Both tests are fast
+enough for every fit.
 
 References
 ----------
@@ -47,18 +48,19 @@ if TYPE_CHECKING:
 ALARM = 1e-3
 """Probability that correct propensities are doubted, over all tests of choices together.
 
-A table of rows and one of the sums of the same log ask it twice.
+A table from rows and one from the sums of the same log run these tests twice.
 """
 _OVERALL = 0.8
-"""Its share for the unweighted sums over all rounds; the other tests split the rest equally.
+"""Its share for the unweighted sums over all rounds; the other tests divide the rest equally.
 
-At level a a normal sum that is off by m standard deviations is seen with probability F(m - c(a)), c(a) the
-quantile of its size. Rows of one arm that are lost by their outcome move that arm's plain sum, and hardly
-more than they bias its mean: a fifth of the failures of an arm with half of 4,000 rounds by 3.2 standard
-deviations, and a contrast by 3.5 standard errors. With all of the .001 c is 3.29, with .8 of it 3.35, which
-costs at most .03 of the probability; equal parts of five tests have 3.72, which costs up to .17.
-Propensities of another arm or round, averages and invented ones move sums by size, time or context by many
-standard deviations before estimates are biased as much; there c is 4.11 with what is left, and not 3.72.
+At level a, a normal sum that deviates by m standard deviations is detected with probability F(m - c(a)), c(a)
+the quantile of its absolute value. If rows of one arm are lost depending on their outcome, that arm's plain
+sum changes by hardly more standard deviations than its mean is biased by: a fifth of the failures of an arm
+with half of 4,000 rounds changes it by 3.2 standard deviations, and a contrast by 3.5 standard errors. With
+all of the .001, c is 3.29, with .8 of it 3.35, which reduces the probability by at most .03; equal parts for
+five tests give 3.72, which reduces it by up to .17. Propensities of another arm or round, averages and
+invented ones change sums by size, time or context by many standard deviations before estimates are biased as
+much; for these, c is 4.11 with the remaining level, instead of 3.72.
 """
 DOUBTED = 1e-3
 """P-value, times the number of arms, below which the chosen arms' propensities alone are doubted."""
@@ -72,18 +74,18 @@ _LEAST_ROUNDS, _SHOWN = 20, 5
 _WITHIN_BATCHES = "within batches"
 _IN_ORDER = "by order of rounds"
 _SAME = 1e-9
-"""Propensities closer than this are equal: rounding when a frame was written and read."""
+"""Propensities closer than this are equal: rounding in a frame that was written and read."""
 _CONTEXTS = 10
 _BLOCK, _MOST = 4096, 2_000_000
 
 
 def miscalibration(log: AdaptiveLog, draws: IntArray | None = None) -> str | None:
-    """How arms were not chosen as often as their propensities say; empty if nothing is found.
+    """How the choices deviate from the propensities; empty if nothing is found.
 
-    Shapes: draws (n,), the rounds whose arm was drawn, all by default. None if nothing could show: not every
-    arm's propensity is known, or no arm's choice was open often enough.
+    Shapes: draws (n,), the rounds whose arm was drawn, all by default. None if nothing could be detected: not
+    every arm's propensity is known, or arms were too rarely uncertain.
 
-    Of a long log, blocks of rounds at equal distances are examined, 2,000,000 propensities in all.
+    For a long log, equally spaced blocks of rounds are examined, 2,000,000 propensities in total.
     """
     rows = some_rounds(log.n_rounds if draws is None else len(draws), log.n_arms)
     rows = rows if draws is None else draws[rows]
@@ -142,7 +144,7 @@ def some_rounds(rounds: int, n_arms: int) -> slice | IntArray:
 def _overall_pvalues(found: Choices) -> tuple[float, float]:
     """Smallest p-values over arms, times their number, over all rounds, unweighted and inverse-weighted.
 
-    Of two arms the plain sums are one.
+    With two arms, their plain sums are equivalent.
     """
     observed, expected, variance = found.stretches.total()
     some = variance >= _LEAST_VARIANCE
@@ -186,8 +188,8 @@ def _pvalue_of_groups(cells: Cells, group: IntArray, groups: int) -> float:
 def excess_pvalue(observed: FloatArray, expected: FloatArray, variance: FloatArray) -> float:
     """Smallest p-value over arms, times their number, for counts by group; shapes (groups, K).
 
-    Neighbouring groups are joined until each has some variance; what is left over joins the last. Of two arms
-    the first is examined: what it has too many, the other has too few.
+    Neighbouring groups are merged until each has some variance; the remainder is merged with the last. With
+    two arms the first is examined: any excess of one is a deficit of the other.
     """
     if observed.shape[1] == 2:
         observed, expected, variance = observed[:, :1], expected[:, :1], variance[:, :1]
@@ -214,14 +216,14 @@ def _squares(gaps: list[float], spreads: list[float]) -> tuple[float, int]:
 
 
 def calibration_caution(found: str) -> tuple[str, ...]:
-    """The caution under a table that divides by such propensities; empty if nothing is found."""
+    """The caution under a table that divides by these propensities; empty if nothing is found."""
     if not found:
         return ()
     return (claims.NOT_FOLLOWED(where=found, alarm=ALARM),)
 
 
 def chosen_alone_caution(z: FloatArray, arms: Sequence[Any]) -> tuple[str, ...]:
-    """The caution that arms were not chosen as often as their own propensities say; empty if none.
+    """The caution that choices deviate from the chosen arms' own propensities; empty if they do not.
 
     Shapes: z of `frequency_statistics` (K,).
     """
@@ -238,12 +240,12 @@ def frequency_statistics(
 ) -> FloatArray:
     """Standardised sums of 1{A = k} / p - 1; NaN for arms with fewer than 20 rounds or always certain.
 
-    Shapes: (K,) for each argument: the number of rounds in which each arm was chosen, the sums of 1 / p and
-    1 / p^2 over them, the rounds in which it could have been chosen until it last was, and the smallest p;
-    returns (K,).
+    Shapes: (K,) for each argument: the number of rounds in which each arm was chosen, the sums of 1 / p and 1
+    / p^2 over them, the number of rounds in which it could have been chosen up to its last choice, and the
+    smallest p; returns (K,).
 
     If an arm was chosen too rarely, its rounds show too little of the variance. The variance is therefore
-    scaled as if there were as many as expected, and is at least that of the missing rounds at the smallest
+    scaled to the expected number of rounds, and is at least that of the missing rounds at the smallest
     propensity.
     """
     variance = squares - inverse
@@ -265,16 +267,16 @@ class PropensityFacts(UnitFacts):
 
     @cached_property
     def propensities(self) -> FloatArray | None:
-        """Propensities of every arm at the draw behind each round; None if the log has none; shape (T, K)."""
+        """Propensities of every arm at the draw of each round; None if the log has none; shape (T, K)."""
         known = self.log.arrays.propensities
         return known[self._first_rounds] if known is not None and self.drawn_once else known
 
     @cached_property
     def partial_propensities(self) -> FloatArray | None:
-        """Every arm's propensities as far as the chosen arms' show; None if they rule no arm out; (T, K).
+        """Every arm's propensities as far as those of chosen arms show; None if they exclude no arm; (T, K).
 
-        0 for arms without rounds in a batch whose chosen arms leave no room to others, the logged one of the
-        chosen arm, and 1 for arms that may have been possible.
+        0 for arms without rounds in a batch whose chosen arms have probabilities that sum to 1, the logged
+        value for the chosen arm, and 1 for arms that may have been possible.
         """
         arrays, n_arms = self.log.arrays, self.log.n_arms
         if self.estimated or self.propensity is None or arrays.batch is None or self.knows_every_propensity:
@@ -306,7 +308,7 @@ class PropensityFacts(UnitFacts):
 
     @cached_property
     def knows_every_propensity(self) -> bool:
-        """Whether every arm's propensity is known in every round, not the chosen arm's alone."""
+        """Whether every arm's propensity is known in every round, not only the chosen arm's."""
         return self.log.arrays.propensities is not None
 
     @cached_property
@@ -318,8 +320,8 @@ class PropensityFacts(UnitFacts):
     def constant_propensities(self) -> bool:
         """Whether every arm's propensity is known to be constant; estimates do not count as known.
 
-        Those of the chosen arms alone tell it where each arm's never changes and all of them add up to 1.
-        A log that states that assignment reacted to outcomes contradicts them.
+        The chosen arms' propensities alone show this if each arm's never changes and they sum to 1. A log
+        that states that assignment reacted to outcomes contradicts them.
         """
         return self._never_move and not self.log.adaptive
 
@@ -335,7 +337,7 @@ class PropensityFacts(UnitFacts):
 
     @cached_property
     def varying_propensities(self) -> bool:
-        """Whether the log has propensities, not estimated, under which some arm's probability moves."""
+        """Whether the log has propensities, not estimated, under which some arm's probability changes."""
         if self.estimated or self.propensity is None:
             return False
         if self.propensities is not None:
@@ -376,9 +378,9 @@ class PropensityFacts(UnitFacts):
 
     @property
     def _order_pvalue(self) -> float:
-        """P-value for as few runs of one arm, in a batch or overall, if propensities are constant; else 1.
+        """P-value for so few runs of one arm, in a batch or overall, if propensities are constant; else 1.
 
-        Counts of arms match propensities that are made of them, such as shares of the day.
+        Counts of arms always match propensities that were computed from them, such as shares of the day.
         """
         arrays, n_arms = self.log.arrays, self.log.n_arms
         if arrays.propensities is None:

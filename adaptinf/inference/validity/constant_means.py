@@ -15,10 +15,10 @@ _SHOWN = 5
 
 
 def shares_moved(profile: LogProfile, codes: Iterable[int]) -> str:
-    """Whether arms' shares move while rewards drift too or cannot be tested; else empty.
+    """Whether arms' shares change while rewards drift too or cannot be tested; otherwise empty.
 
-    Two tests, of what moving shares do to plain means and of a trend that arms have in common. Shares that
-    move are rare where nothing adapts, so the level need not be as small as that of a trend alone.
+    Two tests, of the effect of changing shares on plain means and of a trend that arms have in common.
+    Changing shares are rare if nothing adapts, so the level need not be as small as that of a trend alone.
     """
     if not profile.shares_move:
         return ""
@@ -44,7 +44,7 @@ class ConstantMeans:
 
     @property
     def drift_untested(self) -> bool:
-        """Whether it is not stated that means are constant, and no reward contradicts it."""
+        """Whether constant means are not declared, and no reward contradicts them."""
         return self.drift_found is None and not self.stationary
 
     @property

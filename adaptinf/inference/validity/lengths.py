@@ -1,7 +1,7 @@
 """Expected lengths of intervals for a log, from counts, propensities and the pooled mean and variance.
 
-No arm's own rewards are read: choosing a method by an estimate would spoil its intervals. All lengths are of
-95% intervals.
+No arm's own rewards are used, because choosing a method by an estimate would invalidate its intervals. All
+lengths are of 95% intervals.
 
 References
 ----------
@@ -61,9 +61,9 @@ def weighted_errors(
     Shapes: position, propensity, weight (n,), of the rounds that chose one of `size` arms; returns (size,).
 
     The sum over all rounds of any function g(e) is estimated by that of g(e)/e over the rounds that chose the
-    arm: no round needs the propensities of arms that were not chosen. `mean` is what the scores leave of the
-    rewards' mean: 0 for augmented ones. The degrees of freedom are (sum w)^2 / sum w^2 - 1 over these rounds,
-    with w = weight^2 / propensity^2.
+    arm; the propensities of arms that were not chosen are not needed. `mean` is the part of the rewards' mean
+    that remains in the scores: 0 for augmented ones. The degrees of freedom are (sum w)^2 / sum w^2 - 1 over
+    these rounds, with w = weight^2 / propensity^2.
     """
     ratio = weight / propensity
     total, squares, centre, fourth = (

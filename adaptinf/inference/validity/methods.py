@@ -1,4 +1,4 @@
-"""The record of a method of inference, its validity for a log, and the order of recommendation."""
+"""The definition of a method of inference, its validity for a log, and the order of recommendation."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Verdict:
     unanswered: int = 0
     """Number of arms without an interval, because their outcomes are too rare for it."""
     opening: str = ""
-    """What a fit treated as not valid for this reason says in place of its own opening; or empty."""
+    """The opening of a fit treated as not valid for this reason, instead of its own; or empty."""
 
     @property
     def order(self) -> tuple[bool, int, Rank]:
-        """Its place in the order: valid ones first, then those that give most arms an interval, by rank."""
+        """Its place in the order: valid ones first, then those with intervals for most arms, by rank."""
         return not self.valid, self.unanswered if self.valid else 0, self.rank
 
     @property
@@ -47,11 +47,11 @@ class Verdict:
 
 
 Question = TypeVar("Question")
-"""What a model asks about: the log's profile, and the arms, groups or policies of interest."""
+"""The subject of a model: the log's profile, and the arms, groups or policies of interest."""
 
 
 def unknown_length(question: Any, verdict: Verdict) -> float:
-    """For a method whose intervals' length is unknown in advance."""
+    """For a method whose interval length is unknown in advance."""
     return math.nan
 
 
@@ -59,10 +59,10 @@ def unknown_length(question: Any, verdict: Verdict) -> float:
 class MethodRecord(Generic[Question]):
     """One method of inference.
 
-    `assess` says what each variant of it (such as each kind of weights) is worth: the label, why, what it
-    assumes, what to be careful about; or "not valid", and why. `fit` computes it; its notes say the same of
-    one fit. `length` is the expected length of the intervals of a variant, by counts, propensities and the
-    pooled mean and variance of the rewards.
+    `assess` gives the verdict on each variant (such as each kind of weights): the label, the reason,
+    assumptions and cautions; or "not valid", and the reason. `fit` computes it; its notes make the same
+    statements about one fit. `length` is the expected length of the intervals of a variant, from counts,
+    propensities and the pooled mean and variance of the rewards.
     """
 
     name: str

@@ -1,6 +1,6 @@
 """A common interface for a log's rounds and for sums: a piece is a round, or all rounds of a batch in sums.
 
-`SumsProfile` answers the same questions from batches, so who asks need not know what the data are.
+`SumsProfile` offers the same methods for batches, so callers need not distinguish the kinds of data.
 """
 
 from __future__ import annotations
@@ -77,5 +77,5 @@ class RowPieces(PropensityFacts, RewardFacts):
         return found
 
     def read_facts(self) -> dict[str, Any]:
-        """What was summed, and how; empty for rows, which were not."""
+        """What was summed, and how; empty for rows, which are not summed."""
         return {}

@@ -1,7 +1,7 @@
 """The policies that collected a log, at any context: one snapshot per batch.
 
-Contextual weights ask what the design of one round would have done with the context of another. A log alone
-cannot say, unless its propensities do not depend on contexts.
+Contextual weights require the propensities that the design of one round would have had at the context of
+another. A log alone does not contain them, unless its propensities do not depend on contexts.
 
 References
 ----------
@@ -39,25 +39,26 @@ class PolicySnapshots:
     Parameters
     ----------
     starts : sequence of int, shape (B,), or None
-        Row of the log, counted from 0, at which each batch starts: the first is 0, and they increase. None
-        takes the log's own batches.
+        Row of the log, counted from 0, at which each batch starts: increasing numbers, the first of which is
+        0. If None, the log's own batches are used.
     policies : sequence, shape (B,)
-        For each batch one of: a callable that takes a frame of n contexts (the log's context columns) and
-        returns an (n, K) array in the order of ``log.arms``, or a frame with a column per arm; a fitted model
-        with ``predict_proba``, whose columns follow ``classes_`` where it has them; an array of shape (K,),
-        or a Series indexed by the arms, for a batch that does not look at contexts; an array of shape (T, K),
-        or a frame, with the batch's policy at the contexts of all T rounds.
+        For each batch, one of: a callable that takes a frame of n contexts (the log's context columns) and
+        returns an (n, K) array in the order of ``log.arms``, or a frame with one column per arm; a fitted
+        model with ``predict_proba``, whose columns follow ``classes_`` if it has them; an array of shape
+        (K,), or a Series indexed by the arms, for a batch that ignores contexts; an array of shape (T, K), or
+        a frame, with the batch's policy at the contexts of all T rounds.
 
     Raises
     ------
     ParameterError
-        Listing problems with the starts.
+        If the starts are invalid; the message lists every problem.
 
     Notes
     -----
     A policy must be the same function each time it is called. A fit evaluates every snapshot at the log's
-    contexts twice, in chunks, so memory does not grow with the number of batches. At the rounds of its own
-    batch a snapshot must agree with the logged propensities within 1e-6, and a thousandth of their size.
+    contexts twice, in chunks, so memory does not grow with the number of batches. In the rounds of its own
+    batch, a snapshot must agree with the logged propensities within 1e-6, and within a thousandth of their
+    size.
 
     References
     ----------
@@ -95,7 +96,7 @@ class PolicySnapshots:
 class LoggingPolicies:
     """Propensities under every batch's design at every round's context; starts (B,), rows (B, K), first (K,).
 
-    Those of each round before are `lagged`: no context of the round itself has moved them.
+    Those of the preceding rounds are `lagged`, so they do not depend on any context of the round itself.
     """
 
     starts: IntArray
@@ -116,7 +117,7 @@ class LoggingPolicies:
         return np.repeat(np.arange(len(self.starts)), self.sizes)
 
     def within(self, keep: BoolArray) -> LoggingPolicies:
-        """The designs in some rounds, at these rounds' contexts; keep (T,)."""
+        """The designs in the selected rounds, at the contexts of these rounds; keep (T,)."""
         rounds = np.flatnonzero(keep)
         batches, starts = np.unique(self.batch[rounds], return_index=True)
 
@@ -142,13 +143,13 @@ class LoggingPolicies:
 
 
 def chunks(low: int, high: int) -> Iterator[tuple[int, int]]:
-    """Stretches of at most `CHUNK` rows that cover low, ..., high - 1."""
+    """Blocks of at most `CHUNK` rows that cover low, ..., high - 1."""
     for start in range(low, high, CHUNK):
         yield start, min(start + CHUNK, high)
 
 
 def logging_policies(log: AdaptiveLog, snapshots: Any, method: str) -> LoggingPolicies:
-    """Find out what the design would have done at other rounds' contexts."""
+    """Determine the propensities that the design would have had at the contexts of other rounds."""
     if isinstance(snapshots, PolicySnapshots):
         logging = _given(log, snapshots)
         _check_agreement(log, logging)
@@ -191,7 +192,7 @@ def snapshots_problems(snapshots: Any) -> list[str]:
 
 
 def predict(subject: str, name: str, policy: Any, contexts: Any, arms: tuple[Any, ...]) -> FloatArray | None:
-    """Probabilities that a callable or fitted model gives at some contexts; returns (n, K)."""
+    """Probabilities from a callable or fitted model at some contexts; returns (n, K)."""
     model = hasattr(policy, "predict_proba")
     try:
         given = policy.predict_proba(contexts) if model else policy(contexts)
@@ -210,7 +211,7 @@ def predict(subject: str, name: str, policy: Any, contexts: Any, arms: tuple[Any
 
 
 def _by_class(given: Any, classes: list[Any], arms: tuple[Any, ...]) -> Any:
-    """Label a model's columns by its classes, unless it has labelled them by the arms itself."""
+    """Label a model's columns by its classes, unless they are already labelled by the arms."""
     if isinstance(given, pd.DataFrame) and set(given.columns) == set(arms):
         return given
     values = np.asarray(given)

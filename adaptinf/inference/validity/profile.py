@@ -1,4 +1,4 @@
-"""Everything about a log that determines what is valid for it, computed once and kept with the log."""
+"""Everything about a log that determines what is valid for it, computed once and stored with the log."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ from adaptinf.typing import BoolArray, FloatArray
 SMALL = 0.05
 """Propensity below which asymptotic intervals are doubtful at moderate numbers of rounds."""
 TINY_PROPENSITY = 1e-4
-"""Propensity below which one reward weighs as much as thousands: a warning gives the effective size."""
+"""Propensity below which one reward has the weight of thousands: a warning gives the effective size."""
 FEW_EFFECTIVE = 20.0
 """Number of equally weighted rewards, one more than the degrees of freedom, below which t is doubtful."""
 _SAME = 1e-9
-"""Propensities closer than this are equal: rounding when a frame was written and read."""
+"""Propensities closer than this are equal: rounding in a frame that was written and read."""
 _IN_PLACE_OF_MEANS = {
     "by-vector": contexts.REGRESSION(covariates="its own context vectors"),
     "by-context": contexts.REGRESSION(covariates="contexts"),
@@ -98,7 +98,7 @@ class LogProfile(RowPieces):
     def adaptive(self) -> bool:
         """Whether rewards may have changed later actions: as stated, else true unless the log rules it out.
 
-        It says so by exact propensities of every arm that are the same in all rounds, too.
+        Exact propensities of every arm that are the same in all rounds exclude it, too.
         """
         if self.log.adaptive is not None:
             return self.log.adaptive
@@ -120,9 +120,9 @@ class LogProfile(RowPieces):
 
     @cached_property
     def shares_move(self) -> bool:
-        """Whether the arms' shares of the rounds move: by their propensities, or visibly if there are none.
+        """Whether the arms' shares of the rounds change: by their propensities, or visibly if there are none.
 
-        Then a drift that arms share is not the same in their plain means, although nothing adapts.
+        A drift shared by the arms then affects their plain means differently, although nothing adapts.
         """
         known = self.knows_propensities and not self.estimated
         if known or self.repeated_units:
@@ -131,14 +131,15 @@ class LogProfile(RowPieces):
 
     @cached_property
     def shares_move_in_batches(self) -> bool:
-        """Whether that is so within batches, where batched least squares assumes constant shares."""
+        """Whether this happens within batches, where batched least squares assumes constant shares."""
         return self.batched and self.shares_move and self._runs_pvalue < MOVED / 2.0
 
     @cached_property
     def shares_found(self) -> Finding | None:
-        """Whether the arms' shares move within batches; None if neither propensities nor order can tell.
+        """Whether the arms' shares change within batches; None if neither propensities nor order can tell.
 
-        Batches within which propensities are known to move serve no method that takes them to stay.
+        Batches within which propensities are known to change cannot be used by methods that assume constant
+        ones.
         """
         if not self.batched or (self.repeated_units and not self.logs_propensities):
             return None
@@ -160,14 +161,14 @@ class LogProfile(RowPieces):
 
     @cached_property
     def states_not_adaptive(self) -> bool:
-        """Whether the log says that rewards did not affect assignment."""
+        """Whether the log states that rewards did not affect assignment."""
         return self.log.adaptive is False
 
     @cached_property
     def reaction_found(self) -> Finding | None:
-        """Whether a reward visibly decides if its arm is chosen again, in a log that says none does.
+        """Whether a reward visibly affects whether its arm is chosen again, in a log that excludes this.
 
-        None if it cannot be seen. Within batches nothing reacts, though the next one may.
+        None if it cannot be observed. Within batches nothing reacts, but the next batch may.
         """
         if not self.states_not_adaptive or self.repeated_units or self.incomplete:
             return None
@@ -203,18 +204,18 @@ class LogProfile(RowPieces):
 
     @cached_property
     def stability(self) -> Stability | None:
-        """What is known about how the design's counts settle."""
+        """How the design's counts are known to converge."""
         return None if self.traits is None else self.traits.stability
 
     @cached_property
     def floor_decay(self) -> float | None:
-        """Decay of the design's propensity floor; None if it states no decreasing one."""
+        """Decay of the design's propensity floor; None if it declares no decreasing one."""
         floor = None if self.traits is None else self.traits.floor
         return None if floor is None or floor.decay == 0.0 else floor.decay
 
     @cached_property
     def usable_decay(self) -> float | None:
-        """The stated decay, if two-point weights can use it: below 1."""
+        """The declared decay, if two-point weights can use it: below 1."""
         return self.floor_decay if self.floor_decay is not None and self.floor_decay < 1.0 else None
 
     # Whether means stay
@@ -223,7 +224,7 @@ class LogProfile(RowPieces):
     def trends(self) -> Trends:
         """Trends of each arm's own rewards in time.
 
-        None is tested where contexts assign arms, whose rewards then move with the mix of contexts.
+        None is tested if contexts assign arms, because rewards then vary with the mix of contexts.
         """
         if self.context_refusal:
             return Trends(np.full(self.log.n_arms, np.nan))
@@ -235,7 +236,7 @@ class LogProfile(RowPieces):
         return {}
 
     def drift_of(self, codes: Iterable[int]) -> Finding | None:
-        """What trends say about arms' means that must be constant, computed once for these; codes (k,)."""
+        """Evidence from trends on arms' means that must be constant, computed once for these; codes (k,)."""
         arms = tuple(codes)
         if arms not in self._drifts:
             self._drifts[arms] = self.trends.of(arms, self.log.arms)
@@ -274,16 +275,16 @@ class LogProfile(RowPieces):
 
     @cached_property
     def context_free(self) -> bool:
-        """Whether contexts did not affect the choice: the log says so, has none, or its design uses none."""
+        """Whether contexts did not affect the choice: declared, without contexts, or by the design."""
         if self.log.context_free is not None or not self.log.context:
             return self.log.context_free is not False
         return self.traits is not None and self.traits.uses_context == "no"
 
     @cached_property
     def fixed_in_time(self) -> bool:
-        """Whether a round's propensities are known not to depend on its context, even one not in the log.
+        """Whether a round's propensities are known not to depend on its context, even an unlogged one.
 
-        They do not where they never change, and where the log or its design says that contexts had no part.
+        This holds if they never change, or if the log or its design states that contexts did not affect them.
         """
         if self.constant_propensities or self.log.context_free is not None:
             return self.constant_propensities or bool(self.log.context_free)
@@ -293,8 +294,8 @@ class LogProfile(RowPieces):
     def fixed_before_contexts(self) -> BoolArray:
         """Whether each arm's propensity is fixed before a round's context; shape (K,).
 
-        A context that the log lacks counts too. It is fixed where contexts had no part, and where it stays
-        within batches of two rounds and more on average.
+        Contexts that are not in the log count, too. It is fixed if contexts did not affect the choice, and if
+        it is constant within batches of two rounds or more on average.
         """
         every, n_arms = self.propensities, self.log.n_arms
         if self.fixed_in_time or every is None:
@@ -314,7 +315,7 @@ class LogProfile(RowPieces):
 
     @cached_property
     def moving_batches(self) -> BoolArray:
-        """Batches within which some arm's propensity is known to move; shape (B,)."""
+        """Batches within which some arm's propensity is known to change; shape (B,)."""
         batch, every = self.log.arrays.batch, self.log.arrays.propensities
         assert batch is not None
         found = np.zeros(int(batch[-1]) + 1 if len(batch) else 0, dtype=bool)
@@ -324,9 +325,10 @@ class LogProfile(RowPieces):
 
     @cached_property
     def undeclared_context(self) -> bool:
-        """Whether contexts may have assigned the arms in a design that does not say so.
+        """Whether contexts may have assigned the arms in a design that does not declare it.
 
-        Positive propensities answer for them: scores come first then, and other methods say what they assume.
+        Positive propensities solve this: scores are then recommended first, and other methods state their
+        assumptions.
         """
         design = self.log.design
         named = design is not None and (design.traits is None or design.traits.uses_context == "unknown")
@@ -338,8 +340,8 @@ class LogProfile(RowPieces):
     def deciding_context(self) -> str:
         """Name of a context that visibly determines arms, in a log that states neither how nor how likely.
 
-        Empty if none does, and where it need not be asked: contexts had no part, or propensities answer,
-        which are not 1 in all rounds.
+        Empty if none does, or if it need not be checked: contexts did not affect the choice, or propensities,
+        not 1 in all rounds, account for it.
         """
         log, arrays = self.log, self.log.arrays
         unanswered = arrays.propensity is None or arrays.propensity.min(initial=1.0) >= 1.0
@@ -352,7 +354,7 @@ class LogProfile(RowPieces):
     def never_random(self) -> bool:
         """Whether all propensities are 1 with several arms, without a statement that earlier rounds decided.
 
-        Where contexts are known to assign arms, the log is refused for that.
+        If contexts are known to assign arms, the log is refused for that reason.
         """
         if not self._all_sure or self.fixed_in_time or self.context_refusal:
             return False
@@ -365,9 +367,9 @@ class LogProfile(RowPieces):
 
     @cached_property
     def contexts_found(self) -> Finding | None:
-        """Whether a context visibly determines arms, for methods that rule this out; None without contexts.
+        """Whether a context visibly determines arms, for methods that exclude this; None without contexts.
 
-        A design that decides by contexts is refused where they must have no part.
+        A design that uses contexts is refused if they must not affect the choice.
         """
         return self.context_followed(contexts.FOLLOWED)
 
@@ -381,9 +383,9 @@ class LogProfile(RowPieces):
 
     @cached_property
     def visible_context(self) -> str | None:
-        """Name of a context that visibly determines arms, whatever the log says; empty if none does.
+        """Name of a context that visibly determines arms, whatever the log declares; empty if none does.
 
-        None without contexts, and of a design that decides by them.
+        None without contexts, and for a design that uses them.
         """
         arrays = self.log.arrays
         if not arrays.context or self.decides_by_context:
@@ -411,7 +413,7 @@ class LogProfile(RowPieces):
 
     @cached_property
     def in_place_of_means(self) -> str:
-        """What replaces arm means, or makes them comparable, if contexts may assign arms."""
+        """Alternatives to arm means, or ways to make them comparable, if contexts may assign arms."""
         if self.deciding_context:
             return contexts.WITH_COLUMN(context=self.deciding_context)
         if not self.decides_by_context:
@@ -458,18 +460,18 @@ class LogProfile(RowPieces):
 
     @cached_property
     def share_cautions(self) -> tuple[str, ...]:
-        """Whether shares that replace propensities move, if unweighted means are compared."""
+        """Whether shares that replace propensities change, if unweighted means are compared."""
         found = self.shares_found if self.shares_stand_in else None
         return () if found is None else found.cautions
 
     @cached_property
     def moves(self) -> bool:
-        """Whether propensities may move with the data: an adaptive log, unless known to be constant."""
+        """Whether propensities may change with the data: an adaptive log, unless known to be constant."""
         return self.adaptive and not self.constant_propensities
 
     @cached_property
     def context_may_move(self) -> bool:
-        """Whether every arm's propensity is known and may move with contexts, which weights must not."""
+        """Whether every arm's propensity is known and may change with contexts, which weights must not do."""
         return self.knows_every_propensity and self.moves and not self.context_free
 
     # Guarantee
@@ -496,7 +498,7 @@ PROFILES: dict[type, Callable[[Any], LogProfile]] = {}
 
 
 def profile_of(log: AdaptiveLog | Sums) -> LogProfile:
-    """The profile of a log, or of sums, built at the first call and kept with it."""
+    """The profile of a log, or of sums, built at the first call and stored with it."""
     kept = log.kept
     if "profile" not in kept:
         kept["profile"] = PROFILES.get(type(log), LogProfile)(log)
@@ -507,7 +509,7 @@ def profile_of(log: AdaptiveLog | Sums) -> LogProfile:
 def compared(question: Any) -> RewardFacts:
     """The pooled rewards that determine their shape: all, or those of a contrast's arms.
 
-    `question` has a profile, codes (k,), and says whether it is of a contrast.
+    `question` has a profile, codes (k,), and indicates whether it is about a contrast.
     """
     profile: LogProfile = question.profile
     return profile.of_arms(question.codes) if question.contrast else profile

@@ -29,7 +29,7 @@ _SHOWN = 8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartsLaw:
-    """The distribution of k estimates, and statements on it; std_error (k,), covariance (k, k)."""
+    """The distribution of k estimates, and statements about it; std_error (k,), covariance (k, k)."""
 
     reference: Reference
     std_error: FloatArray

@@ -57,6 +57,11 @@ class RewardFacts:
         """Whether the log shows how skewed rewards are."""
         return True
 
+    @property
+    def knows_rarity(self) -> bool:
+        """Whether the log shows how rare outcomes are."""
+        return True
+
     @cached_property
     def incomplete(self) -> bool:
         """Whether some rewards are missing."""
@@ -106,9 +111,10 @@ class RewardFacts:
     def heavy_tailed(self) -> bool:
         """Whether the pooled rewards have heavy tails on both sides; never for two values.
 
-        Sample kurtosis above 20 (the normal law has 3, the exponential one 9), and above 4 times the squared
-        skewness, which is at most the kurtosis less 1: where skewness makes the kurtosis, an interval that
-        allows for it serves better than other weights. Pooled: the choice of a method looks at no arm.
+        Sample kurtosis above 20 (3 for the normal distribution, 9 for the exponential), and above 4 times the
+        squared skewness, which is at most the kurtosis minus 1: if skewness causes the kurtosis, an interval
+        that allows for it is better than other weights. Pooled, because the choice of a method uses no single
+        arm.
         """
         reward = self.rewards
         low, high = reward.min(initial=np.inf), reward.max(initial=-np.inf)

@@ -1,15 +1,16 @@
 """Are arms' mean rewards constant? A trend in each arm's own rewards, and statements about it.
 
 With the rewards y of one arm at times t, the sum of (t - mean t) (y - mean y) over the root of the sum of its
-squared terms is about standard normal where the mean stays and nothing adapts, whatever the law of rewards.
-Adaptive choice of arms moves it a little, to -.7 on average under a greedy design with four arms: an arm that
-begins badly is given up. So the level is small.
+squared terms is approximately standard normal if the mean is constant and nothing adapts, whatever the
+distribution of rewards. Adaptive choice of arms shifts it slightly, to -.7 on average under a greedy design
+with four arms, because an arm that begins badly is abandoned. Therefore the level is small.
 
-Arms that drift together show it in the sum of their sums sooner than one by one. What comes back, as weekends
-do, has no slope: sums of y - mean y of all arms by eighths of the log have a chi-squared law.
+Arms that drift together are detected in the sum of their sums sooner than one by one. Periodic changes, such
+as weekends, have no slope; sums of y - mean y of all arms by eighths of the log have a chi-squared
+distribution.
 
-The same holds of scores w 1{A = k} (y - mean) / e with weights w and propensities e, which are of no arm, but
-of the mean that the scores have in every round.
+The same holds for scores w 1{A = k} (y - mean) / e with weights w and propensities e, which do not concern an
+arm, but the mean of the scores in every round.
 """
 
 from __future__ import annotations
@@ -35,16 +36,16 @@ if TYPE_CHECKING:
     from adaptinf.sums.cells import Cells
 
 STATED: dict[str, bool] = {"stationary": True}
-"""What a recommended call states for a method that needs constant means."""
+"""The declaration in a recommended call for a method that needs constant means."""
 SEEN = 5e-4
-"""P-value, times the number of arms tested, below which rewards are taken to drift.
+"""P-value, times the number of arms tested, below which rewards are assumed to drift.
 
-Of the arms' own slopes, and of levels by stretch of the log.
+For the arms' own slopes, and for levels by stretch of the log.
 """
 SEEN_ALONE = SEEN_TOGETHER = 1e-3
 """The same for slopes tested alone, and for one that arms have in common."""
 SEEN_BESIDE = 1e-2
-"""The same if the arms' shares of the rounds visibly move although nothing adapts."""
+"""The same if the arms' shares of the rounds visibly change although nothing adapts."""
 STRETCHES = 8
 """Number of stretches of a log between which levels are compared."""
 _SKEWED = 0.3
@@ -87,7 +88,7 @@ class Trends:
     def of(
         self, codes: Iterable[int], arms: Sequence[Any], claim: Claim = claims.ARM_DRIFTS
     ) -> Finding | None:
-        """What they say about means that must be constant; None if none of these arms is tested."""
+        """Evidence on means that must be constant; None if none of these arms is tested."""
         codes = [code for code in codes if self.tested[code]]
         if not codes:
             return None
@@ -99,7 +100,7 @@ class Trends:
         return Finding(tuple(found) or self._of_all(codes, arms))
 
     def _of_all(self, codes: Sequence[int], arms: Sequence[Any]) -> tuple[str, ...]:
-        """What arms show together that none shows alone."""
+        """Joint evidence from arms of which none is sufficient alone."""
         if (p := self.common_pvalue(codes)) < SEEN_TOGETHER:
             move = _move(self._common_z(codes))
             named = several([repr(arms[code]) for code in codes], _SHOWN)
@@ -123,7 +124,7 @@ class Trends:
     def stretches_pvalue(self, codes: Iterable[int]) -> float:
         """P-value for constant levels of some arms over all stretches; NaN if there is too little to test.
 
-        With n_sk rewards of arm k in stretch s, and n_k in all, the sums of residuals over arms have
+        With n_sk rewards of arm k in stretch s, and n_k in total, the sums of residuals over arms have
         covariances sum_k v_k (n_sk [s = r] - n_sk n_rk / n_k), v_k the variance of the arm's rewards.
         """
         if self.stretches is None:
@@ -149,7 +150,7 @@ def _move(z: float) -> str:
 
 
 def trend_of_values(terms: Sequence[str], z: Sequence[float]) -> Finding | None:
-    """What scores' standardised slopes say about values that must be constant; None if one has no slope."""
+    """Evidence of scores' standardised slopes on values that must be constant; None if one has no slope."""
     found = Trends(np.array(z))
     if not found.tested.all():
         return None
@@ -180,7 +181,7 @@ def trends_of_rows(
 ) -> Trends:
     """Trends of the arms' own rewards; rounds count as successive if no time is given.
 
-    Shapes: action, reward, time, unit (n,), where rounds of one may be dependent, pulls, if known already,
+    Shapes: action, reward, time, unit (n,), if rounds of a unit may be dependent, pulls, if already known,
     (K,).
     """
     low, high = reward.min(initial=np.inf), reward.max(initial=-np.inf)

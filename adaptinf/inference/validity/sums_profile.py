@@ -35,7 +35,7 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 _SMALLEST = 1e-99
 """P-value below which no closer value is reported."""
 _SAME = 1e-9
-"""Propensities closer than this are equal: rounding when a frame was written and read."""
+"""Propensities closer than this are equal: rounding in a frame that was written and read."""
 
 
 class SumsProfile(LogProfile):
@@ -124,7 +124,7 @@ class SumsProfile(LogProfile):
     def uncommon(self) -> FloatArray:
         """Number of each arm's rewards other than its most common one, infinite if unknown; (K,).
 
-        Beside the values of two-valued rewards, only 0 can be known to be the commonest.
+        Except for the values of two-valued rewards, only 0 can be known to be the most common.
         """
         pulls = self.pulls
         others = self.cells.nonzero.sum(axis=0)
@@ -135,7 +135,7 @@ class SumsProfile(LogProfile):
 
     @cached_property
     def squared_skewness(self) -> float:
-        """Squared skewness of all rewards together; NaN if cubes are not known."""
+        """Squared skewness of all rewards together; NaN if cubes are unknown."""
         return _squared_skewness(self.cells.moments[0].sum(axis=(1, 2)))
 
     def all_at(self, low: float, high: float) -> bool:
@@ -148,6 +148,11 @@ class SumsProfile(LogProfile):
     def knows_skewness(self) -> bool:
         """Whether the sums show how skewed rewards are."""
         return not math.isnan(self.squared_skewness)
+
+    @property
+    def knows_rarity(self) -> bool:
+        """Whether the sums show how rare outcomes are."""
+        return bool(np.isfinite(self.cells.nonzero).all())
 
     @cached_property
     def heavy_tailed(self) -> bool:
@@ -270,7 +275,7 @@ class SumsProfile(LogProfile):
 
     @property
     def partial_propensities(self) -> None:
-        """None: what the chosen arms' propensities rule out is known by batch, not by round."""
+        """None: what the chosen arms' propensities exclude is known by batch, not by round."""
         return None
 
     @property
@@ -303,7 +308,7 @@ class SumsProfile(LogProfile):
 
     @cached_property
     def moving_batches(self) -> BoolArray:
-        """Batches in which some arm's propensity moves, or may: with contexts, or within; shape (B,)."""
+        """Batches in which some arm's propensity changes, or may: with contexts, or within; shape (B,)."""
         return np.asarray(~self.cells.constant.all(axis=1))
 
     @cached_property
@@ -338,9 +343,9 @@ class SumsProfile(LogProfile):
 
     @cached_property
     def varying_propensities(self) -> bool:
-        """Whether the propensities, unless they are estimates, move.
+        """Whether the propensities, unless they are estimates, change.
 
-        Those of the chosen arms alone are one where the inverses of a batch add up to n over the smallest.
+        The chosen arms' propensities are constant in a batch if their inverses sum to n over the smallest.
         """
         if self.estimated:
             return False

@@ -14,9 +14,9 @@ from adaptinf.log import AdaptiveLog
 from adaptinf.typing import BoolArray, IntArray
 
 _SAME = 1e-9
-"""Propensities closer than this are equal: rounding when a frame was written and read."""
+"""Propensities closer than this are equal: rounding in a frame that was written and read."""
 _IMPOSSIBLE = -12.0 * float(np.log(10.0))
-"""Log probability below which draws with the logged propensities are ruled out."""
+"""Log probability below which draws with the logged propensities are excluded."""
 
 
 class UnitFacts:
@@ -71,7 +71,7 @@ class UnitFacts:
     def drawn_once(self) -> bool:
         """Whether the log says that the arm is drawn once per unit.
 
-        Each unit keeps its arm, with propensity 1 in every round after its first: e is that of the draw.
+        Each unit keeps its arm, with propensity 1 in every round after its first; e is that of the draw.
         """
         known = self.log.arrays.propensity
         if known is None or not self.one_arm_a_unit:
@@ -82,7 +82,7 @@ class UnitFacts:
 
     @cached_property
     def one_draw_a_unit(self) -> bool:
-        """Whether one draw set a unit's arm: the log says so, or draws by round would have changed it."""
+        """Whether a unit's arm was drawn once: declared, or because draws by round would have changed it."""
         return self.drawn_once or self._chance_of_keeping < _IMPOSSIBLE
 
     @cached_property

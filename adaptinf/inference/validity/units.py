@@ -15,22 +15,22 @@ from adaptinf.inference.validity.rare import TOO_SKEWED
 from adaptinf.typing import BoolArray
 
 FEW_UNITS = 30
-"""Number of units below which a table says that they are few."""
+"""Number of units below which a table states that they are few."""
 FEW_WITH_ARM = 15
-"""Number of units assigned to an arm below which a table says so."""
+"""Number of units assigned to an arm below which a table states this."""
 FEWEST_EXPECTED = 5
-"""Expected number of units for an arm at its smallest propensity, below which a table says so."""
+"""Expected number of units for an arm at its smallest propensity, below which a table states this."""
 FEW_WITH_EVENTS = 10
-"""Number of units with an event below which a table says so."""
+"""Number of units with an event below which a table states this."""
 
 LOGGED_ROUNDS = "for the logged rounds"
-"""Label for a method that is valid for the log's rounds but not for units like theirs."""
+"""Label for a method that is valid for the log's rounds but not for units like those in the log."""
 
 
 class ErrorsByUnit:
     """Facts that claims use about clustered errors.
 
-    Shapes: units, events (k,), of the units that count for each term, and those of them with an event.
+    Shapes: units, events (k,), of the units used for each term, and of those among them with an event.
     """
 
     def __init__(
@@ -87,8 +87,8 @@ class ErrorsByUnit:
     def seldom_drawn(self) -> dict[str, Any]:
         """Whether an arm's smallest propensity would give it to few units, with one draw per unit.
 
-        How many had the arm in the log will not do: without those that got it against the odds the estimate
-        and its standard error are both small.
+        The number of units with the arm in the log is not sufficient: if an unlikely assignment is missing,
+        the estimate and its standard error are both small.
         """
         profile = self.profile
         if not profile.knows_propensities or not profile.one_draw_a_unit:
@@ -102,7 +102,7 @@ class ErrorsByUnit:
 
     @property
     def tied(self) -> bool:
-        """Whether weights are based on propensities that move."""
+        """Whether weights are based on propensities that change."""
         return not self._uniform and self.profile.moves
 
     def _numbered(self, numbers: ArrayLike, flags: BoolArray) -> dict[str, str]:
@@ -113,7 +113,7 @@ class ErrorsByUnit:
 
 
 def unit_notes(profile: LogProfile, n_units: int, n_rounds: int) -> list[str]:
-    """What clustered errors rest on, for the units and rounds used."""
+    """The basis of clustered errors, for the units and rounds used."""
     return said(claims.NOTES, ErrorsByUnit(profile, n_units, n_rounds))
 
 
@@ -128,7 +128,7 @@ def unit_cautions(
 ) -> list[str]:
     """Why clustered errors may be too small.
 
-    Shapes: units, events (k,), of the units that count for each term, and those of them with an event.
+    Shapes: units, events (k,), of the units used for each term, and of those among them with an event.
     """
     facts = ErrorsByUnit(profile, n_units, labels=labels, units=units, events=events, uniform=uniform)
     return said(claims.CAUTIONS, facts)

@@ -1,4 +1,4 @@
-"""What is asked about a winner, and what made it the winner."""
+"""The question about a winner, and how the winner was determined."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class Contest:
     Attributes
     ----------
     size : int
-        How many estimates there are.
+        Number of estimates.
     won : int
         Position of the winner.
     against : int or None
-        Position of the arm that its mean is compared with; None if the mean itself is requested.
+        Position of the arm with which its mean is compared; None if the mean itself is requested.
     ahead : tuple of (int, int)
-        Pairs of which the first is ahead of the second: what was seen when the question was chosen.
+        Pairs in which the first is ahead of the second: the observations that determined the question.
     family : int
-        Number of questions that might have been chosen, a question and its reverse being one.
+        Number of questions that might have been chosen, counting a question and its reverse once.
     """
 
     size: int
@@ -75,8 +75,9 @@ class Contest:
     def tied(self, x: FloatArray, sigma: FloatArray, near: float = 0.0) -> bool:
         """Whether a lead is at most this many standard errors, or rounding error; x (k,), sigma (k, k).
 
-        Of equal estimates something else chose. Just above, the law of the estimate given the choice is so
-        close to its end that intervals from it shrink to a point, away from the estimate itself.
+        Among equal estimates the choice had another reason. Just above, the distribution of the estimate
+        given the choice is so close to its end that intervals shrink to a point, away from the estimate
+        itself.
         """
         rounding = 1e-12 * max(math.sqrt(float(np.diagonal(sigma).max())), float(np.abs(x).max()))
         for first, second in self.ahead:
@@ -102,7 +103,7 @@ class Contest:
 
 
 def split(x: FloatArray, sigma: FloatArray, direction: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """How the estimates move with a combination of them, and their part that is independent of it.
+    """How the estimates change with a combination of them, and the part that is independent of it.
 
     Shapes: x (k,), sigma (k, k), direction (k,); returns (k,) and (k,).
     """

@@ -29,7 +29,7 @@ from adaptinf.typing import FloatArray, IntArray
 class ProjectedLaw:
     """Distribution of one term at the simultaneous level of its family: a `Reference` with one term.
 
-    `median` and `scale` are the estimate and its standard error, as they are called of other laws of winners.
+    `median` and `scale` are the estimate and its standard error, named as for other distributions of winners.
     """
 
     law: Reference
@@ -50,7 +50,7 @@ class ProjectedLaw:
 
     @property
     def statistic(self) -> str:
-        """Letter of the statistic in tables."""
+        """Symbol of the statistic in tables."""
         return self.law.statistic
 
     normal, uses_std_error = False, False

@@ -1,4 +1,4 @@
-"""The mean of the arm that did best, and its lead over another."""
+"""The mean of the arm with the highest estimate, and its lead over another arm."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ class Winner:
     log : AdaptiveLog or Sums
         The data.
     arms : sequence of labels, optional
-        The arms that were in the contest, and the control; all by default.
+        The arms among which the winner is selected, and the control; by default all.
     rounds : array, column or mask, optional
         Rounds to use, as for `ArmMeans`.
     control : label, optional
-        An arm outside the contest, with which the winner of the others is compared.
+        An arm excluded from the selection, with which the winner of the others is compared.
     runner_up : bool
-        Whether the winner is compared with the arm of the second highest estimate.
+        Whether the winner is compared with the arm with the second highest estimate.
 
     Examples
     --------
@@ -97,23 +97,25 @@ class Winner:
         Parameters
         ----------
         estimator, weights : str, optional
-            As in `ArmMeans.fit`; by default its default, with weights shared by the arms unless
+            As in `ArmMeans.fit`; by default the same, with weights shared by the arms unless
             ``stationary=True`` states that no arm's mean drifts.
         method : {"hybrid", "conditional", "projection"}
             How the interval accounts for the selection, as in `winner_interval`. If an arm has fewer than 5
-            successes or failures, and the means have exact intervals, it is the projection of these.
+            successes or failures and the means have exact intervals, the projection of these intervals is
+            used.
         held_out : int, str or array_like of bool, shape (T,), optional
-            Rounds that are not used to choose the winner, and alone estimate its mean: the number of the last
-            batches, or a column or mask of the last rounds. The interval is then the ordinary one of
-            `ArmMeans`, or `Contrast`, on these rounds, and `method` is not used.
+            Rounds that are not used to select the winner, and from which alone its mean is estimated: the
+            number of last batches, or a column or mask that selects the last rounds. The interval is then the
+            ordinary one of `ArmMeans`, or `Contrast`, for these rounds, and `method` is ignored.
         **options
             Other arguments of `ArmMeans.fit`.
 
         Returns
         -------
         WinnerResults
-            One term, the mean or the difference. Its estimate is median-unbiased given the choice; its
-            standard error is that of the estimate itself, which neither interval nor p-value uses.
+            Results with one term, the mean or the difference. The estimate is median-unbiased given the
+            selection; the standard error is that of the estimate itself, which is not used by the interval or
+            the p-value.
 
         Raises
         ------
@@ -162,7 +164,7 @@ class Winner:
 
 
 def _whole(means: Results, arms: Sequence[Any]) -> Results:
-    """Estimates for all arms with their covariance; otherwise an error."""
+    """Estimates for all arms with their covariance; an error if there is none."""
     known = np.isfinite(means.estimate) & (means.std_error > 0.0)
     if not known.all():
         without = [repr(arm) for arm, there in zip(arms, known, strict=True) if not there]
@@ -183,7 +185,7 @@ def _terms(contest: Contest, arms: Sequence[Any]) -> tuple[str, ...]:
 def _results(
     means: Results, law: WinnerLaw | exact.ProjectedLaw, contest: Contest, arms: Sequence[Any]
 ) -> WinnerResults:
-    """The winner's row, with the statements from the fit of all arms."""
+    """The winner's row, with the notes from the fit of all arms."""
     won, other = contest.won, contest.against
     arm, against = arms[won], None if other is None else arms[other]
     kept = [won] if other is None else [won, other]
@@ -214,7 +216,7 @@ def _results(
 def _notes(
     means: Results, law: WinnerLaw | exact.ProjectedLaw, contest: Contest, arms: Sequence[Any]
 ) -> tuple[str, ...]:
-    """Which arm it is, and how its interval was computed."""
+    """Notes on which arm won, and how its interval was computed."""
     won, other = contest.won, contest.against
     named: dict[str, Any] = {"arm": arms[won], "n": contest.size, "beside": ""}
     if isinstance(law, exact.ProjectedLaw):
@@ -222,7 +224,7 @@ def _notes(
     own = float(contest.direction @ means.estimate)
     if other is None:
         every = means.reference.interval(math.log(USUAL))
-        low, high = meaningful(every, means.estimands, means.facts.spread, means.std_error)[won].tolist()
+        low, high = meaningful(every, means.estimands, means.facts.longest, means.std_error)[won].tolist()
     else:
         if contest.ranked:
             named["beside"] = claims.BESIDE_SECOND(second=arms[other])

@@ -49,30 +49,31 @@ def winner_interval(
 ) -> WinnerInterval:
     """Interval for the highest of several normal estimates, selected by the estimates themselves.
 
-    Alternatively for its difference from a control, or from the second.
+    Alternatively, for its difference from a control or from the second highest.
 
     Parameters
     ----------
     estimates : array_like of shape (k,)
-        Estimates that are jointly normal about their targets, such as AIPW means of arms.
+        Estimates that are jointly normal around their targets, such as AIPW means of arms.
     covariance : array_like of shape (k, k)
-        Their covariance, taken as known.
+        Their covariance, treated as known.
     alpha : float
-        One minus the level, between 0 and 0.5.
+        One minus the confidence level, between 0 and 0.5.
     method : {"hybrid", "conditional", "projection"}
-        The conditional interval has its level given which one won, and infinite expected length; the
+        The conditional interval has the stated level given which arm won, and infinite expected length; the
         projection is the winner's part of a simultaneous interval; the hybrid is conditional within a
-        projection of level 1 - alpha / 10, and never much wider than either.
+        projection at level 1 - alpha / 10, and never much wider than either.
     labels : sequence, optional
-        Names of the estimates; their positions by default.
+        Names of the estimates; by default their positions.
     control : label, optional
-        The arm with which the highest of the others is compared, and which is excluded from the contest.
+        The arm with which the highest of the others is compared, and which is excluded from the selection.
     runner_up : bool
-        Whether the highest is compared with the second.
+        Whether the highest is compared with the second highest.
     noise : float or array_like of shape (k,), optional
-        If the winner was chosen by released estimates, which have Laplace noise: its scale, or scales.
+        If the winner was selected by released estimates, which contain Laplace noise: the scale, or scales,
+        of the noise.
     winner : label, optional
-        With `noise`, the one with the highest released estimate.
+        With `noise`, the arm with the highest released estimate.
 
     Returns
     -------
@@ -81,31 +82,32 @@ def winner_interval(
     Raises
     ------
     ParameterError
-        Listing everything that is inconsistent: shapes, numbers that are not finite, a matrix that is no
-        covariance, a comparison that has no variance.
+        If arguments are inconsistent (the message lists every problem): shapes, numbers that are not finite,
+        a matrix that is not a covariance, or a comparison with zero variance.
 
     Notes
     -----
-    With X ~ N(theta, Sigma), winner w and g = Sigma_w / Sigma_ww, the estimate X_w is independent of
-    Z = X - g X_w, and winning means that X_w is at least Z_k / (1 - g_k) for g_k < 1, at most that for
-    g_k > 1. Given Z, X_w is therefore a truncated normal, which is inverted for theta_w. The hybrid also
-    conditions on X_w being within c of theta_w, with c the simultaneous critical value at level
-    beta = alpha / 10, and has level (alpha - beta) / (1 - beta). Coverage is at least nominal for normal
-    estimates with known covariance, and exact for the conditional one. Simultaneous critical values are
-    Šidák's, exact for independent estimates and large enough for all.
+    With X ~ N(theta, Sigma), winner w and g = Sigma_w / Sigma_ww, the estimate X_w is independent of Z = X -
+    g X_w, and winning means that X_w is at least Z_k / (1 - g_k) if g_k < 1, and at most that if g_k > 1.
+    Given Z, X_w therefore has a truncated normal distribution, which is inverted for theta_w. The hybrid also
+    conditions on X_w being within c of theta_w, where c is the simultaneous critical value at level beta =
+    alpha / 10, and has level (alpha - beta) / (1 - beta). Coverage is at least nominal for normal estimates
+    with known covariance, and exact for the conditional interval. Simultaneous critical values are Šidák's,
+    which are exact for independent estimates and conservative otherwise.
 
-    A difference D = X_w - X_c goes the same way: given Z = X - (Sigma d / d'Sigma d) D, d its coefficients,
-    that w is the highest of the others says between which limits D lies; so does the order of the first two
-    of all, and that the second is ahead of the rest, for D = X_w - X_r. There are k - 1 such differences from
-    a control, and k (k - 1) / 2 pairs, for which the simultaneous critical values are taken.
+    A difference D = X_w - X_c is treated in the same way: given Z = X - (Sigma d / d'Sigma d) D, where d are
+    its coefficients, the event that w is the highest of the others determines the limits between which D
+    lies; for D = X_w - X_r, so do the order of the first two and the event that the second is ahead of the
+    rest. There are k - 1 such differences from a control, and k (k - 1) / 2 pairs, for which the simultaneous
+    critical values are computed.
 
-    With `noise` the winner is w with a chance that depends on the estimates, and that takes the place of the
-    truncation: for two with noise of scale b and d = X_w - X_k it is 1 - exp(-d / b) (2 + d / b) / 4 for
-    d >= 0 and one minus that of -d below, for more the integral over the winner's noise. The noise must be
-    that of the same estimates, and not be part of them.
+    With `noise`, the winner is w with a probability that depends on the estimates and replaces the
+    truncation: for two arms with noise of scale b and d = X_w - X_k, it is 1 - exp(-d / b) (2 + d / b) / 4 if
+    d >= 0, and one minus the value at -d otherwise; for more arms, it is the integral over the winner's
+    noise. The noise must be that of the same estimates, and must not be part of them.
 
-    If the two highest estimates are equal, the choice between them was made by other means: the interval is
-    then the projection.
+    If the two highest estimates are equal, the choice between them was made by other means, so the projection
+    is used.
 
     References
     ----------
@@ -180,7 +182,7 @@ def _read(
 
 
 def _covariance_problems(sigma: FloatArray) -> list[str]:
-    """What prevents a square matrix from being a covariance of estimates; sigma (k, k)."""
+    """Reasons why a square matrix is not a covariance of estimates; sigma (k, k)."""
     scale = np.sqrt(np.abs(np.diagonal(sigma)))
     if not (np.diagonal(sigma) > 0.0).all():
         return ["covariance must have positive variances"]
@@ -196,7 +198,7 @@ _SUBJECT = "Winner.fit(held_out=)"
 
 
 def last_rounds(log: AdaptiveLog | Sums, held_out: Any) -> BoolArray:
-    """Held-out rounds, shape (T,): given by a number of last batches, or a mask of last rounds."""
+    """Held-out rounds, shape (T,), given by a number of last batches or a mask of last rounds."""
     if isinstance(log, Sums):
         raise InvalidForLog(_SUBJECT, NEEDS_ROWS, ["ArmMeans of Sums of the last batches"])
     if isinstance(held_out, str) or np.ndim(held_out) > 0:

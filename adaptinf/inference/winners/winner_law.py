@@ -48,7 +48,7 @@ class NoisyChoice:
     def log_distribution(self, x: float, mean: float, low: float, high: float) -> float:
         """Log of the estimate's distribution function at x, given the selection and a value in [low, high].
 
-        Limits beyond 12 standard errors of the estimate count as there.
+        Limits beyond 12 standard errors of the estimate are replaced by that distance.
         """
         first, last = float(self.log_chance.x[0]), float(self.log_chance.x[-1])
         low, high = max(low, first), min(high, last)
@@ -68,9 +68,9 @@ class NoisyChoice:
 
 
 def log_choice(gaps: FloatArray, own: float, noise: FloatArray) -> FloatArray:
-    """Log probability that the winner stays ahead once noise is added to all.
+    """Log probability that the winner stays ahead after noise is added to all.
 
-    Shapes: gaps (n, m), its lead over each other one before that; own its scale, noise (m,) theirs.
+    Shapes: gaps (n, m), its lead over each of the others before noise; own its scale, noise (m,) theirs.
     """
     if gaps.shape[1] == 1 and noise[0] == own:
         return _log_two(gaps[:, 0] / own)
@@ -144,9 +144,9 @@ def mean_at(
     window: float = math.inf,
     law: Callable[[float, float, float, float], float] = log_distribution,
 ) -> float:
-    """The mean for which the distribution given [low, high] has a probability at x, within `window`.
+    """The mean for which the distribution given [low, high] has a certain probability at x, within `window`.
 
-    The distribution function falls in the mean, from 1 to 0.
+    The distribution function decreases in the mean, from 1 to 0.
     """
 
     def gap(mean: float) -> float:
@@ -184,7 +184,7 @@ METHODS = ("hybrid", "conditional", "projection")
 NEAR = 0.02
 """Lead, in standard errors, up to which two arms count as tied for the hybrid method."""
 _SHARE = 0.1
-"""Share of alpha that a hybrid interval spends on its projection, as its authors chose."""
+"""Share of alpha that a hybrid interval spends on its projection, as proposed by its authors."""
 _STEPS = 60
 _USUAL = 0.005
 
@@ -196,15 +196,15 @@ class WinnerLaw(EnclosedReference):
     Attributes
     ----------
     family : int
-        How many questions there might have been.
+        Number of questions that might have been asked.
     own, low, high : float
-        The estimate, and the limits within which the same question is asked, in standard errors.
+        The estimate, and the limits within which the question is the same, in standard errors.
     scale : float
         Its standard error.
     method : str
         How intervals are made.
     tied : bool
-        Whether another one is as high, or nearly.
+        Whether another estimate is equally high, or nearly.
     law : callable
         Log of the distribution function at a value, by the mean and limits of the estimate.
     """
@@ -251,7 +251,7 @@ class WinnerLaw(EnclosedReference):
     def median(self) -> float:
         """The mean at which the estimate is as often lower as higher; for a tie, the estimate itself.
 
-        But for the conditional method it is sought within the simultaneous interval of level .995.
+        Except for the conditional method, it is sought within the simultaneous interval of level .995.
         """
         if self.tied:
             return self.own * self.scale

@@ -1,4 +1,4 @@
-"""The ways to an interval for the winner, each with its validity for a log."""
+"""The methods for an interval for the winner, each with its validity for a log."""
 
 from __future__ import annotations
 
@@ -123,13 +123,13 @@ ORDER = Order(
         "of no use",
     ]
 )
-"""Ways to an interval for the winner; within each, estimators ordered as for arm means."""
+"""Methods for an interval for the winner; within each, estimators are ordered as for arm means."""
 _OF_COUNTS = "projection of count-based intervals"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WinnerQuestion:
-    """What is asked about the best of some arms, and the verdicts on methods for their means."""
+    """The question about the best of some arms, and the verdicts on methods for their means."""
 
     arms: Question
     means: Sequence[Verdict]
@@ -150,7 +150,7 @@ def _of_means(question: WinnerQuestion, verdict: Verdict) -> Verdict:
 
 
 def _with(verdict: Verdict, way: Claim) -> str:
-    """Why a kind of interval is valid, besides why the means are."""
+    """Why a kind of interval is valid, in addition to why the means are."""
     return sentence([verdict.reason, way()])
 
 

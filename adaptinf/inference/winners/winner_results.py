@@ -29,7 +29,7 @@ from adaptinf.texts import level_text
 from adaptinf.typing import BoolArray, FloatArray
 
 _GROUP = 32
-"""Number of directions, a power of 2, with nearly the same largest lead that count as one."""
+"""Number of directions, a power of 2, with nearly the same largest lead that are merged."""
 
 
 def compared_with_best(
@@ -70,7 +70,8 @@ def difference_errors(sigma: FloatArray) -> FloatArray:
 def lead_tails(sigma: FloatArray, errors: FloatArray, df: float) -> list[Callable[[float], float]]:
     """For each arm and limit: the probability, with equal means, that another arm's lead exceeds it.
 
-    Leads are in standard errors; limits that are not positive have 1. Shapes: sigma and errors (k, k).
+    Leads are in standard errors; limits that are not positive have probability 1. Shapes: sigma and errors
+    (k, k).
     """
     size = len(sigma)
     if size == 2:  # one rival, one t statistic: nothing to average over
@@ -121,12 +122,12 @@ class WinnerInterval:
     winner : label
         The winner: its label, or its position.
     against : label or None
-        The one with which it is compared; None if the numbers refer to the winner itself.
+        The arm with which it is compared; None if the numbers refer to the winner itself.
     estimate, std_error : float
-        The estimate for it, or for the difference; too high on average, because it was selected for its
+        Its estimate, or that of the difference; too high on average, because it was selected for its
         estimate.
     median_unbiased : float
-        Median-unbiased estimate, given which one won.
+        Median-unbiased estimate, given which arm won.
     low, high : float
         Limits of the interval.
     naive : (float, float)
@@ -134,7 +135,7 @@ class WinnerInterval:
     method : {"hybrid", "conditional", "projection"}
         How it was made.
     alpha : float
-        One minus the nominal level.
+        One minus the nominal confidence level.
     note : str
         Information needed to interpret it; possibly empty.
 
@@ -179,7 +180,7 @@ class WinnerResults(Results):
     winner : label
         Which arm it is.
     against : label or None
-        The arm that it is compared with.
+        The arm with which it is compared.
     means : Results
         The estimates of all arms, from which it was selected.
     **others
@@ -196,18 +197,18 @@ class WinnerResults(Results):
         return self.means
 
     def best_arms(self, alpha: float = 0.05) -> pd.DataFrame:
-        """The arms that may be the best: a set that contains it with probability 1 - alpha.
+        """The arms that may be the best: a set that contains the best arm with probability 1 - alpha.
 
         Parameters
         ----------
         alpha : float
-            One minus the level, between 0 and 0.5.
+            One minus the confidence level, between 0 and 0.5.
 
         Returns
         -------
         DataFrame
-            One row per arm. ``low`` and ``high``: simultaneous intervals of its mean less the best of the
-            others'. ``p_value``: of the hypothesis that no other arm is better. ``in_set``: whether that is
+            One row per arm. ``low`` and ``high``: simultaneous intervals of its mean minus the best of the
+            others'. ``p_value``: for the hypothesis that no other arm is better. ``in_set``: whether that is
             not rejected at alpha.
 
         Raises
@@ -215,13 +216,13 @@ class WinnerResults(Results):
         ParameterError
             If alpha is not between 0 and 0.5.
         InvalidForLog
-            If the estimates are not valid for the log, or two arms' difference has no variance.
+            If the estimates are not valid for the log, or the difference of two arms has no variance.
 
         Notes
         -----
-        An arm is excluded if another one's lead over it is above the critical value of the largest of such
+        An arm is excluded if another arm's lead over it is above the critical value of the largest of such
         leads among equal arms: one-sided Dunnett tests with each arm as the control in turn, by the joint
-        covariance, normal or, if the estimates have Student's distribution, t with the fewest degrees of
+        covariance, normal or, if the estimates have Student's distribution, t with the smallest degrees of
         freedom. No further multiplicity correction is needed, because only the test of the best arm can be
         wrong. With equal variances it is Hsu's multiple comparison with the best.
 

@@ -48,7 +48,7 @@ class Delimited:
     ) -> tuple[pd.DataFrame, list[Reading]]:
         """Columns by their uses, others as text, and what was done; ParameterError for what cannot be read.
 
-        `keep` are outcomes that are labels although they look like a missing value.
+        `keep` contains outcomes that are labels although they look like a missing value.
         """
         wanted = {name: use for name, use in uses.items() if self.names.count(name) == 1}
         columns = {

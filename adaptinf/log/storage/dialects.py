@@ -38,7 +38,7 @@ _SHOWN = 80
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What a user states about a text file; None means that it is detected."""
+    """A user's declarations about a text file; None means that it is detected."""
 
     sep: str | None = None
     decimal: str | None = None
@@ -54,7 +54,7 @@ class Dialect:
 
 PLAIN = Dialect()
 OPTIONS = ("sep", "decimal", "encoding", "missing_values")
-"""Names of the arguments on how a text is read."""
+"""Names of the arguments for how a text is read."""
 
 
 def dialect_of(given: Mapping[str, Any]) -> tuple[Dialect, list[str]]:
@@ -151,7 +151,7 @@ def _with_nul(data: bytes, number: int, encoding: str | None) -> str:
 def separator(data: bytes, given: str | None, wanted: Collection[str]) -> str:
     """The given separator, or the one detected in a text; ValueError if several are possible.
 
-    `wanted` are names of columns that have to be there.
+    `wanted` contains the names of columns that must exist.
     """
     if given is not None:
         return given

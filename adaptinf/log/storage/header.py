@@ -1,8 +1,8 @@
 """A file's statement about its log: made on writing, checked on reading, and bounded in size.
 
-Arrow's own objects for Parquet footers and compressed metadata end the process where some of their numbers
-are damaged. The footer is a structure of Thrift's compact protocol; its fields have the numbers that
-Parquet's definition gives them.
+Arrow's own objects for Parquet footers and compressed metadata terminate the process if some of their numbers
+are damaged. The footer is a structure of Thrift's compact protocol; its fields have the numbers defined by
+Parquet.
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ def most_inflated(compressed_bytes: int) -> int:
 
 
 def most_nested(text_bytes: int) -> int:
-    """Number of lists and objects allowed in JSON of this size: an empty one takes twenty times its text."""
+    """Number of lists and objects allowed in JSON of this size; an empty one takes twenty times its text."""
     return 1_000_000 + text_bytes // 10
 
 
 def check_size(what: str, size: int, most: int) -> None:
-    """Refuse a size beyond its limit, and negative ones, which only a damaged file has."""
+    """Refuse a size beyond its limit, and negative ones, which only occur in damaged files."""
     if not 0 <= size <= most:
         refuse("file", [f"contains {size:,} {what}; from 0 to {most:,} are allowed"])
 
 
 def deflated(text: bytes) -> bytes:
-    """Compressed text, as far as it may be inflated again, in base 64."""
+    """Compressed text, as far as it may be decompressed again, in base 64."""
     compressed = zlib.compress(text)
     kept = compressed if len(text) <= most_inflated(len(compressed)) else zlib.compress(text, level=0)
     return base64.b64encode(kept)
@@ -242,7 +242,7 @@ def version_of(stored: Any) -> Any:
 
 
 def check_version(stored: Any) -> None:
-    """Refuse a header that this version did not write, with its version."""
+    """Refuse a header that this version did not write, and report its version."""
     version = version_of(stored)
     problem = ""
     if version == 1:
@@ -281,7 +281,7 @@ def check_table(stored: Mapping[str, Any], n_rounds: int, names: list[str]) -> d
 
 
 def log_from(stored: Mapping[str, Any], releases: Any, columns: dict[str, NDArray[Any]]) -> RestoredLog:
-    """A log from the parts of a file, after the digest and all checks that a user's frame undergoes."""
+    """A log from the parts of a file, after the digest and all checks of a user's frame."""
     said = {name: value for name, value in stored.items() if name != "digest"}
     if content_digest(said, releases, columns) != stored["digest"]:
         refuse("file", [f"is damaged: its content does not match its digest; {OTHERWISE}"])

@@ -44,7 +44,7 @@ def read_own(path: Path, named: bool) -> RestoredLog | StoredPublic | pd.DataFra
 
 @contextmanager
 def naming(name: object, kind: str, subject: str) -> Iterator[None]:
-    """Turn whatever a library raises on damaged bytes into one error that names the source."""
+    """Convert any exception that a library raises on damaged bytes into one error that names the source."""
     try:
         with np.errstate(all="ignore"):
             yield
@@ -60,7 +60,7 @@ def naming(name: object, kind: str, subject: str) -> Iterator[None]:
 
 
 def output_problems(output: str | None, source: Path) -> list[str]:
-    """Explain why an output may not go there: into the file being read, or into its metadata."""
+    """Explain why an output may not be written there: into the file being read, or into its metadata."""
     if output is None:
         return []
     place = Path(output)

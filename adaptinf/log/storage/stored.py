@@ -68,7 +68,7 @@ class StoredLog:
     metadata: dict[str, Any]
     releases: pd.DataFrame
     not_covered: Mapping[str, str] = field(default_factory=dict)
-    """Columns outside the log's privacy guarantee, with the reason; files state them, but none is read."""
+    """Columns outside the log's privacy guarantee, with the reason; listed in files, but never read."""
     report: Any = None
     """Origin of the log and its processing, as plain values."""
 

@@ -106,7 +106,7 @@ def read_table(
 ) -> TableSource:
     """The table that a user names or passes: a file, several, a folder, ``"-"``, bytes, or a frame.
 
-    `wanted` are names of columns that it should have, by which separators are distinguished.
+    `wanted` contains the names of required columns, by which separators are distinguished.
     """
     if isinstance(source, (str, PathLike)):
         if str(source) == STANDARD_INPUT:
@@ -283,7 +283,7 @@ def _parquet(files: Sequence[Path]) -> pd.DataFrame:
 def _json_lines(
     parts: Sequence[tuple[str, bytes]], dialect: Dialect
 ) -> tuple[pd.DataFrame, list[int], list[Reading]]:
-    """Objects of lines as a frame, their lines, and what was done; a field that a line lacks is missing."""
+    """Objects of lines as a frame, their lines, and what was done; a missing field is a missing value."""
     columns: dict[str, list[Any]] = {}
     numbers, readings = list[int](), list[Reading]()
     for name, data in parts:

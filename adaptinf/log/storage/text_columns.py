@@ -12,13 +12,13 @@ from adaptinf.log.report import Reading
 from adaptinf.log.validation.frame_columns import EXACT
 
 Use = Literal["label", "context", "number", "text", "order", "flag"]
-"""What a column is for: labels of arms, units or phases; contexts; numbers; outcomes that are labels; the
-order of rows; truth values."""
+"""The use of a column: labels of arms, units or phases; contexts; numbers; outcomes that are labels; the
+order of rows; booleans."""
 MISSING = (
     *("#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>"),
     *("N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
 )
-"""Texts that mean a missing value in a column of numbers, as empty ones do everywhere."""
+"""Texts that mean a missing value in a column of numbers, as empty ones always do."""
 NUMERAL = r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?"
 COMMA_NUMERAL = r"[-+]?([0-9]+,?[0-9]*|,[0-9]+)([eE][-+]?[0-9]+)?"
 INFINITE = r"[-+]?([iI][nN][fF]|[iI][nN][fF][iI][nN][iI][tT][yY]|Infinity)"
@@ -30,9 +30,9 @@ _PLAIN = re.compile(r"-?(0|[1-9][0-9]*)")
 _NUMERALS = {".": re.compile(NUMERAL), ",": re.compile(COMMA_NUMERAL)}
 _INFINITE = re.compile(INFINITE)
 LONGEST = 400
-"""Number of characters in a number; Python does not read whole numbers with more than 4,300."""
+"""Number of characters in a number; Python does not read integers with more than 4,300."""
 FEW = 10
-"""Number of distinct whole numbers that may be labels next to text, such as 0, 1, 2 and 3+."""
+"""Number of distinct integers that may be labels next to text, such as 0, 1, 2 and 3+."""
 _SHOWN = 5
 
 
@@ -190,7 +190,7 @@ def _merged(name: str, numerals: Sequence[str], order: bool) -> list[str]:
 
 
 def _rounded(numerals: Sequence[str]) -> list[str]:
-    """Labels written as floats so large that not every whole number is representable."""
+    """Labels written as floats so large that not every integer can be represented."""
     floats = [bare for bare in numerals if not _WHOLE.fullmatch(bare) and not _INFINITE.fullmatch(bare)]
     return [bare for bare in floats if abs(float(bare)) >= EXACT]
 

@@ -23,7 +23,7 @@ from adaptinf.typing import IntArray
 
 
 class LogColumns(Promises):
-    """A log's columns; the arrays are the log, and a frame is made on request."""
+    """A log's columns; the arrays are the log itself, and a frame is created on request."""
 
     arrays: LogArrays
     arms: tuple[Label, ...]
@@ -39,7 +39,7 @@ class LogColumns(Promises):
     units: NDArray[Any] | None
     """Unit of every round, shape (T,), if the log names units."""
     ids: NDArray[Any] | None
-    """Identifier of every round's decision elsewhere, shape (T,), if the log has them."""
+    """Identifier of every round's decision in other tables, shape (T,), if the log has them."""
     _frame: pd.DataFrame | None
     _releases: pd.DataFrame | Mapping[str, Any] | None
     _names: dict[Hashable, str] | None
@@ -49,7 +49,7 @@ class LogColumns(Promises):
     _source: str
     _readings: tuple[Reading, ...]
     kept: dict[str, Any]
-    """Values that readers of the log computed once and cache with it; not part of its content."""
+    """Values computed once by readers of the log and cached with it; not part of its content."""
 
     @property
     def columns(self) -> dict[Hashable, str]:
@@ -64,7 +64,7 @@ class LogColumns(Promises):
         return {*self.columns, *self._also_read}
 
     def read_from(self, source: str, readings: Sequence[Reading] = ()) -> Self:
-        """The same log, with a report that adds its source and other processing; for readers."""
+        """The same log, with its source and other processing added to the report; for readers."""
         self._source, self._readings = source, (*self._readings, *readings)
         return self
 
@@ -89,7 +89,7 @@ class LogColumns(Promises):
 
     @property
     def outcomes_told(self) -> tuple[str, ...]:
-        """Lines on missing or late outcomes, and on arms received that differ from those assigned."""
+        """Lines on missing or late outcomes, and on received arms that differ from the assigned ones."""
         arrays, lines = self.arrays, []
         if arrays.observed is not None:
             count = int(np.count_nonzero(~arrays.observed))
@@ -110,22 +110,22 @@ class LogColumns(Promises):
         return found
 
     def filled(self, values: Any) -> Self:
-        """The same log with numbers replacing missing rewards, which then count as rewards.
+        """The same log with missing rewards replaced by numbers, which then count as rewards.
 
         Parameters
         ----------
         values : float, mapping of arm to float, or array of shape (T,)
-            What to put there; entries of rounds whose reward is observed are not used.
+            The replacement values; entries for rounds with an observed reward are not used.
 
         Returns
         -------
         AdaptiveLog
-            A complete log; this one does not change.
+            A complete log; the original is not changed.
 
         Raises
         ------
         ParameterError
-            If a value that is used is not finite, or outside `reward_range`, or an arm has none.
+            If a value that is used is not finite or lies outside `reward_range`, or an arm has no value.
 
         Examples
         --------
@@ -151,7 +151,7 @@ class LogColumns(Promises):
         return log
 
     def _by_round(self, values: Any) -> NDArray[Any]:
-        """Numbers by round, from a user's value for all, by arm or by round, shape (T,)."""
+        """Numbers by round, from one value for all, or values by arm or by round, shape (T,)."""
         problem = "values must be a number, a number for every arm, or an array with one number per round"
         if isinstance(values, Mapping):
             if not all(isinstance(values.get(arm), Real) for arm in self.arms):
@@ -192,7 +192,7 @@ class LogColumns(Promises):
 
     @property
     def frame(self) -> pd.DataFrame:
-        """Canonical columns as a pandas frame: a fresh copy, so changes do not affect the log."""
+        """Canonical columns as a pandas frame; a fresh copy, so changes do not affect the log."""
         if self._frame is None:
             self._frame = pd.DataFrame(self._canonical_columns())
         return self._frame.copy(deep=False)
@@ -203,17 +203,17 @@ class LogColumns(Promises):
         Parameters
         ----------
         n : int
-            How many, 0 or more.
+            Number of rows, 0 or more.
 
         Returns
         -------
         DataFrame
-            With the canonical names of the columns.
+            A frame with the canonical column names.
 
         Raises
         ------
         ParameterError
-            If `n` is not a whole number of at least 0.
+            If `n` is not a nonnegative whole number.
 
         Examples
         --------
@@ -231,17 +231,17 @@ class LogColumns(Promises):
         return self.n_rounds
 
     def column(self, name: str) -> NDArray[Any]:
-        """One column, by the user's name for it or by its canonical name.
+        """One column, by the user's name or by its canonical name.
 
         Parameters
         ----------
         name : str
-            Such as ``"y"`` or ``"reward"``.
+            A name such as ``"y"`` or ``"reward"``.
 
         Returns
         -------
         ndarray, shape (T,)
-            Its values; labels for actions and phases.
+            The values of the column; labels for actions and phases.
 
         Raises
         ------

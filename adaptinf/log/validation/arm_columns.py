@@ -41,7 +41,7 @@ PARSERS: dict[type, tuple[str, Callable[[str], Label]]] = {
     float: (r".*\d.*", float),
     bool: (r"True|False", lambda text: text == "True"),
 }
-"""How a label reads as text, and the label itself, by type."""
+"""How a label is written as text, and the label itself, by type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +110,11 @@ _TEXTS = (
     f"or a string: a pattern such as 'p_{_HOLDER}', the common prefix of the column names, or a column that "
     "contains lists or JSON objects"
 )
-"""What a text of propensities= may be."""
+"""The allowed texts for propensities=."""
 
 
 def _pattern(text: str, roles: Roles, found: Findings) -> str:
-    """The pattern that a text is, or that columns with this prefix have; empty with a problem."""
+    """The pattern given by a text, or of columns with this prefix; empty with a problem."""
     if _HOLDER in text:
         return text
     used = {name for _, name in roles.users}
@@ -346,8 +346,8 @@ def check_propensity_rows(
 ) -> FloatArray | None:
     """Check rows of propensities, and return those of the chosen arms, shape (T,).
 
-    Shapes: chosen (T,), table (T, K), action (T,). If `rounded`, rows of the table that miss 1 by rounding
-    are renormalised in place.
+    Shapes: chosen (T,), table (T, K), action (T,). If `rounded`, rows of the table whose sum differs from 1
+    by rounding are renormalised in place.
     """
     # A row may miss 1 by 1e-6; the two versions of the chosen arm's propensity may differ by a millionth of
     # it.
@@ -368,7 +368,7 @@ def check_propensity_rows(
 FROM_BATCHES = "from batches"
 """Value of `propensities=` if the chosen arms' propensities are to determine every arm's."""
 _SAME = 1e-9
-"""Propensities closer than this are equal: rounding when a frame was written and read."""
+"""Propensities closer than this are equal: rounding in a frame that was written and read."""
 _BATCHES_SHOWN = 5
 
 
@@ -400,7 +400,7 @@ def batch_cells(batch: IntArray, action: IntArray, propensity: FloatArray, n_arm
 
 
 def full_batches(batch: IntArray, action: IntArray, propensity: FloatArray, n_arms: int) -> BoolArray:
-    """Batches in which each chosen arm has one propensity and these sum to 1: no other arm was possible.
+    """Batches in which each chosen arm has one propensity and these sum to 1, so no other arm was possible.
 
     Shapes: batch, from 0, action, propensity of the chosen arm (T,); returns (B,).
     """
@@ -416,9 +416,9 @@ def propensities_as_far_as_known(
 ) -> FloatArray | None:
     """Every arm's propensity, as far as the chosen arms' show; None if no arm is ruled out.
 
-    Shapes: batch, from 0, action, propensity of the chosen arm (T,); returns (T, K): the logged one of the
-    chosen arm, 0 beside one that was sure, and for arms without rounds in a batch whose chosen arms leave no
-    room to others, else 1.
+    Shapes: batch, from 0, action, propensity of the chosen arm (T,); returns (T, K): the logged value for the
+    chosen arm, 0 beside an arm that was certain, and for arms without rounds in a batch whose chosen arms
+    have probabilities that sum to 1, otherwise 1.
     """
     cells = batch_cells(batch, action, propensity, n_arms)
     lacking = _full(cells) & (np.bincount(cells.batch, minlength=len(cells.total)) < n_arms)

@@ -61,7 +61,7 @@ from adaptinf.log.validation.times.timed_rows import TimedRows
 from adaptinf.texts import listed
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
-MEANINGS = ("drop", "worst", "best")
+MEANINGS = ("drop", "bounds", "worst", "best")
 """What a missing reward may mean: missing at random given the arm, or any value in the range."""
 
 
@@ -283,7 +283,7 @@ def _frame_of(table: Any, missing_values: object, found: Findings) -> Any:
 
 
 class _FrameCheck(TimedRows):
-    """The checks on one frame, and what later ones need from earlier ones."""
+    """The checks on one frame, and the results that later checks need."""
 
     def __init__(
         self,
@@ -315,7 +315,7 @@ class _FrameCheck(TimedRows):
         self.put_in_order(how.get("sort", False), check_date_format(how.get("date_format"), found))
 
     def check_rounding(self, asked: object) -> None:
-        """Whether rows of propensities that miss 1 by rounding are to be renormalised."""
+        """Whether rows of propensities whose sum differs from 1 by rounding are renormalised."""
         self.rounded = bool(asked)
         if not isinstance(asked, (bool, np.bool_)):
             self.found.add(*no_flag(asked))

@@ -119,7 +119,7 @@ def _by_success(labels: Labels, what: str, success: object, found: Findings) -> 
 def _by_mapping(
     labels: Labels, what: str, success: Mapping[object, object], found: Findings
 ) -> list[float] | None:
-    """The number for every label; None if one has none, or the mapping has other labels."""
+    """The number for every label; None if a label has none, or the mapping has other labels."""
     keys = [plain_label(key) for key in success]
     values = [_number(value) for value in success.values()]
     if not keys or None in keys or None in values:
@@ -219,7 +219,7 @@ def check_rewards(
 
 
 def check_sizes(values: FloatArray, what: str, found: Findings) -> None:
-    """Rewards too large for floats to represent every whole number, or squares and cubes; (T,)."""
+    """Rewards too large for floats to represent every integer, or their squares and cubes; (T,)."""
     large = (np.abs(values) >= EXACT) & np.isfinite(values)
     found.add_rows("rounded-reward", f"{what} {FAULTS['rounded']}", large)
 
@@ -520,7 +520,7 @@ def _tell_no_numbers(column: Column, wrong: BoolArray, what: str, role: str, fou
 
 
 def no_numbers(what: str, dtype: str, role: str, entries: Sequence[Any], count: int, present: int) -> str:
-    """Statements about non-numeric entries, of which the first are given, among those present."""
+    """Descriptions of non-numeric entries, of which the first are given, among those present."""
     shown = _shown(entries, count)
     if count == present:
         success = (
@@ -557,7 +557,7 @@ def _not_text(labels: Labels) -> BoolArray:
 
 
 def _alike_another(labels: Labels) -> BoolArray:
-    """Rows whose label looks like another, equals one, or is of a type that mixes them up."""
+    """Rows whose label looks like another, equals one, or has a type that mixes them up."""
     texts = [reads_as(label) for label in labels.values if isinstance(label, str)]
     if len(texts) == len(labels.values):
         # Objects, as halves of characters are not text to pyarrow.

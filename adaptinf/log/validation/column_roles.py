@@ -118,7 +118,7 @@ def _single_columns(
 
 
 def is_hashable(name: object) -> TypeGuard[Hashable]:
-    """Whether a value can be a column name at all: a tuple containing a list cannot."""
+    """Whether a value can be a column name at all; a tuple containing a list cannot."""
     try:
         hash(name)
     except TypeError:

@@ -21,7 +21,7 @@ def check_decisions(
 ) -> None:
     """Report ids that occur in several rows, by what distinguishes the rows.
 
-    `columns` are those that the log reads, by their role and name; shapes ids and columns (T,).
+    `columns` are those that the log uses, by their role and name; shapes ids and columns (T,).
     """
     codes, _ = pd.factorize(ids)
     first = np.full(int(codes.max(initial=-1)) + 1, -1, dtype=np.int64)
@@ -72,7 +72,7 @@ def _add(
     size: int,
     found: Findings,
 ) -> None:
-    """A problem of the rows that name a decision again, with the first pair as the frame counts."""
+    """A problem with rows that repeat an id, with the first pair, numbered as in the frame."""
     code, member = fault
     if not member.any():
         return

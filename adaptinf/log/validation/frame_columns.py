@@ -257,7 +257,7 @@ def as_float(values: NDArray[Any]) -> tuple[FloatArray, BoolArray]:
 
 
 def whole_numbers(column: Column) -> int:
-    """The size up to which a column's floats represent every whole number: 2**24 for 32 bits."""
+    """The size up to which a column's floats represent every integer: 2**24 for 32 bits."""
     kinds = {column.values.dtype}
     if column.values.dtype.kind == "O":
         kinds = {np.dtype(kind) for kind in set(map(type, column.values)) if issubclass(kind, np.floating)}
@@ -336,7 +336,7 @@ _ROWS_KEPT = 100
 class Findings:
     """Problems in the order found, and what was done to the frame.
 
-    Where `order` is given, rows were put in it, and problems name the rows as the frame has them.
+    If `order` is given, rows were sorted by it, and problems name the rows as numbered in the frame.
     """
 
     def __init__(self) -> None:
@@ -390,7 +390,7 @@ class _Counted(Findings):
 
 
 EXACT = 2**53
-"""Size from which float64 no longer represents every whole number."""
+"""Size from which float64 no longer represents every integer."""
 SUM_TOLERANCE = 1e-6
 """Tolerance for the sum of a row of propensities to differ from 1."""
 MATCH_TOLERANCE = 1e-6

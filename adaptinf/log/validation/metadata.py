@@ -42,14 +42,15 @@ class LogArrays:
     context : dict of str to ndarray, shape (T,)
         Context columns by name.
     received : ndarray of int64, shape (T,), or None
-        Codes of the arms that were received, where the log tells them from the assigned ones in `action`.
+        Codes of the arms that were received, if the log distinguishes them from the assigned ones in
+        `action`.
     known : ndarray of int64, shape (T,), or None
-        Number of rounds that had begun when the round's outcome became known, its own among them: the choice
-        of row ``known[t]``, counted from 0, was the first that it could move.
+        Number of rounds that had begun when the round's outcome became known, including the round itself: the
+        choice of row ``known[t]``, counted from 0, was the first that it could affect.
     observation : ndarray of float64, shape (T,), or None
         Probability that the round's outcome is observed.
     outcomes : dict of str to ndarray of float64, shape (T,)
-        Further outcomes by name, which the choice of the round's arm may have moved.
+        Further outcomes by name, which the choice of the round's arm may have affected.
 
     Examples
     --------
@@ -90,8 +91,8 @@ class LogArrays:
 class IncompleteArrays(LogArrays):
     """The columns of a log with some missing rewards.
 
-    Reading `reward` is refused, so no method takes what is missing for a number: those that know what a
-    missing reward means read `recorded` and `observed`.
+    Reading `reward` is refused, so no method mistakes missing values for numbers; methods that support
+    missing rewards read `recorded` and `observed`.
     """
 
     __slots__ = ("_recorded",)
@@ -106,7 +107,7 @@ class IncompleteArrays(LogArrays):
             f"{count:,} of {len(self._recorded):,} rewards are missing",
             (
                 "ArmMeans and Contrast with estimator='aipw' (missing='drop', or 'observation')",
-                "ArmMeans and Contrast with any estimator (missing='worst' or 'best')",
+                "ArmMeans and Contrast with any estimator (missing='bounds')",
                 "AdaptiveLog.filled, which replaces them with a number",
             ),
         )
@@ -154,8 +155,8 @@ class DesignRecord:
     parameters : dict of str to object
         Its parameters as plain values: numbers, strings, None, arrays, and lists, tuples or dicts of these.
     traits : DesignTraits or None
-        What it says about itself. None if nothing is known but the name, which decides nothing: rewards and
-        contexts may then have moved the choice of arms.
+        Its statements about itself. None if only the name is known, which determines nothing: rewards and
+        contexts may then have affected the choice of arms.
 
     Examples
     --------
@@ -359,7 +360,7 @@ _RELEASE_VALUES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 def _check_counts(
     given: Metadata, n_rounds: int, units: NDArray[Any] | None, found: Findings
 ) -> dict[str, int | None]:
-    """Counts of rounds: those that can move actions or releases, and the maximum for a unit."""
+    """Counts of rounds: those that can affect actions or releases, and the maximum for a unit."""
     rounds = 0, n_rounds
     spans = {"feedback_rounds": rounds, "released_rounds": rounds, "rounds_per_unit": (1, _MOST)}
     counts = {name: _check_count(name, getattr(given, name), *span, found) for name, span in spans.items()}
@@ -397,7 +398,7 @@ def _check_count(name: str, given: object, low: int, high: int, found: Findings)
 
 
 def _check_source(given: Metadata, found: Findings) -> str | None:
-    """Who vouches for the guarantees: the person who states them, unless a design did."""
+    """Source of the guarantees: the person who states them, unless a design did."""
     if given.guarantee is None and given.reward_guarantee is None:
         return None
     if given.guarantee_source not in (None, "stated", "design"):

@@ -14,7 +14,7 @@ _SHOWN = 6
 
 
 def one_hot_names(role: str, given: Sequence[Any], found: Findings) -> list[Label] | None:
-    """The columns that a list names for one role; None with a problem."""
+    """The columns listed for one role; None with a problem."""
     names = [name for name in map(plain_label, given) if name is not None]
     if len(names) < max(2, len(given)) or len(set(map(str, names))) < len(names):
         found.add(

@@ -15,7 +15,7 @@ ROUND_HINT = (
     "set 'round_propensities' to True (--round-propensities on the command line) to renormalise the rows"
 )
 MOST_DECIMALS = 7
-"""Number of decimals above which rows miss 1 by less than the tolerance."""
+"""Number of decimals above which the sums of rows differ from 1 by less than the tolerance."""
 _FLOAT32 = 6e-8
 """How much a 32-bit number may differ from its decimals."""
 _EXACT = 1e-9
@@ -79,7 +79,7 @@ def settle_sums(
     """Report rows of propensities that do not sum to 1, or renormalise them in place if requested.
 
     Returns the rows that were renormalised, shape (T,), and the rounding of the table, shape (T, K), which is
-    looked for where rows miss 1 or it is requested.
+    computed if sums of rows differ from 1 or if it is requested.
     """
     total = table.sum(axis=1)
     with np.errstate(invalid="ignore"):
@@ -118,8 +118,9 @@ def settle_chosen(
 ) -> FloatArray:
     """The chosen arms' propensities, shape (T,), which must match the arms' own columns.
 
-    Shapes: chosen, own, action (T,), table (T, K); `own` is the table's entry as it was written. If it is
-    requested, one that has more digits than the table takes its place there, and the others have the rest.
+    Shapes: chosen, own, action (T,), table (T, K); `own` is the table's entry as it was written. If
+    requested, a chosen arm's propensity with more digits than the table replaces its entry there, and the
+    others share the rest.
     """
     with np.errstate(invalid="ignore"):
         differs = np.abs(chosen - own) > MATCH_TOLERANCE * own

@@ -1,4 +1,4 @@
-"""Propensities without a column of their own: constants, and lists or JSON objects with every arm's."""
+"""Propensities without their own columns: constants, and lists or JSON objects with every arm's."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LONGEST, _SHOWN = 100_000, 8
 
 @dataclass(frozen=True, slots=True)
 class Supplied:
-    """A column that is not in the frame, but a constant or made from entries of other columns."""
+    """A column that is not in the frame, but a constant or built from entries of other columns."""
 
     text: str
     """Its name in messages."""
@@ -64,7 +64,7 @@ def holds_entries(column: Column) -> bool:
 def read_entries(column: Column, name: Hashable, n_arms: int | None, found: Findings) -> Entries | None:
     """Every arm's propensities from a column of lists or objects; None with a problem.
 
-    Lists must have `n_arms` entries, if known. Objects may lack an arm, which then has 0.
+    Lists must have `n_arms` entries, if known. Objects may omit an arm, whose propensity is then 0.
     """
     what = f"propensity column {name!r}"
     found.add_rows("missing-propensity", f"{what} has no value", column.missing)

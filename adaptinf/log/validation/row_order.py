@@ -62,11 +62,11 @@ class Dates:
     column : Column
         Times without a zone, in UTC if there was one; NaT if there is no date. Shape (T,).
     bad : ndarray of bool, shape (T,)
-        Entries that are no date of the column's format.
+        Entries that are not dates in the column's format.
     told : str
-        How text was read, empty for ISO 8601 and for objects.
+        How text was interpreted, empty for ISO 8601 and for objects.
     problem : str
-        Why the dates cannot be told although they are some; empty if they can.
+        Why the dates cannot be read although there are some; empty if they can.
     """
 
     column: Column
@@ -335,7 +335,7 @@ def instants(
 ) -> Column | None:
     """A column of times as instants, using a zone's clock if they have none; None with a problem.
 
-    Labels of batches stay as they are.
+    Labels of batches are unchanged.
     """
     zoned, kind = has_zone(column, date_format), column.values.dtype.kind
     read: Column | None = column

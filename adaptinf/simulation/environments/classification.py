@@ -1,4 +1,4 @@
-"""Classification data as a bandit: the arms are the classes, and the correct one pays 1."""
+"""Classification data as a bandit problem: the arms are the classes, and the correct one pays 1."""
 
 from __future__ import annotations
 
@@ -39,51 +39,51 @@ _ROUNDING = 1e-9
 
 
 class Classification(Environment):
-    """A labelled data set as a bandit: arms are classes; a row's correct class pays 1, the others 0.
+    """A labelled data set as a bandit: arms are classes; the correct class pays 1, and the others 0.
 
     Parameters
     ----------
     frame : DataFrame
-        Of pandas or polars, one row per case.
+        A pandas or polars frame with one row per case.
     label : str
-        Column of the right class.
+        Column with the correct class.
     context : str or iterable of str, optional
-        Columns of numbers or booleans that make the context vector, which all arms share. Without any the
-        rows are a bandit without contexts.
+        Numeric or boolean columns that form the context vector, which all arms share. Without any, the rows
+        are a bandit without contexts.
     scaler : UnitCube, optional
-        Brings contexts into the unit cube, by bounds that do not come from these data.
+        Maps contexts into the unit cube, using bounds that do not come from these data.
     order : {"resampled", "shuffled", "given"}
         Whether a round's row is drawn with replacement; or each row is used at most once in a run, in an
-        order that every run shuffles again, or in that of the frame.
+        order that is reshuffled in every run, or in the order of the frame.
     arms : sequence, optional
-        The classes in their order. By default those that occur, sorted where they can be, otherwise as they
-        first occur.
+        The classes in the desired order. By default those that occur, sorted if possible, and otherwise by
+        first appearance.
 
     Attributes
     ----------
     rows : int
         Number of rows.
     contexts : ndarray of shape (rows, dimension)
-        Context vectors, scaled where there is a `scaler`.
+        Context vectors, scaled if there is a `scaler`.
     classes : ndarray of int, shape (rows,)
-        Position of each row's right class among the arms.
+        Position of each row's correct class among the arms.
     scaler : UnitCube or None
         As given.
 
     Raises
     ------
     ParameterError
-        Listing everything that is inconsistent: columns that are missing, are not of numbers, or have missing
-        values; labels that are not among `arms`, that cannot be distinguished (1 and "1"), or that are floats
-        and hardly repeat; contexts outside the bounds of the `scaler`.
+        If arguments are inconsistent (the message lists every problem): columns that are missing, not
+        numeric, or have missing values; labels that are not among `arms`, cannot be distinguished (1 and
+        "1"), or are floats that hardly repeat; contexts outside the bounds of the `scaler`.
 
     Notes
     -----
-    `means` are the shares of the classes. Every row has an arm that pays 1, so the regret of a round is 1
-    minus its reward. Every potential reward is known, which no trial would tell.
+    `means` contains the shares of the classes. Every row has an arm that pays 1, so the regret of a round is
+    1 minus its reward. Every potential reward is known, unlike in a real trial.
 
-    Rows that are drawn with replacement, as by ``order="resampled"``, stand for new people with these
-    contexts and answers, and privacy is counted for each of those: a real person can take part once.
+    Rows drawn with replacement (``order="resampled"``) represent new people with these contexts and answers,
+    and privacy is counted for each of these: a real person can participate only once.
 
     Examples
     --------
@@ -141,7 +141,7 @@ class Classification(Environment):
         )
 
     def horizon_problems(self, horizon: int) -> list[str]:
-        """Problems with a horizon: rows that are used once are finite."""
+        """Problems with a horizon, because rows that are used only once are finite."""
         return rows_problems(horizon, None if self._order == "resampled" else self.rows, "rows")
 
     def tables(self, horizon: int) -> EnvironmentTables:
@@ -150,7 +150,7 @@ class Classification(Environment):
         return super().tables(horizon)._replace(order=np.zeros(rows, dtype=np.int64))
 
     def regret(self, pulls: FloatArray, sums: FloatArray) -> FloatArray:
-        """Rounds without the reward of the correct class, shape (runs,)."""
+        """Number of rounds without the reward for the correct class, shape (runs,)."""
         return np.asarray(pulls.sum(axis=(1, 2)) - sums.sum(axis=(1, 2)), dtype=np.float64)
 
     def auxiliary(
@@ -167,24 +167,24 @@ class Classification(Environment):
         ----------
         frame : DataFrame
             Cases from elsewhere, one row per person, with the same columns. Someone who is also among the
-            rows of the trial, or here twice, reports more than once, and the epsilons add up: leave such rows
-            out. Rows that are drawn with replacement stand for new people with these answers.
+            rows of the trial, or appears here twice, reports more than once, and the epsilons add up: omit
+            such rows. Rows that are drawn with replacement represent new people with these answers.
         epsilon : float
             Privacy parameter under which these participants will report.
         rng : int, SeedSequence, Generator or None
-            Source of randomness of the arms.
+            Source of randomness for the arms.
         behaviour : {"uniform"} or array_like of shape (arms,)
             Probability of each arm.
 
         Returns
         -------
         AuxiliaryLog
-            The raw log in the order of the rows, contexts scaled as here, with its propensities.
+            The raw log in the order of the rows, with contexts scaled as here, and with its propensities.
 
         Raises
         ------
         ParameterError
-            Listing everything that is inconsistent.
+            If arguments are inconsistent; the message lists every problem.
         """
         problems = POSITIVE("epsilon", epsilon) + SEED("rng", rng)
         policy = _policy(behaviour, len(self.arms), problems)

@@ -31,21 +31,21 @@ class AuxiliaryLog:
     Parameters
     ----------
     log : AdaptiveLog
-        Their contexts (all of the log's context columns, in their order), arms and rewards.
+        Their contexts (all of the log's context columns, in order), arms and rewards.
     epsilon : float
-        Privacy parameter of their reports.
+        Privacy parameter for their reports.
 
     Raises
     ------
     ParameterError
-        If there are not contexts, or some are not numbers or lie outside [0, 1]^d; if rewards lie outside [0,
+        If there are no contexts, or some are not numbers or lie outside [0, 1]^d; if rewards lie outside [0,
         1]; or if epsilon is not positive.
 
     Notes
     -----
-    Contexts must have been brought into the cube by the scaling of the trial, fixed in advance (`UnitCube`).
-    A trial takes the log only where both have the same arms in the same order, the same context columns in
-    the same order, and the same reward range.
+    Contexts must have been mapped into the cube by the scaling of the trial, fixed in advance (`UnitCube`). A
+    trial accepts the log only if both have the same arms in the same order, the same context columns in the
+    same order, and the same reward range.
 
     Examples
     --------
@@ -86,7 +86,7 @@ class AuxiliaryLog:
         return np.stack([np.asarray(columns[name], dtype=np.float64) for name in self.log.context], axis=1)
 
     def mismatches(self, environment: Environment) -> list[str]:
-        """Why the log cannot inform a trial in an environment, and the remedy."""
+        """Reasons why the log cannot inform a trial in an environment, with the remedy."""
         problems = []
         names = environment.vector_names[: environment.dimension]
         if self.log.arms != environment.arms:
@@ -176,27 +176,29 @@ class UnitCube:
     ----------
     low, high : sequence of float
         Smallest and largest value of each coordinate, in its own units, known without looking at the data of
-        the trial: ranges of ages, the codes of a questionnaire.
+        the trial: ranges of ages, or the codes of a questionnaire.
     names : sequence of str, optional
-        Columns of the coordinates: frames are then read by them, and errors name them.
+        Names of the coordinates' columns: these are then selected from frames, and errors name them.
     outside : {"refuse", "clip"}
-        What to do with finite values beyond the bounds: raise, or move them to the nearest bound and warn.
+        How to treat finite values beyond the bounds: raise an error, or move them to the nearest bound with a
+        warning.
     source : str
-        Where the bounds come from.
+        Description of the origin of the bounds.
 
     Raises
     ------
     ParameterError
-        Listing everything that is inconsistent; from `scale` also the rows and columns that are missing a
-        value, are infinite or, under ``"refuse"``, lie outside.
+        If arguments are inconsistent (the message lists every problem); for `scale`, also the rows and
+        columns that have missing or infinite values or, under ``"refuse"``, values outside the bounds.
 
     Notes
     -----
-    x becomes (x - low) / (high - low), coordinate by coordinate. Bounds that were fitted on private data tell
-    of them: the smallest and largest values *are* two people's values, every scaled context depends on them,
-    and no noise that is added afterwards covers that. So there is nothing here that fits bounds on the data
-    of a trial; `from_public` fits them on data that the user declares public, and `source` says so. What a
-    warning or an error counts comes from the data: it is for anyone who holds them, not for release.
+    x becomes (x - low) / (high - low), coordinate by coordinate. Bounds that were fitted to private data
+    reveal information about them: the smallest and largest values *are* two people's values, every scaled
+    context depends on them, and no noise added afterwards protects them. For this reason nothing here fits
+    bounds to the data of a trial; `from_public` fits them to data that the user declares public, and `source`
+    says so. The counts in a warning or an error come from the data: they are for those who hold the data, not
+    for release.
 
     Examples
     --------
@@ -245,23 +247,23 @@ class UnitCube:
         Parameters
         ----------
         frame : DataFrame
-            Of pandas or polars, with public rows only.
+            A pandas or polars frame with public rows only.
         columns : sequence of str, optional
-            Columns of the coordinates; all by default.
+            Columns of the coordinates; by default all.
         outside : {"refuse", "clip"}
-            What to do with values beyond the bounds; people of the trial may well have such.
+            How to treat values beyond the bounds, which participants of the trial may well have.
         description : str
-            What the public data are, for `source`.
+            Description of the public data, for `source`.
 
         Returns
         -------
         UnitCube
-            With the smallest and largest values of each column.
+            A scaling with the smallest and largest values of each column.
 
         Raises
         ------
         ParameterError
-            If a column is not there, is not of numbers, has missing or infinite values, or is constant; or if
+            If a column is absent, is not numeric, has missing or infinite values, or is constant; or if
             `description` is not text.
         """
         names = list(column_names(frame)) if columns is None and frame_kind(frame) else columns
@@ -293,7 +295,8 @@ class UnitCube:
         Parameters
         ----------
         values : DataFrame or array_like of shape (n, dimension) or (dimension,)
-            Contexts in their own units. Of a frame the columns `names` are taken, or all if there are none.
+            Contexts in their own units. If `names` is set, these columns of a frame are used, and otherwise
+            all.
 
         Returns
         -------
@@ -303,13 +306,13 @@ class UnitCube:
         Raises
         ------
         ParameterError
-            Listing rows and columns that are missing, not numbers, infinite, or outside where that is
-            refused.
+            If rows and columns have values that are missing, not numbers, infinite, or outside the bounds if
+            that is refused; the message lists them.
 
         Warns
         -----
         AdaptinfWarning
-            If values were clipped, with their number.
+            If values were clipped; the message gives their number.
         """
         given = self._values(values, "scale")
         rows = np.atleast_2d(given)
@@ -358,7 +361,7 @@ class UnitCube:
         Raises
         ------
         ParameterError
-            If the shape is another, or a value is not a number in [0, 1].
+            If the shape is wrong, or a value is not a number in [0, 1].
         """
         given = self._values(values, "unscale")
         if not ((given >= 0.0) & (given <= 1.0)).all():
@@ -367,7 +370,7 @@ class UnitCube:
         return np.asarray((1.0 - given) * low + given * high, dtype=np.float64)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for a protocol; `from_dict` restores the same scaling."""
+        """Plain values for a protocol; `from_dict` restores the same scaling."""
         return {
             name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()
         }
@@ -379,7 +382,7 @@ class UnitCube:
         Raises
         ------
         ParameterError
-            If entries are missing, unknown or wrong.
+            If entries are missing, unknown or invalid.
         """
         known = {field.name for field in fields(cls)}
         given: Any = stored
@@ -390,11 +393,11 @@ class UnitCube:
         return cls(**given)
 
     def _titles(self) -> list[str]:
-        """Names of the coordinates in errors."""
+        """Names of the coordinates for error messages."""
         return [f"column {name!r}" for name in self.names] or _unnamed(self.dimension)
 
     def _values(self, values: Any, method: str) -> FloatArray:
-        """Numbers in a frame or an array, in rows of the right length."""
+        """Numbers in a frame or an array, with rows of the right length."""
         problems: list[str] = []
         array: FloatArray | None
         if frame_kind(values) is not None:

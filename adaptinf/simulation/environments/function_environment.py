@@ -1,4 +1,4 @@
-"""A user's own environment, in plain Python."""
+"""A user-defined environment in plain Python."""
 
 from __future__ import annotations
 
@@ -38,49 +38,49 @@ class _Drawn(NamedTuple):
 
 
 class FunctionEnvironment(Environment):
-    """An environment of your own: a function that draws the potential rewards of a run.
+    """A user-defined environment: a function that draws the potential rewards of a run.
 
     Parameters
     ----------
     draw : callable
-        ``draw(rng, horizon)`` returns the rewards that every arm would pay in every round, of shape (horizon,
-        arms); or a tuple of them and the contexts: labels from `features`, of shape (horizon,), or context
-        vectors, of shape (horizon, dimension), which all arms share, or (horizon, arms, dimension). Or a dict
-        of "rewards", "contexts", "units", labels of the persons to which rounds belong, "delays", after how
-        many more rounds an outcome is known, of shape (horizon,) or (horizon, arms), and "outcomes", a dict
-        of further outcomes by their names, of shape (horizon, arms) each, which the design does not see. Logs
-        keep units, delays and outcomes; of designs only a `FunctionDesign` takes delays. It is called once a
-        run.
+        ``draw(rng, horizon)`` returns the reward of every arm in every round, of shape (horizon, arms); or a
+        tuple of these rewards and the contexts: labels from `features`, of shape (horizon,), or context
+        vectors, of shape (horizon, dimension), which all arms share, or (horizon, arms, dimension). It may
+        also return a dict of "rewards", "contexts", "units", the labels of the persons to whom rounds belong,
+        "delays", the number of further rounds after which an outcome is known, of shape (horizon,) or
+        (horizon, arms), and "outcomes", a dict of additional outcomes by name, of shape (horizon, arms) each,
+        which the design does not see. Logs store units, delays and outcomes; among the designs, only
+        `FunctionDesign` supports delays. It is called once per run.
     means : array_like, optional
-        True mean reward of every arm, of shape (arms,), or (features, arms) with `features`: what intervals
-        are judged by and regret is counted from. Without it both are unknown: audits of coverage want
-        `truth=`, regret is NaN.
+        True mean reward of every arm, of shape (arms,), or (features, arms) with `features`, from which
+        coverage and regret are computed. Without it, both are unknown: audits of coverage need `truth=`, and
+        regret is NaN.
     outcome_means : mapping of str to array_like, optional
-        The same of further outcomes by their names, such as the denominators of ratio metrics.
+        The same for additional outcomes by name, such as the denominators of ratio metrics.
     arms : sequence, optional
-        Labels of the arms, 0, 1, 2, ... by default.
+        Labels of the arms, by default 0, 1, 2, ...
     features : sequence, optional
-        Labels of the contexts that can arrive, where they are finitely many.
+        Labels of the possible contexts, if there are finitely many.
     probabilities : array_like, optional
-        How often each of `features` arrives, the same by default: how `means` are averaged over contexts.
+        Frequencies of the `features`, by default equal, with which `means` are averaged over contexts.
     reward_range : (float, float), optional
-        Smallest and largest possible reward. A run with a reward outside is refused.
+        Smallest and largest possible reward. A run with a reward outside this range is refused.
     horizon : int, optional
-        Most rounds that `draw` can give, where there is a limit.
+        Largest number of rounds that `draw` can supply, if there is a limit.
 
     Raises
     ------
     ParameterError
-        Listing all problems with the arguments and with what `draw` returns: on construction for a run of 8
-        rounds (or `horizon`, where it is less), later for each run.
+        If the arguments or the output of `draw` are invalid (the message lists all problems): checked on
+        construction for a run of 8 rounds (or `horizon`, if smaller), and later for each run.
 
     Notes
     -----
-    Rewards of one run may depend on each other in any way: drift, seasons, repeated units, shocks that arms
-    share. All designs run in it, compiled or not, and ``draw`` is called with the stream of the run's block,
-    so results do not depend on it `n_jobs`. An array that it returns is copied.
+    Rewards within a run may depend on each other in any way: drift, seasons, repeated units, shocks common to
+    all arms. All designs can run in it, compiled or not, and ``draw`` is called with the random stream of the
+    run's block, so results do not depend on `n_jobs`. Arrays that it returns are copied.
 
-    With context vectors, regret is that of the best reward in each round, as for `Tableau`.
+    With context vectors, regret is relative to the best reward in each round, as for `Tableau`.
 
     Examples
     --------
@@ -184,11 +184,11 @@ class FunctionEnvironment(Environment):
 
     @property
     def law(self) -> int:
-        """Given rewards, repeated for each run."""
+        """Given rewards, drawn again for each run."""
         return TABLEAU
 
     def horizon_problems(self, horizon: int) -> list[str]:
-        """Problems with a horizon: the function may be exhausted."""
+        """Problems with a horizon, because the function may be exhausted."""
         if self.longest is None or horizon <= self.longest:
             return []
         return [
@@ -241,7 +241,7 @@ class FunctionEnvironment(Environment):
         )
 
     def _called(self, rng: np.random.Generator, horizon: int) -> _Drawn:
-        """What is drawn for a run with this many rounds, as arrays of any shape."""
+        """The output for a run with this many rounds, as arrays of any shape."""
         try:
             found = self.draw(rng, horizon)
         except Exception as error:
@@ -265,7 +265,7 @@ class FunctionEnvironment(Environment):
         return _Drawn(rewards.copy(), **others, outcomes=further)
 
     def _drawn_problems(self, drawn: _Drawn, horizon: int) -> list[str]:
-        """Problems with what was drawn."""
+        """Problems with the output of the function."""
         call, n_arms, rewards = f"draw(rng, {horizon})", len(self.arms), drawn.rewards
         if rewards.shape != (horizon, n_arms) or not n_arms:
             wanted = f"({horizon}, {n_arms or 'arms'})"

@@ -1,4 +1,4 @@
-"""Given rewards: fixed potential rewards, and a real data set that is resampled."""
+"""Given rewards: fixed potential rewards, and real data that are resampled."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ class Tableau(Environment):
     contexts : array_like of int, shape (rounds,), optional
         The context of every round, 0, 1, 2, ...
     vectors : array_like, optional
-        Context vectors in their place: of shape (rounds, dimension), which all arms share, or (rounds, arms,
-        dimension). A log has them in columns ``x{k}`` (k from 1), or ``x{k}_{arm}``.
+        Context vectors instead: of shape (rounds, dimension), which all arms share, or (rounds, arms,
+        dimension). A log contains them in columns ``x{k}`` (k from 1), or ``x{k}_{arm}``.
     reward_range : (float, float), optional
         Smallest and largest possible reward. By default those of the table, with which private designs refuse
-        to make a log: what it says of rewards is declared, never learnt.
+        to create a log: the reward range of a private log must be declared, not learned from the data.
 
     Raises
     ------
     ParameterError
-        If a number is not finite, the lengths differ, both kinds of contexts are given, or rewards leave
-        `reward_range`.
+        If a number is not finite, the lengths differ, both kinds of contexts are given, or rewards lie
+        outside `reward_range`.
 
     Notes
     -----
-    `means` are the means of the columns (by context), and regret is that of the best fixed arm over the
-    rounds that were run; with context vectors, that of the best arm of each round.
+    `means` contains the means of the columns (by context), and regret is relative to the best fixed arm over
+    the completed rounds or, with context vectors, to the best arm in each round.
 
     Examples
     --------
@@ -123,7 +123,7 @@ class Tableau(Environment):
             self.vector_names = tuple(f"x{k}_{arm}" for arm in self.arms for k in coordinates)
 
     def horizon_problems(self, horizon: int) -> list[str]:
-        """Problems with a horizon: the number of rounds is limited."""
+        """Problems with a horizon, because the number of rounds is limited."""
         rounds = self._rewards.shape[0]
         if horizon <= rounds:
             return []
@@ -147,32 +147,32 @@ def _vector_problems(given: FloatArray, rewards: FloatArray) -> list[str]:
 
 
 class Replay(Environment):
-    """A real data set, resampled by arm and context cell, so that the truth is known.
+    """A real data set, resampled by cells of arm and context, so that the truth is known.
 
     Parameters
     ----------
     frame : DataFrame
-        One row per unit.
+        A frame with one row per unit.
     action, reward : str
-        Columns of the arm and of the outcome.
+        Columns of the arm and the outcome.
     context : str or iterable of str, optional
-        Column or columns whose values make the cells.
+        Column or columns whose values define the cells.
     arms : sequence, optional
         Order of the arms; sorted by default.
     reward_range : (float, float), optional
         Smallest and largest possible outcome. By default those of the data, with which private designs refuse
-        to make a log: what it says of rewards is declared, never learnt.
+        to create a log: the reward range of a private log must be declared, not learned from the data.
 
     Raises
     ------
     ParameterError
-        If a column is missing, an outcome is not a finite number, arms cannot be distinguished (1 and "1"),
-        or a cell has no row of some arm, or outcomes leave `reward_range`.
+        If a column is missing, an outcome is not a finite number, arms cannot be distinguished (1 and "1"), a
+        cell has no row for some arm, or outcomes lie outside `reward_range`.
 
     Notes
     -----
-    Contexts arrive with the frequencies of the data, and a reward is drawn with replacement from the rows of
-    the same context and arm: the true mean of a cell is its mean in the data.
+    Contexts arrive with the frequencies of the data, and rewards are drawn with replacement from the rows
+    with the same context and arm, so the true mean of a cell is its mean in the data.
 
     Examples
     --------
@@ -304,7 +304,7 @@ def _outcome(frame: pd.DataFrame, reward: str) -> tuple[FloatArray, list[str]]:
 
 
 def _cells(frame: pd.DataFrame, names: list[str]) -> tuple[tuple[Any, ...], Any]:
-    """Labels of the context cells in sorted order, and each row's cell."""
+    """Labels of the context cells in sorted order, and the cell of each row."""
     if not names:
         return (None,), np.zeros(len(frame), dtype=np.int64)
     keys = (

@@ -28,7 +28,7 @@ _LAWS = {"bernoulli": BERNOULLI, "uniform": UNIFORM, "normal": NORMAL}
 
 
 class BernoulliArms(Environment):
-    """Arms that pay 1 with a fixed probability, otherwise 0.
+    """Arms that pay 1 with a fixed probability, and otherwise 0.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class NormalArms(Environment):
     means : sequence of float
         Means, one per arm.
     scale : float or sequence of float
-        Standard deviation, of all arms or one per arm.
+        Standard deviation, common to all arms or one per arm.
 
     Raises
     ------
@@ -104,12 +104,12 @@ class UniformArms(Environment):
     Parameters
     ----------
     low, high : sequence of float
-        Ends of the interval, one per arm.
+        Ends of the interval, one pair per arm.
 
     Raises
     ------
     ParameterError
-        If a low end is above its high end, or the lengths differ.
+        If a lower end exceeds the upper end, or the lengths differ.
 
     Examples
     --------
@@ -134,12 +134,12 @@ class UniformArms(Environment):
 
 
 class FiniteContext(Environment):
-    """Finitely many contexts, with a separate reward distribution for each arm; context column: feature.
+    """Finitely many contexts, each with its own reward distribution per arm; context column: feature.
 
     Parameters
     ----------
     probabilities : array_like of shape (features,) or (periods, features)
-        Arrival probabilities; with several rows they follow each other in turn, as seasons do.
+        Arrival probabilities; several rows are used in turn, like seasons.
     means : array_like of shape (features, arms)
         Mean rewards.
     rewards : {"bernoulli", "uniform", "normal"}
@@ -147,14 +147,14 @@ class FiniteContext(Environment):
     scale : float
         Standard deviation of normal rewards.
     half_width : float or None
-        Half the length of the uniform interval; by default the largest that keeps a cell within [0, 1].
+        Half the length of the uniform interval; by default the largest that keeps every cell within [0, 1].
     period : int or None
         Rounds of a period; required if `probabilities` has several rows.
 
     Raises
     ------
     ParameterError
-        Listing everything that is inconsistent.
+        If arguments are inconsistent; the message lists every problem.
 
     Examples
     --------
@@ -234,35 +234,36 @@ _WEEK, _WEEKEND = 7, 5
 
 
 class DriftingArms(FunctionEnvironment):
-    """Arms whose level drifts while a trial runs, by the same amount for all arms.
+    """Arms whose level drifts during a trial, by the same amount for all arms.
 
     Parameters
     ----------
     means : sequence of float
-        Mean reward of each arm over the rounds of a run, whatever their number.
+        Mean reward of each arm over the rounds of a run, for any number of rounds.
     drift : {"linear", "weekend", "change"}
-        Whether the level rises in a line from the first round to the last; is higher on two days of seven; or
-        changes once.
+        Whether the level increases linearly from the first round to the last; is higher on two days of the
+        week; or changes once.
     size : float
-        From the lowest level to the highest.
+        Difference between the highest and the lowest level.
     rewards : {"normal", "bernoulli"}
-        Law of a reward, given the level of its round.
+        Distribution of a reward, given the level of its round.
     scale : float
         Standard deviation of normal rewards.
     day : int
-        Rounds of a day, for weekends: the first is a Monday.
+        Number of rounds per day, for weekends; the first day is a Monday.
     at : float
         Share of the rounds after which the level changes.
 
     Raises
     ------
     ParameterError
-        Listing everything out of range; for 0/1 rewards also levels outside [0, 1].
+        If an argument is out of range (the message lists all of them); for 0/1 rewards, also if levels lie
+        outside [0, 1].
 
     Notes
     -----
-    Levels are centred over the rounds of a run, so `means` are the averages of the arms' expected rewards,
-    and differences between arms are the same in every round.
+    Levels are centred over the rounds of a run, so `means` contains the averages of the arms' expected
+    rewards, and differences between arms are the same in every round.
 
     Examples
     --------
@@ -301,7 +302,7 @@ class DriftingArms(FunctionEnvironment):
         Parameters
         ----------
         horizon : int
-            Rounds of a run.
+            Number of rounds of a run.
         """
         rounds = np.arange(horizon, dtype=np.float64)
         if self.drift == "linear":
@@ -329,27 +330,27 @@ class DriftingArms(FunctionEnvironment):
 
 
 class HeavyTailedArms(FunctionEnvironment):
-    """Arms whose rewards have heavy tails: Student's t, or amounts spent by a few buyers.
+    """Arms with heavy-tailed rewards: Student's t, or amounts spent by a few buyers.
 
     Parameters
     ----------
     means : sequence of float
-        Mean rewards, one per arm; above 0 for spending.
+        Mean rewards, one per arm; positive for spending.
     law : {"student", "spending"}
-        Student's t about the mean; or 0 for most, and a lognormal amount for a share of buyers.
+        Student's t around the mean; or 0 for most rounds, and a lognormal amount for a share of buyers.
     scale : float
         Scale of t.
     degrees : float
         Degrees of freedom of t, above 1.
     buyers : float
-        Share of rewards above 0, for spending.
+        Share of positive rewards, for spending.
     spread : float
-        Standard deviation of the logarithm of what a buyer spends.
+        Standard deviation of the logarithm of a buyer's spending.
 
     Raises
     ------
     ParameterError
-        Listing everything out of range.
+        If an argument is out of range; the message lists all of them.
 
     Examples
     --------
@@ -401,21 +402,21 @@ class RepeatedUnits(FunctionEnvironment):
     means : sequence of float
         Mean rewards, one per arm.
     units : int
-        Number of units; each round's is drawn uniformly.
+        Number of units; the unit of each round is drawn uniformly.
     unit_scale : float
         Standard deviation of the units' levels, drawn again in every run.
     scale : float
-        Standard deviation of a reward about its unit's mean.
+        Standard deviation of a reward around its unit's mean.
 
     Raises
     ------
     ParameterError
-        Listing everything out of range.
+        If an argument is out of range; the message lists all of them.
 
     Notes
     -----
-    Rewards of one unit are correlated by unit_scale^2 / (unit_scale^2 + scale^2): as many rounds of few units
-    tell less than they seem to.
+    Rewards of the same unit have correlation unit_scale^2 / (unit_scale^2 + scale^2): many rounds of few
+    units contain less information than it seems.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Arms whose expected reward depends on a context vector: through a linear function, or a smooth one."""
+"""Arms whose expected reward depends on a context vector, through a linear or a smooth function."""
 
 from __future__ import annotations
 
@@ -42,48 +42,49 @@ _ROUNDING = 1e-9
 
 
 class LinearArms(Environment):
-    """Arms with one coefficient vector each: in a round with context x, arm a pays x_a'theta_a on average.
+    """Arms with one coefficient vector each: in context x, arm a has expected reward x_a'theta_a.
 
     Parameters
     ----------
     theta : array_like of shape (arms, dimension)
         Coefficients of each arm.
     noise : float
-        Standard deviation of normal rewards, half the length of the interval of uniform ones; Bernoulli
-        rewards do not use it.
+        Standard deviation of normal rewards, or half the length of the interval of uniform ones; not used for
+        Bernoulli rewards.
     contexts : {"sphere", "orthant"} or array_like
-        ``"sphere"``: uniform on the unit sphere, independent from arm to arm. ``"orthant"``: the same with
-        absolute values, so no coordinate is negative. An array of shape (rows, arms, dimension), or (rows,
-        dimension) where `shared`, gives them.
+        ``"sphere"``: uniform on the unit sphere, independent across arms. ``"orthant"``: the same with
+        absolute values, so no coordinate is negative. Alternatively, an array of shape (rows, arms,
+        dimension), or (rows, dimension) if `shared`, of given contexts.
     shared : bool
         Whether all arms have the same context vector in a round.
     rewards : {"normal", "bernoulli", "uniform"}
-        Reward law around the mean x'theta.
+        Distribution of the reward around the mean x'theta.
     order : {"given", "resampled"}
-        Whether given contexts are used row after row, or drawn from the rows with replacement.
+        Whether given contexts are used in order, or drawn with replacement.
 
     Attributes
     ----------
     theta : ndarray of shape (arms, dimension)
         Coefficients.
     context_norm : float
-        Largest Euclidean length that a context vector can have.
+        Largest possible Euclidean norm of a context vector.
     mean_range : (float, float)
         Smallest and largest possible x'theta.
     rows : int or None
         Number of given contexts.
     noise_scale : float
-        Sub-Gaussian scale of the rewards around x'theta: `noise`, or 1/2 where they are Bernoulli.
+        Sub-Gaussian scale of the rewards around x'theta: `noise`, or 1/2 for Bernoulli rewards.
 
     Raises
     ------
     ParameterError
-        Listing everything that is inconsistent; means of Bernoulli rewards outside [0, 1] among it.
+        If arguments are inconsistent (the message lists every problem), including means of Bernoulli rewards
+        outside [0, 1].
 
     Notes
     -----
-    Contexts depend on nothing that happened before. A log has them in columns ``x{k}_{arm}`` (k from 1), or
-    ``x{k}`` where they are shared. `means` are the averages of x'theta over the law of the contexts (over
+    Contexts do not depend on the past. A log contains them in columns ``x{k}_{arm}`` (k from 1), or ``x{k}``
+    if they are shared. `means` contains the averages of x'theta over the distribution of the contexts (over
     all given rows); regret compares each round's arm with the best one *in that round's context*.
 
     Examples
@@ -159,7 +160,7 @@ class LinearArms(Environment):
         )
 
     def horizon_problems(self, horizon: int) -> list[str]:
-        """Problems with a horizon: contexts used in order are finite."""
+        """Problems with a horizon, because contexts used in order are finite."""
         return rows_problems(horizon, self.rows if self._in_order else None, "rows of contexts")
 
 
@@ -213,7 +214,7 @@ def _mean_range(theta: FloatArray, contexts: str) -> tuple[float, float]:
 
 
 def _largest_on_orthant(theta: FloatArray) -> float:
-    """Largest x'theta over nonnegative unit x: the length of the positive part, or the largest entry."""
+    """Largest x'theta over nonnegative unit x: the norm of the positive part, or the largest entry."""
     positive = np.linalg.norm(np.maximum(theta, 0.0), axis=1)
     return float(np.where(theta.max(axis=1) > 0.0, positive, theta.max(axis=1)).max())
 
@@ -229,11 +230,11 @@ class SmoothArms(Environment):
     n_arms : int
         Number of arms, K.
     dimension : int
-        Coordinates of a context, d; all but the first are noise.
+        Dimension of a context, d; all coordinates but the first are noise.
     contexts : {"uniform"} or array_like of shape (rows, dimension)
         Uniform on the unit cube, or given.
     order : {"given", "resampled"}
-        Whether given contexts are used row after row, or drawn from the rows with replacement.
+        Whether given contexts are used in order, or drawn with replacement.
 
     Attributes
     ----------
@@ -243,14 +244,14 @@ class SmoothArms(Environment):
     Raises
     ------
     ParameterError
-        Listing everything that is inconsistent; contexts outside the cube among it.
+        If arguments are inconsistent (the message lists every problem), including contexts outside the cube.
 
     Notes
     -----
-    In a context x arm k = 1, ..., K pays 1 with probability f_k(x) = 2 / (1 + exp(2 K^2 (x_1 - k/K)^2)),
-    otherwise 0. The bump of arm k is at x_1 = k/K, where it is 1; the arms are labelled 0 to K - 1. All arms
-    see the same context, in columns ``x1`` to ``xd`` of a log. `means` are averages over the law of the
-    contexts; regret compares each round's arm with the best one in that round's context.
+    In context x, arm k = 1, ..., K pays 1 with probability f_k(x) = 2 / (1 + exp(2 K^2 (x_1 - k/K)^2)), and
+    otherwise 0. The peak of arm k is at x_1 = k/K, where f_k is 1; the arms are labelled 0 to K - 1. All arms
+    share the same context, in columns ``x1`` to ``xd`` of a log. `means` contains averages over the
+    distribution of the contexts; regret compares each round's arm with the best one in that round's context.
 
     References
     ----------
@@ -314,7 +315,7 @@ class SmoothArms(Environment):
         Returns
         -------
         ndarray of shape (n, arms)
-            f_k of every context.
+            f_k at every context.
         """
         first = np.asarray(contexts, dtype=np.float64)[:, :1]
         decay = np.exp(-2.0 * (self.n_arms * first - np.arange(1.0, self.n_arms + 1.0)) ** 2)
@@ -331,7 +332,7 @@ class SmoothArms(Environment):
         Returns
         -------
         ndarray of shape (boxes, arms)
-            Average of f_k for a context that is uniform on the box, to about 1e-14.
+            Average of f_k for a context that is uniform on the box, accurate to about 1e-14.
         """
         begin = np.asarray(low, dtype=np.float64)[:, 0]
         width = np.asarray(high, dtype=np.float64)[:, 0] - begin
@@ -357,11 +358,11 @@ class SmoothArms(Environment):
         n : int
             Participants.
         gamma : float
-            Contexts have a density proportional to max_k abs(x_k - 1/2)^gamma: 0 is uniform, and the larger
-            it is, the fewer lie in the middle.
+            Contexts have a density proportional to max_k abs(x_k - 1/2)^gamma: 0 is uniform, and larger
+            values leave fewer contexts in the middle.
         kappa : float
-            In [0, 1]: arm a of 0, ..., K - 1 is given with probability kappa / K + 2 (1 - kappa) a /
-            (K (K - 1)).
+            A number in [0, 1]: arm a of 0, ..., K - 1 is chosen with probability kappa / K + 2 (1 - kappa) a
+            / (K (K - 1)).
         epsilon : float
             Privacy parameter under which these participants will report.
         rng : int, SeedSequence, Generator or None
@@ -375,7 +376,7 @@ class SmoothArms(Environment):
         Raises
         ------
         ParameterError
-            Listing everything that is inconsistent.
+            If arguments are inconsistent; the message lists every problem.
         """
         check(
             "SmoothArms.auxiliary",
@@ -400,7 +401,7 @@ class SmoothArms(Environment):
         return gathered(self, contexts, action, reward, policy, epsilon)
 
     def horizon_problems(self, horizon: int) -> list[str]:
-        """Problems with a horizon: contexts used in order are finite."""
+        """Problems with a horizon, because contexts used in order are finite."""
         return rows_problems(horizon, self.rows if self._in_order else None, "rows of contexts")
 
 

@@ -1,1 +1,1 @@
-"""What runs where the rows are: tables are opened, read, cut to periods, checked and summed."""
+"""Operations at the location of the rows: tables are opened, read, cut to periods, checked and summed."""

@@ -45,7 +45,7 @@ from adaptinf.texts import listed
 from adaptinf.typing import FloatArray
 
 Uses: TypeAlias = Callable[[Sequence[str] | None], dict[str, Use]]
-"""What columns of these names are for; None: those named one by one."""
+"""The use of columns with these names; None: those named one by one."""
 NO_ROLES: Mapping[str, str] = {}
 NO_NUMBERS: Mapping[str, bool] = {}
 _BY_ARROW = (nw.Implementation.PYSPARK, nw.Implementation.PYSPARK_CONNECT, nw.Implementation.IBIS)
@@ -53,8 +53,6 @@ _BY_ARROW = (nw.Implementation.PYSPARK, nw.Implementation.PYSPARK_CONNECT, nw.Im
 _NANOSECONDS = "TIMESTAMPTZ_NS"
 _DIGITS = 18
 """Number of decimal digits that 64-bit integers can always represent."""
-_HEAD = 1_000
-"""Number of rows whose means are the centres, if none is given."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,7 +66,7 @@ class Opened:
 def opened(
     table: Any, dialect: Dialect = PLAIN, uses: Uses = lambda names: {}, roles: Mapping[str, str] = NO_ROLES
 ) -> Opened:
-    """The rows of a frame, a file, or several; `uses` states what each column is for."""
+    """The rows of a frame, a file, or several; `uses` contains the use of each column."""
     files: Mapping[str, Mapping[str, str]] = {}
     if isinstance(table, (str, PathLike)) and str(table) != STANDARD_INPUT:
         table, files = _relation(as_path("aggregate", "table", table), dialect, uses, roles)
@@ -239,7 +237,7 @@ def readied(
 ) -> nw.LazyFrame[Any]:
     """Columns with the types that a log would use; others keep the engine's own.
 
-    `numbers` are columns of these, and whether truth values are some.
+    `numbers` contains columns of numbers, and whether booleans are allowed in them.
     """
     native, kind = rows.to_native(), rows.implementation
     if kind is nw.Implementation.PANDAS:
@@ -373,7 +371,7 @@ def _plain_arrow(table: Any) -> Any:
 
 @contextmanager
 def naming_failures() -> Iterator[None]:
-    """Turn an engine's exceptions into one error with advice: each engine has its own."""
+    """Convert an engine's exceptions into one error with advice; each engine has its own."""
     try:
         yield
     except AdaptinfError:
@@ -429,16 +427,6 @@ def waiting(shown: bool) -> Iterator[None]:
 def _refresh(line: Any, done: threading.Event) -> None:
     while not done.wait(1.0):
         line.refresh()
-
-
-def usual_values(rows: nw.LazyFrame[Any], names: Sequence[str]) -> list[float]:
-    """Means of columns over the first valid entries that the engine returns; 0 if there are none."""
-    schema = rows.collect_schema()
-    wanted = [as_number(name, schema).alias(f"value_{place}") for place, name in enumerate(names)]
-    head = collected(rows.select(*wanted).head(_HEAD))
-    columns = [np.asarray(head[f"value_{place}"], dtype=np.float64) for place in range(len(names))]
-    known = [column[np.abs(column) < EXACT] for column in columns]
-    return [float(column.mean()) if len(column) else 0.0 for column in known]
 
 
 def as_number(name: str, schema: Mapping[str, nw.dtypes.DType]) -> nw.Expr:

@@ -1,4 +1,4 @@
-"""Do arms' shares move within batches? Counts in pieces of a batch, if shares replace propensities.
+"""Do arms' shares change within batches? Counts in pieces of a batch, if shares replace propensities.
 
 References
 ----------
@@ -23,8 +23,8 @@ _HOURS = 24
 def moving_pvalue(frame: pd.DataFrame) -> float:
     """P-value for equal shares in all pieces of a batch (and group), over batches.
 
-    Pieces are ten minutes of an hour, hours of a day, and of a week or month its days and the hours of all
-    of these, of which the smaller p-value counts twice.
+    Pieces are ten minutes of an hour, hours of a day, and for a week or month its days and the hours of all
+    of these, with twice the smaller p-value.
     """
     whole = frame[frame[[BATCH, ARM]].notna().all(axis=1)]
     pieces = whole[WITHIN].to_numpy(dtype=np.int64)
@@ -59,8 +59,8 @@ def homogeneity_pvalue(stratum: IntArray, row: IntArray, column: IntArray, count
 
     Shapes: stratum, row, column, count (n,), an entry for each cell or for parts of it.
 
-    Given the margins the sum has a known mean and variance, and nearly the law of a multiple of a chi-squared
-    variable with these.
+    Given the margins, the sum has a known mean and variance, and approximately the distribution of a multiple
+    of a chi-squared variable with the same mean and variance.
     """
     parts = pd.DataFrame({"stratum": stratum, "row": row, "column": column, "count": count})
     cells = parts.groupby(["stratum", "row", "column"], as_index=False)["count"].sum()

@@ -1,8 +1,8 @@
 """Times cut to periods: instants in UTC or a named zone, naive stamps as written.
 
-Whatever engine holds them, instants become the clock's reading of one zone first, so neither the zone of the
-process nor that of a connection or column has a part. Frames of pandas (and of Dask, part by part) and tables
-of Arrow are cut by NumPy; other engines cut in their own query.
+In every engine, instants are first converted to the clock of one zone, so neither the zone of the process nor
+that of a connection or column matters. Frames of pandas (and of Dask, part by part) and tables of Arrow are
+cut by NumPy; other engines cut in their own query.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from adaptinf.sums.engine.engine_tables import lazily
 _TRUNCATED = {"hour": "1h", "day": "1d", "week": "1d", "month": "1mo"}
 """Narwhals' names for periods; weeks are days moved back to their Monday."""
 WITHIN = "__within"
-"""Column with the pieces of a period, used to check whether arms' shares move within it."""
+"""Column with the pieces of a period, used to check whether arms' shares change within it."""
 _TIMES = (nw.Datetime, nw.Date)
 _TO_CLOCK: dict[str, tuple[str, bool, str]] = {
     "duckdb": ("timezone", False, ""),
@@ -33,8 +33,8 @@ _TO_CLOCK: dict[str, tuple[str, bool, str]] = {
     "databricks": ("convert_timezone", False, ""),
     "pyspark": ("convert_timezone", False, ""),
 }
-"""The function of ibis's engines that gives the clock of a zone, whether the instant comes first, and what
-drops the zone from it where it is kept."""
+"""The function of ibis's engines that returns the clock time of a zone, whether the instant comes first, and
+what removes the zone if it is kept."""
 
 
 def check_zone(timezone: object, every: str | None) -> None:
@@ -98,7 +98,7 @@ def in_periods(
 def instants_of(starts: NDArray[Any], zone: str | None) -> NDArray[Any]:
     """Starts of periods in UTC, from starts on a zone's clock, shape (B,).
 
-    Where clocks go back over a start its first time counts, and where they skip it the end of the gap.
+    If clocks go back over a start, its first occurrence counts; if they skip it, the end of the gap.
     """
     if zone is None or zone == UTC:
         return starts

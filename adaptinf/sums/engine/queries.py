@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
-from operator import add, and_, or_
+from operator import add, mul, or_
 from typing import Any
 
 import narwhals as nw
@@ -15,10 +15,10 @@ from adaptinf.log.validation.frame_columns import (
     FAULTS,
     MATCH_TOLERANCE,
     SUM_TOLERANCE,
+    Label,
     out_of_range,
     outside,
 )
-from adaptinf.sums.cells import DEGREES
 from adaptinf.sums.covariate_products import DENOMINATOR, further_triples
 from adaptinf.sums.engine.engine_tables import is_long
 from adaptinf.sums.engine.query_columns import (
@@ -34,44 +34,13 @@ from adaptinf.sums.engine.query_columns import (
     finite,
     infinite,
     missing,
-    selected,
+    propensities_of,
 )
+from adaptinf.sums.unit_totals import SAME
 
 
-def fine(columns: Columns, reward_range: tuple[float, float] | None) -> nw.Expr:
-    """Whether a row has no faults, in as few steps as possible: this is nearly always so."""
-    reward, own = nw.col(REWARD), nw.col(PROPENSITY)
-    fine = finite(reward) & (reward.abs() < float(EXACT))
-    if reward_range is not None:
-        fine = fine & (reward >= reward_range[0]) & (reward <= reward_range[1])
-    for place, role in enumerate(columns.further.roles):
-        further = nw.col(f"{FURTHER}{place}")
-        fine = fine & finite(further) & (further.abs() < float(EXACT))
-        fine = fine & (further >= 0.0) if role == DENOMINATOR else fine
-    shares = [nw.col(f"{SHARE}{place}") for place in range(len(columns.every))]
-    if shares:
-        total = sum(shares[1:], shares[0])
-        fine = fine & finite(total) & ((total - 1.0).abs() <= SUM_TOLERANCE)
-        fine = reduce(and_, [(share >= 0.0) & (share <= 1.0) for share in shares], fine)
-    if shares or columns.propensity is not None:
-        fine = fine & (own > 0.0)
-    if columns.propensity is not None:
-        fine = fine & finite(own) & (own <= 1.0)
-        for arm, share in zip(columns.every, shares, strict=True):
-            near = (share - own).abs() <= MATCH_TOLERANCE * share
-            fine = fine & ((nw.col(ARM) != nw.lit(arm)) | near)
-    return fine
-
-
-def fault_query(
-    rows: nw.LazyFrame[Any],
-    batch: nw.Expr,
-    columns: Columns,
-    reward_range: tuple[float, float] | None,
-) -> nw.LazyFrame[Any]:
-    """Numbers of rows with each fault, by batch and arm: where `cell_query` counted faulty rows."""
-    read, _ = selected(rows, batch, None, columns)
-    faults = faults_of(columns, rows.collect_schema(), reward_range)
+def fault_query(read: nw.LazyFrame[Any], faults: Mapping[str, tuple[str, nw.Expr]]) -> nw.LazyFrame[Any]:
+    """Numbers of rows with each fault, by batch and arm: where sums show that there may be some."""
     flagged = read.with_columns(
         **{column_of_fault(code): counted(flag) for code, (_, flag) in faults.items()}
     )
@@ -120,7 +89,7 @@ def faults_of(
 
 def _faults_of_shares(columns: Columns) -> dict[str, tuple[str, nw.Expr]]:
     """Checks every arm's propensities against each other, and against the chosen arm's."""
-    shares = {arm: nw.col(f"{SHARE}{place}") for place, arm in enumerate(columns.every)}
+    shares = _shares_of(columns)
     if not shares:
         return {}
     total, known = reduce(add, shares.values()), ~reduce(or_, map(missing, shares.values()))
@@ -131,12 +100,29 @@ def _faults_of_shares(columns: Columns) -> dict[str, tuple[str, nw.Expr]]:
     if columns.propensity is None:
         code = "chosen-propensity-zero"
         return found | {code: (FAULTS[code], own == 0.0)}
+    code = "propensity-mismatch"
+    return found | {code: (FAULTS[code], known & ~missing(own) & _mismatch(shares))}
+
+
+def _mismatch(shares: Mapping[Label, nw.Expr]) -> nw.Expr:
+    """Whether the chosen arm's propensity is not the one in the column of the arm."""
+    own = nw.col(PROPENSITY)
     gaps = [
         (nw.col(ARM) == nw.lit(arm)) & ((share - own).abs() > MATCH_TOLERANCE * share)
         for arm, share in shares.items()
     ]
-    code = "propensity-mismatch"
-    return found | {code: (FAULTS[code], known & ~missing(own) & reduce(or_, gaps))}
+    return reduce(or_, gaps)
+
+
+def _mismatches(columns: Columns) -> dict[str, nw.Expr]:
+    """Counts them, if both propensities are known."""
+    if columns.propensity is None or not columns.every:
+        return {}
+    return {MISMATCHED: counted(_mismatch(_shares_of(columns)))}
+
+
+def _shares_of(columns: Columns) -> dict[Label, nw.Expr]:
+    return {arm: nw.col(f"{SHARE}{place}") for place, arm in enumerate(columns.every)}
 
 
 def counted(flag: nw.Expr) -> nw.Expr:
@@ -152,64 +138,81 @@ def column_of_fault(code: str) -> str:
 COUNT = "n"
 HIGHEST = 3
 """Highest inverse power of propensities used with powers of rewards; the next is used for counts alone."""
-LEAST, MOST, FAULTY = "least__reward", "most__reward", "faulty"
+KNOWN, KNOWN_SUM = "known", "known_sum"
+"""Number of rows that have every number, and the sum of all of these, which infinity and NaN spoil."""
+MISMATCHED = "mismatched"
+LOGS, SURE = "logs", "sure"
+"""Sums of logs of the chosen arms' propensities, and numbers of those that are 1: if there are units."""
+LEAST, MOST = "least", "most"
+"""Prefixes of the columns for the ends of what is in rows."""
+TOTAL = "__total"
 _WEIGHT = "__weight"
 
 
 def cell_query(
-    rows: nw.LazyFrame[Any],
-    batch: nw.Expr,
-    within: nw.Expr | None,
+    read: nw.LazyFrame[Any],
+    keys: Sequence[str],
     columns: Columns,
     centres: Sequence[float],
-    reward_range: tuple[float, float] | None,
+    *,
     ends: bool,
+    weighted: bool,
 ) -> nw.LazyFrame[Any]:
-    """Lazy sums by batch and arm of rewards and columns minus their centres, and counts of faulty rows.
+    """Lazy sums by batch and arm of rewards and columns minus their centres, and what shows faulty rows.
 
-    `within` are pieces of batches, by which rows are distinguished too; `ends` asks for the ends of rewards.
+    By `keys` rows are distinguished too; `ends` asks for the ends of rewards. Sums over powers of
+    propensities are added up if `weighted`; where propensities are constant within each batch and arm, which
+    their ends show, they follow from the others.
     """
-    read, keys = selected(rows, batch, within, columns)
-    usable = [REWARD, *(f"{FURTHER}{place}" for place in range(len(columns.further.names)))]
-    clean = read.with_columns(
-        *(_usable(nw.col(name)).alias(name) for name in usable),
-        _inverse(nw.col(PROPENSITY)).alias(_WEIGHT),
-        nw.when(fine(columns, reward_range)).then(nw.lit(0.0)).otherwise(nw.lit(1.0)).alias(FAULTY),
-    )
-    summed = _summands(columns, centres[0]) | _products(columns, centres) | _over_all(len(columns.every))
-    wide = clean.with_columns(**summed)
-    least = [f"{SHARE}{place}" for place in range(len(columns.every))] or [PROPENSITY]
+    numbers = [nw.col(name) for name in columns.numbers]
+    summed, both = _summands(columns, centres), propensities_of(columns)
+    if weighted:
+        read = read.with_columns(_inverse(nw.col(PROPENSITY)).alias(_WEIGHT))
+        numbers.append(nw.col(_WEIGHT))  # missing where the chosen arm's propensity is none
+        summed |= _over_powers(columns, centres) | _over_all(len(columns.every)) | _mismatches(columns)
+        if columns.unit is not None:
+            own = nw.col(PROPENSITY)
+            summed |= {LOGS: own.log(), SURE: counted(own >= 1.0 - SAME)}
+    if weighted and columns.every:
+        read = read.with_columns(reduce(add, _shares_of(columns).values()).alias(TOTAL))
+        both.append(TOTAL)
+    summed[KNOWN_SUM] = reduce(add, numbers)
+    least = [f"{FURTHER}{n}" for n, role in enumerate(columns.further.roles) if role == DENOMINATOR]
+    both += [REWARD] if ends else []
+    wide = read.with_columns(**summed)
     with warnings.catch_warnings():
         # Of an eager frame of pandas, to which narwhals adds column by column.
         warnings.filterwarnings("ignore", "DataFrame is highly fragmented")
         return wide.group_by(BATCH, ARM, *keys).agg(
             nw.len().alias(COUNT),
-            *(nw.col(name).sum().alias(name) for name in (*summed, FAULTY)),
-            *(nw.col(name).min().alias(f"least{name}") for name in least),
-            *([nw.col(REWARD).min().alias(LEAST), nw.col(REWARD).max().alias(MOST)] if ends else []),
+            nw.col(KNOWN_SUM).count().alias(KNOWN),
+            *(nw.col(name).sum().alias(name) for name in summed),
+            *(nw.col(name).min().alias(f"{LEAST}{name}") for name in (*least, *both)),
+            *(nw.col(name).max().alias(f"{MOST}{name}") for name in both),
         )
 
 
-def _usable(number: nw.Expr) -> Any:
-    """A number whose powers can be summed; missing if it is too large, which is a fault."""
-    return nw.when(number.abs() < float(EXACT)).then(number)
-
-
-def _summands(columns: Columns, centre: float) -> dict[str, nw.Expr]:
-    """Powers of rewards over powers of propensities."""
-    above, weight = _powers(nw.col(REWARD) - centre), _powers(nw.col(_WEIGHT))
-    highest = highest_power(columns)
-    found = {}
-    for power in range(highest + 1):
-        for degree in range(DEGREES):
-            if power and degree:
-                found[f"moment_{power}_{degree}"] = weight[power - 1] * above[degree - 1]
-            elif power or degree:
-                found[f"moment_{power}_{degree}"] = weight[power - 1] if power else above[degree - 1]
-    if highest:
-        found[f"moment_{highest + 1}_0"] = weight[highest]
-    found["nonzero"] = counted(nw.col(REWARD) != 0.0)
+def _summands(columns: Columns, centres: Sequence[float]) -> dict[str, nw.Expr]:
+    """Powers of rewards, and products of up to three rewards and additional columns."""
+    reward = nw.col(REWARD)
+    found = {f"moment_0_{degree}": power for degree, power in enumerate(_powers(reward - centres[0]), 1)}
+    found["nonzero"] = counted(reward != 0.0)
+    found |= {f"product_0_{name}": product for name, product in _products(columns, centres).items()}
+    for place in range(len(columns.further.names)):
+        found[f"positive_{place}"] = counted(nw.col(f"{FURTHER}{place}") > 0.0)
     return found
+
+
+def _over_powers(columns: Columns, centres: Sequence[float]) -> dict[str, nw.Expr]:
+    """The same over powers of propensities."""
+    above, weight = nw.col(REWARD) - centres[0], nw.col(_WEIGHT)
+    found, products = dict[str, nw.Expr](), _products(columns, centres)
+    for power, inverse in enumerate(_powers(weight), 1):
+        found[f"moment_{power}_0"] = inverse
+        for degree, rewards in enumerate(_powers(above), 1):
+            found[f"moment_{power}_{degree}"] = inverse * rewards
+        found |= {f"product_{power}_{name}": product * inverse for name, product in products.items()}
+    return found | {f"moment_{HIGHEST + 1}_0": weight * weight * weight * weight}
 
 
 def highest_power(columns: Columns) -> int:
@@ -218,20 +221,14 @@ def highest_power(columns: Columns) -> int:
 
 
 def _products(columns: Columns, centres: Sequence[float]) -> dict[str, nw.Expr]:
-    """Products of up to three rewards and additional columns over powers of propensities."""
+    """Products of up to three rewards and additional columns, by the positions of their factors."""
     count = len(columns.further.names)
     names = (REWARD, *(f"{FURTHER}{place}" for place in range(count)))
     above = [nw.col(name) - centre for name, centre in zip(names, centres, strict=True)]
-    weight, found = _powers(nw.col(_WEIGHT)), dict[str, nw.Expr]()
-    for power in range(highest_power(columns) + 1):
-        for triple in further_triples(count):
-            first, *others = (above[place - 1] for place in triple if place)
-            for other in others:
-                first = first * other
-            name = f"product_{power}_{'_'.join(map(str, triple))}"
-            found[name] = first * weight[power - 1] if power else first
-    for place in range(count):
-        found[f"positive_{place}"] = counted(nw.col(f"{FURTHER}{place}") > 0.0)
+    found = {}
+    for triple in further_triples(count):
+        factors = [above[place - 1] for place in triple if place]
+        found["_".join(map(str, triple))] = reduce(mul, factors)
     return found
 
 
@@ -243,7 +240,7 @@ def _inverse(share: nw.Expr) -> Any:
 def _powers(base: nw.Expr) -> list[nw.Expr]:
     """The first powers, by multiplication."""
     found = [base]
-    for _ in range(HIGHEST):
+    for _ in range(HIGHEST - 1):
         found.append(found[-1] * base)
     return found
 

@@ -25,7 +25,7 @@ WHOLE = "__whole"
 ARM_OF_COLUMNS = "__arm"
 """Column with the arms named by 0/1 columns."""
 FURTHER_ROLES = {DENOMINATOR: "outcome", COVARIATE: "context"}
-"""What a log calls additional columns."""
+"""A log's names for additional columns."""
 Schema = Mapping[str, nw.dtypes.DType]
 _ROLES = ("action", "reward", "batch", "propensity", "unit")
 _OPTIONAL = ("propensity", "unit")
@@ -110,6 +110,11 @@ def columns_of(
         further,
         given["unit"],
     )
+
+
+def propensities_of(columns: Columns) -> list[str]:
+    """Names in the query of the columns of propensities."""
+    return [own for own, (_, role) in columns.numbers.items() if role == "propensity"]
 
 
 def check_types(rows: nw.LazyFrame[Any], columns: Columns, found: Findings) -> None:

@@ -91,8 +91,8 @@ class TextFiles:
     def typed(self, uses: Mapping[str, Use], roles: Mapping[str, str]) -> tuple[Any, dict[str, str]]:
         """The relation with its used columns typed, and the types of columns of times.
 
-        `roles` are what a log calls columns of numbers. LogValidationError names what is no number where
-        numbers have to be, ParameterError what can be read in two ways.
+        `roles` contains a log's names for columns of numbers. LogValidationError names entries that are not
+        numbers where numbers are required, ParameterError ambiguous ones.
         """
         seen = {name: self._texts(name) for name in uses}
         numbers = {name: seen[name] for name, use in uses.items() if use in ("number", "context")}
@@ -198,7 +198,7 @@ def check_divided(file: Path, dialect: Dialect) -> None:
 
 
 def names_of(file: Path, dialect: Dialect) -> list[str]:
-    """What is in the first line of a text."""
+    """The fields in the first line of a text."""
     head = _head(file)
     return header_names(head, separator(head, dialect.sep, ()))
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 
 from adaptinf.log.validation.frame_columns import EXACT, inexact_unit
+from adaptinf.sums.engine.queries import LOGS, SURE
 from adaptinf.sums.engine.query_columns import ARM, PROPENSITY, REWARD, Columns, label_of, missing, named_rows
 from adaptinf.sums.unit_totals import SAME, UnitTotals, drawn_before, products
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 UNIT = "unit"
 _UNNAMED, _INEXACT = "unnamed", "inexact"
+_LEAST = "least_log"
+_OF_CHOSEN = ("keeping", "sure")
+"""Totals that the query by batch and arm knows in part or whole: logarithms by row are slow."""
 
 
 def unit_query(
@@ -31,46 +35,52 @@ def unit_query(
     assert columns.unit is not None
     schema = table.collect_schema()
     unit, kind = label_of(columns.unit, schema), schema[columns.unit]
-    exact = not (kind.is_float() or kind.is_decimal())
-    inexact = nw.lit(0.0) if exact else _flag(~missing(unit) & (unit.abs() >= float(exact_units(kind))))
-    rows = table.select(unit.alias(UNIT), inexact.alias(_INEXACT), *named_rows(columns, schema))
+    rows = table.select(unit.alias(UNIT), *named_rows(columns, schema))
     units = rows.with_columns(**_of_rows(arms, centre)).group_by(UNIT).agg(**_added(len(arms)))
-    found = units.with_columns(**_of_units(len(arms)))
+    found = units.with_columns(**_of_units(len(arms)), **{_INEXACT: _inexact(kind)})
     summed = {
         name: reduce(mul, [nw.col(factor) for factor in factors]).sum()
         for name, factors in products(len(arms)).items()
+        if name not in _OF_CHOSEN
     }
-    return found.select(**summed, **{name: nw.col(name).sum() for name in (_UNNAMED, _INEXACT)})
+    return found.select(**summed, **{name: nw.col(name).sum() for name in (_LEAST, _UNNAMED, _INEXACT)})
 
 
 def exact_units(kind: nw.dtypes.DType) -> int:
-    """The size up to which a column's floats represent every whole number."""
+    """The size up to which a column's floats represent every integer."""
     # Floats of 32 bits have 24 of them for the digits, those of 64 bits have 53.
     return 2**24 if kind == nw.Float32 else EXACT
+
+
+def _inexact(kind: nw.dtypes.DType) -> nw.Expr:
+    """1.0 if the number of a unit is one that its type may have rounded."""
+    if not (kind.is_float() or kind.is_decimal()):
+        return nw.lit(0.0)
+    unit = nw.col(UNIT)
+    return _flag(~missing(unit) & (unit.abs() >= float(exact_units(kind))))
 
 
 def _of_rows(arms: Sequence[Label], centre: float) -> dict[str, nw.Expr]:
     """Columns of rows whose sums are columns of units."""
     reward, share = nw.col(REWARD), nw.col(PROPENSITY)
-    found = {"above": reward - centre, "log": share.log(), "sure": _flag(share >= 1.0 - SAME)}
+    found = {"above": reward - centre}
     for place, arm in enumerate(arms):
         chosen = nw.col(ARM) == nw.lit(arm)
         found[f"inverse_{place}"] = _where(chosen, 1.0 / share)
         found[f"weighted_{place}"] = _where(chosen, (reward - centre) / share)
         found[f"had_{place}"] = _flag(chosen)
         found[f"events_{place}"] = _flag(chosen & (reward != 0.0))
-        found[f"others_{place}"] = _flag(chosen & (reward == 0.0))
     return found
 
 
 def _added(n_arms: int) -> dict[str, nw.Expr]:
     """What is summed within units."""
-    names = ["inverse", "weighted", "had", "events", "others"]
+    names = ["inverse", "weighted", "had", "events"]
     by_arm = [f"{name}_{arm}" for name in names for arm in range(n_arms)]
     share = nw.col(PROPENSITY)
     return {
         "rows": nw.len(),
-        **{name: nw.col(name).sum() for name in ("above", "log", "sure", _INEXACT, *by_arm)},
+        **{name: nw.col(name).sum() for name in ("above", *by_arm)},
         "least": share.min(),
         "most": share.max(),
     }
@@ -79,11 +89,11 @@ def _added(n_arms: int) -> dict[str, nw.Expr]:
 def _of_units(n_arms: int) -> dict[str, nw.Expr]:
     """Columns for units; see `products`."""
     n = nw.col("rows").cast(nw.Float64())
-    had = {
-        f"{name}_{arm}": _flag(nw.col(f"{name}_{arm}") > 0.5)
-        for name in ("had", "events", "others")
-        for arm in range(n_arms)
-    }
+    had = dict[str, nw.Expr]()
+    for arm in range(n_arms):
+        rounds, events = nw.col(f"had_{arm}"), nw.col(f"events_{arm}")
+        counts = {"had": rounds, "events": events, "others": rounds - events}
+        had |= {f"{name}_{arm}": _flag(count > 0.5) for name, count in counts.items()}
     several = reduce(lambda one, other: one + other, [had[f"had_{arm}"] for arm in range(n_arms)])
     return {
         **had,
@@ -92,7 +102,7 @@ def _of_units(n_arms: int) -> dict[str, nw.Expr]:
         "mean": nw.col("above") / n,
         "switched": _flag(several > 1.5),
         "moved": _flag(nw.col("most") - nw.col("least") > SAME),
-        "keeping": nw.col("log") - nw.col("least").log(),
+        _LEAST: nw.col("least").log(),
         _UNNAMED: nw.when(nw.col(UNIT).is_null()).then(n).otherwise(nw.lit(0.0)),
     }
 
@@ -108,14 +118,20 @@ def _where(holds: nw.Expr, value: nw.Expr) -> nw.Expr:
 
 
 def totals_of(
-    frame: pd.DataFrame, unit: str, limit: int, read: tuple[Parts, tuple[Label, ...]], found: Findings
+    frames: tuple[pd.DataFrame, pd.DataFrame],
+    unit: str,
+    limit: int,
+    read: tuple[Parts, tuple[Label, ...]],
+    found: Findings,
 ) -> UnitTotals | None:
-    """The totals from a query; None if rows have no unit, or have changed since.
+    """The totals from the queries by batch and by unit; None if rows have no unit, or have changed since.
 
-    `limit` is the size up to which the column of units has every whole number.
+    `limit` is the size up to which the column of units represents every integer.
     """
+    cells, frame = frames
     values = {str(name): float(frame[name].iloc[0]) for name in frame.columns}
     unnamed, inexact, rounds = int(values.pop(_UNNAMED)), values.pop(_INEXACT), read[0].n_rounds
+    values |= {"keeping": float(cells[LOGS].sum()) - values.pop(_LEAST), "sure": float(cells[SURE].sum())}
     totals = UnitTotals(values, len(read[1]))
     if unnamed:
         found.add("missing-unit", f"{unnamed:,} row{'s have' if unnamed > 1 else ' has'} no unit")

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from claims_said import wording
 
+from adaptinf import plots
 from adaptinf.audit import AnalysisError, coverage, study
 from adaptinf.audit.simulation.measures import BlockSums, Gap, table_rows
 from adaptinf.claims.data.availability import NEVER_TOGETHER
@@ -180,3 +181,39 @@ def test_regret_is_that_of_the_replications(design):
 def test_coverage_knows_the_regret():
     found = coverage(Uniform(), SIGNAL, means, 30, 100, rng=5).frame
     assert found["regret"].tolist() == small().frame["regret"].tolist()
+
+
+def test_tables_have_at_most_80_columns():
+    tables = small(
+        designs={"uniform": Uniform(), "optimistic": UCB()}, analyses={"means": means, "aipw": aipw}
+    )
+    text = str(tables)
+    assert max(map(len, text.splitlines())) <= 80
+    for value in tables.frame[["coverage", "bias", "width", "regret"]].dropna().to_numpy().ravel():
+        assert f"{value:.4f}" in text
+    found = coverage(Uniform(), SIGNAL, means, 30, 64, rng=0)
+    assert max(map(len, str(found).splitlines())) <= 80
+    assert all(f"{value:.4f}" in str(found) for value in found.frame["coverage"])
+
+
+def test_the_median_width_is_that_of_the_kept_intervals(tmp_path):
+    tables = small(path=tmp_path / "study", keep="estimates", replications=300)
+    kept = tables.estimates("uniform", "signal", 30)
+    for row in tables.frame.itertuples():
+        own = kept[kept["term"] == row.term]
+        widths = (own["high"] - own["low"]).dropna()
+        assert row.width_median == widths.median()
+        assert row.width == pytest.approx(widths.mean(), rel=1e-12)
+        assert row.width_se == pytest.approx(widths.std(ddof=0) / math.sqrt(len(widths)), rel=1e-12)
+    drawn = plots.study.frame(tables, "width")
+    assert (drawn["low"] < drawn["value"]).all()
+    assert (drawn["value"] < drawn["high"]).all()
+    unknown = plots.study.frame(tables, "sd")
+    assert unknown[["low", "high"]].isna().all(axis=None)
+
+
+def test_a_folder_of_another_study_says_how_to_read_it(tmp_path):
+    small(path=tmp_path / "study")
+    with pytest.raises(ParameterError, match="to resume") as caught:
+        small(path=tmp_path / "study", horizons=[31])
+    assert f"audit.Study.load({str(tmp_path / 'study')!r}) reads what is stored" in str(caught.value)

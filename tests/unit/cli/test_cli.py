@@ -149,7 +149,7 @@ def test_all_arms_against_a_control(run: Run, path: str, lift: bool) -> None:
     pd.testing.assert_frame_equal(found, expected.to_frame(), check_exact=False, rtol=1e-12)
     assert list(found)[-1] == "conf_high_simultaneous"
     code, _, err = run("analyze", path, *given[:-2], "--lift")
-    assert (code, "it requires --control" in err) == (2, True)
+    assert (code, "--lift requires --control" in err) == (2, True)
 
 
 def test_an_arm_that_nobody_chose_can_be_named(run: Run, tmp_path: Path) -> None:

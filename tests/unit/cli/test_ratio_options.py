@@ -56,7 +56,7 @@ def test_ratios_and_covariates(tmp_path: Path, capsys: pytest.CaptureFixture[str
 def test_what_does_not_take_them(tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str) -> None:
     _, path = sample(tmp_path)
     assert main(["analyze", path, *COLUMNS, f"--{option}", "before", "--winner"]) == 2
-    assert f"--{option}: it cannot be combined with --by, --winner or --received" in capsys.readouterr().err
+    assert f"--{option} cannot be combined with --by, --winner or --received" in capsys.readouterr().err
 
 
 def test_of_a_table_of_sums(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -84,8 +84,9 @@ def test_the_words_below_the_example_have_the_numbers_of_its_table() -> None:
     text = README.read_text(encoding="utf-8")
     [row] = re.findall(r"^1 - 0 .*$", text, re.MULTILINE)
     estimate, *_, low, high = (100 * float(cell) for cell in row.split()[3:])
-    assert f"page 1 gets an estimated {estimate:.1f} clicks more than page 0 in 100 visits" in text
-    assert f"compatible with {low:.1f} to {high:.1f} more" in text
+    words = " ".join(text.split())
+    assert f"page 1 receives an estimated {estimate:.1f} more clicks per 100 visits than page 0" in words
+    assert f"compatible with {low:.1f} to {high:.1f} more" in words
     assert low < 100 * (0.5 - 0.3) < high
 
 

@@ -109,7 +109,6 @@ REFUSING = {
     "PolicyValue": lambda log: ai.PolicyValue(log, {"all a": "a"}).fit(),
     "AdaptiveOLS": lambda log: ai.AdaptiveOLS.from_formula("reward ~ x", log).fit(),
     "ConfidenceSequence": lambda log: ai.ConfidenceSequence(log).fit(),
-    "diagnose": lambda log: ai.diagnose(log),
     "randomization_test": lambda log: ai.audit.randomization_test(log, ai.designs.Uniform(), rng=0),
     "randomization_interval": lambda log: ai.audit.randomization_interval(
         log, ai.designs.Uniform(), treatment="b", control="a", rng=0

@@ -89,8 +89,8 @@ def test_outcomes_that_came_later_are_missing() -> None:
     with pytest.raises(ParameterError) as error:
         whole[:4]
     assert str(error.value) == (
-        'AdaptiveLog: 2 outcomes were not known by then: set log.until(..., missing="drop", "worst" or '
-        '"best") to define what that means'
+        'AdaptiveLog: 2 outcomes were not known by then: set log.until(..., missing="drop" or '
+        '"bounds") to define what that means'
     )
     assert whole[:5].missing is None
 

@@ -95,12 +95,12 @@ def test_what_was_changed_is_refused(path: Path, tmp_path: Path) -> None:
 
 
 def test_it_needs_no_names_of_columns(path: Path) -> None:
-    with pytest.raises(ParameterError, match="already states what its columns are; omit action"):
+    with pytest.raises(ParameterError, match="already states what its columns are: omit action"):
         ai.read_log(path, action="group")
 
 
 def test_the_command_line_says_where_it_goes(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["analyze", str(path)]) == 2
+    assert main(["diagnose", str(path)]) == 2
     assert "it is the public part of a log, without rows" in capsys.readouterr().err
 
 

@@ -890,3 +890,20 @@ def test_logs_and_results_draw_themselves() -> None:
     assert log.plot(ax) is ax
     with pytest.raises(ParameterError, match="every must be at most 300"):
         log.plot(every=301)
+
+
+def test_differences_and_lifts_do_not_share_an_axis() -> None:
+    arms = ai.environments.BernoulliArms([0.4, 0.6])
+    log = ai.designs.EpsilonGreedy(exploration=0.4).run(arms, horizon=2_000, rng=0)
+    difference = ai.Contrast(log, treatment=1, control=0).fit()
+    lift = ai.Contrasts(log, control=0).fit(lift=True)
+    with pytest.raises(ai.errors.ParameterError) as caught:
+        ai.plots.forest({"difference": difference, "lift": lift}, unit="clicks")
+    assert caught.value.problems == (
+        "unit does not apply to relative lifts, which have none: omit it",
+        "one axis cannot show difference in mean reward (rewards) and relative lift (shares of the control): "
+        "draw each in a picture, or a panel (ax=), of its own",
+    )
+    assert ai.plots.forest(lift).get_xlabel() == "relative lift"
+    with_means = {"means": ai.ArmMeans(log).fit(), "difference": difference}
+    assert ai.plots.forest(with_means, unit="clicks").get_xlabel() == "estimate (clicks)"

@@ -199,6 +199,10 @@ def test_sums_are_reported_too(log: ai.AdaptiveLog, tmp_path: Path) -> None:
     text = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "effective sample size" in text
     assert claims.SUMS(batches=8) in text
+    section = text[text.index('id="allocation"') : text.index('id="sound"')]
+    assert section.count("<img") == 1
+    counts = rows.frame["action"].value_counts() / 400
+    assert f"over all rounds 0 {counts[0]:.1%}, 1 {counts[1]:.1%}." in section
 
 
 def test_a_guarantee_and_its_correction_are_told(tmp_path: Path) -> None:
@@ -524,3 +528,59 @@ def test_inference_is_called_adaptive_only_where_assignment_may_have_been(tmp_pa
         ai.report(ai.ArmMeans(log).fit("aipw"), tmp_path / "r.html", log=log)
         page = (tmp_path / "r.html").read_text(encoding="utf-8")
         assert (methods.UNDER_ADAPTATION() in page) == (adaptive is None)
+
+
+def test_several_results_have_a_sentence_a_picture_and_a_table_each(tmp_path: Path) -> None:
+    arms = ai.environments.BernoulliArms([0.4, 0.6, 0.5])
+    log = ai.designs.EpsilonGreedy(exploration=0.4).run(arms, horizon=1_000, rng=0)
+    means, contrasts = ai.ArmMeans(log).fit(), ai.Contrasts(log, control=0).fit()
+    ai.report([means, contrasts], tmp_path / "r.html", log=log)
+    page = Page((tmp_path / "r.html").read_text(encoding="utf-8"))
+    text = "\n".join(page.texts)
+    for result in (means, contrasts):
+        assert text.count(result.sentence()) == 1
+        shown = [format_number(value) for value in result.estimate]
+        assert all(text.count(f"{value}\n") >= 2 for value in shown)  # in the picture and in the table
+    headings = ["Mean reward", "Difference in mean reward, compared with arm 0"]
+    assert [text.count(f"\n{heading}\n") for heading in headings] == [4, 4]
+    captions = [attributes.get("class") for attributes in page.every("table")]
+    assert captions.count("forest") == 2
+    assert len(page.every("img")) == 2  # the allocation, once
+    ids = [attributes["id"] for attributes in page.every("h2") if "id" in attributes]
+    assert ids == ["results", "allocation", "sound", "assumed", "methods", "collected", "valid", "call"]
+
+
+def test_results_go_by_their_names_or_their_methods(tmp_path: Path) -> None:
+    arms = ai.environments.BernoulliArms([0.4, 0.6])
+    model = ai.ArmMeans(ai.designs.EpsilonGreedy(exploration=0.4).run(arms, horizon=500, rng=0))
+    results = [model.fit("aipw", "uniform"), model.fit("alee")]
+    for data, headings in (
+        (results, ["Mean reward: aipw (uniform)", "Mean reward: alee"]),
+        ({"First <b>": results[0], "Second": results[1]}, ["First &lt;b&gt;", "Second"]),
+    ):
+        ai.report(data, tmp_path / "r.html")
+        text = (tmp_path / "r.html").read_text(encoding="utf-8")
+        assert re.findall("<h2>(.*?)</h2>", text) == headings
+
+
+def test_what_is_of_one_result_is_refused_for_several(tmp_path: Path) -> None:
+    arms = ai.environments.BernoulliArms([0.4, 0.6])
+    log = ai.designs.EpsilonGreedy(exploration=0.4).run(arms, horizon=500, rng=0)
+    with pytest.raises(ai.errors.ParameterError) as caught:
+        ai.report([ai.ArmMeans(log).fit(), log], tmp_path / "r.html", brief=True, docx=tmp_path / "r.docx")
+    assert [problem[:40] for problem in caught.value.problems] == [
+        "data must be results of fit(), got Adapt",
+        "brief= is of one result: data has 2",
+        "docx= is of one result: data has 2",
+    ]
+    with pytest.raises(ai.errors.ParameterError, match="data has no result: give at least one"):
+        ai.report([], tmp_path / "r.html")
+
+
+def test_several_results_of_a_private_log_are_in_a_frame(tmp_path: Path) -> None:
+    arms = ai.environments.BernoulliArms([0.3, 0.5])
+    log = ai.designs.PrivateUCB(epsilon=0.5).run(arms, horizon=500, rng=0)
+    model = ai.ArmMeans(log)
+    ai.report({"one": model.fit("sample-mean"), "two": model.fit("alee")}, tmp_path / "r.html", log=log)
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert text.index('class="box"') < text.index("<h2>one</h2>") < text.index("<h2>two</h2>")

@@ -181,7 +181,7 @@ def test_nothing_to_log() -> None:
     assert refused(session.log) == "no one has been assigned yet"
     session.assign()
     assert refused(session.log).startswith("1 outcome is missing: set missing=")
-    assert "one of 'drop', 'worst', 'best'" in refused(session.log, missing="guess")
+    assert "one of 'drop', 'bounds', 'worst', 'best'" in refused(session.log, missing="guess")
     log = session.log(missing="drop")
     assert (log.missing, log.frame["reward"].isna().tolist()) == ("drop", [True])
     unbounded = Thompson(prior="normal").session(2, 5, reward_range=(0, np.inf))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import dask.dataframe as dd
 import ibis
@@ -25,6 +27,7 @@ from sum_rows import (
 
 import adaptinf as ai
 from adaptinf.errors import LogValidationError, ParameterError
+from adaptinf.sums import engines
 
 # ibis calls what DuckDB and pandas deprecate.
 pytestmark = [
@@ -117,10 +120,18 @@ def sql_of(dialect: str) -> dict[str, str]:
     roles: dict[str, Any] = {"action": "arm", "reward": "y", "batch": "at", "every": "day", "centre": 10.0}
     cells, units = ai.aggregate(table, **roles, unit="user", collect=False)
     assert cells.equals(ai.aggregate(table, **roles, collect=False))
+    with patch.object(engines, "cell_query", partial(weighted_query, engines.cell_query)):
+        weighted = ai.aggregate(table, **roles, collect=False)
+    queries = {dialect: cells, f"{dialect}_weighted": weighted, f"{dialect}_units": units}
     return {
-        name: str(compiler.to_sqlglot(query).sql(dialect=compiler.dialect, pretty=True)) + "\n"
-        for name, query in ((f"{dialect}.sql", cells), (f"{dialect}_units.sql", units))
+        f"{name}.sql": str(compiler.to_sqlglot(query).sql(dialect=compiler.dialect, pretty=True)) + "\n"
+        for name, query in queries.items()
     }
+
+
+def weighted_query(real: Callable[..., Any], *given: Any, **options: Any) -> Any:
+    """The query that follows where propensities vary within a batch and arm."""
+    return real(*given, **options | {"weighted": True})
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

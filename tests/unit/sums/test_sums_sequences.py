@@ -13,7 +13,7 @@ import adaptinf as ai
 from adaptinf.claims import sequences as claims
 from adaptinf.claims.data.availability import LEFT_OUT
 from adaptinf.claims.logs.rows import NEEDS_ROWS
-from adaptinf.claims.rare_outcomes import SKEWNESS_UNKNOWN
+from adaptinf.claims.rare_outcomes import SHAPE_UNKNOWN
 from adaptinf.errors import InvalidForLog, ParameterError
 
 ALPHA, T_OPT, START = 0.05, 1000, 100
@@ -257,7 +257,7 @@ def test_unknown_skewness_is_cautioned():
     table = ai.Sums(
         frame.assign(p=0.5), batch="b", arm="arm", n="n", sum="s", sum_squares="q", propensity="p"
     )
-    assert says(ai.ConfidenceSequence(table).fit().cautions, SKEWNESS_UNKNOWN)
+    assert says(ai.ConfidenceSequence(table).fit().cautions, SHAPE_UNKNOWN)
 
 
 def test_recommend_offers_them_where_the_data_chose_the_rounds():

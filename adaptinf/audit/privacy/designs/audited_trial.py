@@ -30,31 +30,32 @@ class Neighbours:
     Parameters
     ----------
     first, second : Environment
-        Where the trial is run: the same but for one unit.
+        The environments in which the trial is run, identical except for one unit.
     horizon : int
-        Rounds of the trial.
+        Number of rounds of the trial.
     unit : {"reward", "record"}
-        What differs: the potential rewards of one round, or context and potential rewards.
+        What differs: the potential rewards of one round, or its context and potential rewards.
     differs : str
         In words.
     score : callable, optional
-        Takes `Transcripts` and returns one number per run, of shape (runs,), that is large where the second
-        environment is the likelier one: best the log-likelihood ratio of all that is released.
+        A function of `Transcripts` that returns one number per run, of shape (runs,), that is large if the
+        second environment is more likely: ideally the log-likelihood ratio of everything released.
     score_name : str
-        In words; an event is "<score_name> is at least 0.5".
+        Description of the score; an event is "<score_name> is at least 0.5".
     hidden : tuple of int
-        Rounds, counted from 0, that an audit of the actions leaves out: the participant's own where the
-        notion is anticipating, and rounds in which nothing can be chosen.
+        Rounds, counted from 0, that an audit of the actions omits: the participant's own round if the
+        guarantee is anticipating, and rounds without a choice.
     for_actions : bool
-        Whether this is the pair, of those that a design supplies, on which its actions alone tell most.
+        Whether this is the pair, among those that a design supplies, whose actions alone are most
+        informative.
     design : Design, optional
-        What is run on both, where it is not the audited design itself but the same one in a state, or with
-        sizes that do not enter its privacy, in which the unit tells most.
+        The design that is run on both environments, if it is not the audited design itself but the same one
+        in a state, or with sizes irrelevant to its privacy, in which the unit is most visible.
 
     Raises
     ------
     ParameterError
-        Listing the problems.
+        If the pair is invalid; the message lists every problem.
 
     Examples
     --------
@@ -96,7 +97,7 @@ class Neighbours:
 
 
 def _unit_problems(first: Tableau, second: Tableau, horizon: int, unit: str) -> list[str]:
-    """The difference between two tables, if it is not one unit of the rounds that are run."""
+    """Problems if two tables do not differ in exactly one unit of the rounds that are run."""
     problems = first.horizon_problems(horizon) + second.horizon_problems(horizon)
     if problems:
         return problems
@@ -135,7 +136,7 @@ def record_unit(unit: Any) -> str:
 
 
 def one_reward_apart(rewards: FloatArray, row: int) -> tuple[FloatArray, FloatArray]:
-    """Two tables of potential rewards that differ in one round: 0 for every arm, and 1."""
+    """Two tables of potential rewards that differ in one round: 0 in the first, 1 in the second."""
     first, second = rewards.copy(), rewards.copy()
     first[row], second[row] = 0.0, 1.0
     return first, second
@@ -144,7 +145,7 @@ def one_reward_apart(rewards: FloatArray, row: int) -> tuple[FloatArray, FloatAr
 def reward_neighbours(
     first: FloatArray, second: FloatArray, row: int, score: Any, hidden: tuple[int, ...] = (), **tables: Any
 ) -> Neighbours:
-    """Trials on two tables of rewards (rounds, arms) that differ in a round; `tables`: of `Tableau`."""
+    """Trials on two tables of rewards (rounds, arms) that differ in one round; `tables`: of `Tableau`."""
     return Neighbours(
         Tableau(first, reward_range=UNIT_RANGE, **tables),
         Tableau(second, reward_range=UNIT_RANGE, **tables),
@@ -160,29 +161,30 @@ def reward_neighbours(
 def neighbouring_trials(design: Any, unit: str | None = None) -> tuple[Neighbours, ...]:
     """Pairs of trials that differ in one unit, on which a design's outputs differ most.
 
-    By default, `epsilon_lower_bound` uses the first of them, or the one for actions.
+    By default, `epsilon_lower_bound` uses the first pair, or the one marked for actions.
 
     Parameters
     ----------
     design : Design or DPNAS
-        What is to be audited.
+        The design to be audited.
     unit : {"reward", "record"}, optional
-        What differs between the two; by default what the guarantee protects.
+        The unit in which the two trials differ; by default the one that the guarantee protects.
 
     Returns
     -------
     tuple of Neighbours
-        The worst case first.
+        The pairs, the worst case first.
 
     Raises
     ------
     ParameterError
-        If the design promises no privacy, or none for this unit.
+        If the design has no privacy guarantee, or none for this unit.
 
     Notes
     -----
-    Pairs are found by the design's class. A user-defined class inherits those of its base design;
-    ``@ai.audit.neighbouring_trials.register`` on a function of such a design and a unit gives it its own.
+    Pairs are looked up by the design's class. A user-defined class inherits the pairs of its base design; a
+    function of such a design and a unit, registered with ``@ai.audit.neighbouring_trials.register``, supplies
+    its own.
 
     Examples
     --------
@@ -210,18 +212,18 @@ _OUTSIDE = np.array([-3.0, 0.0, 0.25, 0.5, 1.0, 4.0])
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Replayed:
-    """Outputs of runs, and what they should be given their releases and earlier actions.
+    """Outputs of runs, and the values implied by their releases and earlier actions.
 
     Shapes: seen, recomputed (runs, places).
 
     Parameters
     ----------
     what : str
-        What is compared, in words.
+        Description of what is compared.
     seen, recomputed : ndarray of shape (runs, places)
-        Both sides, NaN if there is nothing.
+        The outputs and the implied values, NaN where undefined.
     place : str
-        What the places are.
+        Description of the places.
 
     Examples
     --------
@@ -239,20 +241,20 @@ class Replayed:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeUnits:
-    """Untransformed noise of released numbers, for tests of how it was drawn.
+    """Untransformed noise of released numbers, for tests of its distribution.
 
     Parameters
     ----------
     noise : ndarray of shape (runs, nodes)
-        Released number less the true one; NaN if a run has none.
+        Released number minus the true one; NaN if a run has none.
     scales : ndarray of shape (nodes,)
-        The scales that the promise needs.
+        The scales required by the guarantee.
     steps : ndarray of shape (runs, nodes)
-        After which round, counted from 0, each was released.
+        The round, counted from 0, after which each number was released.
     own : ndarray of shape (runs, nodes)
-        Sums of the fair coins, less 1/2 each, that entered a node; zeros if there are none.
+        Sums of the fair coins, minus 1/2 each, that entered a node; zeros if there are none.
     grid : float
-        Whole numbers of noise in 1, where it is exact.
+        Number of noise units per 1, if the noise is exact.
 
     Examples
     --------
@@ -272,29 +274,29 @@ class NodeUnits:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeNoise:
-    """Noise of released numbers, transformed by the distribution function that its guarantee requires.
+    """Noise of released numbers, transformed by the distribution function that the guarantee requires.
 
-    If the guarantee holds, the entries of a run are independent and uniform on (0, 1), and independent of
-    every reward. NaN if a run has no such number.
+    If the guarantee holds, the entries of a run are independent, uniform on (0, 1), and independent of every
+    reward. An entry is NaN if a run has no such number.
 
     Parameters
     ----------
     uniforms : ndarray of shape (runs, nodes)
         The noise.
     names : sequence of str
-        Of the nodes.
+        Names of the nodes.
     groups : ndarray of shape (nodes,)
-        Nodes of one number are also tested as one sample: levels of a tree, say.
+        Groups of nodes whose noise is also tested as one sample, such as the levels of a tree.
     group_names : sequence of str
-        Of the groups.
+        Names of the groups.
     fair : ndarray of shape (runs, rewards)
-        Rewards drawn by fair coins, less 1/2, to be independent of; none by default.
+        Rewards drawn by fair coins, minus 1/2, of which the noise must be independent; none by default.
     fair_names : sequence of str
-        Of these rewards.
+        Names of these rewards.
     independent : bool
-        Whether the nodes are independent of one another; with False their laws alone are tested.
+        Whether the nodes are mutually independent; if False, only their marginal distributions are tested.
     units : NodeUnits, optional
-        The noise as it stands, of designs that can be run with exact noise.
+        The untransformed noise, for designs that can be run with exact noise.
 
     Examples
     --------
@@ -327,19 +329,20 @@ class AuditTrial:
     Parameters
     ----------
     words : str
-        What is particular about the trial.
+        Description of what distinguishes the trial.
     environment : Environment
-        Where it is run; rewards may leave the range that the design declares.
+        The environment; its rewards may lie outside the range that the design declares.
     horizon : int
         Its rounds.
     replay : callable, optional
-        Recomputes, from the releases and actions of `Transcripts`, what the design decided.
+        A function that recomputes the design's decisions from the releases and actions in `Transcripts`.
     noise : callable, optional
-        Takes `Transcripts` and returns the noise of what they release.
+        A function of `Transcripts` that returns the noise of the releases.
     design : Design, optional
-        What is run, where it is not the audited design itself.
+        The design that is run, if it is not the audited design itself.
     live_rounds : int
-        Rounds after which a session or a trial in a file may stop, as it has shown its noise; 0 for all.
+        Rounds after which a session or a trial in a file may stop because it has shown all its noise; 0 for
+        all.
 
     Examples
     --------
@@ -358,7 +361,7 @@ class AuditTrial:
     live_rounds: int = 0
 
     def sample(self, design: Design, runs: int, root: np.random.SeedSequence) -> Transcripts:
-        """The given number of runs, with their rewards."""
+        """Simulate the given number of runs, including their rewards."""
         run = design if self.design is None else self.design
         pieces = sample_transcripts(run, self.environment, self.horizon, 0, runs, root, with_rewards=True)
         return join_transcripts(pieces)
@@ -366,24 +369,25 @@ class AuditTrial:
 
 @singledispatch
 def audit_trials(design: Any) -> tuple[AuditTrial, ...]:
-    """Trials on which an audit recomputes a design's decisions, and tests its noise.
+    """Trials on which an audit recomputes a design's decisions and tests its noise.
 
     Parameters
     ----------
     design : Design
-        What is to be audited.
+        The design to be audited.
 
     Returns
     -------
     tuple of AuditTrial
-        Among them longer ones than `neighbouring_trials` has, with rewards beyond the declared range, and
-        with rewards by coins. Noise distributions are derived from the parameters, not taken from what the
-        design draws. Empty if nothing is known about the design.
+        They include trials longer than those of `neighbouring_trials`, with rewards outside the declared
+        range, and with rewards drawn by coins. Noise distributions are derived from the parameters, not from
+        the draws of the design. Empty if no trials are known for the design.
 
     Notes
     -----
-    Trials are found by the design's class. A user-defined class is tested against the rule and the noise of
-    its base design; ``@ai.audit.audit_trials.register`` on a function of such a design gives it its own.
+    Trials are looked up by the design's class. A user-defined class is tested against the rule and the noise
+    of its base design; a function of such a design, registered with ``@ai.audit.audit_trials.register``,
+    supplies its own.
 
     Examples
     --------
@@ -397,19 +401,19 @@ def audit_trials(design: Any) -> tuple[AuditTrial, ...]:
 
 
 def laplace_uniforms(noise: FloatArray, scale: Any) -> FloatArray:
-    """Distribution function of a centred Laplace variable of a scale, at its own value."""
+    """Distribution function of a centred Laplace variable with the given scale, evaluated at the noise."""
     half = 0.5 * np.exp(-np.abs(noise) / scale)
     return np.asarray(np.where(noise < 0.0, half, 1.0 - half))
 
 
 def fair_rewards(seen: Transcripts, fair: bool) -> dict[str, Any]:
-    """Rewards drawn by fair coins, in the form that `NodeNoise` requires; none if they were not."""
+    """Rewards drawn by fair coins, in the form that `NodeNoise` requires; empty if they were not."""
     names = [f"the reward of round {step + 1}" for step in range(seen.rewards.shape[1])]
     return {"fair": seen.rewards - FAIR if fair else np.zeros((0, 0)), "fair_names": names}
 
 
 def outside_rewards(rounds: int, n_arms: int) -> FloatArray:
-    """Rewards in and beyond [0, 1], in a different order for every arm; shape (rounds, arms)."""
+    """Rewards inside and outside [0, 1], in a different order for every arm; shape (rounds, arms)."""
     steps = np.arange(rounds)[:, None] + 2 * np.arange(n_arms)
     return np.asarray(_OUTSIDE[steps % _OUTSIDE.size])
 
@@ -420,7 +424,7 @@ _COINS = 0.0, 1.0 - 2.0**-53
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PublicReplay:
-    """Decisions of every round, from the actions and releases before it; contexts (rounds, entries)."""
+    """Decisions of every round, recomputed from earlier actions and releases; contexts (rounds, entries)."""
 
     # Coins are not outputs. Rounds are therefore compared with what follows from the lowest and from the
     # highest coin: a kind of round that neither gives is wrong, and so is, in a kind of round that no coin
@@ -431,7 +435,7 @@ class PublicReplay:
     drawn: tuple[bool, ...]
 
     def __call__(self, seen: Transcripts) -> tuple[Replayed, ...]:
-        """Kinds of rounds and arms, times at which numbers were released, and the final report."""
+        """Recompute round types and arms, release times, and the final report."""
         outputs = Outputs(seen.actions, seen.statuses, seen.releases, self.contexts)
         sides = [replay(self.program, outputs, coin) for coin in _COINS]
         low, high = sides
@@ -468,14 +472,14 @@ def public_replay(
 
 
 def replays(trial: AuditTrial, design: Design) -> tuple[Any, ...]:
-    """All checks that recompute decisions of a trial: its own, and the one for all designs."""
+    """All checks that recompute the decisions of a trial: its own, and the one for all designs."""
     run = design if trial.design is None else trial.design
     general = public_replay(run, trial.environment, trial.horizon)
     return tuple(part for part in (general, trial.replay) if part is not None)
 
 
 def fixed_contexts(environment: Environment, horizon: int) -> FloatArray:
-    """Inputs of the choice in every round of an environment shared by all runs, (rounds, entries)."""
+    """Inputs to the choice in every round, if all runs share them, (rounds, entries)."""
     tables = environment.tables(horizon)
     entries = max(1, environment.n_arms * environment.dimension)
     contexts = np.zeros((horizon, entries))

@@ -58,7 +58,7 @@ class EstimateCame:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ActionRatio:
-    """Log-likelihood ratio of other participants' actions in the second half, given nothing else."""
+    """Log-likelihood ratio of other participants' actions in the second half, without other outputs."""
 
     # Shapes: log_ratios (others + 1,).
 
@@ -94,7 +94,7 @@ class LengthRatio:
 
 
 def published_neighbours(epsilon: float, alpha: float) -> tuple[Neighbours, ...]:
-    """Neighbours in a trial of 200 rounds and two contexts; a participant in the second half has either."""
+    """Neighbours in a trial of 200 rounds and two contexts; a second-half participant has one of them."""
     # No batch of the first half closes within 100 rounds, so the first half is all fair coins. In the first
     # two pairs the outputs of one trial are impossible in the other.
     half = _HORIZON // 2
@@ -114,7 +114,7 @@ def published_neighbours(epsilon: float, alpha: float) -> tuple[Neighbours, ...]
 
 
 def shared_center_neighbours(epsilon: float, alpha: float, n_features: int = 20) -> Neighbours | None:
-    """A participant in the first half changes the centre that all contexts' lengths share."""
+    """Neighbours in which a first-half participant changes the common centre of all contexts' lengths."""
     # One context has f arrivals in the first half or, with the participant, f + 1 as the others have. The
     # centre is that of the rarest one.
     for arrivals in range(1, _MOST_ARRIVALS):
@@ -143,7 +143,7 @@ def _context_pair(
     score_name: str,
     kinds: tuple[int, int] = (0, 1),
 ) -> Neighbours:
-    """A participant with one context or the other; rewards contain no information."""
+    """A participant with one context or the other; rewards are uninformative."""
     sides = []
     for kind in kinds:
         given = list(contexts)
@@ -282,12 +282,12 @@ class SumsNoise:
 
 @audit_trials.register
 def conse_trials(design: DPConSE) -> tuple[AuditTrial, ...]:
-    """The public state is recomputed, and the noise is tested; none for the published form."""
+    """Trials in which the public state is recomputed and the noise tested; none for the published form."""
     return corrected_trials(design) if design.calibration == "corrected" else ()
 
 
 def corrected_trials(design: DPConSE) -> tuple[AuditTrial, ...]:
-    """Three unequally frequent contexts, rewards beyond [0, 1]; and no contexts with 0/1 rewards."""
+    """Three contexts of unequal frequency, rewards outside [0, 1]; and no contexts with 0/1 rewards."""
     # With exact counts, which are for a single context, the first has none either.
     exact = design.contrast_share == 1.0
     contrast_budget = design.contrast_share * design.epsilon
@@ -396,13 +396,13 @@ class WindowRatio:
         return total
 
     def _misfit(self, distance: FloatArray) -> FloatArray:
-        """For released counts, on the log scale: exact counts rule out all others."""
+        """For released counts, on the log scale: exact counts rule out all other counts."""
         if self.arrival_scale > 0.0:
             return distance / self.arrival_scale
         return np.where(distance > 0.0, np.inf, 0.0)
 
     def _released(self, transcripts: Transcripts, code: int, n_features: int) -> FloatArray:
-        """What is released at the end of the rounds, shape (runs, features)."""
+        """The releases at the end of the rounds, shape (runs, features)."""
         columns = transcripts.releases
         found = np.empty((columns.shape[0], n_features))
         for feature in range(n_features):
@@ -492,7 +492,7 @@ def _alone(unit: str, participant: int, scales: tuple[float, float]) -> Neighbou
 
 
 def _in_company(unit: str, scales: tuple[float, float], first_window: int | None) -> Neighbours:
-    """A first window of up to six, whose other participants' contributions depend on their coins."""
+    """A first window of up to six participants, whose contributions depend on their coins."""
     contexts = [0, 1, 0, 1, 0, 1] * 2
     window = (0, int(window_ends(len(contexts), first_window, 2)[0]))
     rewards = np.array([[0.5, 0.5], [0.0, 0.25], [1.0, 1.0], [0.0, 0.0], [0.75, 0.25], [1.0, 0.5]] * 2)

@@ -47,7 +47,7 @@ def normal_log_ratio(noise: FloatArray, shift: FloatArray, scale: FloatArray) ->
 
 
 def earlier_counts(hybrid: bool, counts: IntArray) -> IntArray:
-    """Items before the node whose noise is new in the running sum at each count."""
+    """Number of items before the node whose noise is new in the running sum at each count."""
     earlier = counts & (counts - 1)
     return np.where(earlier == 0, counts >> 1, earlier) if hybrid else earlier
 
@@ -296,7 +296,7 @@ def linear_trials(design: LinPriv) -> tuple[AuditTrial, ...]:
 
 
 def _promised_law(design: LinPriv, dimension: int, horizon: int) -> NoiseLaw:
-    """The requirements of the guarantee, derived here and not taken from what the design states."""
+    """The requirements of the guarantee, derived here rather than taken from the design's own statement."""
     if design.calibration == "published":
         return NoiseLaw(False, "hybrid", *counter_scales("hybrid", design.epsilon, horizon))
     return noise_law(design.epsilon, design.delta, design.noise, design.counter, dimension, horizon)
@@ -313,7 +313,7 @@ def ucb_neighbours(design: PrivateUCB, unit: str | None = None) -> tuple[Neighbo
 
 @audit_trials.register
 def ucb_trials(design: PrivateUCB) -> tuple[AuditTrial, ...]:
-    """One arm and two arms for 1,100 rounds with rewards beyond [0, 1], three arms with 0/1 rewards."""
+    """One arm and two arms for 1,100 rounds with rewards outside [0, 1], three arms with 0/1 rewards."""
     coins = BernoulliArms([0.5, 0.5, 0.5])
     kinds = (
         ("one arm for 1,100 rounds, rewards in and beyond [0, 1]", Tableau(outside_rewards(_LONG, 1)), _LONG),

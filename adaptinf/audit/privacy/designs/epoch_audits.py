@@ -179,7 +179,7 @@ class EpochMeanNoise:
         )
 
     def _of_run(self, seen: Transcripts, run: int) -> tuple[FloatArray, FloatArray]:
-        """Noise of the sums whose means a run released, and these sums minus half their number."""
+        """Noise of the sums whose means a run released, and these sums minus half of their counts."""
         actions, releases = seen.actions[run], seen.releases[run]
         counted = seen.statuses[run] != self.override
         clipped = np.clip(seen.rewards[run], 0.0, 1.0)
@@ -233,7 +233,7 @@ class MomentNoise:
 
 
 def best_arm_trials(design: Any, horizon: int, noise: Noise, fair: Noise) -> tuple[AuditTrial, ...]:
-    """A budget with rewards beyond [0, 1] that are equal for all arms, and one with 0/1 rewards."""
+    """A budget with rewards outside [0, 1] that are equal for all arms, and one with 0/1 rewards."""
     # Where the arms are alike, noise alone decides who is left.
     n_arms = len(design.features)
     alike = Tableau(np.full((horizon, n_arms), _BEYOND))
@@ -251,7 +251,7 @@ def best_arm_trials(design: Any, horizon: int, noise: Noise, fair: Noise) -> tup
 
 
 def wanted_pulls(noise: float, rounds_for_one: int) -> int:
-    """Pulls of an arm that put its mean two noise scales below the others', if feasible."""
+    """Number of pulls of an arm that puts its mean two noise scales below the others', if feasible."""
     feasible = max(1, min(_MOST_PULLS, _MOST_ROUNDS // rounds_for_one))
     return min(feasible, math.ceil(1.0 + _REACH * noise))
 
@@ -302,7 +302,7 @@ def mean_trials(design: DPBAI | DPBAIGauss) -> tuple[AuditTrial, ...]:
 
 
 def _horizon(design: DPBAI | DPBAIGauss) -> int:
-    """Rounds that leave at least one for the arm that is recommended."""
+    """Horizon that leaves at least one round for the recommended arm."""
     schedule = design.schedule()
     n, dimension = design.rows.shape
     if not design.max_det:
@@ -368,7 +368,7 @@ def elimination_neighbours(
 
 
 def _shortest_trial(design: PrivateSuccessiveElimination) -> tuple[int, int, float]:
-    """Rounds of a two-arm trial barely longer than an epoch; its passes and threshold."""
+    """Length of a two-arm trial barely longer than an epoch, with its passes and threshold."""
     horizon = shortest_horizon(2, design.beta, design.epsilon) + _AFTER
     while True:
         lengths, thresholds = _epochs(design, 2, horizon)
@@ -380,7 +380,7 @@ def _shortest_trial(design: PrivateSuccessiveElimination) -> tuple[int, int, flo
 
 @audit_trials.register
 def elimination_trials(design: PrivateSuccessiveElimination) -> tuple[AuditTrial, ...]:
-    """Three arms and two epochs; in the first, two arms lie about the threshold below the best."""
+    """Three arms and two epochs; in the first, two arms lie about one threshold below the best."""
     trials = []
     for fair in (False, True):
         words, env, horizon = _fair_epoch(design) if fair else _near_threshold(design)
@@ -397,7 +397,7 @@ def _epochs(design: PrivateSuccessiveElimination, n_arms: int, horizon: int) -> 
 
 
 def _near_threshold(design: PrivateSuccessiveElimination) -> tuple[str, Tableau, int]:
-    """Rewards beyond [0, 1] whose clipped means lie a threshold apart."""
+    """Rewards outside [0, 1] whose clipped means lie one threshold apart."""
     horizon = shortest_horizon(_ARMS, design.beta, design.epsilon)
     lengths, thresholds = _epochs(design, _ARMS, horizon)
     # the second epoch of as many arms is the longest that can follow; beta may shrink with the horizon

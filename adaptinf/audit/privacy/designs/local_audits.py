@@ -183,7 +183,7 @@ def one_participant(context: tuple[float, ...], paying: int) -> Classification:
 
 
 def public_log(contexts: FloatArray, arms: IntArray, rewards: FloatArray) -> AuxiliaryLog:
-    """Auxiliary participants who put a design into a known state and add negligible noise."""
+    """Auxiliary participants who bring a design into a known state and add negligible noise."""
     columns = dict(zip(_names(contexts.shape[1]), contexts.T, strict=True))
     arrays = LogArrays(
         action=arms,
@@ -206,7 +206,7 @@ def _names(dimension: int) -> list[str]:
 
 
 def arrivals_to_drop(width: float, published: bool) -> int:
-    """Noiseless arrivals per arm after which an arm that never pays is dropped for one that always does."""
+    """Noiseless arrivals per arm until an arm that never pays is dropped for one that always does."""
     if not published:
         return math.floor(width) + 2
     arrivals = 1
@@ -216,7 +216,7 @@ def arrivals_to_drop(width: float, published: bool) -> int:
 
 
 def arrivals_to_halve(width: float, refinement: float, published: bool) -> float:
-    """Noiseless arrivals per arm after which the unit interval is halved, too; inf if it never is."""
+    """Noiseless arrivals per arm until the unit interval is also halved; inf if it never is."""
     if published:
         return arrivals_to_drop(width, published)
     if refinement == 0.0:
@@ -267,7 +267,7 @@ def gradient_ratio(
 
 @neighbouring_trials.register
 def bin_neighbours(design: LDPBandit, unit: str | None = None) -> tuple[Neighbours, ...]:
-    """Neighbouring trials of a single participant, whose report is released as it is."""
+    """Neighbouring trials with a single participant, whose report is released directly."""
     # The participant comes after public auxiliary data that leave one arm in each of two bins. They are in
     # one bin or the other, and get a reward of 1; or they are in one bin, and the reward is 1 or 0. If the
     # parameters keep bins from being halved within 100,000 participants, one bin is left, and records differ
@@ -308,7 +308,7 @@ def bin_neighbours(design: LDPBandit, unit: str | None = None) -> tuple[Neighbou
 
 @audit_trials.register
 def bin_trials(design: LDPBandit) -> tuple[AuditTrial, ...]:
-    """One check after 64 participants, rewards beyond [0, 1] or 0/1; after two; and after a single one."""
+    """One check after 64 participants, rewards outside [0, 1] or 0/1; after two; and after a single one."""
     scale = LDPBandit.report_sensitivity / float(design.epsilon)
     sizes: dict[str, Any] = {} if design.calibration == "published" else {"width": _NARROW}
     trials = []
@@ -336,7 +336,7 @@ class GradientNoise:
     scale: float
 
     def __call__(self, seen: Transcripts) -> tuple[NodeNoise, ...]:
-        """The largest coordinate of each arm's independent noise; and each coordinate's distribution."""
+        """The largest coordinate of each arm's independent noise, and each coordinate's distribution."""
         noise = (self.ratio.reports(seen) - self.ratio.first) / self.scale
         parameters = noise.shape[2]
         arms = list(self.ratio.reporting)
@@ -420,7 +420,7 @@ def gradient_neighbours(design: LDPLinear, unit: str | None = None) -> tuple[Nei
 
 
 def _one_report(design: LDPLinear, unit: str, warm_up: int) -> Neighbours:
-    """A participant in either stage."""
+    """A trial with a participant in either stage."""
     public, high, low = lessons(design.intercept)
     run = replace(design, auxiliary=(public,), warm_up=warm_up, radius=_ROOM, step=_REACH / _ROOM)
     tables = run.tables(2, len(high), 1)
@@ -443,7 +443,7 @@ def _one_report(design: LDPLinear, unit: str, warm_up: int) -> Neighbours:
 
 @audit_trials.register
 def gradient_trials(design: LDPLinear) -> tuple[AuditTrial, ...]:
-    """The noise of a report is tested."""
+    """Trials in which the noise of a report is tested."""
     # The server's parameters after each report are no releases, so nothing can be recomputed from them; a
     # participant's arm is their own.
     scale = LDPLinear.report_sensitivity / float(design.epsilon)

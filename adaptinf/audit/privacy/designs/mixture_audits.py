@@ -64,7 +64,7 @@ def _overridden(mixture: Mixture, trial: AuditTrial) -> AuditTrial:
 
 
 def _with_overrides(mixture: Mixture, pair: Neighbours) -> Neighbours:
-    """The pair for a mixture: its target is wrapped too, and inexact scores are marked."""
+    """The pair for a mixture: its target is also wrapped, and inexact scores are marked."""
     if isinstance(pair.score, (EpochMeanScore, MomentScore)):
         program = mixture.program(pair.first, pair.horizon, recording=False)
         opening = first_epoch(mixture.design, pair.first.n_arms, pair.horizon)
@@ -82,7 +82,7 @@ def _with_overrides(mixture: Mixture, pair: Neighbours) -> Neighbours:
 
 
 def _with_status(part: Any, code: int) -> Any:
-    """A part of a trial that knows which rounds are overridden, if it needs to."""
+    """A part of a trial that takes account of overridden rounds, if necessary."""
     return dataclasses.replace(part, override=code) if hasattr(part, "override") else part
 
 

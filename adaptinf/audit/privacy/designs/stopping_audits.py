@@ -33,7 +33,7 @@ _MOST_SAMPLES = {"every": 1 << 16, "exponential": 1 << 22}
 
 
 def look_times(steps: str, samples: int) -> FloatArray:
-    """Samples at each look, up to a number of samples."""
+    """Number of samples at each look, up to a given number of samples."""
     if steps == "every":
         return np.arange(1.0, samples + 1.0)
     return np.asarray(2.0 ** np.arange(1, samples.bit_length()), dtype=np.float64)
@@ -111,7 +111,7 @@ def stopping_noise(design: StoppingRule, pair: Neighbours, epsilon: float) -> St
 
 
 def _needed(design: StoppingRule, times: FloatArray) -> FloatArray:
-    """Thresholds for absolute sums at each look."""
+    """Threshold for the absolute sum at each look."""
     rule = design.rule(float(design.bound), 1.0)
     return np.array([kernel.halting_sum(rule, time, look) for look, time in enumerate(times.tolist(), 1)])
 
@@ -197,14 +197,14 @@ def _doubling(rule: kernel.Rule) -> FloatArray | None:
 
 
 def _resting(step: float, length: int, bound: float) -> FloatArray:
-    """Samples with this mean; the last one, at the look, is 0 if the others can make up for it."""
+    """Samples with this mean; the last one, at the look, is 0 if the others can compensate."""
     if length == 1 or abs(more := step * length / (length - 1)) > bound:
         return np.full(length, step)
     return np.append(np.full(length - 1, more), 0.0)
 
 
 def _climb_and_cross(rule: kernel.Rule) -> FloatArray | None:
-    """Up by the bound with every sample to about the threshold, and down to minus the threshold."""
+    """A stream that rises by the bound per sample to about the threshold, then falls to minus it."""
     noise = max(rule.threshold_scale, rule.query_scale)
     # looks within a scale of the noise add up
     crowd = noise / rule.bound
@@ -261,7 +261,7 @@ class StoppingOutputs:
         return Transcripts(np.zeros((runs, 0), dtype=np.int64), np.zeros((runs, 0, 5)), outcomes)
 
     def _on_data(self, samples: FloatArray, runs: int) -> FloatArray:
-        """Outcomes of runs as users obtain them, with noise that may be released."""
+        """Outcomes of runs on data as users perform them, possibly with exact noise."""
         outcomes, rule = np.zeros((runs, kernel.OUTCOMES)), self.rule
         assert isinstance(rule, DPNAS)
         for run in range(runs):

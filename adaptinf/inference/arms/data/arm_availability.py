@@ -1,11 +1,12 @@
-"""Is the difference between two arms the same when a third is unavailable? Compares two parts of a log.
+"""Is the difference between two arms the same when a third is unavailable? It compares two parts of a log.
 
 Scores of round t are g_t = (1{A = i} (y - m) / e_i) - (1{A = j} (y - m) / e_j), with m the mean of all
-earlier rewards, so their mean is the difference of arms i and j in the round, whatever moves the level of
-all. With weights h = (1/e_i + 1/e_j)^(-1/2) of the round or batch before, means over rounds in which all arms
-were possible and over the others have a difference of mean zero where arms differ alike in both, and their
-errors are uncorrelated. The arm with the most rewards in the other rounds is compared with each that was
-there as well. Nothing tells of an arm in the rounds in which it could not be chosen.
+earlier rewards, so their mean is the difference between arms i and j in the round, even if the level of all
+arms changes. With weights h = (1/e_i + 1/e_j)^(-1/2) from the previous round or batch, means over rounds in
+which all arms were possible and over the other rounds have a difference with mean zero if arms differ equally
+in both, and their errors are uncorrelated. The arm with the most rewards in the other rounds is compared with
+each arm that was also available there. There is no information on an arm in rounds in which it could not be
+chosen.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 ALARM = 1e-3
-"""P-value, times the number of pairs, below which the difference is taken to depend on availability."""
+"""P-value, times the number of pairs, below which the difference is considered to depend on availability."""
 _LEAST_REWARDS = 20
 """Minimum for each arm in each part."""
 
@@ -41,7 +42,7 @@ class Apart(NamedTuple):
 class _Parts(NamedTuple):
     """R rounds or batches: rounds in each; for each arm, propensity, rewards, sums of scores and squares.
 
-    Shapes: (k, R), but for the rounds.
+    Shapes: (k, R), except for the rounds.
     """
 
     rounds: FloatArray
@@ -52,9 +53,9 @@ class _Parts(NamedTuple):
 
 
 def differs_elsewhere(profile: LogProfile, codes: IntArray) -> Apart | None:
-    """Evidence on some arms from rounds that offered all of them and from other rounds; codes has shape (k,).
+    """Evidence on some arms from rounds that offered all of them and from other rounds; codes: (k,).
 
-    None if no pair can be asked: two arms alone, propensities that are not known, or too few rewards.
+    None if no pair can be tested: only two arms, unknown propensities, or too few rewards.
     """
     if len(codes) < 3 or profile.repeated_units or profile.incomplete or profile.estimated:
         return None
@@ -91,7 +92,7 @@ def _of_rows(profile: LogProfile, codes: IntArray) -> _Parts:
 
 
 def _of_cells(profile: LogProfile, codes: IntArray) -> _Parts:
-    """From sums; propensities that vary within a batch enter as their mean, in weights only."""
+    """The same from sums; propensities that vary within a batch enter as their mean, in weights only."""
     assert profile.sums is not None
     cells = profile.sums.cells
     number, total = cells.moments[0, 0], cells.moments[0, 1]

@@ -54,13 +54,13 @@ def without_rare(question: Question, fit: ArmFit) -> ArmFit:
 
 
 def shape_notes(question: Question, fit: ArmFit, kind: str) -> list[str]:
-    """Why some arms have no interval, and whether intervals are corrected."""
+    """Notes on why some arms have no interval, and whether intervals are corrected."""
     notes: list[str] = [rare_outcomes.CORRECTED()] if kind == "hall" else []
     return notes + rare_notes(fit.labels, _uncommon(question, fit))
 
 
 def shape_cautions(question: Question, fit: ArmFit, kind: str) -> list[str]:
-    """Why intervals for some arms may be too short for the shape of their rewards."""
+    """Cautions about intervals that may be too short for the shape of an arm's rewards."""
     uncommon = _uncommon(question, fit)
     skewness = expected_skewness(question, fit)
     found = list(rare_cautions(fit.labels, uncommon, skewness, corrected=kind == "hall"))
@@ -85,12 +85,12 @@ def unvarying(question: Question, fit: ArmFit, test: str) -> list[str]:
 def expected_skewness(question: Question, fit: ArmFit) -> FloatArray:
     """Squared skewness of the arms' estimates, based on that of all rewards pooled; shape (k,).
 
-    Of an estimate sum h (m + 1{A = k} (y - m) / e) / sum h the third central moment is, with rewards of
-    variance s^2 and third moment c, sum h^3 c / e^2 over all rounds, and the second sum h^2 s^2 / e, but for
+    For an estimate sum h (m + 1{A = k} (y - m) / e) / sum h, with rewards of variance s^2 and third moment c,
+    the third central moment is sum h^3 c / e^2 over all rounds, and the second is sum h^2 s^2 / e, apart from
     the error of m: hence c^2 / s^6 times (sum h^3 / e^2)^2 / (sum h^2 / e)^3. The sums are estimated without
-    bias by those of h^3 / e^3 and h^2 / e^2 over the rounds that chose the arm, which need no propensity but
-    the chosen arm's. An arm's own rewards have no part in it: where their skewness looks small by chance, so
-    does their variance.
+    bias by those of h^3 / e^3 and h^2 / e^2 over the rounds that chose the arm, which require only the chosen
+    arm's propensity. An arm's own rewards are not used: if their skewness is small by chance, so is their
+    variance.
     """
     return np.asarray(compared(question).squared_skewness * fit.evenness_lost, dtype=np.float64)
 
@@ -110,7 +110,7 @@ def _mover_reference(question: Question, fit: ArmFit, difference: float, df: flo
 
 
 def _uncommon(question: Question, fit: ArmFit) -> FloatArray:
-    """Outcomes of each arm other than its most common one; infinite if there is no standard error; (k,)."""
+    """Number of outcomes of each arm other than its most common; inf if there is no standard error; (k,)."""
     return np.where(fit.std_error > 0.0, question.profile.uncommon[question.codes], np.inf)
 
 

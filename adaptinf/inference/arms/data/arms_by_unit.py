@@ -37,7 +37,7 @@ def unit_scores(question: Question, columns: Columns, options: dict[str, Any]) -
 
 
 def _check_outcome(start: int) -> None:
-    """Refuse running regressions if they would use information on how a unit's single draw fell."""
+    """Refuse running regressions if they would use information on how a unit's single draw turned out."""
     if start > 0:
         raise Refused("outcome='running-ridge'", units.OWN_PAST_TELLS(), first=("outcome='running-mean'",))
 
@@ -65,14 +65,14 @@ def unit_means(question: Question, scored: ArmScores, columns: Columns) -> Score
 
 
 def contributions(question: Question, influence: FloatArray) -> dict[str, FloatArray]:
-    """What each unit contributes to the errors; influence has shape (T, k)."""
+    """Contribution of each unit to the errors; influence has shape (T, k)."""
     unit = question.profile.units
     assert unit is not None
     return unit_rows(influence, unit)
 
 
 def fit_notes(question: Question, fit: ArmFit) -> list[str]:
-    """What clustered errors rest on, and why there are none."""
+    """The basis of clustered errors, and why there are none."""
     assert fit.by_unit is not None
     profile, errors = question.profile, fit.by_unit
     notes = _model_note(question, fit) + unit_notes(profile, profile.n_units, profile.log.n_rounds)

@@ -33,7 +33,7 @@ def _found(question: Question, asked: Asked | None = None) -> PairEffect:
 
 
 def published(question: Question, asked: Asked) -> Difference:
-    """The difference estimated from the public part of a log, which replaces the log."""
+    """The difference estimated from the public part of a log."""
     try:
         return _fit(question, _settle(question, asked), asked)
     except Refused as refused:

@@ -37,7 +37,7 @@ def rows(
 def _scored_rounds(
     question: Question, fit: ArmFit, columns: Callable[[], Columns], options: Callable[[], dict[str, Any]]
 ) -> ArmScores:
-    """Scores and weights for inverse weighting; columns of a log with missing rewards are not requested."""
+    """Scores and weights for inverse weighting; does not read columns of a log with missing rewards."""
     if fit.outcome is not None and fit.outcome.seen is not None:
         return seen_rounds(question, fit.outcome, options())
     if question.profile.repeated_units:

@@ -53,7 +53,7 @@ def outcome_of(question: Question, asked: Asked) -> Outcome:
 
 
 def _fixed(question: Question, asked: Asked) -> Outcome:
-    """A prediction from before the rounds, free of any unit's own rewards: the centre of the sums."""
+    """A prediction from before the trial, independent of a unit's own rewards: the centre of the sums."""
     refuse_units(asked)
     if asked.ridge is not None or asked.outcome is not None:
         raise InvalidForLog("a user-supplied outcome model", NEEDS_ROWS, ["an AdaptiveLog of the rows"])
@@ -84,7 +84,7 @@ def weights_refusal(profile: LogProfile, weights: str) -> str:
 
 
 def estimates(question: Question, choice: Choice, model: Outcome | None) -> ScoreMeans:
-    """Estimates of arm means, with what tests and tables need; without a model, IPW estimates."""
+    """Estimates of arm means, with everything that tests and tables need; without a model, by IPW."""
     sums = question.profile.sums
     assert sums is not None
     if sums.by_unit is not None and question.profile.repeated_units:
@@ -148,7 +148,7 @@ def read_from(profile: LogProfile) -> str:
 
 
 def notes(question: Question) -> list[str]:
-    """What an estimate from sums assumes, beyond what one from rows does."""
+    """Assumptions of an estimate from sums beyond those of an estimate from rows."""
     assert question.profile.sums is not None
     return said(claims.FIT, SumsFacts(question, question.profile.sums), "note")
 
@@ -164,7 +164,7 @@ def arm_forms(
 ) -> tuple[Products, Forms]:
     """Contributions of rounds to the errors of arm means, or of their ratios to those of a denominator.
 
-    `outcome` is the outcome model of the fit, None with inverse weighting alone.
+    `outcome` is the outcome model of the fit, or None for inverse weighting alone.
     """
     assert question.profile.sums is not None
     cells, codes = question.profile.sums.cells, question.codes
@@ -197,7 +197,7 @@ def arm_forms(
 
 
 def joint_means_of_sums(question: Question, outcome: Outcome | None) -> ScoreMeans:
-    """Means of arms that share their weights, from sums; without an outcome model, IPW means."""
+    """Means of arms with shared weights, from sums; without an outcome model, IPW means."""
     assert question.profile.sums is not None
     cells, codes, augmented = question.profile.sums.cells, question.codes, outcome is not None
     cells = cells if augmented else cells.about(0.0)
@@ -211,7 +211,7 @@ def joint_means_of_sums(question: Question, outcome: Outcome | None) -> ScoreMea
 
 
 def _scores(products: Products, cells: Cells, outcome: Outcome | None) -> Scores:
-    """Scores by the outcome model of the fit, or by inverse weighting alone."""
+    """Scores using the outcome model of the fit, or inverse weighting alone."""
     covariates, penalty = ((), 1.0) if outcome is None else (outcome.covariates, outcome.penalty)
     places = range(products.size - len(covariates), products.size)
     return scores_of(products, cells.rounds, places, penalty, augmented=outcome is not None)
@@ -232,7 +232,7 @@ def _batches(question: Question, products: Products, scores: Scores, *, augmente
 
 
 def _products(cells: Cells, names: tuple[str, ...]) -> Products:
-    """Sums of products of the reward with the named columns alone."""
+    """Sums of products of the reward with the named columns only."""
     if names:
         assert cells.products is not None
         return cells.products.only(names)

@@ -1,8 +1,8 @@
 """Covariate adjustment: pre-experiment columns explain part of the rewards and so reduce errors.
 
 The covariates enter the outcome model of AIPW, a ridge regression of the arm's earlier rewards that is fitted
-before each round, or each batch, so scores stay unbiased however arms were chosen: CUPED, with coefficients
-that only look back.
+before each round, or each batch, so scores remain unbiased however the arms were chosen: this is CUPED with
+coefficients from past data only.
 
 References
 ----------
@@ -116,9 +116,9 @@ def covariates_refusal(profile: LogProfile) -> str:
 
 
 def covariate_verdict(verdict: Verdict, names: Sequence[str], given: Any, share: float) -> Verdict:
-    """Verdict on a variant of AIPW with covariates, given the one without; `given` is for `fit`.
+    """Verdict on a variant of AIPW with covariates, based on the one without; `given` is for `fit`.
 
-    The expected length falls with the share of the variance of all rewards together that they `explained`.
+    The expected length decreases with the share of the variance of all rewards that is `explained`.
     """
     name, rank = f"{verdict.name}, adjusted", just_before(verdict.rank)
     arguments = {**verdict.arguments, "covariate": given}
@@ -172,7 +172,7 @@ def adjusted(model: ArmModel, arguments: Mapping[str, Any]) -> Results:
 
 
 def _note(found: Covariates, ratio: FloatArray) -> str:
-    """How much variances fall; ratio has shape (k,)."""
+    """By how much variances decrease; ratio has shape (k,)."""
     names, known = ", ".join(found.names), ratio[np.isfinite(ratio)]
     if not len(known):
         return claims.ADJUSTED(names=names)
@@ -182,7 +182,7 @@ def _note(found: Covariates, ratio: FloatArray) -> str:
 
 
 ALARM = 5e-4
-"""P-value, times the numbers of arms and columns, below which a covariate is taken to be affected."""
+"""P-value, times the numbers of arms and columns, below which a covariate is considered affected."""
 _LARGEST_STEP, _LARGEST_INVERSE = 0.25, 0.1
 """Largest share of one round, in standard deviations, for a sum to count as normal; less if estimated."""
 _LEAST_ROUNDS = 100
@@ -269,7 +269,7 @@ def _ranks(x: FloatArray) -> FloatArray:
 
 
 def _standardised(away: FloatArray, gap: FloatArray, spread: FloatArray, largest: float) -> float:
-    """A sum over its standard deviation, NaN if single rounds may dominate it; (T,), (T,), (T,)."""
+    """A sum divided by its standard deviation, NaN if single rounds may dominate it; (T,), (T,), (T,)."""
     if len(away) < _LEAST_ROUNDS:
         return np.nan
     size = np.sqrt(away**2 @ spread)

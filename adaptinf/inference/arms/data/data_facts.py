@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 
 class AvailabilityFacts:
-    """Rounds in which arms could be chosen, if one of them was unavailable in some.
+    """Rounds in which arms could be chosen, if one of them was sometimes unavailable.
 
-    `levels` says that arms share their weights, so each mean is for the rounds of all.
+    `levels` means that arms share their weights, so that each mean refers to the rounds of all arms.
     """
 
     def __init__(self, question: Question, *, levels: bool = False) -> None:
@@ -36,7 +36,7 @@ class AvailabilityFacts:
 
     @cached_property
     def _possible(self) -> BoolArray:
-        """Rounds that each arm's estimate uses, shape (T, k); batches of sums, (B, k)."""
+        """Rounds that the estimate of each arm uses, shape (T, k); for sums batches, (B, k)."""
         return self.profile.possible(self.question.codes, jointly=self.question.contrast)
 
     @property
@@ -168,11 +168,27 @@ def shares_of(log: AdaptiveLog) -> dict[str, str]:
     return {"shares": shares}
 
 
-class MissingRewardsFacts:
-    """Scores for rounds whose reward is observed and known.
+FILLED = "rewards that were observed"
+"""What a log whose missing rewards are at one end of their range remembers of them."""
 
-    `used` and `left_out` are the contexts that make strata of the shares observed, and those of too many
-    values; `ready` (T, k) are the rounds with a weight.
+
+def at_one_end(log: AdaptiveLog, values: float | Mapping[Any, float]) -> AdaptiveLog:
+    """A log with missing rewards at one end, which remembers which ones were observed."""
+    filled = log.filled(values)
+    filled.kept[FILLED] = log.arrays.observed
+    return filled
+
+
+def was_filled(log: AdaptiveLog) -> bool:
+    """Whether a log's missing rewards are at one end of their range."""
+    return FILLED in log.kept
+
+
+class MissingRewardsFacts:
+    """Facts on scores for rounds whose reward is observed and known.
+
+    `used` and `left_out` are the contexts that define strata of the observed shares, and those with too many
+    values; `ready` (T, k) marks the rounds with a weight.
     """
 
     def __init__(
@@ -237,14 +253,14 @@ class MissingRewardsFacts:
 
 
 class ReleasedPairFacts:
-    """A pair of the log's arms."""
+    """Facts for a pair of the log's arms."""
 
     def __init__(self, question: Question) -> None:
         self.question, self.profile = question, question.profile
 
     @property
     def contexts_found(self) -> None:
-        """None: a table from releases reveals nothing that rows show."""
+        """None, because a table from releases reveals nothing that only rows show."""
 
     @property
     def means_stay(self) -> bool:
@@ -252,7 +268,7 @@ class ReleasedPairFacts:
 
     @property
     def drift_found(self) -> None:
-        """A table of releases reveals nothing about the rewards behind them."""
+        """None, because a table of releases reveals nothing about the rewards behind them."""
 
     @property
     def several_pairs(self) -> bool:
@@ -264,7 +280,7 @@ _FEW_IN_A_BATCH = 10
 
 
 class SumsWeightsFacts:
-    """Weights that may be unavailable for sums."""
+    """Facts on weights that may be unavailable for sums."""
 
     def __init__(self, profile: LogProfile, weights: str) -> None:
         self.profile, self.weights = profile, weights
@@ -284,7 +300,7 @@ class SumsWeightsFacts:
 
 
 class SumsFacts:
-    """Estimates of arm means from sums."""
+    """Facts on estimates of arm means from sums."""
 
     def __init__(self, question: Question, sums: Sums) -> None:
         self.question, self.profile, self.sums = question, question.profile, sums
@@ -298,8 +314,12 @@ class SumsFacts:
         return not self.sums.batched and self.sums.adaptive is not False
 
     @property
+    def shape_unknown(self) -> bool:
+        return not self.profile.knows_skewness and not self.profile.knows_rarity
+
+    @property
     def skewness_unknown(self) -> bool:
-        return not self.profile.knows_skewness
+        return not self.profile.knows_skewness and self.profile.knows_rarity
 
     @property
     def few_in_a_batch(self) -> dict[str, int]:

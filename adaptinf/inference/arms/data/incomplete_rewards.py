@@ -17,13 +17,14 @@ import numpy as np
 from adaptinf.claims import said
 from adaptinf.claims.data import missing_rewards
 from adaptinf.claims.units import INCOMPLETE
-from adaptinf.inference.arms.data.data_facts import MissingRewardsFacts, shares_of
+from adaptinf.inference.arms.data.data_facts import FILLED, MissingRewardsFacts, at_one_end, shares_of
 from adaptinf.inference.arms.question import ArmModel, Asked, Question, Refused
 from adaptinf.inference.inputs.rounds import times_of
 from adaptinf.inference.results.ends import both_ends
 from adaptinf.inference.scores.inverse import ArmScores, arm_scores
 from adaptinf.inference.scores.means import ScoreMeans, score_means
 from adaptinf.inference.scores.missing import (
+    PastRewards,
     SeenRounds,
     past_rewards,
     seen_scores,
@@ -38,7 +39,7 @@ from adaptinf.inference.scores.outcome_predictions import (
     outcome_model,
     running_regression,
 )
-from adaptinf.typing import FloatArray
+from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from adaptinf.inference.arms.question import Question
@@ -54,10 +55,11 @@ _ROUNDS_A_CELL = 20
 
 
 def past_outcome(question: Question, asked: Asked) -> Outcome:
-    """Predictions from rewards observed and known in time, with probabilities of observing a reward.
+    """Predictions from rewards observed and known in time, with observation probabilities.
 
-    Running means, or running regressions. Where rewards are missing these have an intercept for each arm and
-    stratum of the shares observed, so their residuals are 0 on average there, as with its mean.
+    They are running means or running regressions. If rewards are missing, the regressions have an intercept
+    for each arm and stratum of the observed shares, so their residuals are 0 on average there, as for the
+    mean.
     """
     profile, codes = question.profile, question.codes
     log = profile.log
@@ -80,19 +82,20 @@ def past_outcome(question: Question, asked: Asked) -> Outcome:
         raise Refused("aipw with missing rewards", INCOMPLETE())
     if profile.repeated_units:  # rounds of units are scored by the means of others
         return RUNNING_MEAN
-    arrays, observed = log.arrays, log.arrays.observed
+    arrays, gaps = log.arrays, log.kept.get(FILLED)
+    observed = log.arrays.observed if gaps is None else gaps
     most = max(1, min(_MOST_STRATA, log.n_rounds // (_ROUNDS_A_CELL * log.n_arms)))
-    cells, used, left_out = strata(arrays.context if profile.incomplete else {}, log.n_rounds, most)
+    context = arrays.context if profile.incomplete or gaps is not None else {}
+    cells, used, left_out = strata(context, log.n_rounds, most)
     seen = np.ones(log.n_rounds, dtype=bool) if observed is None else observed
     past = past_rewards(arrays.action, arrays.recorded, seen, cells, codes, arrays.known)
     started = np.repeat(past.pooled[:, None] > 0.0, len(codes), axis=1)
     probability, ready = np.ones(log.n_rounds), started
     if arrays.observation is not None:
         probability = arrays.observation
-    elif profile.incomplete:
-        mine = arrays.action[:, None] == codes[None, :]
-        probability = np.where(mine.any(axis=1), (past.share * mine).sum(axis=1), 1.0)
+    elif observed is not None:
         ready = (past.count > 0.0) & started
+        probability = probability if gaps is not None else _shares(past, arrays.action, codes)
     if question.contrast:
         ready = np.broadcast_to(ready.all(axis=1, keepdims=True), ready.shape)
     values, within = past.mean, f" in strata of {', '.join(used)}" if used else ""
@@ -103,6 +106,9 @@ def past_outcome(question: Question, asked: Asked) -> Outcome:
         found = running_regression(asked.subject, log, codes, penalty, covariates, cells)
         assert isinstance(found.values, np.ndarray)
         values, note = found.values, found.note
+    if gaps is not None:
+        every = SeenRounds(np.ones(log.n_rounds, dtype=bool), probability, ready)
+        return Outcome(values, note, seen=every, notes=(missing_rewards.SAME_WEIGHTS(),))
     facts = MissingRewardsFacts(question, left_out=left_out, ready=ready, used=used)
     return Outcome(
         values,
@@ -113,6 +119,12 @@ def past_outcome(question: Question, asked: Asked) -> Outcome:
         cautions=tuple(said(missing_rewards.FIT, facts, "caution")),
         covariates=() if covariates is None else covariates.names,
     )
+
+
+def _shares(past: PastRewards, action: IntArray, codes: IntArray) -> FloatArray:
+    """Share of earlier rewards observed of each round's arm, 1 for arms that were not asked about; (T,)."""
+    mine = action[:, None] == codes[None, :]
+    return np.where(mine.any(axis=1), (past.share * mine).sum(axis=1), 1.0)
 
 
 def seen_rounds(question: Question, model: Outcome, options: Mapping[str, Any]) -> ArmScores:
@@ -145,7 +157,7 @@ def _scored(
 
 
 def _every(question: Question) -> FloatArray | None:
-    """Every arm's propensity, as far as it is known, shape (T, K)."""
+    """Propensities of all arms, as far as they are known, shape (T, K)."""
     known = question.profile.log.arrays.propensities
     return question.profile.partial_propensities if known is None else known
 
@@ -156,18 +168,18 @@ def _every(question: Question) -> FloatArray | None:
 def at_both_ends(model: ArmModel, arguments: Mapping[str, Any]) -> Results:
     """A model's results with missing rewards at their lowest and at their highest.
 
-    The rewards of a control, which are subtracted, are at the other end.
+    The rewards of a control, which are subtracted, are set to the other end.
     """
     log, opposed = model.log, (getattr(model, "control", None),)
     assert log.reward_range is not None
     assert log.missing is not None
     low, high = log.reward_range
     ends = {arm: (high, low) if arm in opposed else (low, high) for arm in log.arms}
-    lowest = on_log(model, log.filled({arm: own[0] for arm, own in ends.items()})).fit(**arguments)
+    lowest = on_log(model, at_one_end(log, {arm: own[0] for arm, own in ends.items()})).fit(**arguments)
     # the same method at both ends, where it was left to the log
     same = {"estimator": lowest.estimator, "weights": lowest.weights}
     settled = {name: value for name, value in same.items() if arguments.get(name) is None}
-    highest = on_log(model, log.filled({arm: own[1] for arm, own in ends.items()})).fit(
+    highest = on_log(model, at_one_end(log, {arm: own[1] for arm, own in ends.items()})).fit(
         **{**arguments, **settled}
     )
     return both_ends(lowest, highest, log.missing, missing_rewards.SHARES(**shares_of(log)))

@@ -1,4 +1,4 @@
-"""The effect of the arms received, as opposed to those assigned.
+"""The effect of the arms received, as opposed to the arms assigned.
 
 References
 ----------
@@ -37,7 +37,7 @@ _USUAL_ALPHA = 0.05
 
 
 def received_effect(model: ContrastModel, arguments: Mapping[str, Any]) -> Results:
-    """The effect of receiving the treatment rather than the control, with assignment as the instrument."""
+    """The effect of receiving treatment rather than control, with assignment as the instrument."""
     _check_received(model, arguments)
     asked = {**arguments, "estimand": "assigned", "estimator": "aipw", "keep_scores": True}
     effect = model.fit(**asked)
@@ -109,20 +109,20 @@ def _received_problem(model: ContrastModel) -> str:
 
 
 def _share_log(model: ContrastModel) -> AdaptiveLog:
-    """The log with rewards replaced by 1 in rounds that received the treatment and 0 in others."""
+    """The log with rewards replaced by 1 in rounds that received the treatment and by 0 in others."""
     assert model.log.arrays.received is not None
     received = model.log.arrays.received == model.log.arms.index(model.treatment)
     return with_rewards(model.log, received.astype(np.float64), (0.0, 1.0))
 
 
 def _influence(result: Results) -> Any:
-    """What each round contributes to the error of a difference, shape (T,)."""
+    """Contribution of each round to the error of a difference, shape (T,)."""
     assert result.scores is not None
     return result.scores["influence"][:, 0]
 
 
 def set_cautions(reference: AndersonRubinReference) -> list[str]:
-    """The 95% confidence set if it is not a bounded interval."""
+    """A caution with the 95% confidence set if it is not a bounded interval."""
     found = reference.confidence_set(math.log(_USUAL_ALPHA))
     if len(found) == 1 and np.isfinite(found[0]).all():
         return []

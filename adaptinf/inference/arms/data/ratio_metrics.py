@@ -1,9 +1,10 @@
-"""Ratio metrics, such as revenue per order: an arm's mean reward over its mean of another outcome.
+"""Ratio metrics, such as revenue per order: an arm's mean reward divided by its mean of another outcome.
 
-Both means are by one estimator with one set of weights. By the delta method their ratio R = mean(y) / mean(z)
-has the error of the mean of R + (y - R z) / mean(z), the linearised rewards: the estimator is run on these,
-and what holds of means of rewards, the laws of their errors among it, holds of ratios. Where all denominators
-are 1 they are the rewards themselves. Errors of inverse weighting come from the scores of both columns.
+Both means use the same estimator and the same weights. By the delta method, the error of their ratio R =
+mean(y) / mean(z) is that of the mean of R + (y - R z) / mean(z), the linearised rewards: the estimator is
+applied to these, and everything that holds for means of rewards, including the distributions of their errors,
+holds for ratios. If all denominators are 1, these are the rewards themselves. Errors of inverse weighting are
+computed from the scores of both columns.
 
 References
 ----------
@@ -67,7 +68,7 @@ class Ratio:
     value: FloatArray
     bottom: FloatArray
     rows: Callable[[], tuple[Rows, Rows]]
-    """Computed on request: sums have none."""
+    """Computed on request; sums have none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,13 +131,13 @@ class SummedDenominator:
         return replace(fit, covariance=covariance, skewness=skewness)
 
     def reward_name(self, log: AdaptiveLog) -> str:
-        """For the column of rewards, whose name the sums lack."""
+        """Text for the column of rewards, whose name the sums do not contain."""
         return "reward"
 
     def positive(self, question: Question) -> FloatArray:
         """Lower bound on each arm's rounds with a denominator above 0; shape (k,).
 
-        Where no one counted them there are at least sum(z)^2 / sum(z^2).
+        If they were not counted, there are at least sum(z)^2 / sum(z^2).
         """
         products = _products(question)
         place = self._place(question)
@@ -152,7 +153,7 @@ class SummedDenominator:
 
 
 class SummedRatioProfile(SumsProfile):
-    """Facts for sums of linearised rewards; outcomes are rare if those of the rewards are."""
+    """Facts for sums of linearised rewards; outcomes are rare if those of the original rewards are."""
 
     def __init__(self, sums: Sums, own: LogProfile) -> None:
         super().__init__(sums)
@@ -206,9 +207,9 @@ def _of_cells(sums: Sums, cells: Cells) -> Sums:
 
 
 def _with_reward(cells: Cells, change: FloatArray, centre: float) -> Cells:
-    """Cells with linear combinations of v instead of rewards, less a centre.
+    """Cells with linear combinations of v instead of rewards, minus a centre.
 
-    Shapes: change (D, D, 1, K or 1), whose row 1 holds the combination.
+    Shapes: change (D, D, 1, K or 1), whose row 1 contains the combination.
     """
     products = cells.products
     assert products is not None
@@ -237,14 +238,14 @@ class RoundsDenominator:
     values: FloatArray
 
     def refuse_unknown(self, question: Question, covariates: Covariates) -> None:
-        """Refuse nothing: rows have every product."""
+        """Refuse nothing, because rows contain every product."""
 
     def with_errors(self, question: Question, fit: ArmFit, ratio: Ratio) -> ArmFit:
         """The fit to linearised rewards, with errors from the scores of both columns."""
         return _by_scores(fit, ratio)
 
     def reward_name(self, log: AdaptiveLog) -> str:
-        """For the column of rewards, under the user's name."""
+        """Text for the column of rewards, by the user's name."""
         return next((str(name) for name, canonical in log.columns.items() if canonical == "reward"), "reward")
 
     def under(self, question: Question) -> Question:
@@ -287,7 +288,7 @@ def read_denominator(
 ) -> Denominator:
     """The denominator of a ratio metric, from sums or by round; given is (T,) or a name, keep is (T,).
 
-    The log is the whole one, `keep` its rounds that are used.
+    The log is complete, and `keep` marks the rounds used.
     """
     if isinstance(log, Sums):
         return summed_denominator(subject, log, given)
@@ -344,7 +345,7 @@ def ratio_question(question: Question, below: RoundsDenominator) -> Question:
 
 
 def ratio_verdict(verdict: Verdict, *, contrast_only: bool) -> Verdict:
-    """The verdict on a method for ratios, from its verdict for means of linearised rewards."""
+    """The verdict on a method for ratios, based on its verdict for means of linearised rewards."""
     if not contrast_only:
         return verdict
     return Verdict(verdict.name, "not valid", verdict.rank, verdict.arguments, claims.DIFFERENCES_ALONE())
@@ -387,8 +388,8 @@ def linearised(
 ) -> FloatArray:
     """Rewards R + (y - R z) / mean(z), each with the ratio and mean denominator of its own arm.
 
-    Shapes: below (T,), ratio, bottom, codes (k,); returns (T,). Arms without a ratio, or not asked for, get
-    those of all rounds.
+    Shapes: below (T,), ratio, bottom, codes (k,); returns (T,). Arms without a ratio, or not requested, are
+    given those of all rounds.
     """
     reward, action = log.arrays.reward, log.arrays.action
     overall, level = reward.sum() / below.sum(), below.mean()
@@ -422,7 +423,7 @@ def _by_scores(fit: ArmFit, ratio: Ratio) -> ArmFit:
 
 
 def _check(method: ArmMethod, asked: Asked) -> None:
-    """Refuse methods that do not estimate arm means, and predictions of rewards alone."""
+    """Refuse methods that do not estimate arm means, and predictions of rewards only."""
     if method.contrast_only:
         raise InvalidForLog(
             f"denominator= with {method.name}",
@@ -459,7 +460,7 @@ def rather_near_zero(bottom: ArmFit, below: Denominator, refused: Mapping[str, s
 
 
 def _note(profile: LogProfile, below: Denominator, bottom: ArmFit) -> str:
-    """What is estimated, and its denominator."""
+    """Description of the estimand and its denominator."""
     means = ", ".join(
         f"{label} {mean:.4g} ({error:.2g})"
         for label, mean, error in zip(bottom.labels[:8], bottom.estimate, bottom.std_error, strict=False)

@@ -1,4 +1,4 @@
-"""Inputs of the weights of rounds: their own propensities, or those of earlier rounds."""
+"""Propensities used for the weights of rounds: the rounds' own, or those of earlier rounds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 _MOST_TURNS = 4
-"""Number of changes in an arm's availability that joining, leaving and returning explain."""
+"""Number of changes in an arm's availability that joining, leaving and returning can explain."""
 
 
 def changes_often(possible: BoolArray) -> bool:
@@ -78,7 +78,7 @@ def _one_cell(propensities: FloatArray) -> IntArray:
 
 
 def fixed_propensities(question: Question) -> str:
-    """A phrase saying which propensities determine the weight of a pair."""
+    """A phrase stating which propensities determine the weight of a pair."""
     fixed = fixed_by(question)
     if fixed == "round":
         return SAME_ROUND()
@@ -88,11 +88,11 @@ def fixed_propensities(question: Question) -> str:
 
 
 def fixed_by(question: Question) -> Fixed | Literal["availability"]:
-    """Whose propensities fix a pair's weight before a round's context, including contexts not in the log.
+    """Whose propensities fix a pair's weight before a round's context, even if it is not in the log.
 
-    Where contexts may move propensities, weights made of these would change the mix of contexts. Whether an
-    arm can be chosen at all follows the calendar where it changes seldom: a table's weights then are even
-    over the rounds that two arms have in common.
+    If contexts may affect propensities, weights computed from these would change the mix of contexts. If an
+    arm's availability seldom changes, it is treated as following the calendar: the weights of a table are
+    then uniform over the rounds that two arms have in common.
     """
     profile, codes = question.profile, question.codes
     if profile.fixed_in_time:

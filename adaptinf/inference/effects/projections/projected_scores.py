@@ -76,12 +76,13 @@ class ProjectionResults(Results):
         -------
         DataFrame
             Columns effect, std_error, low and high. The intervals, by Student's t, are for the value of the
-            projection, one at a time; where the formula does not hold exactly it is not the effect there.
+            projection, one at a time; if the formula does not hold exactly, this is not the effect at those
+            covariates.
 
         Raises
         ------
         ParameterError
-            If a covariate is missing, or has a label that the log has not.
+            If a covariate is missing, or has a label that is not in the log.
         """
         check_alpha("predict", alpha)
         rows = self.covariates.rows("predict", frame)
@@ -93,7 +94,7 @@ class ProjectionResults(Results):
 
 
 def _assess(question: ProjectionQuestion, decay: float | None = None) -> list[Verdict]:
-    """A verdict for each kind of weights; `decay` applies if the design states none."""
+    """A verdict for each kind of weights; `decay` applies if the design declares none."""
     decay = question.profile.usable_decay if decay is None else decay
     why = refusal(lambda: question.chosen)
     default = ""
@@ -176,7 +177,7 @@ def _fit(
 
 
 def _effect_scores(question: ProjectionQuestion, model: Outcome) -> tuple[FloatArray, BoolArray]:
-    """AIPW scores for the effect in the rounds used, and which had a known reward to use; shape (n,)."""
+    """AIPW scores for the effect in the rounds used, and which had an earlier reward to use; shape (n,)."""
     reward, kept, chosen = question.profile.log.arrays.reward, question.kept, question.chosen
     assert question.profile.propensity is not None
     origin = float(reward[kept[0]])
@@ -197,7 +198,7 @@ def _own_past(model: Outcome) -> bool:
 
 
 def check_by_unit(profile: LogProfile, covariance: str, *, own_past: bool) -> None:
-    """Refuse what clustered errors do not allow for, such as predictions from a unit's own past."""
+    """Refuse options that clustered errors do not support, such as predictions from a unit's own past."""
     if covariance != "HC0":
         ways = ["clustering with covariance='HC0'"]
         raise InvalidForLog(f"covariance={covariance!r}", claims.NOT_BY_UNIT(), ways)

@@ -41,22 +41,22 @@ class CATEProjection:
     log : AdaptiveLog
         The data.
     treatment, control : label, optional
-        The arms; the control's mean is subtracted. With two arms the second is the treatment.
+        The arms; the control's mean is subtracted. With two arms, the second is the treatment by default.
     rounds : str or array_like of bool, shape (T,), optional
-        Rounds to use; by default those of phase "estimation" where the log has phases, else all.
+        Rounds to use; by default those of phase "estimation" if the log has phases, otherwise all.
     trusted : bool
-        Compute any Python in the formula, not only what `CATE.from_formula` lists.
+        Evaluate any Python in the formula, not only what `CATE.from_formula` lists.
 
     Raises
     ------
     ParameterError
-        Listing every argument that does not fit the log.
+        If an argument does not fit the log; the message lists every problem.
 
     Notes
     -----
-    Assumes that contexts do not depend on earlier rewards or actions, and that the propensities are those the
-    arms were drawn with, given the context. If the effect at given covariates changes over the rounds, the
-    estimand is that of its average with the weights of the rounds.
+    Assumes that contexts do not depend on earlier rewards or actions, and that the propensities are the
+    probabilities with which arms were chosen, given the context. If the effect at given covariates changes
+    over the rounds, the estimand is the projection of its average, weighted like the rounds.
 
     References
     ----------
@@ -115,28 +115,29 @@ class CATEProjection:
         Parameters
         ----------
         weights : {"uniform", "combined", "two-point"}, optional
-            Weights of the scores, one for both arms, so a drift that both share cancels. Combined ones, (1/e1
-            + 1/e0)^(-1/2), keep variances even where propensities fall. They are the default where they are
-            known before the round's context and so change no estimand: contexts had no part in the choice, or
-            the log has batches, whose previous one gives the weight where propensities vary within a batch,
-            or the formula fits every combination of contexts its own effect. Else uniform ones are, and
-            combined or two-point weights weigh contexts by their propensities.
+            Weights of the scores, shared by both arms, so a drift common to both cancels. Combined weights,
+            (1/e1 + 1/e0)^(-1/2), keep variances constant even if propensities fall. They are the default if
+            they are known before the round's context and therefore do not change the estimand: contexts did
+            not affect the choice, or the log has batches (the previous batch then gives the weight if
+            propensities vary within a batch), or the formula gives every combination of contexts its own
+            effect. Otherwise uniform weights are the default, and combined or two-point weights weight
+            contexts by their propensities.
         decay : float, optional
             Exponent a in [0, 1) of the propensity floor t^-a, for two-point weights; fixed in advance. By
-            default the one that the log's design states.
+            default the one declared in the log's design.
         covariance : {"HC0", "HC1", "HC2", "HC3"}
-            Sandwich of the martingale, or its corrections for small samples.
+            The martingale sandwich, or its corrections for small samples.
         outcome : str, mapping or array_like, optional
             Outcome model of the scores: ``"running-mean"`` (default), ``"running-ridge"`` on the contexts, or
-            your own predictions, whose row t may depend on rounds before t and this round's context only:
+            your own predictions, whose row t may depend on rounds before t and on this round's context only:
             columns of the log by arm, a frame with a column per arm, or an array of shape (T, K) with all K
             arms in the order of ``log.arms``.
         ridge : float, optional
             Penalty of the running ridge, fixed in advance; 1 by default.
         null : float
-            Value that every coefficient is tested against.
+            Value against which every coefficient is tested.
         keep_scores : bool
-            Keep what each round contributes, for the bootstrap of `Results.conf_int_simultaneous`.
+            Keep the contributions of the rounds, for the bootstrap of `Results.conf_int_simultaneous`.
 
         Returns
         -------

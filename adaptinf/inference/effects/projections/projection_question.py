@@ -1,4 +1,4 @@
-"""What `CATE.from_formula` asks of a log: the rounds, covariates and weights of a projection."""
+"""The request of `CATE.from_formula` for a log: the rounds, covariates and weights of a projection."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class ProjectionQuestion:
 
     @cached_property
     def unit(self) -> IntArray | None:
-        """Units of these rounds, None if none has several of them; shape (n,)."""
+        """Units of these rounds, None if each has only one; shape (n,)."""
         units, keep = self.profile.units, self.rounds.keep
         return None if units is None or not self.profile.repeats_in(keep) else units[keep]
 
@@ -95,7 +95,7 @@ class ProjectionQuestion:
 
     @cached_property
     def combined(self) -> tuple[FloatArray, Fixed] | None:
-        """Combined weights that do not depend on the round's context, and whose they are; shape (n,)."""
+        """Combined weights that do not depend on the round's context, and their source; shape (n,)."""
         if self.propensities is None:
             return None
         movers = not (self.profile.context_free or self.saturated)
@@ -103,7 +103,7 @@ class ProjectionQuestion:
 
     @property
     def default_weights(self) -> str:
-        """Combined if that cannot change the estimand or link units, otherwise uniform."""
+        """Combined if that cannot change the estimand or make units dependent, otherwise uniform."""
         return "uniform" if self.combined is None or self.unit is not None else "combined"
 
     def weights(self, kind: str, decay: float | None) -> FloatArray:

@@ -36,11 +36,12 @@ def projection_law(
 
     Shapes: std_error (p,), reward (n,).
 
-    A coefficient is a sum over rounds. Its parts are the rounds of either arm that raise it with their score,
-    those of either arm that lower it, and those of other arms: for an indicator the rounds of its group, by
-    arm. Each has a variance and a skewness, by the influences of its rounds, and Hall's interval. A part with
-    too few outcomes other than its commonest leaves its coefficient without a standard error. `skewness` is
-    the squared one of all rewards, None where rounds depend on each other: then it is Student's t.
+    A coefficient is a sum over rounds. Its parts are the rounds of the two arms whose score raises it, the
+    rounds of the two arms whose score lowers it, and the rounds of other arms; for an indicator, these are
+    the rounds of its group, by arm. Each part has a variance and a skewness, computed from the influences of
+    its rounds, and Hall's interval. A coefficient has no standard error if a part has too few outcomes other
+    than its most common one. `skewness` is the squared skewness of all rewards, None if rounds depend on each
+    other; then Student's t is used.
     """
     if skewness is None:
         return PartsLaw.student(fit.coefficient, std_error, fit.covariance, fit.df)
@@ -52,7 +53,7 @@ def projection_law(
 
 
 def standard_errors(fit: Projection, kept: IntArray) -> tuple[FloatArray, list[Said]]:
-    """Standard errors, or why there are none; kept (n,); returns (p,)."""
+    """Standard errors, or the reason why there are none; kept (n,); returns (p,)."""
     n, p = len(kept), len(fit.coefficient)
     alone = np.asarray(kept)[np.isnan(fit.influence).any(axis=1)]
     if n > p and 0 < len(alone) < n:

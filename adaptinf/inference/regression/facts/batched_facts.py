@@ -23,8 +23,9 @@ _BATCHES = 10
 class BatchedFacts(RegressionFacts):
     """Which batches can be used.
 
-    Which ones lack rank is settled before their own rewards, but not before earlier batches' ones: a sum over
-    a number of terms that depends on the terms has another law. So adaptive logs with such are refused.
+    Whether a batch lacks rank is determined before its own rewards, but not before those of earlier batches;
+    a sum whose number of terms depends on the terms has another distribution. Therefore adaptive logs with
+    such batches are refused.
     """
 
     @property
@@ -87,7 +88,7 @@ class BatchedFacts(RegressionFacts):
 
     @property
     def test(self) -> Any:
-        """Which law batches are taken to have."""
+        """The assumed distribution of batches."""
         return self.options.settings.get("test", "t")
 
     @property
@@ -108,7 +109,7 @@ class BatchedFacts(RegressionFacts):
 
 
 _LARGEST_LEFT = 0.2
-"""Share of the least-squares error that the standard errors may leave out."""
+"""Share of the least-squares error that the standard errors may omit."""
 # Causes worth naming: columns of sizes that differ tenfold, and one that is 0 in four rounds of five.
 _UNEVEN, _RARE = 10.0, 0.2
 
@@ -118,13 +119,13 @@ class DecorrelationFacts(RegressionFacts):
 
     @property
     def ridge(self) -> float | None:
-        """The penalty that was given."""
+        """The given penalty."""
         given: float | None = self.options.settings.get("ridge")
         return given
 
     @cached_property
     def solved(self) -> Decorrelated:
-        """The estimate; the rounds are more than the columns."""
+        """The estimate; there are more rounds than columns."""
         return decorrelated(self.data.x, self.data.y, self.ridge)
 
     @property
@@ -142,7 +143,7 @@ class DecorrelationFacts(RegressionFacts):
 
     @property
     def rarely_seen(self) -> dict[str, Any]:
-        """Whether the column that is 0 most often is so in nearly all rounds."""
+        """Whether the column that is most often 0 is 0 in nearly all rounds."""
         count, n = np.count_nonzero(self.data.x, axis=0), self.data.nobs
         place = int(np.argmin(count))
         if self.uneven or count[place] >= _RARE * n:
@@ -175,7 +176,7 @@ class DecorrelationFacts(RegressionFacts):
 
 
 class EllipsoidFacts(RegressionFacts):
-    """What is known about noise and coefficients."""
+    """Known bounds on noise and coefficients."""
 
     @property
     def sub_gaussian(self) -> dict[str, Any]:
@@ -195,7 +196,7 @@ class EllipsoidFacts(RegressionFacts):
 
     @property
     def beyond_bound(self) -> dict[str, float]:
-        """A doubt about the bound, which is in the units of the coefficients."""
+        """A warning about the bound, which is in the units of the coefficients."""
         data = self.data
         if data.nobs <= data.size:
             return {}

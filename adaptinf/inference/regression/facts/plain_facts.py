@@ -59,7 +59,7 @@ class PlainFacts(RegressionFacts):
 
     @property
     def nothing_adapted(self) -> str:
-        """Whether it is the default if nothing adapted; if propensities moved, weights handle a drift."""
+        """Whether it is the default if nothing adapted; if propensities varied, weights handle a drift."""
         preferred = not self.data.adaptive and not self.profile.varying_propensities
         return self.profile.why_not_adaptive if preferred else ""
 
@@ -69,7 +69,7 @@ class PlainFacts(RegressionFacts):
 
     @property
     def known_stable(self) -> Stability | None:
-        """Why it is normal in the long run although the design adapts."""
+        """Why it is asymptotically normal although the design adapts."""
         found = self.profile.stability
         return found if found is not None and found.stable and self.data.selector is None else None
 
@@ -192,8 +192,8 @@ class CorrectedFacts(PlainFacts):
     def correction(self) -> Correction | None:
         """The correction; None if the log permits none.
 
-        An arm that the design recommended may depend on every reward, also on those that changed no action:
-        all rounds count then.
+        An arm recommended by the design may depend on every reward, including those that changed no action;
+        then all rounds count.
         """
         found = self.profile.correction_chosen_from(self.options.settings.get("chosen_from", "actions"))
         if found is None or self.data.selector != "recommended":

@@ -24,9 +24,10 @@ _ROUNDING = 1e-12
 
 
 def residual_trends(data: RegressionData, profile: LogProfile) -> Trends:
-    """For K arms: each arm's rewards minus what the columns explain of them, in the rounds used.
+    """For K arms: each arm's rewards minus the part explained by the columns, in the rounds used.
 
-    Rewards and times are both taken less their least squares on the columns within the arm's own rounds.
+    Rewards and times are both replaced by their residuals from least squares on the columns within the arm's
+    own rounds.
     """
     time = times(data.n_rounds, profile.log.arrays.batch)[data.rounds]
     unit = profile.units[data.rounds] if profile.repeated_units and profile.units is not None else None
@@ -109,8 +110,8 @@ class RegressionFacts:
     def omitted(self) -> dict[str, str]:
         """Contexts that may have affected the choice of arms and are not among the columns.
 
-        The arms' rounds are then different mixes of these contexts, and no adjustment for adaptive collection
-        makes up for that: a context that also moves rewards shows as an effect of the arm.
+        The arms' rounds then have different mixes of these contexts, which no adjustment for adaptive
+        collection corrects: a context that also affects rewards appears as an effect of the arm.
         """
         data, profile, log = self.data, self.profile, self.profile.log
         if profile.context_free or (profile.constant_propensities and not profile.decides_by_context):
@@ -131,7 +132,7 @@ class RegressionFacts:
 
     @property
     def never_random(self) -> str:
-        """Whether nothing was drawn, for a regression on several arms."""
+        """Whether no arm was drawn at random, for a regression on several arms."""
         several = len(self.arms_used) > 1
         return NEVER_RANDOM() if several and self.profile.never_random else ""
 
@@ -144,7 +145,7 @@ class RegressionFacts:
 
     @cached_property
     def drift_found(self) -> Finding | None:
-        """A trend in an arm's residual rewards; None if it is not tested, or does no harm."""
+        """A drift in an arm's residual rewards; None if it is not tested, or does no harm."""
         harmless = not (self.data.adaptive or self.profile.shares_move)
         if harmless or not self.assumes_constant or self.profile.incomplete:
             return None
@@ -168,7 +169,7 @@ class RegressionFacts:
 
     @cached_property
     def rare(self) -> RareCoefficients:
-        """Which coefficients rest on rare outcomes, and the statement about them."""
+        """Which coefficients depend on rare outcomes, and the statement about them."""
         return rare_coefficients(self.data, self.fit)
 
     @cached_property
@@ -185,7 +186,7 @@ class RegressionFacts:
 
     @property
     def no_sandwich(self) -> bool:
-        """Whether units call for a covariance that no method offers under adaptive collection."""
+        """Whether units require a covariance that no method offers under adaptive collection."""
         return bool(self.units_ignored) and self.data.adaptive
 
     @property

@@ -19,7 +19,7 @@ from adaptinf.typing import FloatArray
 
 
 class WeightedFacts(RegressionFacts):
-    """What the fit rests on for each arm: rounds in which it could be chosen, rewards, propensities."""
+    """The data behind the fit for each arm: rounds in which it could be chosen, rewards, propensities."""
 
     @cached_property
     def gaps(self) -> str:
@@ -50,10 +50,10 @@ class WeightedFacts(RegressionFacts):
 
     @property
     def usual_weights(self) -> str:
-        """Combined if they even out variances, as in `Contrast`; otherwise uniform.
+        """Combined if they equalise variances, as in `Contrast`; otherwise uniform.
 
-        They do not where contexts may move propensities from round to round, without batches that would fix a
-        weight before a context is seen.
+        They do not if contexts may affect propensities from round to round, without batches that would fix a
+        weight before a context is observed.
         """
         profile = self.profile
         follows = profile.decides_by_context or not profile.context_free
@@ -107,7 +107,7 @@ class WeightedFacts(RegressionFacts):
     def _preferred(self) -> bool:
         """Whether it is the default: the arms' propensities are the design's own, and leave enough rewards.
 
-        Without batches the chosen arm's own propensities do, too.
+        Without batches, the chosen arm's own propensities suffice.
         """
         return self.data.selector is None and self.data.propensity is not None and not self.passed_over
 
@@ -205,7 +205,7 @@ class WeightedFacts(RegressionFacts):
 
     @property
     def own_weights_of_pair_unstated(self) -> dict[str, str]:
-        """Each arm's own weights, which a drift that arms share would tell apart."""
+        """Each arm's own weights, which a drift shared by the arms would distinguish."""
         fixed = self.options.stationary or self.profile.constant_propensities
         return {} if self.is_shared or fixed or not self._several else {"weights": "sqrt importance"}
 
@@ -234,7 +234,7 @@ class WeightedFacts(RegressionFacts):
 
     @property
     def gone(self) -> dict[str, str]:
-        """Whether an arm's rewards may have been the reason for its removal."""
+        """Whether an arm may have been removed because of its rewards."""
         every, codes = self.profile.propensities, self.arms_used
         if every is None or not self.profile.adaptive or not self.is_shared:
             return {}

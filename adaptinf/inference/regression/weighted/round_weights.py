@@ -1,4 +1,4 @@
-"""One weight per round for all arms compared, fixed before the round's context is seen."""
+"""One weight per round for all arms compared, fixed before the round's context is observed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def fixed_by(profile: LogProfile, codes: IntArray) -> Fixed:
-    """Whose propensities fix the arms' weight before a round's context, including contexts not in the log."""
+    """Source of the propensities that fix the weight before a round's context, also for unlogged contexts."""
     if profile.fixed_in_time or profile.propensities is None:
         return "round"
     batch = profile.log.arrays.batch
@@ -35,8 +35,8 @@ def fixed_by(profile: LogProfile, codes: IntArray) -> Fixed:
 def shared_weights(profile: LogProfile, codes: IntArray, *, jointly: bool = True) -> FloatArray:
     """Square roots of 1 / sum(1 / e) over some arms, by propensities unaffected by the round's context.
 
-    Shapes: codes (k,); returns (T,). Rounds in which one of the arms could not be chosen have weight 0, or
-    where that is not asked for jointly a sum over the others.
+    Shapes: codes (k,); returns (T,). Rounds in which one of the arms could not be chosen have weight 0, or a
+    sum over the others if joint possibility is not required.
     """
     assert profile.propensities is not None
     fixed, every = fixed_by(profile, codes), profile.propensities[:, codes]

@@ -1,4 +1,4 @@
-"""Predictions of rewards by a regression on its own columns, refitted as rounds arrive.
+"""Predictions of rewards by a regression on the same columns, refitted as rounds arrive.
 
 References
 ----------
@@ -52,12 +52,13 @@ class RunningRegression:
 def running_regression(x: FloatArray, y: FloatArray, known: IntArray | None = None) -> RunningRegression:
     """Ridge regressions of y on x, fitted to the rounds before each of O(log n) blocks.
 
-    Shapes: x (n, p), y (n,), known (n,): the first round at which a reward counts, the next one if not given.
+    Shapes: x (n, p), y (n,), known (n,): the first round at which a reward is known, the next one by default.
 
-    A block is a tenth as long as all that came before it. Columns are taken in standard deviations of the
-    rounds so far, with a penalty of 1, and columns that have not varied have no slope, so an arm without
-    rewards gets what the others predict. Predictions stay within the rewards so far: a slope from a few
-    rounds whose columns hardly vary would else lead anywhere. None knows a reward of its block or later.
+    A block is a tenth as long as all rounds before it. Columns are measured in standard deviations of the
+    rounds so far, with a penalty of 1; columns that have not varied have slope 0, so an arm without rewards
+    gets the prediction of the others. Predictions stay within the rewards so far, because a slope from a few
+    rounds whose columns hardly vary could otherwise be arbitrarily large. No prediction uses a reward of its
+    block or later.
     """
     n, p = x.shape
     known = np.arange(1, n + 1) if known is None else known
@@ -109,7 +110,7 @@ def _starts(n: int) -> IntArray:
 
 
 Rows = Callable[[int], FloatArray]
-"""Model matrix of all rounds, had each of them chosen the arm with this code."""
+"""Model matrix of all rounds if each had chosen the arm with this code."""
 
 
 def predictions_of_arms(fitted: RunningRegression, rows: Rows, codes: IntArray, n_rounds: int) -> FloatArray:

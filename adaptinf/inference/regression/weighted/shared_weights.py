@@ -1,11 +1,11 @@
 """One weight per round for all arms: from the log to the fit.
 
-A row x(a, c) of the model matrix depends on the arm a and on the contexts c. In a round, the differences
-x(a, c) - x(r, c) from a reference arm r hold what the formula says of arms, and the difference of the arms'
-scores has the mean (x(a, c) - x(r, c))'beta given the past, whatever has moved all rewards of the round. So
-the coefficients that involve the arm come from a projection of score differences, pair by pair, with
-weights of the pair that the round's draw does not touch. The other coefficients come from least squares of
-what is then left, with one weight over the propensity of the arm that was chosen, h / e.
+A row x(a, c) of the model matrix depends on the arm a and on the contexts c. In a round, the differences x(a,
+c) - x(r, c) from a reference arm r contain everything the formula says about arms, and the difference of the
+arms' scores has the mean (x(a, c) - x(r, c))'beta given the past, whatever affects all rewards of the round.
+The coefficients that involve the arm therefore come from a projection of score differences, pair by pair,
+with weights of the pair that do not depend on the round's draw. The other coefficients come from least
+squares on the remainder, with one weight divided by the propensity of the arm that was chosen, h / e.
 
 References
 ----------
@@ -61,10 +61,10 @@ class Gap:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArmColumns:
-    """What a formula implies about arms: each arm's gap to the reference, and a basis of coefficients.
+    """Implications of a formula for arms: each arm's gap to the reference, and a basis of coefficients.
 
-    Shapes: of_arms (p, q) spans the combinations of coefficients that differences of arms can tell, others
-    (p, p - q) what is left of the coefficients.
+    Shapes: of_arms (p, q) spans the combinations of coefficients that differences of arms determine, others
+    (p, p - q) the remaining ones.
     """
 
     reference: int
@@ -102,7 +102,7 @@ def arm_columns(rows: Rows, codes: IntArray, actual: FloatArray, action: IntArra
 
     Shapes: codes (k,), actual (n, p), action (n,).
 
-    The reference is the arm without columns of its own if there is one, else the first.
+    The reference is the arm without columns of its own if there is one, otherwise the first.
     """
     first = rows(int(codes[0]))
     moved = np.zeros(actual.shape[1], dtype=bool)
@@ -169,11 +169,11 @@ def shared_regression(
     """Regress y on x with weights shared by the arms.
 
     Shapes: x (n, p), y, action (n,), own (n,), the chosen arm's propensity, common (n,), the weight h of the
-    round, outcome (n, k) by arm from the past alone, codes (k,). Scores count from round `start` on.
+    round, outcome (n, k) by arm from the past alone, codes (k,). Scores are used from round `start` on.
 
-    Without `arms` all coefficients are by least squares with weights h / e. With it, those of arms solve
-    sum over pairs h d ((G_a - G_r) - d'b) = 0, with d = x(a, c) - x(r, c) and scores G. The errors are sums
-    of squares of what each round adds to a coefficient, through both steps.
+    Without `arms`, all coefficients are estimated by least squares with weights h / e. With it, those of arms
+    solve sum over pairs h d ((G_a - G_r) - d'b) = 0, with d = x(a, c) - x(r, c) and scores G. The errors are
+    sums of squares of each round's contribution to a coefficient, through both steps.
     """
     size = x.shape[1]
     of_arms, others = (np.zeros((size, 0)), np.eye(size)) if arms is None else (arms.of_arms, arms.others)
@@ -302,7 +302,7 @@ def fit_shared(facts: WeightedFacts, kind: str) -> CoefficientFit:
 
 
 def _columns_of_arms(data: RegressionData, codes: IntArray) -> ArmColumns | None:
-    """What the formula implies about arms; None if that is unknown or would be too large."""
+    """Implications of the formula for arms; None if they are unknown or would be too large."""
     if data.rows_of is None or len(codes) < 2 or data.nobs * data.size * len(codes) > _LARGEST:
         return None
     return arm_columns(data.rows_of, codes, data.x, data.action)
@@ -349,7 +349,7 @@ def _outcome(
 ) -> tuple[FloatArray, int]:
     """Predictions for each arm from earlier rounds, and the first round that has them; returns (n, k).
 
-    Where the formula has no contexts they are those of `Contrast`, running means of the arms.
+    If the formula has no contexts, they are those of `Contrast`, running means of the arms.
     """
     if arms is None or data.rows_of is None:
         return np.zeros((data.nobs, len(codes))), 0

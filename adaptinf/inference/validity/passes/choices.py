@@ -1,6 +1,6 @@
 """Choices of arms compared with their propensities, summed by groups of rounds.
 
-Short logs are summed in NumPy, where loading Numba would take longer than all that it saves.
+Short logs are summed in NumPy, because loading Numba would take longer than it saves.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ class Choices(NamedTuple):
     """Sums over all rounds.
 
     Shapes: pieces, by size of the propensity, stretches, by time; possible, inverse, largest, chosen (K,):
-    rounds in which an arm was possible, sum and maximum of its 1 / e there, and its sum where it was chosen.
+    rounds in which an arm was possible, sum and maximum of its 1 / e there, and its sum over the rounds that
+    chose it.
     """
 
     pieces: Counts
@@ -125,8 +126,9 @@ class Chosen(NamedTuple):
 def chosen_of(action: IntArray, own: FloatArray, table: FloatArray | None, n_arms: int) -> Chosen:
     """The chosen arms' propensities alone; action, own (T,), table (T, K), positive for possible arms.
 
-    Rounds in which an arm may have been chosen count up to the last that chose it: later ones tell nothing,
-    as its propensity may have fallen to next to none. Without a table sure rounds rule out the other arms.
+    Rounds in which an arm may have been chosen count up to the last one that chose it; later rounds give no
+    information, as its propensity may have fallen to almost 0. Without a table, certain rounds exclude the
+    other arms.
     """
     if len(own) > _SMALL:
         from adaptinf.inference.validity.passes.kernel import add_chosen

@@ -55,8 +55,8 @@ def add_groups(action: IntArray, every: FloatArray, group: IntArray, found: Floa
 def add_chosen(action: IntArray, own: FloatArray, table: FloatArray, state: FloatArray) -> None:
     """Fill sums over the rounds in which each arm was chosen, and count rounds in which it was possible.
 
-    Shapes: action, own (T,), table (T, K), or (0, 0) where sure arms alone rule out others, state (K, 6),
-    sums of 1 / own and their squares, rounds, smallest own, from 1, sure rounds, and rounds possible so far.
+    Shapes: action, own (T,), table (T, K), or (0, 0) if certain arms alone exclude others, state (K, 6), sums
+    of 1 / own and their squares, rounds, smallest own, from 1, certain rounds, and rounds possible so far.
     """
     sure = 0.0
     for t in range(action.shape[0]):
@@ -89,8 +89,8 @@ def add_trends(
 ) -> None:
     """Fill each arm's rounds, mean times and rewards, and the sums for its slope and their squares.
 
-    Shapes: action, reward (n,), time (n,), or (0,) of rounds that follow one another, found (5, K), of zeros.
-    Rewards are taken less `middle` and over `scale`.
+    Shapes: action, reward (n,), time (n,), or (0,) for consecutive rounds, found (5, K), of zeros. Rewards
+    have `middle` subtracted and are divided by `scale`.
     """
     rounds, even = action.shape[0], time.shape[0] == 0
     for t in range(rounds):

@@ -66,7 +66,7 @@ def _twice(zone: str, time: datetime) -> bool:
 def in_utc(times: NDArray[Any], zone: str, what: str, role: str, found: Findings) -> NDArray[Any]:
     """Times on a zone's clock as instants in UTC, shapes (T,); NaT, with a problem, if there is none.
 
-    Of an hour that comes twice the rows after the place at which it goes back are of the second time.
+    In a repeated hour, the rows after the place at which the clock goes back belong to its second occurrence.
     """
     missing, (first, second) = np.isnat(times), _both(times, zone)
     skipped = np.isnat(first) & ~missing

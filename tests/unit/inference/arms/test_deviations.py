@@ -191,7 +191,7 @@ def test_recommendation_names_what_serves() -> None:
 # Bounds
 
 
-@pytest.mark.parametrize("estimator", [None, "aipw", "sample-mean", "alee"])
+@pytest.mark.parametrize("estimator", [None, "ipw", "sample-mean", "alee"])
 def test_both_ends_are_fits_of_filled_logs(estimator: str | None) -> None:
     frame = frame_of(10, 200)
     span = (0.0, 10.0)
@@ -210,9 +210,9 @@ def test_both_ends_are_fits_of_filled_logs(estimator: str | None) -> None:
 def test_contrast_has_the_control_at_the_other_end() -> None:
     frame = frame_of(11, 200)
     log = log_of(frame, missing="worst", reward_range=(0.0, 10.0))
-    found = Contrast(log, treatment="b", control="a").fit(weights="uniform")
+    found = Contrast(log, treatment="b", control="a").fit("ipw", "uniform")
     worst = frame["y"].fillna(frame["arm"].map({"b": 0.0, "a": 10.0}))
-    wanted = Contrast(log_of(frame.assign(y=worst)), treatment="b", control="a").fit(weights="uniform")
+    wanted = Contrast(log_of(frame.assign(y=worst)), treatment="b", control="a").fit("ipw", "uniform")
     assert found.estimate == pytest.approx(wanted.estimate)
     assert found.details["lowest"][0] < found.details["highest"][0]
 

@@ -291,7 +291,13 @@ def test_shares_in_place_of_propensities() -> None:
         )
     assert (sums.propensity_status, result.weights) == ("estimated", "uniform")
     assert says(result.notes, claims.SHARES_STAND_IN)
-    assert says(result.cautions, rare_outcomes.SKEWNESS_UNKNOWN)
+    assert says(result.cautions, rare_outcomes.SHAPE_UNKNOWN)
+    nonzero = frame.assign(other=frame["y"] != 0.0).groupby(["batch", "arm"])["other"].sum()
+    counted = ai.Sums(grouped.assign(other=nonzero).reset_index(), **names, nonzero="other")
+    cautions = ai.ArmMeans(counted).fit(test="t").cautions
+    assert not says(cautions, rare_outcomes.SHAPE_UNKNOWN)
+    assert says(cautions, rare_outcomes.SKEWNESS_UNKNOWN)
+    assert not any("nonzero=" in caution for caution in cautions)
     with pytest.raises(InvalidForLog, match="the sums do not contain the skewness of the rewards:"):
         ai.ArmMeans(sums).fit(test="hall")
     with pytest.raises(InvalidForLog) as caught:

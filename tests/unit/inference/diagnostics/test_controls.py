@@ -76,7 +76,7 @@ def test_one_that_differs_is_a_concern_and_others_are_not() -> None:
     assert says(concern.advice, claims.CONTROL_DIFFERS, name="age", arm="b")
     assert says(concern.advice, claims.CONTROL_CAUSES)
     assert NAME in str(found)
-    assert found.to_frame().set_index("term").loc["age", "asks"] == claims.QUESTIONS_OF_CONTROLS[NAME]
+    assert found.to_frame().set_index("term").loc["age", "asks"] == claims.OCCASIONAL[NAME]
     clean = ai.diagnose(log_of(frame()), negative_control="age")
     assert clean.concerns == ()
     assert NAME not in ai.diagnose(log_of(frame())).questions

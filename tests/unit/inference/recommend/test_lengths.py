@@ -102,7 +102,7 @@ def test_the_first_row_has_length_one_and_refused_rows_none(thompson: AdaptiveLo
     assert frame["length"].iloc[0] == 1.0
     assert frame.loc[frame["label"] == "not valid", "length"].isna().all()
     assert frame.loc[frame["label"] != "not valid", "length"].notna().all()
-    assert says(" ".join(str(table).split()), LENGTHS)
+    assert says(table.explain().notes, LENGTHS)
 
 
 def test_sequences_stand_by_expected_width(thompson: AdaptiveLog) -> None:

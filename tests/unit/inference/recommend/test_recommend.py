@@ -455,7 +455,18 @@ class TestPrinting:
 
     def test_notes_are_shared(self) -> None:
         table = recommend(log_of("ucb"))
-        assert len(table.summary().notes) < len(table.methods) / 2
+        assert len(table.explain().notes) < len(table.methods) / 2
+        assert all(one.verdict.reason[1:] in " ".join(table.explain().notes) for one in table.methods)
+
+    @pytest.mark.parametrize("name", ["ucb", "thompson", "epsilon-greedy"])
+    def test_at_most_six_lines_are_under_the_table(self, name: str) -> None:
+        table = recommend(log_of(name))
+        below = str(table).rpartition("==\n")[2].splitlines()
+        cautions = [line for label, text in table.summary().lines if label == "Caution" for line in (text,)]
+        assert len(below) <= 6 or cautions
+        assert max(map(len, str(table).splitlines())) <= 80
+        assert below[-1].split() == ["More", "recommend(...).explain()"]
+        assert table.summary().notes == ()
 
 
 @pytest.mark.parametrize(

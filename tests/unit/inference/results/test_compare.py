@@ -8,13 +8,16 @@ from claims_said import says
 
 from adaptinf import designs
 from adaptinf.audit.binary.log_tests import exact_interval
+from adaptinf.claims import tables
 from adaptinf.claims.arms import arm_fits
 from adaptinf.claims.regression import adjusted_regression
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms import ArmMeans, Contrast
+from adaptinf.inference.contrasts import Contrasts
 from adaptinf.inference.recommend.recommendation import recommend
 from adaptinf.inference.regression.adaptive_ols import AdaptiveOLS
 from adaptinf.inference.results.comparison import compare
+from adaptinf.inference.results.tables import format_number, format_pvalue
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import BernoulliArms
 
@@ -98,3 +101,25 @@ def test_w_decorrelation_names_what_is_in_its_way() -> None:
     with pytest.raises(InvalidForLog) as caught:
         AdaptiveOLS.from_formula("reward ~ action + x", log).fit(adjustment="w-decorrelation", ridge=1e3)
     assert says(caught.value.reason, adjusted_regression.TOO_MUCH_LEFT, cause=adjusted_regression.UNEVEN())
+
+
+def test_p_values_are_adjusted_within_each_result() -> None:
+    log = designs.EpsilonGreedy(exploration=0.5).run(BernoulliArms([0.4, 0.5, 0.6, 0.45]), 2_000, rng=2)
+    found = {
+        "sqrt": Contrasts(log, control=0).fit("aipw", "combined"),
+        "alee": Contrasts(log, control=0).fit("alee"),
+    }
+    for adjust in ("holm", "bh", "max-t"):
+        table = compare(found, adjust=adjust, below="p_value")
+        frame = table.to_frame().set_index(["method", "term"])
+        for name, result in found.items():
+            simultaneous = adjust == "max-t"
+            wanted = result.pvalues_simultaneous() if simultaneous else result.adjust(adjust)
+            np.testing.assert_allclose(frame.loc[name, "p_value_adjusted"], wanted, rtol=1e-12)
+            assert f"({format_pvalue(np.log(wanted.iloc[0]))})" in str(table)
+        assert says([text for _, text in table.summary().lines], tables.ADJUSTED_WITHIN[adjust])
+    low, high = found["sqrt"].conf_int_simultaneous().iloc[0]
+    assert f"[{format_number(low)}, {format_number(high)}]" in str(compare(found, adjust="max-t"))
+    assert "p_value_adjusted" not in compare(found).to_frame()
+    with pytest.raises(ParameterError, match="the adjustment must be 'holm'"):
+        compare(found, adjust="tukey")

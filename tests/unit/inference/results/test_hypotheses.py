@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+import adaptinf as ai
 from adaptinf.errors import ParameterError
 from adaptinf.inference.results.hypotheses import linear_hypothesis, wald_statistic
+from adaptinf.inference.results.tables import format_number
 
 TERMS = ["z", "y", "x=-1"]
 
@@ -53,3 +55,19 @@ def test_contradictions_are_no_hypothesis() -> None:
         wald_statistic(estimate, covariance, wrong)
     twice = linear_hypothesis("wald_test", "z = 0.5, 2 * z = 1", TERMS)
     assert wald_statistic(estimate, covariance, twice)[:2] == (pytest.approx(0.16), 1)
+
+
+def test_tables_of_tests_have_at_most_80_columns_and_the_numbers_of_the_frame() -> None:
+    arms = ai.environments.BernoulliArms([0.4, 0.6, 0.5])
+    log = ai.designs.PrivateUCB(epsilon=0.05).run(arms, horizon=600, rng=0)
+    regression = ai.AdaptiveOLS.from_formula("reward ~ C(action)", log).fit("max-information")
+    plain = ai.ArmMeans(ai.designs.EpsilonGreedy(exploration=0.4).run(arms, horizon=600, rng=0)).fit()
+    for result in (plain, regression):
+        test = result.t_test([f"`{result.terms[1]}` = 0", f"`{result.terms[2]}` = 0.1"])
+        text, frame = str(test), test.to_frame()
+        assert max(map(len, text.splitlines())) <= 80
+        names = [name for name in frame if name.startswith(("estimate", "std", "conf"))]
+        for value in frame[names].to_numpy().ravel():
+            assert format_number(value) in text
+        assert ("corrected" in text) == ("p_value_corrected" in frame)
+    assert "p_value_corrected" in frame

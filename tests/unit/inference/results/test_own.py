@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -118,3 +119,27 @@ def test_terms_must_be_arms_of_the_log() -> None:
     log = ai.designs.Uniform().run(ai.environments.BernoulliArms([0.4, 0.6]), 50, rng=1)
     with pytest.raises(ParameterError, match="there is no arm 'a'; the log has 0, 1"):
         ai.result({"a": 1.0}, 0.1, log=log)
+
+
+def test_assumptions_and_references_are_shown(tmp_path: Path) -> None:
+    told = {
+        "assumptions": ["outcomes are independent."],
+        "references": ["Hodges (1963), Estimates of location"],
+    }
+    found = ai.result({"a": 1.0}, {"a": 0.5}, label="median", **told)
+    reasons = found.explain()
+    assert [(one.text, one.check) for one in reasons.of("assumes")] == [
+        ("outcomes are independent", "cannot be checked from this log")
+    ]
+    assert "Reference: Hodges (1963), Estimates of location." in reasons.texts
+    assert "Assumes   Not checkable: outcomes are independent." in str(found)
+    ai.report(found, tmp_path / "own.html")
+    page = (tmp_path / "own.html").read_text(encoding="utf-8")
+    assert "<li>Hodges (1963), Estimates of location</li>" in page
+    assert ">outcomes are independent<" in page
+    with pytest.raises(ParameterError) as caught:
+        ai.result({"a": 1.0}, {"a": 0.5}, assumptions="none", references=[1])
+    assert caught.value.problems == (
+        "assumptions must be a list of texts, got 'none'",
+        "references must be a list of texts, got [1]",
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import adaptinf as ai
-from adaptinf.inference.results.tables import format_number
+from adaptinf.inference.results.tables import format_number, percent
 
 
 def contrasts(means: list[float], rounds: int = 3_000) -> ai.AdaptiveLog:
@@ -42,3 +42,40 @@ def test_levels_of_arms_take_the_adjustment_too() -> None:
     assert f"(95% simultaneous interval {low} to {high})" in result.sentence(adjust="max-t")
     with pytest.raises(ai.errors.ParameterError, match="adjustment must be"):
         result.sentence(adjust="tukey")
+
+
+def lifts(means: list[float]) -> ai.Results:
+    return ai.Contrasts(contrasts(means), control=0).fit(lift=True)
+
+
+def ends(result: ai.Results, sign: float = 1.0) -> str:
+    low, high = sorted(sign * result.conf_int().iloc[0])
+    return f"{percent(low)} to {percent(high)}"
+
+
+def test_a_lift_is_told_in_percent() -> None:
+    up, down, alike = lifts([0.4, 0.6]), lifts([0.6, 0.4]), lifts([0.5, 0.5])
+    size = percent(up.params.iloc[0])
+    assert size == f"{100 * up.params.iloc[0]:.1f}%"
+    wanted = f"The mean reward is {size} higher for 1 than for 0 (95% interval {ends(up)})."
+    assert up.sentence() == wanted
+    size = percent(-down.params.iloc[0])
+    wanted = f"The mean reward is {size} lower for 1 than for 0 (95% interval {ends(down, -1.0)})."
+    assert down.sentence() == wanted
+    size = percent(alike.params.iloc[0])
+    wanted = f"Undecided whether 1 or 0 has the higher mean reward: lift {size} (95% interval {ends(alike)})."
+    assert alike.sentence() == wanted
+
+
+def test_several_lifts_are_told_in_percent_too() -> None:
+    result = lifts([0.3, 0.6, 0.31])
+    low, high = result.conf_int_simultaneous().iloc[0]
+    assert result.sentence() == (
+        f"Compared with 0: 1 has a higher mean reward (lift {percent(result.params.iloc[0])}, "
+        f"95% simultaneous interval {percent(low)} to {percent(high)}); undecided: 2."
+    )
+
+
+def test_a_lift_has_no_unit() -> None:
+    with pytest.raises(ai.errors.ParameterError, match="unit does not apply to relative lifts"):
+        lifts([0.4, 0.6]).sentence(unit="clicks")

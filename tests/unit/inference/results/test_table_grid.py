@@ -11,7 +11,7 @@ import pytest
 
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.results import Results
-from adaptinf.inference.results.tables import format_number
+from adaptinf.inference.results.tables import format_number, percent
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[4] / "docs" / "evidence"))
 
@@ -85,8 +85,10 @@ def test_sentences_hold_the_numbers_of_the_table() -> None:
             if np.isnan(numbers).any():
                 assert "without an interval" in told, (name, told)
                 continue
+            relative = result.estimands[place].kind in ("lift", "ratio-lift")
             for number in numbers:
-                assert format_number(number) in told, (name, told)
+                shown = percent(number) if relative else format_number(number)
+                assert (shown in told) or (relative and percent(-number) in told), (name, told)
                 assert format_number(number) in table, name
             asked += 1
             holds = limits[place, 0] <= result.null <= limits[place, 1]

@@ -31,8 +31,7 @@ SELECT
   COALESCE(SUM("t4"."mean" * "t4"."mean" * "t4"."mean"), 0) AS "mean_3",
   COALESCE(SUM("t4"."switched"), 0) AS "switched",
   COALESCE(SUM("t4"."moved"), 0) AS "moved",
-  COALESCE(SUM("t4"."keeping"), 0) AS "keeping",
-  COALESCE(SUM("t4"."sure"), 0) AS "sure",
+  COALESCE(SUM("t4"."least_log"), 0) AS "least_log",
   COALESCE(SUM("t4"."unnamed"), 0) AS "unnamed",
   COALESCE(SUM("t4"."inexact"), 0) AS "inexact"
 FROM (
@@ -40,9 +39,6 @@ FROM (
     "t3"."unit",
     "t3"."rows",
     "t3"."above",
-    "t3"."log",
-    "t3"."sure",
-    "t3"."inexact",
     "t3"."inverse_0",
     "t3"."inverse_1",
     "t3"."weighted_0",
@@ -51,10 +47,14 @@ FROM (
     CASE WHEN "t3"."had_1" > 0.5 THEN 1.0 ELSE 0.0 END AS "had_1",
     CASE WHEN "t3"."events_0" > 0.5 THEN 1.0 ELSE 0.0 END AS "events_0",
     CASE WHEN "t3"."events_1" > 0.5 THEN 1.0 ELSE 0.0 END AS "events_1",
-    CASE WHEN "t3"."others_0" > 0.5 THEN 1.0 ELSE 0.0 END AS "others_0",
-    CASE WHEN "t3"."others_1" > 0.5 THEN 1.0 ELSE 0.0 END AS "others_1",
     "t3"."least",
     "t3"."most",
+    CASE WHEN (
+      "t3"."had_0" - "t3"."events_0"
+    ) > 0.5 THEN 1.0 ELSE 0.0 END AS "others_0",
+    CASE WHEN (
+      "t3"."had_1" - "t3"."events_1"
+    ) > 0.5 THEN 1.0 ELSE 0.0 END AS "others_1",
     1.0 AS "one",
     CAST("t3"."rows" AS DOUBLE) AS "n",
     "t3"."above" / CAST("t3"."rows" AS DOUBLE) AS "mean",
@@ -68,22 +68,20 @@ FROM (
     CASE WHEN (
       "t3"."most" - "t3"."least"
     ) > 1e-09 THEN 1.0 ELSE 0.0 END AS "moved",
-    "t3"."log" - CASE
+    CASE
       WHEN "t3"."least" < 0
       THEN CAST('nan' AS DOUBLE)
       WHEN "t3"."least" = 0
       THEN CAST('-inf' AS DOUBLE)
       ELSE LN("t3"."least") / LN(2.718281828459045)
-    END AS "keeping",
-    CASE WHEN "t3"."unit" IS NULL THEN CAST("t3"."rows" AS DOUBLE) ELSE 0.0 END AS "unnamed"
+    END AS "least_log",
+    CASE WHEN "t3"."unit" IS NULL THEN CAST("t3"."rows" AS DOUBLE) ELSE 0.0 END AS "unnamed",
+    0.0 AS "inexact"
   FROM (
     SELECT
       "t2"."unit",
       COUNT(*) AS "rows",
       COALESCE(SUM("t2"."above"), 0) AS "above",
-      COALESCE(SUM("t2"."log"), 0) AS "log",
-      COALESCE(SUM("t2"."sure"), 0) AS "sure",
-      COALESCE(SUM("t2"."inexact"), 0) AS "inexact",
       COALESCE(SUM("t2"."inverse_0"), 0) AS "inverse_0",
       COALESCE(SUM("t2"."inverse_1"), 0) AS "inverse_1",
       COALESCE(SUM("t2"."weighted_0"), 0) AS "weighted_0",
@@ -92,28 +90,17 @@ FROM (
       COALESCE(SUM("t2"."had_1"), 0) AS "had_1",
       COALESCE(SUM("t2"."events_0"), 0) AS "events_0",
       COALESCE(SUM("t2"."events_1"), 0) AS "events_1",
-      COALESCE(SUM("t2"."others_0"), 0) AS "others_0",
-      COALESCE(SUM("t2"."others_1"), 0) AS "others_1",
       MIN("t2"."__propensity") AS "least",
       MAX("t2"."__propensity") AS "most"
     FROM (
       SELECT
         "t1"."unit",
-        "t1"."inexact",
         "t1"."arm",
         "t1"."__reward",
         "t1"."__share_0",
         "t1"."__share_1",
         "t1"."__propensity",
         "t1"."__reward" - 10.0 AS "above",
-        CASE
-          WHEN "t1"."__propensity" < 0
-          THEN CAST('nan' AS DOUBLE)
-          WHEN "t1"."__propensity" = 0
-          THEN CAST('-inf' AS DOUBLE)
-          ELSE LN("t1"."__propensity") / LN(2.718281828459045)
-        END AS "log",
-        CASE WHEN "t1"."__propensity" >= 0.999999999 THEN 1.0 ELSE 0.0 END AS "sure",
         CASE WHEN "t1"."arm" = 'a' THEN 1.0 / "t1"."__propensity" ELSE 0.0 END AS "inverse_0",
         CASE
           WHEN "t1"."arm" = 'a'
@@ -132,15 +119,6 @@ FROM (
           THEN 1.0
           ELSE 0.0
         END AS "events_0",
-        CASE
-          WHEN (
-            "t1"."arm" = 'a'
-          ) AND (
-            "t1"."__reward" = 0.0
-          )
-          THEN 1.0
-          ELSE 0.0
-        END AS "others_0",
         CASE WHEN "t1"."arm" = 'b' THEN 1.0 / "t1"."__propensity" ELSE 0.0 END AS "inverse_1",
         CASE
           WHEN "t1"."arm" = 'b'
@@ -158,20 +136,10 @@ FROM (
           )
           THEN 1.0
           ELSE 0.0
-        END AS "events_1",
-        CASE
-          WHEN (
-            "t1"."arm" = 'b'
-          ) AND (
-            "t1"."__reward" = 0.0
-          )
-          THEN 1.0
-          ELSE 0.0
-        END AS "others_1"
+        END AS "events_1"
       FROM (
         SELECT
           "t0"."user" AS "unit",
-          0.0 AS "inexact",
           "t0"."arm",
           "t0"."y" AS "__reward",
           "t0"."propensity_a" AS "__share_0",

@@ -2,431 +2,112 @@ SELECT
   *
 FROM (
   SELECT
-    `t3`.`batch`,
-    `t3`.`arm`,
+    `t2`.`batch`,
+    `t2`.`arm`,
     COUNT(*) AS `n`,
-    COALESCE(SUM(`t3`.`moment_0_1`), 0) AS `moment_0_1`,
-    COALESCE(SUM(`t3`.`moment_0_2`), 0) AS `moment_0_2`,
-    COALESCE(SUM(`t3`.`moment_0_3`), 0) AS `moment_0_3`,
-    COALESCE(SUM(`t3`.`moment_1_0`), 0) AS `moment_1_0`,
-    COALESCE(SUM(`t3`.`moment_1_1`), 0) AS `moment_1_1`,
-    COALESCE(SUM(`t3`.`moment_1_2`), 0) AS `moment_1_2`,
-    COALESCE(SUM(`t3`.`moment_1_3`), 0) AS `moment_1_3`,
-    COALESCE(SUM(`t3`.`moment_2_0`), 0) AS `moment_2_0`,
-    COALESCE(SUM(`t3`.`moment_2_1`), 0) AS `moment_2_1`,
-    COALESCE(SUM(`t3`.`moment_2_2`), 0) AS `moment_2_2`,
-    COALESCE(SUM(`t3`.`moment_2_3`), 0) AS `moment_2_3`,
-    COALESCE(SUM(`t3`.`moment_3_0`), 0) AS `moment_3_0`,
-    COALESCE(SUM(`t3`.`moment_3_1`), 0) AS `moment_3_1`,
-    COALESCE(SUM(`t3`.`moment_3_2`), 0) AS `moment_3_2`,
-    COALESCE(SUM(`t3`.`moment_3_3`), 0) AS `moment_3_3`,
-    COALESCE(SUM(`t3`.`moment_4_0`), 0) AS `moment_4_0`,
-    COALESCE(SUM(`t3`.`nonzero`), 0) AS `nonzero`,
-    COALESCE(SUM(`t3`.`product_0_0_0_2`), 0) AS `product_0_0_0_2`,
-    COALESCE(SUM(`t3`.`product_0_0_1_2`), 0) AS `product_0_0_1_2`,
-    COALESCE(SUM(`t3`.`product_0_0_2_2`), 0) AS `product_0_0_2_2`,
-    COALESCE(SUM(`t3`.`product_0_1_1_2`), 0) AS `product_0_1_1_2`,
-    COALESCE(SUM(`t3`.`product_0_1_2_2`), 0) AS `product_0_1_2_2`,
-    COALESCE(SUM(`t3`.`product_0_2_2_2`), 0) AS `product_0_2_2_2`,
-    COALESCE(SUM(`t3`.`product_1_0_0_2`), 0) AS `product_1_0_0_2`,
-    COALESCE(SUM(`t3`.`product_1_0_1_2`), 0) AS `product_1_0_1_2`,
-    COALESCE(SUM(`t3`.`product_1_0_2_2`), 0) AS `product_1_0_2_2`,
-    COALESCE(SUM(`t3`.`product_1_1_1_2`), 0) AS `product_1_1_1_2`,
-    COALESCE(SUM(`t3`.`product_1_1_2_2`), 0) AS `product_1_1_2_2`,
-    COALESCE(SUM(`t3`.`product_1_2_2_2`), 0) AS `product_1_2_2_2`,
-    COALESCE(SUM(`t3`.`product_2_0_0_2`), 0) AS `product_2_0_0_2`,
-    COALESCE(SUM(`t3`.`product_2_0_1_2`), 0) AS `product_2_0_1_2`,
-    COALESCE(SUM(`t3`.`product_2_0_2_2`), 0) AS `product_2_0_2_2`,
-    COALESCE(SUM(`t3`.`product_2_1_1_2`), 0) AS `product_2_1_1_2`,
-    COALESCE(SUM(`t3`.`product_2_1_2_2`), 0) AS `product_2_1_2_2`,
-    COALESCE(SUM(`t3`.`product_2_2_2_2`), 0) AS `product_2_2_2_2`,
-    COALESCE(SUM(`t3`.`product_3_0_0_2`), 0) AS `product_3_0_0_2`,
-    COALESCE(SUM(`t3`.`product_3_0_1_2`), 0) AS `product_3_0_1_2`,
-    COALESCE(SUM(`t3`.`product_3_0_2_2`), 0) AS `product_3_0_2_2`,
-    COALESCE(SUM(`t3`.`product_3_1_1_2`), 0) AS `product_3_1_1_2`,
-    COALESCE(SUM(`t3`.`product_3_1_2_2`), 0) AS `product_3_1_2_2`,
-    COALESCE(SUM(`t3`.`product_3_2_2_2`), 0) AS `product_3_2_2_2`,
-    COALESCE(SUM(`t3`.`positive_0`), 0) AS `positive_0`,
-    COALESCE(SUM(`t3`.`inverse_0`), 0) AS `inverse_0`,
-    COALESCE(SUM(`t3`.`expected_0`), 0) AS `expected_0`,
-    COALESCE(SUM(`t3`.`spread_0`), 0) AS `spread_0`,
-    COALESCE(SUM(`t3`.`inverse_1`), 0) AS `inverse_1`,
-    COALESCE(SUM(`t3`.`expected_1`), 0) AS `expected_1`,
-    COALESCE(SUM(`t3`.`spread_1`), 0) AS `spread_1`,
-    COALESCE(SUM(`t3`.`faulty`), 0) AS `faulty`,
-    MIN(`t3`.`__share_0`) AS `least__share_0`,
-    MIN(`t3`.`__share_1`) AS `least__share_1`,
-    MIN(`t3`.`__reward`) AS `least__reward`,
-    MAX(`t3`.`__reward`) AS `most__reward`
+    COUNT(`t2`.`known_sum`) AS `known`,
+    COALESCE(SUM(`t2`.`moment_0_1`), 0) AS `moment_0_1`,
+    COALESCE(SUM(`t2`.`moment_0_2`), 0) AS `moment_0_2`,
+    COALESCE(SUM(`t2`.`moment_0_3`), 0) AS `moment_0_3`,
+    COALESCE(SUM(`t2`.`nonzero`), 0) AS `nonzero`,
+    COALESCE(SUM(`t2`.`product_0_0_0_2`), 0) AS `product_0_0_0_2`,
+    COALESCE(SUM(`t2`.`product_0_0_1_2`), 0) AS `product_0_0_1_2`,
+    COALESCE(SUM(`t2`.`product_0_0_2_2`), 0) AS `product_0_0_2_2`,
+    COALESCE(SUM(`t2`.`product_0_1_1_2`), 0) AS `product_0_1_1_2`,
+    COALESCE(SUM(`t2`.`product_0_1_2_2`), 0) AS `product_0_1_2_2`,
+    COALESCE(SUM(`t2`.`product_0_2_2_2`), 0) AS `product_0_2_2_2`,
+    COALESCE(SUM(`t2`.`positive_0`), 0) AS `positive_0`,
+    COALESCE(SUM(`t2`.`known_sum`), 0) AS `known_sum`,
+    MIN(`t2`.`__further_0`) AS `least__further_0`,
+    MIN(`t2`.`__share_0`) AS `least__share_0`,
+    MIN(`t2`.`__share_1`) AS `least__share_1`,
+    MAX(`t2`.`__share_0`) AS `most__share_0`,
+    MAX(`t2`.`__share_1`) AS `most__share_1`
   FROM (
     SELECT
-      `t2`.`batch`,
-      `t2`.`arm`,
-      `t2`.`__reward`,
-      `t2`.`__share_0`,
-      `t2`.`__share_1`,
-      `t2`.`__further_0`,
-      `t2`.`__propensity`,
-      `t2`.`__further_0__whole`,
-      `t2`.`__weight`,
-      `t2`.`faulty`,
-      `t2`.`__reward` - 10.0 AS `moment_0_1`,
+      `t1`.`batch`,
+      `t1`.`arm`,
+      `t1`.`__reward`,
+      `t1`.`__share_0`,
+      `t1`.`__share_1`,
+      `t1`.`__further_0`,
+      `t1`.`__propensity`,
+      `t1`.`__further_0__whole`,
+      `t1`.`__reward` - 10.0 AS `moment_0_1`,
       (
-        `t2`.`__reward` - 10.0
+        `t1`.`__reward` - 10.0
       ) * (
-        `t2`.`__reward` - 10.0
+        `t1`.`__reward` - 10.0
       ) AS `moment_0_2`,
       (
-        `t2`.`__reward` - 10.0
+        `t1`.`__reward` - 10.0
       ) * (
-        `t2`.`__reward` - 10.0
+        `t1`.`__reward` - 10.0
       ) * (
-        `t2`.`__reward` - 10.0
+        `t1`.`__reward` - 10.0
       ) AS `moment_0_3`,
-      `t2`.`__weight` AS `moment_1_0`,
-      `t2`.`__weight` * (
-        `t2`.`__reward` - 10.0
-      ) AS `moment_1_1`,
-      `t2`.`__weight` * (
-        (
-          `t2`.`__reward` - 10.0
-        ) * (
-          `t2`.`__reward` - 10.0
-        )
-      ) AS `moment_1_2`,
-      `t2`.`__weight` * (
-        (
-          `t2`.`__reward` - 10.0
-        ) * (
-          `t2`.`__reward` - 10.0
-        ) * (
-          `t2`.`__reward` - 10.0
-        )
-      ) AS `moment_1_3`,
-      `t2`.`__weight` * `t2`.`__weight` AS `moment_2_0`,
-      `t2`.`__weight` * `t2`.`__weight` * (
-        `t2`.`__reward` - 10.0
-      ) AS `moment_2_1`,
-      `t2`.`__weight` * `t2`.`__weight` * (
-        (
-          `t2`.`__reward` - 10.0
-        ) * (
-          `t2`.`__reward` - 10.0
-        )
-      ) AS `moment_2_2`,
-      `t2`.`__weight` * `t2`.`__weight` * (
-        (
-          `t2`.`__reward` - 10.0
-        ) * (
-          `t2`.`__reward` - 10.0
-        ) * (
-          `t2`.`__reward` - 10.0
-        )
-      ) AS `moment_2_3`,
-      `t2`.`__weight` * `t2`.`__weight` * `t2`.`__weight` AS `moment_3_0`,
-      `t2`.`__weight` * `t2`.`__weight` * `t2`.`__weight` * (
-        `t2`.`__reward` - 10.0
-      ) AS `moment_3_1`,
-      `t2`.`__weight` * `t2`.`__weight` * `t2`.`__weight` * (
-        (
-          `t2`.`__reward` - 10.0
-        ) * (
-          `t2`.`__reward` - 10.0
-        )
-      ) AS `moment_3_2`,
-      `t2`.`__weight` * `t2`.`__weight` * `t2`.`__weight` * (
-        (
-          `t2`.`__reward` - 10.0
-        ) * (
-          `t2`.`__reward` - 10.0
-        ) * (
-          `t2`.`__reward` - 10.0
-        )
-      ) AS `moment_3_3`,
-      `t2`.`__weight` * `t2`.`__weight` * `t2`.`__weight` * `t2`.`__weight` AS `moment_4_0`,
-      CASE WHEN `t2`.`__reward` <> 0.0 THEN 1.0 ELSE 0.0 END AS `nonzero`,
-      `t2`.`__further_0` - 0.0 AS `product_0_0_0_2`,
+      CASE WHEN `t1`.`__reward` <> 0.0 THEN 1.0 ELSE 0.0 END AS `nonzero`,
+      `t1`.`__further_0` - 0.0 AS `product_0_0_0_2`,
       (
-        `t2`.`__reward` - 10.0
+        `t1`.`__reward` - 10.0
       ) * (
-        `t2`.`__further_0` - 0.0
+        `t1`.`__further_0` - 0.0
       ) AS `product_0_0_1_2`,
       (
-        `t2`.`__further_0` - 0.0
+        `t1`.`__further_0` - 0.0
       ) * (
-        `t2`.`__further_0` - 0.0
+        `t1`.`__further_0` - 0.0
       ) AS `product_0_0_2_2`,
       (
-        `t2`.`__reward` - 10.0
+        `t1`.`__reward` - 10.0
       ) * (
-        `t2`.`__reward` - 10.0
+        `t1`.`__reward` - 10.0
       ) * (
-        `t2`.`__further_0` - 0.0
+        `t1`.`__further_0` - 0.0
       ) AS `product_0_1_1_2`,
       (
-        `t2`.`__reward` - 10.0
+        `t1`.`__reward` - 10.0
       ) * (
-        `t2`.`__further_0` - 0.0
+        `t1`.`__further_0` - 0.0
       ) * (
-        `t2`.`__further_0` - 0.0
+        `t1`.`__further_0` - 0.0
       ) AS `product_0_1_2_2`,
       (
-        `t2`.`__further_0` - 0.0
+        `t1`.`__further_0` - 0.0
       ) * (
-        `t2`.`__further_0` - 0.0
+        `t1`.`__further_0` - 0.0
       ) * (
-        `t2`.`__further_0` - 0.0
+        `t1`.`__further_0` - 0.0
       ) AS `product_0_2_2_2`,
-      (
-        `t2`.`__further_0` - 0.0
-      ) * `t2`.`__weight` AS `product_1_0_0_2`,
-      (
-        `t2`.`__reward` - 10.0
-      ) * (
-        `t2`.`__further_0` - 0.0
-      ) * `t2`.`__weight` AS `product_1_0_1_2`,
-      (
-        `t2`.`__further_0` - 0.0
-      ) * (
-        `t2`.`__further_0` - 0.0
-      ) * `t2`.`__weight` AS `product_1_0_2_2`,
-      (
-        `t2`.`__reward` - 10.0
-      ) * (
-        `t2`.`__reward` - 10.0
-      ) * (
-        `t2`.`__further_0` - 0.0
-      ) * `t2`.`__weight` AS `product_1_1_1_2`,
-      (
-        `t2`.`__reward` - 10.0
-      ) * (
-        `t2`.`__further_0` - 0.0
-      ) * (
-        `t2`.`__further_0` - 0.0
-      ) * `t2`.`__weight` AS `product_1_1_2_2`,
-      (
-        `t2`.`__further_0` - 0.0
-      ) * (
-        `t2`.`__further_0` - 0.0
-      ) * (
-        `t2`.`__further_0` - 0.0
-      ) * `t2`.`__weight` AS `product_1_2_2_2`,
-      (
-        `t2`.`__further_0` - 0.0
-      ) * (
-        `t2`.`__weight` * `t2`.`__weight`
-      ) AS `product_2_0_0_2`,
-      (
-        `t2`.`__reward` - 10.0
-      ) * (
-        `t2`.`__further_0` - 0.0
-      ) * (
-        `t2`.`__weight` * `t2`.`__weight`
-      ) AS `product_2_0_1_2`,
-      (
-        `t2`.`__further_0` - 0.0
-      ) * (
-        `t2`.`__further_0` - 0.0
-      ) * (
-        `t2`.`__weight` * `t2`.`__weight`
-      ) AS `product_2_0_2_2`,
-      (
-        `t2`.`__reward` - 10.0
-      ) * (
-        `t2`.`__reward` - 10.0
-      ) * (
-        `t2`.`__further_0` - 0.0
-      ) * (
-        `t2`.`__weight` * `t2`.`__weight`
-      ) AS `product_2_1_1_2`,
-      (
-        `t2`.`__reward` - 10.0
-      ) * (
-        `t2`.`__further_0` - 0.0
-      ) * (
-        `t2`.`__further_0` - 0.0
-      ) * (
-        `t2`.`__weight` * `t2`.`__weight`
-      ) AS `product_2_1_2_2`,
-      (
-        `t2`.`__further_0` - 0.0
-      ) * (
-        `t2`.`__further_0` - 0.0
-      ) * (
-        `t2`.`__further_0` - 0.0
-      ) * (
-        `t2`.`__weight` * `t2`.`__weight`
-      ) AS `product_2_2_2_2`,
-      (
-        `t2`.`__further_0` - 0.0
-      ) * (
-        `t2`.`__weight` * `t2`.`__weight` * `t2`.`__weight`
-      ) AS `product_3_0_0_2`,
-      (
-        `t2`.`__reward` - 10.0
-      ) * (
-        `t2`.`__further_0` - 0.0
-      ) * (
-        `t2`.`__weight` * `t2`.`__weight` * `t2`.`__weight`
-      ) AS `product_3_0_1_2`,
-      (
-        `t2`.`__further_0` - 0.0
-      ) * (
-        `t2`.`__further_0` - 0.0
-      ) * (
-        `t2`.`__weight` * `t2`.`__weight` * `t2`.`__weight`
-      ) AS `product_3_0_2_2`,
-      (
-        `t2`.`__reward` - 10.0
-      ) * (
-        `t2`.`__reward` - 10.0
-      ) * (
-        `t2`.`__further_0` - 0.0
-      ) * (
-        `t2`.`__weight` * `t2`.`__weight` * `t2`.`__weight`
-      ) AS `product_3_1_1_2`,
-      (
-        `t2`.`__reward` - 10.0
-      ) * (
-        `t2`.`__further_0` - 0.0
-      ) * (
-        `t2`.`__further_0` - 0.0
-      ) * (
-        `t2`.`__weight` * `t2`.`__weight` * `t2`.`__weight`
-      ) AS `product_3_1_2_2`,
-      (
-        `t2`.`__further_0` - 0.0
-      ) * (
-        `t2`.`__further_0` - 0.0
-      ) * (
-        `t2`.`__further_0` - 0.0
-      ) * (
-        `t2`.`__weight` * `t2`.`__weight` * `t2`.`__weight`
-      ) AS `product_3_2_2_2`,
-      CASE WHEN `t2`.`__further_0` > 0.0 THEN 1.0 ELSE 0.0 END AS `positive_0`,
-      CASE
-        WHEN `t2`.`__share_0` > 0.0
-        THEN ieee_divide(1.0, `t2`.`__share_0`)
-        ELSE 0.0
-      END AS `inverse_0`,
-      `t2`.`__share_0` AS `expected_0`,
-      `t2`.`__share_0` * (
-        1.0 - `t2`.`__share_0`
-      ) AS `spread_0`,
-      CASE
-        WHEN `t2`.`__share_1` > 0.0
-        THEN ieee_divide(1.0, `t2`.`__share_1`)
-        ELSE 0.0
-      END AS `inverse_1`,
-      `t2`.`__share_1` AS `expected_1`,
-      `t2`.`__share_1` * (
-        1.0 - `t2`.`__share_1`
-      ) AS `spread_1`
+      CASE WHEN `t1`.`__further_0` > 0.0 THEN 1.0 ELSE 0.0 END AS `positive_0`,
+      `t1`.`__reward` + `t1`.`__share_0` + `t1`.`__share_1` + `t1`.`__further_0` AS `known_sum`
     FROM (
       SELECT
-        `t1`.`batch`,
-        `t1`.`arm`,
-        CASE
-          WHEN ABS(`t1`.`__reward`) < 9007199254740992.0
-          THEN `t1`.`__reward`
-          ELSE NULL
-        END AS `__reward`,
-        `t1`.`__share_0`,
-        `t1`.`__share_1`,
-        CASE
-          WHEN ABS(`t1`.`__further_0`) < 9007199254740992.0
-          THEN `t1`.`__further_0`
-          ELSE NULL
-        END AS `__further_0`,
-        `t1`.`__propensity`,
-        `t1`.`__further_0__whole`,
-        CASE
-          WHEN `t1`.`__propensity` > 0.0
-          THEN ieee_divide(1.0, `t1`.`__propensity`)
-          ELSE NULL
-        END AS `__weight`,
-        CASE
+        TIMESTAMP_TRUNC(`t0`.`at`, DAY) AS `batch`,
+        `t0`.`arm`,
+        `t0`.`y` AS `__reward`,
+        `t0`.`propensity_a` AS `__share_0`,
+        `t0`.`propensity_b` AS `__share_1`,
+        CAST(CASE
           WHEN (
-            (
-              `t1`.`__reward` - `t1`.`__reward`
-            ) = 0.0
+            `t0`.`orders` <= 9007199254740992
           )
           AND (
-            ABS(`t1`.`__reward`) < 9007199254740992.0
+            `t0`.`orders` >= -9007199254740992
           )
-          AND (
-            (
-              `t1`.`__further_0` - `t1`.`__further_0`
-            ) = 0.0
-          )
-          AND (
-            ABS(`t1`.`__further_0`) < 9007199254740992.0
-          )
-          AND (
-            `t1`.`__further_0` >= 0.0
-          )
-          AND (
-            (
-              (
-                `t1`.`__share_0` + `t1`.`__share_1`
-              ) - (
-                `t1`.`__share_0` + `t1`.`__share_1`
-              )
-            ) = 0.0
-          )
-          AND (
-            ABS((
-              `t1`.`__share_0` + `t1`.`__share_1`
-            ) - 1.0) <= 1e-06
-          )
-          AND (
-            (
-              `t1`.`__share_0` >= 0.0
-            ) AND (
-              `t1`.`__share_0` <= 1.0
-            )
-          )
-          AND (
-            (
-              `t1`.`__share_1` >= 0.0
-            ) AND (
-              `t1`.`__share_1` <= 1.0
-            )
-          )
-          AND (
-            `t1`.`__propensity` > 0.0
-          )
-          THEN 0.0
-          ELSE 1.0
-        END AS `faulty`
-      FROM (
-        SELECT
-          TIMESTAMP_TRUNC(`t0`.`at`, DAY) AS `batch`,
-          `t0`.`arm`,
-          `t0`.`y` AS `__reward`,
-          `t0`.`propensity_a` AS `__share_0`,
-          `t0`.`propensity_b` AS `__share_1`,
-          CAST(CASE
-            WHEN (
-              `t0`.`orders` <= 9007199254740992
-            )
-            AND (
-              `t0`.`orders` >= -9007199254740992
-            )
-            THEN `t0`.`orders`
-            ELSE NULL
-          END AS FLOAT64) AS `__further_0`,
-          CASE
-            WHEN `t0`.`arm` = 'b'
-            THEN `t0`.`propensity_b`
-            ELSE CASE WHEN `t0`.`arm` = 'a' THEN `t0`.`propensity_a` ELSE NULL END
-          END AS `__propensity`,
-          `t0`.`orders` AS `__further_0__whole`
-        FROM `log` AS `t0`
-      ) AS `t1`
-    ) AS `t2`
-  ) AS `t3`
+          THEN `t0`.`orders`
+          ELSE NULL
+        END AS FLOAT64) AS `__further_0`,
+        CASE
+          WHEN `t0`.`arm` = 'b'
+          THEN `t0`.`propensity_b`
+          ELSE CASE WHEN `t0`.`arm` = 'a' THEN `t0`.`propensity_a` ELSE NULL END
+        END AS `__propensity`,
+        `t0`.`orders` AS `__further_0__whole`
+      FROM `log` AS `t0`
+    ) AS `t1`
+  ) AS `t2`
   GROUP BY
     1,
     2
-) AS `t4`
+) AS `t3`
