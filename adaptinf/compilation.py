@@ -40,8 +40,8 @@ from numba.core.caching import (
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-# _nrt=False: reading an array out of a NamedTuple would otherwise cost two atomic reference counts a time,
-# which makes the loop four times slower. Kernels therefore allocate nothing.
+# Without _nrt=False, each access to an array in a NamedTuple costs two atomic updates of a reference count,
+# which makes the loop four times slower. Kernels must therefore allocate nothing.
 _njit: Any = numba.njit
 
 _INIT = "__init__.py"
@@ -80,12 +80,13 @@ def _parse(text: bytes) -> ast.Module:
     """Parse up to the first definition after the last import: parsing the whole takes ten times longer."""
     last = 0
     for found in _IMPORT.finditer(text):
-        if not _EXAMPLE.match(text, text.rfind(b"\n", 0, found.start()) + 1):  # no statement begins with >>>
+        # Lines that begin with >>> are examples in a docstring and import nothing.
+        if not _EXAMPLE.match(text, text.rfind(b"\n", 0, found.start()) + 1):
             last = found.end()
     definition = _DEFINITION.search(text, last)
     try:
         return ast.parse(text[: definition.start()] if definition else text)
-    except SyntaxError:  # the definition is in a docstring
+    except SyntaxError:  # The match was inside a docstring, so the text was cut in the middle.
         return ast.parse(text)
 
 
@@ -102,7 +103,8 @@ def _bindings(node: Any, package: str) -> Iterator[tuple[str, _Import | None]]:
     """Names that a statement binds, with what they import from the package, or None for a definition."""
     if isinstance(node, ast.Import):
         own = [alias for alias in node.names if alias.name.split(".")[0] == package]
-        for alias in own:  # without "as" the root is bound, and with it all that it leads to
+        # Without "as", an import binds the root package, through which everything it contains can be reached.
+        for alias in own:
             yield alias.asname or package, _Import(alias.name if alias.asname else package, "")
     elif isinstance(node, ast.ImportFrom):
         module = node.module or ""
@@ -145,7 +147,7 @@ def _follow(wanted: _Import, root: Path) -> tuple[Path, Iterable[_Import]]:
     meant = {found for bound, found in source.bound if bound == name}
     if _home(f"{module}.{name}", root):
         meant.add(_Import(f"{module}.{name}", ""))
-    # Python asks a module's own __getattr__ for names that the module does not bind, and for no others.
+    # Python calls a module's own __getattr__ only for names that the module does not bind.
     if not meant or "*" in names or ("__getattr__" in names and name not in names):
         raise ImportError(f"{name} may reach {module} from anywhere")
     return file, {found for found in meant if found} | (source.imports if None in meant else set())
@@ -194,7 +196,7 @@ class _Private:
 def is_private(path: str) -> bool:
     """Whether a folder belongs to the user, and no one else can write to it."""
     found = os.stat(path)
-    if os.name != "posix":  # the modes of other systems do not tell
+    if os.name != "posix":  # File modes show permissions on POSIX systems only.
         return True
     return found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
@@ -230,7 +232,8 @@ class _SourceCache(FunctionCache):
         try:
             return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
         except Exception:
-            # An index of before a class moved cannot even be read, and damaged bytes raise nearly anything.
+            # An index from before a class was moved cannot be unpickled, and damaged bytes raise nearly any
+            # exception.
             self._empty()
             return None
 
@@ -242,7 +245,8 @@ class _SourceCache(FunctionCache):
             _warn_once(str(error))
             self._empty()
         except RuntimeError:
-            # An interrupt while LLVM handed its object over: the code runs, and there is nothing to keep.
+            # An interrupt stopped LLVM from handing over the object code. The compiled code runs, but it
+            # cannot be stored.
             return
 
     def _empty(self) -> None:
@@ -274,8 +278,9 @@ def kernel(function: Function) -> Function:
     """
     options = {"forceinline": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
     decorated: Function = _njit(no_cpython_wrapper=True, **options)(function)
-    if decorated is not function:  # as it is where NUMBA_DISABLE_JIT is set
-        # No version without that code may be entered from Python: the dispatcher is told of none, so it asks.
+    if decorated is not function:  # With NUMBA_DISABLE_JIT set, numba returns the function itself.
+        # Versions without the CPython wrapper must not be called from Python. The dispatcher is told of none
+        # of them, so it compiles another version for such calls.
         for_python = _njit(**options)(function)
         decorated._insert = lambda *_, **__: None  # type: ignore[attr-defined]
         decorated._compile_for_args = lambda *_, **__: for_python  # type: ignore[attr-defined]
@@ -296,8 +301,9 @@ def compiled(function: Function) -> Function:
     dispatcher = _njit(error_model="numpy", nogil=True, _nrt=False, no_cfunc_wrapper=True)(function)
     try:
         dispatcher._cache = _SourceCache(function)
-    except RuntimeError as error:  # no folder can be used: the dispatcher keeps its code in memory
-        if Path(function.__code__.co_filename).exists():  # what was typed has no file to be kept beside
+    except RuntimeError as error:  # If no folder is safe to use, the dispatcher keeps its code in memory.
+        # Code typed in a console has no file to be stored beside, so there is nothing to warn about.
+        if Path(function.__code__.co_filename).exists():
             _warn_once(str(error))
     entry: Function = dispatcher
     return entry

@@ -30,7 +30,7 @@ OCCASIONAL = {
 """Questions that only some logs raise: sums of shares from rows with times, columns that are named as
 controls, arms that come or go, and missing rewards."""
 
-# Choices against propensities
+# These claims concern the comparison of choices with propensities.
 
 CERTAIN = Claim(
     "inference.diagnostics.choice_checks.no_calibration",
@@ -111,7 +111,7 @@ ROWS_TOGETHER = Claim(
     "note",
 )
 
-# Negative controls
+# These claims concern negative controls.
 
 CONTROL_DIFFERS = Claim(
     "inference.diagnostics.log_checks.control_checks",
@@ -141,7 +141,7 @@ CONTROL_ONE_DRAW = Claim(
     "needs",
 )
 
-# Estimates that should agree
+# These claims concern estimates that should agree.
 
 NEVER_POSSIBLE = Claim(
     "inference.diagnostics.arm_checks.usable",
@@ -251,7 +251,7 @@ NOT_YET_IN = Claim(
     "advice",
 )
 
-# Propensities that are small, and what is left after weighting
+# These claims concern small propensities and what is left after weighting.
 
 SMALL_PROPENSITY = Claim(
     "inference.diagnostics.log_checks.decay_checks",
@@ -316,8 +316,6 @@ BATCHES_BELOW = Claim(
     "rounds in batches in which the propensity is below {limit:g}",
     "phrase",
 )
-
-# Under the table
 
 ERROR_IGNORED = Claim(
     "profile.estimated",

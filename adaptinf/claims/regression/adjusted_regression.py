@@ -6,7 +6,7 @@ from adaptinf.claims.arms.batched import NO_BATCHES
 from adaptinf.claims.claim import Claim, Part
 from adaptinf.claims.regression import regressions
 
-# Batched
+# These claims concern batched regressions, which fit each batch alone.
 
 UNUSABLE = Claim(
     "inference.regression.facts.batched_facts.BatchedFacts.unusable",
@@ -88,7 +88,7 @@ STUDENT_SUM = Claim(
     "phrase",
 )
 
-# W-decorrelation
+# These claims concern W-decorrelation.
 
 UNEVEN = Claim(
     "uneven",
@@ -156,7 +156,7 @@ DECORRELATION = (
     *regressions.UNITS,
 )
 
-# The self-normalised ellipsoid
+# These claims concern the self-normalised ellipsoid.
 
 HALF_RANGE = Claim(
     "inference.regression.facts.batched_facts.EllipsoidFacts.sub_gaussian",
@@ -209,7 +209,7 @@ ELLIPSOID_LAW = Claim(
     "phrase",
 )
 
-# Anytime-valid t and F tests
+# These claims concern anytime-valid t and F tests.
 
 NEEDS_A_FIXED_DESIGN = Claim(
     "data.adaptive",
