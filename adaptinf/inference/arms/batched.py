@@ -175,7 +175,8 @@ def drifting_test(found: BatchContrasts, null: float, label: str) -> WaldTest:
     from adaptinf.inference.distributions.tails import log_chi2_tail
     from adaptinf.inference.results.hypotheses import WaldTest
 
-    # Squares of t statistics do not add up to a chi-squared variable: each is made normal first.
+    # Squares of t statistics do not add up to a chi-squared variable, so each statistic is first replaced by
+    # the normal quantile with the same tail probability.
     t = found.precision * (found.difference - null)
     log_tail = log_student_tail(np.abs(t), found.df)
     z = np.array([float(normal_quantile(float(x))) for x in log_tail])
@@ -201,8 +202,9 @@ def moving_pvalue(found: BatchContrasts) -> float:
     precision, df = kept.precision, kept.df
     if len(df) < _LEAST_BATCHES or not np.isfinite(precision).all():
         return math.nan
-    size = precision.max()  # squares of the precisions themselves may overflow
-    # Student's t has variance df / (df - 2).
+    # The squared precisions themselves might overflow, so they are taken relative to the largest.
+    size = precision.max()
+    # The weights are inverse variances, and Student's t has variance df / (df - 2).
     weight = (precision / size) ** 2 / (df / (df - 2.0))
     gap = kept.difference - float(weight @ kept.difference) / float(weight.sum())
     z = special.ndtri_exp(log_student_tail(precision * gap, df))
@@ -286,7 +288,8 @@ def _assess(question: Question) -> list[Verdict]:
     except Refused as refused:
         return [Verdict("batched", "not valid", ORDER["batched"], call, refused.reason)]
     assumes = tuple(said(claims.ASSUMES, BatchedRow(question, found)))
-    # Where nothing adapted and shares moved, plain samples are of different times.
+    # If shares moved although nothing adapted, sample means compare arms at different times; comparisons
+    # within batches do not, so they come first.
     profile = question.profile
     first = not profile.adaptive and profile.shares_move and not profile.shares_move_in_batches
     place = ORDER["batched: shares moved" if first else "batched"]

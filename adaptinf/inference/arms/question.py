@@ -144,7 +144,8 @@ class ArmFit:
         spread = self.covariance[np.ix_(pair, pair)]
         contrast = np.array([1.0, -1.0])
         variance = float(contrast @ spread @ contrast)
-        # An arm whose rewards never varied says nothing of how far its mean may be from them.
+        # An arm whose rewards never varied gives no information on the error of its mean, so the standard
+        # error is unknown and not 0.
         size = math.sqrt(max(variance, 0.0)) if np.all(np.diag(spread) > 0.0) else math.nan
         value = self.estimate if self.above is None else self.above
         return float(value[first] - value[second]), size, float(self.degrees[pair].min())

@@ -105,9 +105,10 @@ def _circumstances(question: Question, weights: str) -> tuple[str, ...]:
     profile, own, uniform = question.profile, weights in OWN, weights == "uniform"
     if profile.repeated_units:
         return _units_alone(question, weights)
-    # Where contexts have no part, ALEE needs fewer assumptions, and hopes less.
+    # ALEE is an alternative only if contexts play no role; it then needs fewer assumptions.
     comparable = not profile.log.context and not profile.context_refusal
-    # Shares that moved are of no use to plain means, and estimated propensities then still are.
+    # If nothing adapted but shares moved, sample means do not serve, so estimated propensities keep their
+    # usual rank.
     estimated = profile.estimated and comparable and (profile.adaptive or not profile.shares_move)
     rare = profile.smallest_propensity[question.codes].min(initial=1.0) < _RARELY_DRAWN
     unsafe = uniform and profile.moves and comparable and (rare or compared(question).heavy_tailed)
@@ -191,7 +192,7 @@ def _fit(question: Question, choice: Choice, asked: Asked, model: Outcome | None
         choice = replace(choice, weights="uniform")
         means = _estimates(question, choice, model)
     never = np.where(means.pulls > 0, 0.0, np.nan)
-    once = np.where(means.freedom > 0.0, 0.0, np.nan)  # the spread of one reward is unknown
+    once = np.where(means.freedom > 0.0, 0.0, np.nan)  # A single reward gives no information about variation.
     return ArmFit(
         choice=choice,
         labels=arm_labels(question),
@@ -235,7 +236,8 @@ def _estimates(question: Question, choice: Choice, model: Outcome | None) -> Sco
         paired = question.contrast and choice.weights == COMMON
         time = times_of(rounds, batch) if paired else None
         return arm_score_means(*columns, question.codes, time=time, **options)
-    from adaptinf.inference.scores.score_stream import streamed_means  # Numba is loaded when it pays
+    # Loading Numba takes a while, which pays off only for long logs.
+    from adaptinf.inference.scores.score_stream import streamed_means
 
     return streamed_means(*columns, question.codes, batch=batch, **options)
 

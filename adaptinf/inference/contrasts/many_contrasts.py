@@ -330,7 +330,8 @@ class Contrasts:
             pair.denominator, pair.family = self.denominator, len(self.treatments)
             found, influence = _fitted(pair, keep, estimator=estimator, weights=weights, **given)
             first = fitted[lead][0] if fitted else found
-            # Left to itself a pair may have another default than the first: rows of one table share a method.
+            # Each pair alone might get another default method than the first pair, but the rows of one table
+            # must share a method.
             if (found.estimator, found.weights) != (first.estimator, first.weights):
                 same = {"estimator": first.estimator, "weights": first.weights}
                 found, influence = _fitted(pair, keep, **same, **given)

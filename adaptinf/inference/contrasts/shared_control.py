@@ -69,7 +69,8 @@ def sums_correlation(
         return unit_correlation(*own, augmented=first.estimator == "aipw", multiples=factors)
     asked = replace(asked, estimator=first.estimator, weights=kind)
     if sums.shares:
-        # Pairs of arms that were not there all the time are compared over rounds of their own.
+        # If arms were not available throughout, each pair is compared over its own rounds, for which these
+        # sums give no covariance.
         if not sums.cells.possible.all():
             return None
         return _of_independent(Question(profile, np.arange(sums.n_arms)), codes, asked, below, factors)
@@ -139,11 +140,12 @@ def lift_of(question: Question, fit: ArmFit, what: str = "mean") -> Lift:
     reason = _refusal(question, fit, what)
     if reason:
         return Lift(math.nan, math.nan, LogRatioReference(math.nan, math.nan, df), reason)
-    # Delta method: d(top / bottom) = (d top - ratio d bottom) / bottom.
+    # The delta method gives d(top / bottom) = (d top - ratio d bottom) / bottom.
     slope = np.array([1.0, -top / bottom]) / bottom
     std_error = math.sqrt(max(float(slope @ covariance @ slope), 0.0))
     ratio = float(top / bottom)
-    # A log needs both means above 0; Fieller's test, of top - ratio bottom, needs no sign.
+    # The logarithm of the ratio requires positive means; Fieller's test, which tests top - ratio bottom, does
+    # not.
     if top > 0.0 and bottom > 0.0:
         law: Reference = LogRatioReference(ratio, std_error / ratio, df)
     else:

@@ -252,7 +252,7 @@ def wealth_path(
             total += e * seen[k] / due[k]
             whole += e
         chosen = action[t]
-        # The rows are divided by their sums, which may differ from 1 by rounding.
+        # The rows are divided by their sums, because rounding may keep these from being exactly 1.
         wealth += math.log(seen[chosen] / due[chosen] * whole / total)
         largest = max(largest, wealth)
         if path.shape[0] > 0:

@@ -35,9 +35,9 @@ from adaptinf.log import AdaptiveLog
 from adaptinf.sums import Sums
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
-# A line through fewer points fits whatever they are.
+# A line through fewer points fits well even without a trend.
 _FEW_BLOCKS = 4
-# Rows of propensities at a time, so no second array of all of them is made.
+# Propensities are read in blocks of rows, which avoids a second array of all of them.
 _BLOCK = 65_536
 
 
@@ -92,7 +92,8 @@ def decay_of(rounds: int, least: Callable[[int, int], FloatArray]) -> Decay:
     if known.sum() >= _FEW_BLOCKS:
         time = np.log(edges[1:][known])
         centred = time - time.mean()
-        # Propensities that stay the same have the exponent 0, and not the rounding of a sum.
+        # Constant propensities have the exponent 0; without rounding, the sum's rounding error would appear
+        # instead.
         exponent = round(-float(centred @ np.log(lowest[known]) / (centred @ centred)), 12) + 0.0
     return Decay(edges[:-1] + 1.0, edges[1:].astype(np.float64), smallest, exponent)
 
@@ -108,7 +109,7 @@ def low_rounds(propensities: FloatArray, limit: float) -> FloatArray:
     return found
 
 
-# Standard errors below this share of a mean are rounding.
+# Standard errors below this share of a mean are rounding error.
 _CONSTANT = 1e-12
 
 
@@ -210,9 +211,10 @@ MEAN, TREND, BATCHES = "sample mean against AIPW", "drift over time", "drift by 
 COMMON = "common drift"
 MISSED = claims.COULD_BE_MISSED
 _POWER = 0.8
-# Means of fewer rewards are too far from normal for tests by z.
+# With fewer rewards, means are too far from normal for z tests.
 _LEAST_PULLS = 20
-# Effective sizes to look at: fewer rewards than a normal limit needs, or a tenth of those collected.
+# An effective sample size is reported as small if a normal approximation needs more rewards, or if it is less
+# than a tenth of the rewards collected.
 _LEAST_SIZE = 30.0
 _LEAST_SHARE = 0.1
 LIMITS = {0.01: 0.01, 0.001: 0.0}
@@ -304,7 +306,8 @@ def _groups(log: AdaptiveLog) -> IntArray:
 def _sums(log: AdaptiveLog, codes: IntArray, choice: Choice, group: IntArray) -> ScoreSums:
     arrays, kind = log.arrays, choice.weights or "uniform"
     assert arrays.propensity is not None
-    # Uniform weights ask no propensity of an arm that was not chosen: the matrix need not be read.
+    # Uniform weights use only the chosen arms' propensities, so the matrix of all propensities need not be
+    # read.
     every = None if kind == "uniform" else arrays.propensities
     rounds = arrays.action, arrays.reward, arrays.propensity, every, codes
     return score_sums(stream_of(*rounds, weights=kind, decay=choice.decay), group)
@@ -314,7 +317,9 @@ def score_weights(log: AdaptiveLog | Sums, codes: IntArray) -> Choice:
     """AIPW with its default weights, if these are separate for each arm."""
     try:
         given = ("diagnose", cast(AdaptiveLog, log), codes, "aipw", None, None)
-        found = choose(*given, stationary=True)  # an arm is followed by itself, with weights of its own
+        # Each arm is compared with itself over time, so it may have weights of its own, as if means were
+        # constant.
+        found = choose(*given, stationary=True)
     except InvalidForLog:
         return Choice("aipw", "uniform")
     return found if found.weights in WEIGHTS else Choice("aipw", "uniform")

@@ -31,11 +31,14 @@ EDGES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98, 0.99
 """Boundaries of the bins of propensities, inside (0, 1)."""
 LEAST_VARIANCE = 10.0
 """Adjacent bins are merged until their count has this variance, below which it is far from normal."""
-# Rounds that the first bets are worth: fewer would bet on noise, and more would learn late.
+# The prior counts as this many rounds: with a smaller one, the first bets would be on noise, and with a
+# larger one the test would learn slowly.
 PRIOR = 10.0
-# Eigenvalues below this share of the largest are those of counts that add up to a constant.
+# Counts that add up to a constant are linearly dependent; eigenvalues below this share of the largest one
+# show it.
 _SPAN = 1e-3
-# Where the search for a propensity's bin starts, by its first two decimals.
+# The first two decimals of a propensity give the bin at which the search for its bin starts, which makes it
+# fast.
 _CELLS = np.searchsorted(EDGES, np.arange(101) / 100.0)
 
 

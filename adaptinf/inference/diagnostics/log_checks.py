@@ -52,7 +52,8 @@ from adaptinf.sums import NEEDS_ROWS, Sums
 from adaptinf.texts import absent, listed
 from adaptinf.typing import FloatArray
 
-# A reward that counts a thousand times makes up the estimate by itself.
+# With a smaller propensity, one reward counts more than a thousand times and can determine the estimate
+# alone.
 _TINY = 1e-3
 
 

@@ -53,7 +53,7 @@ def uncommon_outcomes(cell: IntArray, values: FloatArray, n_cells: int) -> Float
 def _values_of_cells(cell: IntArray, values: FloatArray, n_cells: int) -> Iterator[FloatArray]:
     """Copies of the values, one cell after another; cell and values have shape (n,)."""
     if n_cells <= _FEW_CELLS:
-        # An order of all values would take more memory than these passes take time.
+        # For so few cells, repeated passes are fast enough, and sorting all values would take more memory.
         yield from (values[cell == code] for code in range(n_cells))
         return
     counts = np.bincount(cell, minlength=n_cells)
@@ -67,7 +67,7 @@ def squared_skewness(values: FloatArray) -> float:
     """Square of the standardised third central moment; 0 if all values are equal; values has shape (n,)."""
     if values.size == 0:
         return 0.0
-    # Differences from one of the values: those that are all the same have no spread, whatever their level.
+    # Differences from one of the values are exactly 0 if all values are equal.
     largest = max(float(values.max()) - values[0], values[0] - float(values.min()))
     if largest == 0.0:
         return 0.0

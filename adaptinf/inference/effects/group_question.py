@@ -125,11 +125,12 @@ def _varying_groups(question: GroupQuestion, keep: BoolArray) -> BoolArray | Non
     action = log.arrays.action
     rows = np.flatnonzero(keep & np.isin(action, pair))
     if both is None:
-        # The chosen arm's propensity alone: each arm's own must not move.
+        # Only the chosen arm's propensity is known, so each arm's own propensity must be constant.
         cell = 2 * group[rows] + (action[rows] == pair[1])
         spread = _spread(log.arrays.propensity[rows], cell, 2 * n_groups)
         return np.asarray(spread.reshape(n_groups, 2).max(axis=1) > _SAME)
-    # Given that one of the pair was chosen, this is the chance of the treatment: other arms may move.
+    # This is the probability of treatment given that one of the pair was chosen, so other arms' propensities
+    # may move.
     share = both[rows, 1] / both[rows].sum(axis=1)
     return np.asarray(_spread(share, group[rows], n_groups) > _SAME)
 

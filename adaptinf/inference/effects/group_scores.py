@@ -141,7 +141,7 @@ def group_aipw(
     over the rounds of an arm with w = h^2 / e^2, minus 1, for the arm with fewer.
     """
     both = (propensity, propensity) if propensities is None else (propensities[:, 0], propensities[:, 1])
-    # From the first reward on: rewards far from 0 keep their digits.
+    # Differences from the first reward keep the digits of rewards that are far from 0.
     shifted = reward - reward[:1].sum()
     every, fits = group_rows(group, n_groups), []
     starts = [int(rows[0]) if rows.size else 0 for rows in every]
@@ -275,7 +275,8 @@ def _one_arm(
         picked = np.flatnonzero(mine)
         totals = total + np.cumsum(y[picked])
         before = np.cumsum(mine.astype(np.int64)) - mine
-        # Means after 0, 1, 2, ... further rewards of this arm, then the one that each round could know.
+        # A round may use only the mean of earlier rewards, so means after 0, 1, 2, ... rewards of the arm are
+        # computed first, and each round then takes its own.
         means = np.append(total, totals) / np.maximum(np.arange(count, count + picked.size + 1), 1)
         predicted = means[before]
         without = lead[block]
