@@ -146,7 +146,7 @@ def policy_law(question: PolicyQuestion, terms: Sequence[str], fit: PolicyFit) -
     )
     std_error = np.sqrt(np.diag(fit.covariance))
     if fit.units is not None:
-        # Hall's transformation is of independent rounds
+        # Hall's transformation assumes independent rounds, so errors by unit use Student's t.
         told = rare_cautions(terms, np.full(len(terms), np.inf), shapes.expected, corrected=False)
         return replace(PartsLaw.student(fit.estimate, std_error, fit.covariance, fit.df), cautions=told)
     return law_of_parts(terms, shapes, fit.estimate, std_error, fit.covariance, fit.df)

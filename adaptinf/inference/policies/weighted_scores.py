@@ -113,7 +113,7 @@ def _fit(question: PolicyQuestion, options: PolicyOptions) -> PolicyFit:
     estimate, influence, weights = _weighted(options, question.policies, scores, parts.known)
     observed = weights * parts.taken / propensity[:, None]
     ess, total = effective_size(observed), weights.sum(axis=0)
-    # Shares of contexts' total weights are shares of the estimate already.
+    # With contextual weights, these are already shares of the estimate.
     share = observed if options.contextual else observed / np.where(total > 0.0, total, 1.0)
     rows = {"scores": scores + parts.origin, "weights": weights}
     if not question.contrast:

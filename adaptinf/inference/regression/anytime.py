@@ -71,7 +71,8 @@ class AnytimeReference:
     def interval(self, log_alpha: float) -> FloatArray:
         """Intervals at level 1 - exp(log_alpha), shape (k, 2); the whole line if no value is excluded."""
         log_ratio = np.log(self.ratio)
-        # The factor reaches 1 / alpha where t^2/df = (1 - k) / (k - r), with k = (alpha^2 r)^(1 / (df + 1)).
+        # The Bayes factor equals 1 / alpha at t^2/df = (1 - k) / (k - r), with k = (alpha^2 r)^(1 / (df +
+        # 1)).
         numerator = -np.expm1((2.0 * log_alpha + log_ratio) / (self.df + 1.0))
         denominator = self.ratio * np.expm1((2.0 * log_alpha - self.df * log_ratio) / (self.df + 1.0))
         share = np.full(self.ratio.shape, np.inf)

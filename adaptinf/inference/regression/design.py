@@ -237,7 +237,8 @@ def regression_data(
         covariates=used,
         arm=arm,
         selector=selector,
-        adaptive=profile_of(log).adaptive or selector == "recommended",  # that choice reads the rewards
+        # The choice of the recommended arm depends on the rewards.
+        adaptive=profile_of(log).adaptive or selector == "recommended",
         batch=None if arrays.batch is None else arrays.batch[rounds],
         propensity=None if arrays.propensity is None else arrays.propensity[rounds],
         rows_of=rows_of,

@@ -14,7 +14,7 @@ from adaptinf.inference.scores.means import unevenness
 from adaptinf.inference.validity.rare import rare_cautions, rare_notes, without_interval
 from adaptinf.typing import BoolArray
 
-# Rounds that hardly count do not make an outcome common.
+# Rounds with small weights hardly affect a coefficient, so they cannot make an outcome common.
 _LIGHT = 0.05
 
 

@@ -257,7 +257,7 @@ def _pvalue(vector: FloatArray, covariance: FloatArray) -> float:
         return 1.0
     scaled = vector[kept] / size[kept]
     values, directions = np.linalg.eigh(covariance[np.ix_(kept, kept)] / np.outer(size[kept], size[kept]))
-    # With the margins given, rows and columns of the table add up to 0: some directions do not vary.
+    # Given the margins, the deviations in each row and column add up to 0, so some directions do not vary.
     usable = values > _SPAN * values.max()
     statistic = float(((directions.T @ scaled)[usable] ** 2 / values[usable]).sum())
     return float(special.chdtrc(float(usable.sum()), statistic))

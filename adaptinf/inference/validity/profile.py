@@ -62,8 +62,6 @@ class LogProfile(RowPieces):
     def __init__(self, log: AdaptiveLog) -> None:
         self.log = log
 
-    # What collected it
-
     @cached_property
     def _answered(self) -> dict[Any, tuple[Verdict, ...]]:
         return {}
@@ -218,8 +216,6 @@ class LogProfile(RowPieces):
         """The declared decay, if two-point weights can use it: below 1."""
         return self.floor_decay if self.floor_decay is not None and self.floor_decay < 1.0 else None
 
-    # Whether means stay
-
     @cached_property
     def trends(self) -> Trends:
         """Trends of each arm's own rewards in time.
@@ -258,8 +254,6 @@ class LogProfile(RowPieces):
             return found
         rows = some_rounds(len(reward), 4 * n_arms)
         return replace(found, stretches=stretches_of_rows(action[rows], reward[rows], time[rows], n_arms))
-
-    # Contexts
 
     @cached_property
     def decides_by_context(self) -> bool:
@@ -436,8 +430,6 @@ class LogProfile(RowPieces):
         """Whether the log has columns of contexts."""
         return bool(self.log.context)
 
-    # Propensities
-
     @cached_property
     def knows_propensities(self) -> bool:
         """Whether the propensities of the chosen arms are known."""
@@ -473,8 +465,6 @@ class LogProfile(RowPieces):
     def context_may_move(self) -> bool:
         """Whether every arm's propensity is known and may change with contexts, which weights must not do."""
         return self.knows_every_propensity and self.moves and not self.context_free
-
-    # Guarantee
 
     @cached_property
     def correction(self) -> Correction | None:

@@ -110,7 +110,8 @@ class BatchedFacts(RegressionFacts):
 
 _LARGEST_LEFT = 0.2
 """Share of the least-squares error that the standard errors may omit."""
-# Causes worth naming: columns of sizes that differ tenfold, and one that is 0 in four rounds of five.
+# A caution names these causes: scales of columns that differ tenfold, and a column that is 0 in four of five
+# rounds.
 _UNEVEN, _RARE = 10.0, 0.2
 
 

@@ -24,7 +24,7 @@ from adaptinf.log import Stability
 from adaptinf.typing import IntArray
 
 _USUAL_ALPHA = 0.05
-# A correction that makes intervals more than twice as long is not taken unasked.
+# A correction that more than doubles the length of intervals is not made by default.
 _PATIENCE = 2.0
 
 
@@ -54,8 +54,6 @@ class PlainFacts(RegressionFacts):
     @property
     def no_sandwich(self) -> bool:
         return False
-
-    # Whether it is valid
 
     @property
     def nothing_adapted(self) -> str:
@@ -132,8 +130,6 @@ class PlainFacts(RegressionFacts):
     def only_shares_moved(self) -> bool:
         several = len(self.arms_used) > 1 and not self.data.adaptive
         return several and self.profile.shares_move and not self.shares_moved
-
-    # Its covariance
 
     @property
     def classical(self) -> bool:

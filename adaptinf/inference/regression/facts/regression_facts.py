@@ -19,7 +19,7 @@ from adaptinf.inference.validity.stationarity import LEAST_ROUNDS, Trends, stand
 from adaptinf.inference.validity.units import unit_count_cautions
 from adaptinf.typing import FloatArray, IntArray
 
-# What the columns leave of a time or of rewards below this share is rounding.
+# Residuals of times or rewards below this share are rounding error.
 _ROUNDING = 1e-12
 
 
@@ -78,8 +78,6 @@ class RegressionFacts:
     def always(self) -> bool:
         return True
 
-    # Which rounds
-
     @property
     def all_rounds(self) -> dict[str, Any]:
         return {"formula": self.data.formula, "n": self.data.nobs} if self.data.arm is None else {}
@@ -135,8 +133,6 @@ class RegressionFacts:
         """Whether no arm was drawn at random, for a regression on several arms."""
         several = len(self.arms_used) > 1
         return NEVER_RANDOM() if several and self.profile.never_random else ""
-
-    # What is evidence against a fit
 
     @property
     def assumes_constant(self) -> bool:
