@@ -51,7 +51,8 @@ def _products(action: IntArray, reward: FloatArray) -> tuple[FloatArray, FloatAr
     """Products of neighbouring deviations: for pairs with one arm, and for pairs with two; (T,), (T,)."""
     seen = ~np.isnan(reward)
     at = np.flatnonzero(seen)
-    short = np.int16 if action.max() < 2**15 else np.int64  # of 16 bits the sort is by radix
+    # NumPy sorts 16-bit integers by radix, which is much faster.
+    short = np.int16 if action.max() < 2**15 else np.int64
     order = at[np.argsort(action[at].astype(short), kind="stable")]
     count = np.bincount(action[at])
     end = np.repeat(np.cumsum(count), count)

@@ -62,7 +62,7 @@ def write_csv(path: Path, log: StoredLog, owner_only: bool = False) -> None:
         )
         try:
             whole = header | {"sha256": file_digest(table), "releases": releases}
-            # Of a table that others may not read, the metadata may not be read either.
+            # If others may not read the table, they may not read its metadata either.
             like = sidecar if sidecar.exists() else table
             publish(stage(waiting, lambda file: file.write(_json(whole)), like, owner_only), waiting)
             publish(table, place)
@@ -73,7 +73,7 @@ def write_csv(path: Path, log: StoredLog, owner_only: bool = False) -> None:
 
 def read_csv(path: Path, named: bool) -> RestoredLog | None:
     """A log written by adaptinf; None for any other file."""
-    # Where the columns are `named`, a log of a version without a digest counts as such.
+    # If the user has named the columns, a log of a version without a digest is treated like any other file.
     if not any(sidecar.exists() for sidecar in sidecars(path)):
         return None
     data = path.read_bytes()
@@ -114,7 +114,7 @@ def _metadata(path: Path, digest: str, named: bool) -> Any:
     """The content of a table's sidecar; None if the table is treated as one from another program."""
     found = {sidecar: _content(sidecar) for sidecar in sidecars(path) if sidecar.exists()}
     own = [stored for stored in found.values() if _is_of(stored, digest)]
-    # A writer that was stopped may have left the waiting sidecar of a table that never came.
+    # A writer that was interrupted may have left a waiting sidecar whose table was never written.
     others = [(sidecar, stored) for sidecar, stored in found.items() if sidecar.suffix != ".new"]
     if own or not others:
         stored = own[0] if own else None

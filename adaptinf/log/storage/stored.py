@@ -28,7 +28,7 @@ from adaptinf.log.validation import (
 from adaptinf.parameters import FLAG, Is, OrNone, problems_of, refuse
 from adaptinf.typing import IntArray
 
-# Attributes of a log that are plain values themselves.
+# These attributes are plain values, so they are stored without conversion.
 PLAIN_FIELDS = (
     "arms",
     "phases",
