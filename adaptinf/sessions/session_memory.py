@@ -55,7 +55,8 @@ def part_of(session: Session, since: Marks) -> dict[str, Any]:
 
 def memory_of(session: Session, fresh: Session) -> dict[str, Any] | None:
     """The design's memory, compared with a fresh session; None for user-defined functions."""
-    # What these hold is pickled, and a file from elsewhere must not be unpickled.
+    # The state of user-defined functions would have to be pickled, and pickles from elsewhere must not be
+    # loaded, because they can run any code.
     stepper, begun = session._stepper, fresh._stepper
     if not isinstance(stepper, KernelStepper) or not isinstance(begun, KernelStepper):
         return None
@@ -201,7 +202,8 @@ def logged(session: Session, missing: str | None, amended: bool, erased: str | N
     """The log of a session; `erased` determines what happens to rounds without contexts."""
     check("log", erased=(erased, _MEANINGS))
     steps, log = session._rounds.erased, session.log(missing, amended=amended)
-    if erased == "drop":  # no promise even where no one was erased: that no one was is no output either
+    # The promise is withdrawn even if nobody was erased, because that is not an output either.
+    if erased == "drop":
         return (_without_rounds(log, steps) if steps else log).unpromised_by(_ASKED)
     if not steps:
         return log

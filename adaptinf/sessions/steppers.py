@@ -331,7 +331,8 @@ class ReleaseStepper(KernelStepper):
 
     def _learn(self, step: Step) -> None:
         """Draw the nodes requested by the kernel, one by one, and pass them all at once."""
-        # It runs on a copy of the state until all are known: what it asks for may depend on the ones before.
+        # The kernel runs on a copy of the state until all nodes are known, because which nodes it requests
+        # may depend on the noise of earlier ones.
         status, known = int(self.program.tables.status[0]), 0
         while True:
             state = self.state.copy()
