@@ -83,13 +83,17 @@ class Journal:
                 name, uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
             )
             try:
-                driver.execute("PRAGMA synchronous = FULL")  # a commit returns when the disk has it
+                # A commit returns only when the data are on disk.
+                driver.execute("PRAGMA synchronous = FULL")
                 driver.execute("PRAGMA cell_size_check = ON")
-                driver.execute("PRAGMA secure_delete = ON")  # what is deleted is overwritten
+                # Deleted content is overwritten, because erasure must not leave remains.
+                driver.execute("PRAGMA secure_delete = ON")
                 if create:
                     driver.execute("PRAGMA journal_mode = WAL")
             except FAILURES:
-                driver.close()  # of a damaged file, whose -shm it would hold until it is collected
+                # Otherwise the connection to a damaged file would hold its -shm until it is garbage
+                # collected.
+                driver.close()
                 raise
             return driver
 
@@ -127,8 +131,8 @@ class Journal:
 
     def ask(self, done: str, act: Callable[[], _Answer]) -> _Answer:
         """The database's answer, or one error with the code of what failed."""
-        # It is raised where the database's own error is handled no more: that one quotes statements and rows,
-        # and would be shown beside it.
+        # The error is raised outside the handler: the database's own error quotes statements and rows, and
+        # would be displayed with it as its cause.
         try:
             return act()
         except FAILURES as error:
@@ -143,7 +147,8 @@ class Journal:
 
     def news(self) -> Iterator[tuple[int, Entry, str]]:
         """Numbers, entries and digests of rows not yet read, each verified."""
-        # A row counts as read when the next one is requested.
+        # A row counts as read only when the next one is requested, so a row that causes an error is read
+        # again.
         known = {"known": self.rows}
         lots = self.ask(
             "read", lambda: self.connection.execute(_NEWS, known).yield_per(_AT_ONCE).partitions()
@@ -158,7 +163,7 @@ class Journal:
         """The entry in a row; the content of an unreadable one is not shown."""
         try:
             entry: Entry = decode(json.loads(text))
-            entry.pop(SALT, None)  # rows of the format before have none
+            entry.pop(SALT, None)  # Rows in the previous format have no salt.
             return entry
         except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
             problem = JournalError(str(self.path), f"row {number} has the wrong layout")
@@ -211,12 +216,12 @@ class Journal:
         self._drop()
         try:
             self.connection.rollback()
-        except FAILURES:  # what failed before has ended it
+        except FAILURES:  # The earlier failure has already ended the transaction.
             self.connection.invalidate()
 
     def purge(self) -> None:
         """Move everything committed into the file itself, and truncate its write-ahead log."""
-        # Nothing that was overwritten is left in either then.
+        # After this, neither file contains anything that was overwritten.
         driver: Any = self.connection.connection.driver_connection
         busy = self.ask("written", lambda: driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
         if busy:

@@ -231,7 +231,8 @@ class Acts:
 
     def _taken(self, said: Entry) -> Entry:
         """The entry by which the file replaces the trial: its location, and bytes for all later coins."""
-        # So neither does it repeat the arms of the file whose copy it is, nor do two copies draw the same.
+        # Fresh bytes ensure that the file does not repeat the arms of the one it was copied from, and that
+        # two copies do not draw the same coins.
         entry = {**said, "coins": fresh_seed().hex(), PLACE: self.here}
         self._take(entry)
         return entry

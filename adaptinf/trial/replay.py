@@ -66,7 +66,7 @@ class Replay(Acts):
 
     def assign_new(self, unit: Any, context: Any, key: Any) -> tuple[Decision, Entry | None]:
         """The same for a new request: its unit must not look like another's."""
-        # Rows of journals are followed without this: those of earlier versions may have such units.
+        # Replays skip this check, because journals of earlier versions may contain such units.
         self._fresh("assign", key, refused=(PAUSED, FINISHED))
         check("assign", unit=(unit, named))
         other = None if has_key(self.session, plain(key)) else unit_alike(self.session, plain(unit))
@@ -115,7 +115,7 @@ class Replay(Acts):
 
     def image(self, since: Marks) -> tuple[dict[str, Any], dict[str, Any]] | None:
         """What has been added since then, and the current state; None for a user-defined design."""
-        # The code of such a design may have changed since a snapshot, which only a replay can tell.
+        # The code of a user-defined design may have changed since a snapshot, which only a replay can detect.
         if self.declared["own"]:
             return None
         memory = memory_of(self.session, self._opened())
@@ -152,7 +152,7 @@ class Replay(Acts):
                 if blind or self.session.blind:
                     self.nodes.leave()
         except (ParameterError, KeyError, TypeError, ValueError, IndexError):
-            again = None  # problems with a row would quote it
+            again = None  # The error is discarded, because its text would quote the row.
         if again is None:
             raise JournalError(
                 path, f"row {number} cannot be replayed: it is inconsistent with the rows before it"
@@ -188,7 +188,7 @@ class Replay(Acts):
         """The entry for an unblinding, which names its decision and no unit."""
         names = "decision", "reason", "by"
         refuse("unblind", act_problems(said["reason"], said["by"]))
-        self.session.propensities(said["decision"])  # refused if there is no such decision
+        self.session.propensities(said["decision"])  # This call refuses decisions that do not exist.
         return {"kind": "unblind", **{name: said[name] for name in names}}
 
     def _taken_again(self, said: Entry) -> Entry:
@@ -229,7 +229,7 @@ class Replay(Acts):
                 return self._as_written(said, None)
             self._coins.set("assign", session.rounds + 1)
             return {"kind": kind, **self._decided(assign_blank(session) + 1)}
-        session.propensities(decision)  # refused if there is no such decision
+        session.propensities(decision)  # This call refuses decisions that do not exist.
         if kind == "assign":
             return {"kind": kind, **self._decided(decision)}
         self._coins.set("record", decision)

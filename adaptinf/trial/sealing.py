@@ -87,7 +87,7 @@ class Sealing:
         decision = _decision(entry)
         secret = self.secret(decision) or self._add(decision)
         text = as_text(encode({name: entry[name] for name in names})).encode()
-        text += b" " * (-len(text) % _PADDED)  # the length of a name is no longer told to the letter
+        text += b" " * (-len(text) % _PADDED)  # Padding hides the exact length of names.
         content = _closed(secret, text, _place(number, entry))
         kept = {name: value for name, value in entry.items() if name not in names}
         return {**kept, "sealed": base64.b64encode(content).decode()}
@@ -104,7 +104,8 @@ class Sealing:
             content = base64.b64decode(entry["sealed"], validate=True)
             text = _opened(secret, content, _place(number, entry))
             return {**kept, **decode(json.loads(text))}
-        except (InvalidTag, ValueError, KeyError, TypeError):  # which hold what was read
+        except (InvalidTag, ValueError, KeyError, TypeError):
+            # The original errors contain the content that was read, so they are replaced.
             problem = f"the sealed fields of row {number} do not match their secret"
         raise JournalError(str(self._journal.path), problem)
 
@@ -153,7 +154,7 @@ class Sealing:
     def problems(self, decisions: int, erased: Iterable[int]) -> list[str]:
         """Problems with the secrets of this many decisions, some of them erased."""
         gone, known = set(erased), dict(map(tuple, self._read(sa.select(_TABLE.c.number, _TABLE.c.secret))))
-        # It is made with the first snapshot, and is no decision's.
+        # The secret of snapshots is created with the first one and belongs to no decision.
         known.pop(SNAPSHOTS, None)
         wanted = set(range(MARKS, decisions + 1))
         odd = sorted(wanted ^ set(known))
@@ -250,7 +251,7 @@ class Snapshots:
                 before = self._matching(_part_digest(before, row, packed), stated)
             self._matching(_state_digest(before, number, head, content), digest)
             right = head == self._journal.digest(number)
-        except TypeError:  # a value of another type than was written
+        except TypeError:  # The file contains a value of another type than was written.
             right = False
         if not right:
             raise self._damaged()

@@ -244,7 +244,8 @@ def lagged_combined_weights(
     number = np.arange(len(earliest))
     count = np.bincount(place[usable], minlength=len(number))
     total = np.bincount(place[usable], weights=sums[usable], minlength=len(number))
-    last = np.maximum.accumulate(np.where(count > 0, number, -1))  # the last batch with such rounds
+    # Weights come from the last earlier batch in which such rounds occurred.
+    last = np.maximum.accumulate(np.where(count > 0, number, -1))
     before = np.append(-1, last)[number]
     known = before >= np.maximum.accumulate(np.where(earliest, number, 0))
     mean = total / np.maximum(count, 1)
@@ -256,7 +257,7 @@ def _inverse_sums(propensities: FloatArray) -> FloatArray:
     """Sums of 1 / e over the arms, infinite if one is 0; propensities (T, k); returns (T,)."""
     total = np.zeros(len(propensities))
     with np.errstate(divide="ignore"):
-        for start in range(0, len(total), _ROWS):  # a piece at a time, without another array of all rounds
+        for start in range(0, len(total), _ROWS):  # Blocks of rows avoid a temporary array of all rounds.
             part = slice(start, start + _ROWS)
             for column in propensities[part].T:
                 total[part] += 1.0 / column
@@ -274,7 +275,7 @@ def two_point_weights(propensities: FloatArray, decay: float) -> FloatArray:
     floored, always = two_point_shares(len(propensities), decay)
     share = (1.0 - propensities) * floored[:, None] + propensities * always[:, None]
     share = np.clip(share, 0.0, 1.0)
-    # What is left of the budget is the product of the shares that earlier rounds left: no cancellation.
+    # The remaining budget is a product of shares, which avoids cancellation.
     left = np.ones(share.shape)
     np.cumprod(1.0 - share[:-1], axis=0, out=left[1:])
     return np.asarray(np.sqrt(share * left * propensities), dtype=np.float64)

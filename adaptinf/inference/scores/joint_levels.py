@@ -54,9 +54,9 @@ _MOST = 1_000_000_000
 """Rounds (or batches) times squared number of arms up to which all pairs are compared."""
 _SMALL = 500_000
 """Pairs times rounds up to which NumPy is fast enough that loading Numba does not pay off."""
-# A product with a matrix of up to so many columns is quicker column by column than by BLAS.
+# With up to this many columns, a matrix product column by column is faster than BLAS.
 _NARROW = 6
-# Numbers in the arrays of a piece of rounds: half a megabyte, which stays in the processor's cache.
+# A block of rounds has this many numbers, half a megabyte, and stays in the processor's cache.
 _CELLS = 1 << 16
 
 
@@ -169,7 +169,8 @@ def pairs_of(pulls: FloatArray, rounds: int) -> Pairs:
         first, second = np.triu_indices(size, 1)
     arm, half = np.concatenate([first, second]), len(first)
     order = np.argsort(arm, kind="stable")
-    starts = np.flatnonzero(np.diff(arm[order], prepend=-1))  # every arm is in some pair
+    # Every arm is in some pair, so each has an entry here.
+    starts = np.flatnonzero(np.diff(arm[order], prepend=-1))
     by_arm = order % max(half, 1), np.where(order < half, 1.0, -1.0), starts
     return Pairs(first, second, size, by_arm, compiled=half * rounds > _SMALL)
 
@@ -240,7 +241,8 @@ def project(pairs: Pairs, totals: Totals, member: FloatArray, weight: FloatArray
     """Solve for the levels; member (k, C), weight (k,)."""
     linked = totals.weight > 0.0
     contrast = np.divide(totals.gap, totals.weight, out=np.zeros_like(totals.gap), where=linked)
-    # Over the square of the largest: the weights of the equations are at most 1, however long the log.
+    # Division by the square of the largest weight keeps the weights of the equations at most 1, however long
+    # the log.
     factor = totals.weight / totals.weight.max(initial=1.0) ** 2
     laplacian = np.zeros((pairs.size, pairs.size))
     precision = factor * totals.weight
@@ -249,14 +251,16 @@ def project(pairs: Pairs, totals: Totals, member: FloatArray, weight: FloatArray
     degree = -laplacian.sum(axis=1)
     laplacian[np.diag_indices(pairs.size)] = degree
     inverse = np.zeros_like(laplacian)
-    for one in member.T:  # each component is solved with its best connected arm at 0, scaled to be even
+    # Levels are determined up to a constant in each component, so its best connected arm is set to 0; scaling
+    # improves the condition of the matrix.
+    for one in member.T:
         arms = np.flatnonzero(one)
         rest = np.delete(arms, int(np.argmax(degree[arms])))
         scale = 1.0 / np.sqrt(degree[rest])
         even = laplacian[np.ix_(rest, rest)] * scale[:, None] * scale
         inverse[np.ix_(rest, rest)] = np.linalg.inv(even) * scale[:, None] * scale
     relative = inverse @ pairs.gathered((factor * totals.gap)[None, :])[0]
-    rounds = np.where(totals.rounds > 0.0, totals.rounds, np.nan)  # without any there is no level
+    rounds = np.where(totals.rounds > 0.0, totals.rounds, np.nan)  # Without any rounds there is no level.
     share, level = totals.share / rounds[:, None], totals.level / rounds
     shift = level - share @ relative
     turned = np.eye(pairs.size) - member @ share
@@ -420,7 +424,7 @@ def described_levels(projection: Projection, spread: Spread, tabled: Tabled, ori
         pulls=pulls,
         successes=successes,
         ess=spread.own[0] ** 2 / own,
-        # One reward tells nothing of its arm's spread, whatever the other arms' rewards tell of theirs.
+        # An arm's single reward gives no information about its variation, whatever other arms' rewards show.
         freedom=np.where(pulls > 1.0, np.maximum(squares**2 / even - 1.0, 0.0), 0.0),
         min_propensity=smallest,
         used=spread.used,
@@ -453,9 +457,6 @@ def scattered(found: ScoreMeans, places: IntArray, tabled: Tabled) -> ScoreMeans
         min_propensity=smallest,
         **rest,
     )
-
-
-# The rounds of a log
 
 
 def round_pieces(

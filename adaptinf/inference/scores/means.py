@@ -119,7 +119,7 @@ def sample_means(
     """
     if count is None:
         count = np.bincount(action, minlength=n_arms).astype(np.float64)
-    # Rewards that are all far on one side of 0 keep their digits in differences from one of them.
+    # If all rewards are on one side of 0 and far from it, differences from one of them keep their digits.
     start = reward[0] if reward.size > 0 else 0.0
     far = start != 0.0 and bool(reward.min() > 0.0 if start > 0.0 else reward.max() < 0.0)
     origin = float(reward[0]) if far else 0.0
@@ -187,7 +187,7 @@ def movement(slope: FloatArray, squares: FloatArray) -> float:
     Shapes: slope, squares (k,), sums of the slopes and of their squares.
     """
     largest = float(np.max(np.abs(slope) / np.sqrt(np.where(squares > 0.0, squares, np.inf)), initial=0.0))
-    tests = len(slope) if len(slope) > 2 else 1  # of two arms both are of one contrast
+    tests = len(slope) if len(slope) > 2 else 1  # With two arms, both slopes are those of one contrast.
     return min(1.0, tests * 2.0 * float(special.ndtr(-largest)))
 
 
