@@ -20,7 +20,7 @@ SMALLEST, LARGEST = 1e-30, 1e100
 _MOST = 2**53
 
 Constraint: TypeAlias = Callable[[str, Any], list[str]]
-"""From an argument's name and value to problems with it, one sentence per problem."""
+"""It takes an argument's name and value and returns problems with it, one sentence for each."""
 
 
 def check(subject: str, /, also: Iterable[str] = (), **declared: tuple[Any, Constraint]) -> None:

@@ -41,7 +41,7 @@ _REASONS = {
     "SQLITE_READONLY": "it is write-protected",
 }
 FAILURES = (sa.exc.DBAPIError, sqlite3.Error, UnicodeDecodeError)
-"""The last one is for messages in which SQLite quotes a damaged name."""
+"""The last one occurs if SQLite quotes a damaged name in a message."""
 _ROWS = sa.Table(
     "journal",
     sa.MetaData(),

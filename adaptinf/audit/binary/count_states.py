@@ -55,7 +55,6 @@ COUNTS = ("n1", "s1", "n0", "s0")
 # in different ways. scipy.stats.barnard_exact misses such ties: for 3 of 10 against 9 of 10 it gives .00693,
 # where .0079556 is right.
 TIE = 1e-9
-# scipy.stats.barnard_exact loses such ties: .00693 for 3 of 10 against 9 of 10, where .0079556 is right
 
 # A statistic takes int arrays of one shape, so one call serves all states; it must be large where arm 1 is
 # better.

@@ -31,8 +31,8 @@ _PUBLIC = _SUM
 """If means are private, choices use only the rows before this one, which depend on sums through releases."""
 _OUTBOX = Outbox(_MEAN, 1)
 _DROPPED, _COMPARED, _PASSES, _NEXT, _DECIDED, _LEARNT, _BEGUN, _FRESH = range(2, 10)
-"""The last three count rounds: those with a known outcome, those past in the turn, and those begun before the
-epoch, whose outcomes are not used."""
+"""The last three count rounds: those with known outcomes, those of the current turn that have passed, and
+those that began before the epoch, whose outcomes are not used."""
 _ROWS, _SCALAR_COLUMNS = 4, 10
 # Epoch e takes more than 32 * 4^e rounds, so no horizon contains this many epochs.
 _MOST_EPOCHS = 64

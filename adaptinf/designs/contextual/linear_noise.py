@@ -103,7 +103,7 @@ PRODUCT_UNITS = GRID_UNITS**2
 """Number of units in a product of 1 and 1."""
 
 LARGEST_SCALE = 2.0**15
-"""For a node, in units: 2^55, at which a draw exceeds 64 bits with probability exp(-256)."""
+"""Largest scale of a node; it is 2^55 units, for which a draw exceeds 64 bits with probability exp(-256)."""
 
 
 def toward_zero(vectors: FloatArray) -> IntArray:

@@ -37,7 +37,8 @@ and number of remaining arms."""
 EDGES = 6
 """First of the columns with the corners of a bin: d lower ends, then d upper ends."""
 STOPPED = 0
-"""First block of columns with one entry per arm: participants after which the arm was dropped, or 0."""
+"""First block of columns with one entry per arm: number of participants after which the arm was dropped, or
+0."""
 
 
 @kernel

@@ -118,7 +118,7 @@ GROUPS = Order(
         "released",
     ]
 )
-"""Claims about effects by group."""
+"""Methods for effects by group, in the order in which they are recommended."""
 PROJECTIONS = Order(
     [
         # The default is combined weights if they cannot change the estimand or make a unit's rounds
@@ -131,4 +131,4 @@ PROJECTIONS = Order(
         "two-point weights",
     ]
 )
-"""Claims about projections of the effect on covariates."""
+"""Methods for projections of the effect on covariates, in the order in which they are recommended."""

@@ -270,4 +270,4 @@ def _law(found: Sequence[Results | None], estimate: FloatArray, std_error: Float
 
 
 FROM_SUMS: MethodRecord[SumsQuestion] = MethodRecord("from sums", _assess, _fit, length=_length)
-"""Everything that sums allow."""
+"""All methods that sums allow."""

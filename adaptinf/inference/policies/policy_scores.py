@@ -74,7 +74,7 @@ class ScoreParts:
     taken: FloatArray
     origin: float
     known: BoolArray | None = None
-    """Rounds for which the outcome model knew a reward; None if that is all from its start on."""
+    """Rounds for which the outcome model knew a reward; None if these are all rounds from its start on."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

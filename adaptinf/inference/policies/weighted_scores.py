@@ -180,8 +180,8 @@ def _usable(weights: FloatArray, start: int, known: BoolArray | None) -> FloatAr
 AIPW: MethodRecord[PolicyQuestion] = MethodRecord(
     "aipw", lambda question: _assess(question, "aipw"), _fit, length=policy_length
 )
-"""With an outcome model."""
+"""It uses an outcome model."""
 IPW: MethodRecord[PolicyQuestion] = MethodRecord(
     "ipw", lambda question: _assess(question, "ipw"), _fit, length=policy_length
 )
-"""Without one."""
+"""It uses no outcome model."""

@@ -26,9 +26,9 @@ from adaptinf.parameters import refuse
 
 COLUMNS = 100_000
 HEADER_CHARACTERS = 2**22
-"""For a CSV's first row."""
+"""Largest number of characters in the first row of a CSV."""
 CHUNKS = 200_000
-"""Columns times row groups of a Parquet file."""
+"""Largest number of columns times row groups in a Parquet file."""
 FOOTER_VALUES = 8_000_000
 _MEBIBYTE = 2**20
 _DECODED = (1024 * _MEBIBYTE, 100)

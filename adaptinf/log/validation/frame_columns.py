@@ -396,7 +396,7 @@ EXACT = 2**53
 SUM_TOLERANCE = 1e-6
 """Tolerance for the sum of a row of propensities to differ from 1."""
 MATCH_TOLERANCE = 1e-6
-"""Its share by which the chosen arm's propensity may differ from the arm's own column."""
+"""Relative difference up to which the chosen arm's propensity may differ from the arm's own column."""
 FAULTS = {
     "missing": "has no value (NaN or None)",
     "infinite": "is infinite",

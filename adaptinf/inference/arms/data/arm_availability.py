@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 ALARM = 1e-3
 """P-value, times the number of pairs, below which the difference is considered to depend on availability."""
 _LEAST_REWARDS = 20
-"""Minimum for each arm in each part."""
+"""Minimum number of rewards of each arm in each part, for approximate normality."""
 
 
 class Apart(NamedTuple):

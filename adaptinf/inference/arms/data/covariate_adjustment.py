@@ -185,7 +185,8 @@ def _note(found: Covariates, ratio: FloatArray) -> str:
 ALARM = 5e-4
 """P-value, times the numbers of arms and columns, below which a covariate is considered affected."""
 _LARGEST_STEP, _LARGEST_INVERSE = 0.25, 0.1
-"""Largest share of one round, in standard deviations, for a sum to count as normal; less if estimated."""
+"""Largest contribution of one round, in standard deviations, for a sum to count as normal; it is lower if the
+variance is estimated."""
 _LEAST_ROUNDS = 100
 
 
