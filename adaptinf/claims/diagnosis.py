@@ -30,8 +30,6 @@ OCCASIONAL = {
 """Questions that only some logs raise: sums of shares from rows with times, columns that are named as
 controls, arms that come or go, and missing rewards."""
 
-# These claims concern the comparison of choices with propensities.
-
 CERTAIN = Claim(
     "inference.diagnostics.choice_checks.no_calibration",
     "all known propensities are 0 or 1, so there is no randomisation to check",
@@ -111,8 +109,6 @@ ROWS_TOGETHER = Claim(
     "note",
 )
 
-# These claims concern negative controls.
-
 CONTROL_DIFFERS = Claim(
     "inference.diagnostics.log_checks.control_checks",
     "{name} differs between arms by more than the propensities can explain (the difference is largest "
@@ -140,8 +136,6 @@ CONTROL_ONE_DRAW = Claim(
     "units were not randomised in each round, so the assignments in a unit's rows are not independent",
     "needs",
 )
-
-# These claims concern estimates that should agree.
 
 NEVER_POSSIBLE = Claim(
     "inference.diagnostics.arm_checks.usable",
@@ -250,8 +244,6 @@ NOT_YET_IN = Claim(
     "if the latest outcomes are not yet in, analyse only the rounds that are old enough",
     "advice",
 )
-
-# These claims concern small propensities and what is left after weighting.
 
 SMALL_PROPENSITY = Claim(
     "inference.diagnostics.log_checks.decay_checks",

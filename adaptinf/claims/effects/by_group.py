@@ -83,8 +83,6 @@ DIFFERENCE = (
 )
 """Statements for a fit, in the order of its table."""
 
-# These claims concern estimates that weight by inverse propensities.
-
 UNFIXED_WEIGHTS = Claim(
     "inference.effects.group_question.GroupQuestion.combined",
     "{contexts} may affect propensities within groups, in which case weights='combined' requires "

@@ -88,8 +88,6 @@ STUDENT_SUM = Claim(
     "phrase",
 )
 
-# These claims concern W-decorrelation.
-
 UNEVEN = Claim(
     "uneven",
     "the scales of the covariates differ widely, or the ridge penalty is too large",
@@ -156,8 +154,6 @@ DECORRELATION = (
     *regressions.UNITS,
 )
 
-# These claims concern the self-normalised ellipsoid.
-
 HALF_RANGE = Claim(
     "inference.regression.facts.batched_facts.EllipsoidFacts.sub_gaussian",
     "half the range of the rewards",
@@ -208,8 +204,6 @@ ELLIPSOID_LAW = Claim(
     "anytime-valid self-normalised confidence ellipsoid",
     "phrase",
 )
-
-# These claims concern anytime-valid t and F tests.
 
 NEEDS_A_FIXED_DESIGN = Claim(
     "data.adaptive",
