@@ -164,7 +164,7 @@ def _by_unit(profile: LogProfile) -> tuple[str, ...]:
 
 
 def default_estimator(log: AdaptiveLog, arms: Sequence[Any] | None = None) -> Choice:
-    """Estimator of arm means that `ArmMeans` and `Contrast` use by default."""
+    """Default estimator of `ArmMeans`; that of `Contrast` may be another one, such as ``"batched"``."""
     codes = arm_codes("default_estimator", log, arms)
     return _settled(Question(profile_of(log), codes), Asked("default_estimator"))
 

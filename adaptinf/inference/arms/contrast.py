@@ -135,9 +135,9 @@ class Contrast:
         Parameters
         ----------
         estimator : {"sample-mean", "ipw", "aipw", "alee", "batched", "released"}, optional
-            By default the method given by `default_estimator`. ``"batched"`` is batched least squares, for
-            logs with batches in which both arms were chosen; ``"released"`` uses only the log's private
-            releases.
+            By default the first one listed by ``recommend(log, "contrast", treatment=..., control=...)``.
+            ``"batched"`` is batched least squares, for logs with batches in which both arms were chosen;
+            ``"released"`` uses only the log's private releases.
         weights : {"combined", "uniform", "sqrt", "two-point"}, optional
             Weights of the scores of IPW and AIPW. Combined weights, the default, are the same for both arms,
             so common drift cancels; sqrt and two-point weights are separate for each arm.
