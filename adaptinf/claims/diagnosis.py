@@ -54,7 +54,7 @@ NEEDS_EVERY = Claim(
 )
 ONE_ARM = Claim("inference.diagnostics.choice_checks.no_ratio", "the log has only one arm", "needs")
 VARY_IN_BATCHES = Claim(
-    "inference.diagnostics.sums_checks.choice_checks",
+    "inference.diagnostics.sums_checks.choice_checks_of_sums",
     "propensities vary within batches, but the test requires products of propensities that the batch "
     "sums do not contain; use row-level data (AdaptiveLog) instead",
     "needs",
@@ -93,17 +93,17 @@ SEE_ANYTIME = Claim(
     "advice",
 )
 SHARES_MOVE = Claim(
-    "inference.diagnostics.sums_checks.choice_checks",
+    "inference.diagnostics.sums_checks.choice_checks_of_sums",
     "assignment proportions, used in place of propensities, appear to change within batches",
     "caution",
 )
 GIVE_PROPENSITIES = Claim(
-    "inference.diagnostics.sums_checks.choice_checks",
+    "inference.diagnostics.sums_checks.choice_checks_of_sums",
     "supply propensities or use shorter batches, for example every='hour'",
     "advice",
 )
 ROWS_TOGETHER = Claim(
-    "inference.diagnostics.sums_checks.choice_checks",
+    "inference.diagnostics.sums_checks.choice_checks_of_sums",
     "several rows from the same person at the same time could also explain a change in assignment "
     "proportions",
     "note",

@@ -28,7 +28,7 @@ from adaptinf.inference.arms.choice import choose
 from adaptinf.inference.arms.question import Choice
 from adaptinf.inference.diagnostics.accumulators import WEIGHTS, ScoreSums, score_sums
 from adaptinf.inference.diagnostics.choice_checks import ChiSquare, chi_square
-from adaptinf.inference.diagnostics.diagnosis_results import CAUTION, FINE, Check, tests_among
+from adaptinf.inference.diagnostics.diagnosis_results import CAUTION, FINE, Check
 from adaptinf.inference.scores.score_stream import stream_of
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog
@@ -239,11 +239,9 @@ class Scored:
     settled: bool
 
 
-def score_checks(
-    log: AdaptiveLog | Sums, scored: Scored, tables: dict[str, pd.DataFrame], alpha: float, others: int = 0
-) -> list[Check]:
-    """Sample means compared with AIPW, and drift; `others` are the p-values already in the table."""
-    checks: dict[str, list[Check]] = {MEAN: [], COMMON: [], TREND: [], BATCHES: [], MISSED: []}
+def score_checks(log: AdaptiveLog | Sums, scored: Scored, tables: dict[str, pd.DataFrame]) -> list[Check]:
+    """Sample means compared with AIPW, and drift."""
+    checks: dict[str, list[Check]] = {MEAN: [], COMMON: [], TREND: [], BATCHES: []}
     for name in checks:
         checks[name] += [Check(name, term, claims=(reason,)) for term, reason in scored.refused.items()]
     if scored.codes.size:
@@ -251,14 +249,23 @@ def score_checks(
         for check in _trend_checks(log, scored, tables):
             checks[check.name].append(check)
         checks[BATCHES] += _batch_checks(log, scored)
-        tried = max(1, others + sum(tests_among(rows) for rows in checks.values()))
-        checks[MISSED] += _missed_checks(scored, tables["drift"], alpha / tried)
+    return [check for rows in checks.values() for check in _by_arm(log, rows)]
+
+
+def _by_arm(log: AdaptiveLog | Sums, checks: list[Check]) -> list[Check]:
+    """Checks in the order of the arms, then those of all arms together."""
     place = {str(arm): code for code, arm in enumerate(log.arms)}
-    return [
-        check
-        for rows in checks.values()
-        for check in sorted(rows, key=lambda row: place.get(row.term, log.n_arms))
-    ]
+    return sorted(checks, key=lambda row: place.get(row.term, log.n_arms))
+
+
+def missed_checks(
+    log: AdaptiveLog | Sums, scored: Scored, tables: dict[str, pd.DataFrame], level: float
+) -> list[Check]:
+    """The drift that tests at a level could miss, after `score_checks` of the same scores."""
+    checks = [Check(MISSED, term, claims=(reason,)) for term, reason in scored.refused.items()]
+    if scored.codes.size:
+        checks += _missed(scored, tables["drift"], level)
+    return _by_arm(log, checks)
 
 
 def scored_rows(log: AdaptiveLog) -> Scored:
@@ -431,7 +438,7 @@ def _trend_checks(log: AdaptiveLog | Sums, scored: Scored, tables: dict[str, pd.
     return checks
 
 
-def _missed_checks(scored: Scored, frame: pd.DataFrame, level: float) -> list[Check]:
+def _missed(scored: Scored, frame: pd.DataFrame, level: float) -> list[Check]:
     """Drift that is detected with probability 80% at the level of Holm's first step, in reward sd."""
     squares, df = scored.squares, scored.sums.pulls - 1.0
     size = np.sqrt(squares / df)

@@ -148,7 +148,9 @@ _SAME = 1e-9
 """Propensities closer than this count as equal."""
 
 
-def choice_checks(sums: Sums, shares: FloatArray | None, tables: dict[str, pd.DataFrame]) -> list[Check]:
+def choice_checks_of_sums(
+    sums: Sums, shares: FloatArray | None, tables: dict[str, pd.DataFrame]
+) -> list[Check]:
     """Choices against propensities, and the arms' counts; shares (K,) for a declared allocation."""
     cells = sums.cells
     reason = ""
@@ -268,7 +270,7 @@ def fitted_batch_decay(cells: Cells) -> Decay:
     return decay_of(int(cells.rounds.sum()), least)
 
 
-def arm_checks(sums: Sums, tables: dict[str, pd.DataFrame]) -> list[Check]:
+def arm_checks_of_sums(sums: Sums, tables: dict[str, pd.DataFrame]) -> list[Check]:
     """Effective sample sizes and overlap."""
     cells = sums.cells
     pulls, gain, squares = (part.sum(axis=0) for part in cells.moments[:3, 0])
