@@ -210,8 +210,6 @@ CONTEXTS_CHANGE = Claim(
     "note",
 )
 
-# Missing rewards
-
 NEEDS_REWARDS = Claim(
     "profile.incomplete",
     "the check requires all rewards, but {missing:,} of {rounds:,} are missing",

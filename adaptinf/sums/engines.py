@@ -339,7 +339,8 @@ def _answered(
     try:
         frame, fine, moved = _summed(asked)
     except Exception:
-        # Some engines stop at numbers whose powers are too large, which are faults.
+        # Some engines stop at numbers whose powers overflow; such numbers are faults and are reported as
+        # such.
         _find_faults(asked, found)
         found.raise_if_any("the table")
         raise

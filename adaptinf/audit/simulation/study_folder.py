@@ -45,7 +45,8 @@ _BLOCK_SCHEMA = pa.schema(
     [
         *_KEY_FIELDS,
         *(pa.field(name, pa.float64()) for name in PARTS),
-        pa.field("widths", pa.list_(pa.field("element", pa.float64()))),  # as Parquet names it
+        # Parquet gives elements of lists this name, and schemas must be equal.
+        pa.field("widths", pa.list_(pa.field("element", pa.float64()))),
     ]
 )
 

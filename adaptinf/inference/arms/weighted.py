@@ -172,7 +172,8 @@ def _fit_augmented(question: Question, choice: Choice, asked: Asked) -> ArmFit:
         return _fit(question, choice, asked, arms_of_sums.outcome_of(question, asked))
     model, log = RUNNING_MEAN, question.profile.log
     late = log.arrays.known is not None and not question.profile.repeated_units
-    # At one end of their range missing rewards are scored and weighted as if they were missing at random.
+    # Missing rewards that were set to one end of their range are scored and weighted as if they were missing
+    # at random.
     plain = asked.outcome is None and asked.ridge is None and not question.profile.repeated_units
     if log.arrays.observed is not None or late or (plain and was_filled(log)):
         model = past_outcome(question, asked)

@@ -168,7 +168,8 @@ def cell_query(
     summed, both = _summands(columns, centres), propensities_of(columns)
     if weighted:
         read = read.with_columns(_inverse(nw.col(PROPENSITY)).alias(_WEIGHT))
-        numbers.append(nw.col(_WEIGHT))  # missing where the chosen arm's propensity is none
+        # The inverse is missing if the chosen arm's propensity is not positive.
+        numbers.append(nw.col(_WEIGHT))
         summed |= _over_powers(columns, centres) | _over_all(len(columns.every)) | _mismatches(columns)
         if columns.unit is not None:
             own = nw.col(PROPENSITY)
