@@ -160,10 +160,14 @@ def mean_reference(question: Question, fit: ArmFit, kind: str) -> Reference:
 
 def arm_samples(profile: LogProfile) -> SampleMeans:
     """Unweighted means of all arms."""
-    if profile.sums is not None:
-        return sample_means_of(profile.sums.cells)
-    arrays = profile.log.arrays
-    return sample_means(arrays.action, arrays.reward, profile.log.n_arms, profile.pulls)
+
+    def work() -> SampleMeans:
+        if profile.sums is not None:
+            return sample_means_of(profile.sums.cells)
+        arrays = profile.log.arrays
+        return sample_means(arrays.action, arrays.reward, profile.log.n_arms, profile.pulls)
+
+    return profile.once(arm_samples, work)
 
 
 def arm_bounds(profile: LogProfile, codes: IntArray, *, shares: bool = False) -> FloatArray:

@@ -43,7 +43,7 @@ from adaptinf.inference.scores.joint_levels import (
     joint_means,
     joint_rows,
 )
-from adaptinf.inference.scores.means import ScoreMeans, arm_score_means
+from adaptinf.inference.scores.means import FEW_SCORES, ScoreMeans, arm_score_means
 from adaptinf.inference.scores.moving_effects import SEEN
 from adaptinf.inference.scores.outcome_predictions import RUNNING_MEAN, Outcome, outcome_model
 from adaptinf.inference.validity.methods import Verdict
@@ -58,8 +58,6 @@ if TYPE_CHECKING:
 WEIGHTS = (JOINT, "uniform", "sqrt", "two-point", "combined")
 _RARELY_DRAWN = 1e-3
 """Propensity below which estimates with uniform weights are far from normal at usual numbers of rounds."""
-_SMALL = 100_000
-"""Number of scores up to which NumPy is so fast that loading Numba does not pay off."""
 
 
 def _kinds(question: Question) -> tuple[str, ...]:
@@ -211,6 +209,7 @@ def _fit(question: Question, choice: Choice, asked: Asked, model: Outcome | None
         unevenness=means.unevenness,
         movement=means.movement,
         by_unit=means.by_unit,
+        products=means.products,
         warned=warned,
     )
 
@@ -224,6 +223,10 @@ def _estimates(question: Question, choice: Choice, model: Outcome | None) -> Sco
         return arms_of_sums.estimates(question, choice, model)
     if joint:
         return joint_means(joint_rounds(question, model))
+    if question.table is not None:
+        of_table = question.table.means(question.profile, question.codes, choice.weights, model)
+        if of_table is not None:
+            return of_table
     options = _options(question, choice, model)
     if model is not None and model.seen is not None:
         return seen_means(question, model, options)
@@ -233,7 +236,7 @@ def _estimates(question: Question, choice: Choice, model: Outcome | None) -> Sco
             question, arms_by_unit.unit_scores(question, columns, options), columns
         )
     rounds, batch = len(columns[0]), question.profile.log.arrays.batch
-    if rounds * len(question.codes) <= _SMALL:
+    if rounds * len(question.codes) <= FEW_SCORES:
         paired = question.contrast and choice.weights == COMMON
         time = times_of(rounds, batch) if paired else None
         return arm_score_means(*columns, question.codes, time=time, **options)
@@ -265,6 +268,8 @@ def _options(question: Question, choice: Choice, model: Outcome | None) -> dict[
 
 def _rows(question: Question, fit: ArmFit) -> Mapping[str, FloatArray]:
     """Scores, weights, and their contributions to the error of each estimate, shape (T, k) each."""
+    if fit.products is not None:
+        return {"products": fit.products}
     if fit.choice.weights == JOINT and question.profile.sums is None:
         scores, influence = joint_rows(joint_rounds(question, fit.outcome))
         return {"scores": scores, "influence": influence}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,11 +30,18 @@ SHARED = ("combined", "uniform")
 """Weights shared by both arms of a pair."""
 
 
-def influence_of(pair: Results) -> FloatArray | None:
-    """Contribution of each round or unit to a contrast's error, shape (n,); None if it was not stored."""
-    kept = pair.scores or {}
+def influence_of(kept: Mapping[str, FloatArray]) -> FloatArray | None:
+    """Each round's, or unit's, contribution to a contrast's error, shape (n,); None if it was not kept."""
     rows = kept.get("influence_by_unit", kept.get("influence"))
     return None if rows is None else np.nan_to_num(rows[:, 0])
+
+
+def pairs_correlation(kept: Sequence[Mapping[str, FloatArray]]) -> FloatArray | None:
+    """Correlation of contrasts from what their fits kept: products of all errors, or influences; (P, P)."""
+    found = [one.get("products") for one in kept]
+    if found[0] is not None and all(one is found[0] for one in found):
+        return correlation_of(found[0])
+    return rows_correlation([influence_of(one) for one in kept])
 
 
 def rows_correlation(influences: Sequence[FloatArray | None]) -> FloatArray | None:

@@ -393,13 +393,12 @@ def _difference_checks(
     name: str, log: AdaptiveLog | Sums, codes: IntArray, found: Differences, differ: tuple[str, ...]
 ) -> list[Check]:
     """One row per arm, and one for all together."""
-    checks = []
-    for place, code in enumerate(codes):
-        z = float(found.z[place])
+    checks, every = [], found.z
+    log_pvalues = math.log(2.0) + stats.norm.logsf(np.abs(every))
+    for code, z, log_p in zip(codes, every.tolist(), log_pvalues.tolist(), strict=True):
         if math.isnan(z):
             checks.append(Check(name, str(log.arms[code]), claims=(claims.UNVARYING(),)))
             continue
-        log_p = math.log(2.0) + float(stats.norm.logsf(abs(z)))
         checks.append(Check(name, str(log.arms[code]), "z", z, min(0.0, log_p), "", differ))
     joint = found.joint
     if joint.df > 1:
@@ -426,13 +425,13 @@ def _trend_checks(log: AdaptiveLog | Sums, scored: Scored, tables: dict[str, pd.
         terms.append("all arms")
         freedom = np.append(freedom, sums.pulls.sum() - len(codes) - 1.0)
     checks = [] if len(codes) > 1 else [Check(COMMON, "all arms", claims=(claims.ONE_ARM(),))]
-    for place, (term, slope, error, df) in enumerate(zip(terms, slopes, errors, freedom, strict=True)):
+    ratios = np.asarray(slopes / np.where(errors > 0.0, errors, np.nan))
+    log_pvalues = np.asarray(math.log(2.0) + stats.t.logsf(np.abs(ratios), freedom))
+    for place, (term, t, log_p) in enumerate(zip(terms, ratios.tolist(), log_pvalues.tolist(), strict=True)):
         name = TREND if place < len(codes) else COMMON
-        if not error > 0.0:
+        if math.isnan(t):
             checks.append(Check(name, term, claims=(claims.UNVARYING(),)))
             continue
-        t = float(slope / error)
-        log_p = math.log(2.0) + float(stats.t.logsf(abs(t), df))
         checks.append(Check(name, term, "t, slope", t, min(0.0, log_p), "", changed))
     tables["drift"] = pd.DataFrame({"of": terms, "change": slopes, "std_error": errors, "df": freedom})
     return checks

@@ -253,10 +253,8 @@ def decay_checks(
     name = "decay of propensities"
     if decay is None:
         return [Check(name, "all arms", claims=(propensities.NONE(),))]
-    frame = pd.DataFrame({"first_round": decay.first, "last_round": decay.last})
-    for code, arm in enumerate(log.arms):
-        frame[f"smallest_{arm}"] = decay.smallest[:, code]
-    tables["decay"] = frame
+    own = {f"smallest_{arm}": decay.smallest[:, code] for code, arm in enumerate(log.arms)}
+    tables["decay"] = pd.DataFrame({"first_round": decay.first, "last_round": decay.last, **own})
     smallest = float(np.nanmin(decay.smallest))
     low = Check(name, "all arms", "smallest above 0", smallest, verdict=FINE)
     if smallest < _TINY:

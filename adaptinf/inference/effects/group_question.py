@@ -51,7 +51,8 @@ def arm_propensities(profile: LogProfile, pair: IntArray) -> FloatArray | None:
     """Propensities of two arms in every round, as far as the log records them; pair (2,); returns (T, 2)."""
     own, every = profile.propensity, profile.propensities
     if every is not None:
-        return np.asarray(every[:, pair], dtype=float)
+        both = every if np.array_equal(pair, np.arange(every.shape[1])) else every[:, pair]
+        return np.asarray(both, dtype=float)
     if own is None or profile.log.n_arms != 2:
         return None
     chosen = profile.log.arrays.action[:, None] == pair[None, :]

@@ -20,7 +20,6 @@ from adaptinf.inference.distributions.references import _store, _usable
 from adaptinf.inference.regression.design import Adjustment, CoefficientFit, check_freedom
 from adaptinf.inference.regression.facts.batched_facts import AnytimeFacts
 from adaptinf.inference.regression.joint_tests import JointTest, check_independent, check_residuals
-from adaptinf.inference.regression.least_squares import least_squares
 from adaptinf.inference.results.hypotheses import LinearHypothesis, LinearTest, WaldTest
 from adaptinf.parameters import POSITIVE, check
 from adaptinf.typing import FloatArray
@@ -186,7 +185,7 @@ def _fit(facts: AnytimeFacts) -> CoefficientFit:
     data = facts.data
     check_freedom("anytime", data)
     precision = facts.options.settings.get("precision", 1.0)
-    fit = least_squares(data.x, data.y, data.names)
+    fit = data.squares
     inverse = fit.root @ fit.root.T
     law = (fit.coefficient, inverse, 0.0 if fit.perfect else fit.rss, fit.df_resid)
     return CoefficientFit(

@@ -39,6 +39,7 @@ _SHARE = 1e-6
 # The constant is in the span of the columns if its projection has the length of the constant itself, up to
 # this share.
 _SPANNED = 1e-10
+_ROWS = 1 << 15
 FULL_LEVERAGE = 1e-8
 """Distance of a leverage from 1 that counts as rounding error."""
 _PERFECT = 1e-14
@@ -128,8 +129,11 @@ class LeastSquares:
             left = 1.0 - self.leverage()
             left = np.where(left > FULL_LEVERAGE, left, np.nan)
             scaled = scaled / (np.sqrt(left) if kind == "HC2" else left)
-        rows = self.q * scaled[:, None]
-        return np.asarray(rows.T @ rows * (n / (n - p) if kind == "HC1" else 1.0), dtype=np.float64)
+        found = np.zeros((p, p))
+        for rows in _parts(n):
+            part = self.q[rows] * scaled[rows, None]
+            found += part.T @ part
+        return found * (n / (n - p)) if kind == "HC1" else found
 
 
 def least_squares(x: FloatArray, y: FloatArray, names: Sequence[str]) -> LeastSquares:
@@ -197,7 +201,7 @@ def _centre(columns: FloatArray) -> tuple[int | None, FloatArray]:
 def _orthonormal(
     columns: FloatArray, center: FloatArray, names: Sequence[str]
 ) -> tuple[FloatArray, FloatArray]:
-    """Orthonormal columns, and the triangular matrix that maps the given ones to them."""
+    """Orthonormal columns, in place of the given ones if these serve, and the matrix that maps to them."""
     n, p = columns.shape
     if p == 0:
         raise ParameterError("least squares", ["there are no columns for the regression"])
@@ -213,16 +217,27 @@ def _orthonormal(
     values = linalg.eigvalsh(unit)
     if n > p and not empty.any() and values[0] > _WELL_CONDITIONED * values[-1]:
         first = linalg.solve_triangular(linalg.cholesky(unit), np.eye(p)) / size[:, None]
-        # Products of transposes keep the entries of a column adjacent in memory, which is faster.
-        q = (first.T @ columns.T).T
-        second = linalg.solve_triangular(linalg.cholesky(q.T @ q), np.eye(p))
-        return (second.T @ q.T).T, np.asarray(first @ second, dtype=np.float64)
+        _multiply(columns, first)
+        second = linalg.solve_triangular(linalg.cholesky(columns.T @ columns), np.eye(p))
+        _multiply(columns, second)
+        return columns, np.asarray(first @ second, dtype=np.float64)
     scaled = np.where(empty, 0.0, columns / size)
     problems = dependence_problems(scaled, names)
     refuse("least squares", problems)
     orthonormal, triangle = linalg.qr(scaled, mode="economic")
     root = linalg.solve_triangular(triangle, np.eye(p)) / size[:, None]
     return np.asarray(orthonormal, dtype=np.float64), np.asarray(root, dtype=np.float64)
+
+
+def _parts(n: int) -> list[slice]:
+    """Rows, some at a time: what is made of them needs little memory."""
+    return [slice(start, start + _ROWS) for start in range(0, n, _ROWS)]
+
+
+def _multiply(columns: FloatArray, matrix: FloatArray) -> None:
+    """Replace rows by their products with a matrix; columns (n, p), matrix (p, p)."""
+    for rows in _parts(len(columns)):
+        columns[rows] = columns[rows] @ matrix
 
 
 def dependence_problems(scaled: FloatArray, names: Sequence[str]) -> list[str]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from adaptinf.errors import ParameterError
 from adaptinf.inference.inputs.rounds import possible_rounds, propensities_before, stays
-from adaptinf.typing import FloatArray, IntArray
+from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 Fixed = Literal["round", "round before", "batch"]
 """Whose propensities fix a round's weight: its own, the previous round's, or the previous batch's."""
@@ -291,3 +291,31 @@ def two_point_shares(n_rounds: int, decay: float) -> tuple[FloatArray, FloatArra
     t = np.arange(1.0, n_rounds + 1.0)
     floored = (1.0 - decay) / ((1.0 - decay) + n_rounds * (t / n_rounds) ** decay - t)
     return floored, 1.0 / (1.0 + n_rounds - t)
+
+
+def earlier_inverse(mean: FloatArray, known: BoolArray, n_arms: int) -> FloatArray:
+    """Mean of 1 / e in the last earlier batch in which the arm was possible; before that, of a fair draw.
+
+    Shapes: mean, known (B, k), whether an arm was possible; returns (B, k).
+    """
+    number = np.arange(len(mean))[:, None]
+    last = np.maximum.accumulate(np.where(known, number, -1), axis=0)
+    before = np.vstack([np.full((1, mean.shape[1]), -1), last[:-1]])
+    found = np.take_along_axis(mean, np.maximum(before, 0), axis=0)
+    return np.where(before >= 0, found, float(n_arms))
+
+
+def earlier_propensities(propensities: FloatArray, batch: IntArray, n_arms: int) -> FloatArray:
+    """Harmonic means of each arm's propensities in the previous batch, shape (T, k).
+
+    Shapes: propensities (T, k), batch (T,). Rounds in which an arm was not possible have no part in its mean.
+    """
+    size = int(batch.max(initial=-1)) + 1
+    possible = propensities > 0.0
+    inverse = np.divide(1.0, propensities, out=np.zeros_like(propensities), where=possible)
+    total, count = (
+        np.array([np.bincount(batch, column, size) for column in part.T], dtype=np.float64).T
+        for part in (inverse, possible)
+    )
+    mean = total / np.maximum(count, 1.0)
+    return np.asarray(1.0 / earlier_inverse(mean, count > 0.0, n_arms)[batch])

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -37,6 +37,8 @@ from adaptinf.log import AdaptiveLog, DesignTraits, Stability
 from adaptinf.sums import Sums
 from adaptinf.typing import BoolArray, FloatArray
 
+Found = TypeVar("Found")
+
 SMALL = 0.05
 """Propensity below which asymptotic intervals are doubtful at moderate numbers of rounds."""
 TINY_PROPENSITY = 1e-4
@@ -63,14 +65,19 @@ class LogProfile(RowPieces):
         self.log = log
 
     @cached_property
-    def _answered(self) -> dict[Any, tuple[Verdict, ...]]:
+    def _kept(self) -> dict[Any, Any]:
         return {}
+
+    def once(self, what: Any, work: Callable[[], Found]) -> Found:
+        """What a room above finds out about the data, computed once and kept by its name."""
+        if what not in self._kept:
+            self._kept[what] = work()
+        found: Found = self._kept[what]
+        return found
 
     def worked_out(self, asked: Any, work: Callable[[], Iterable[Verdict]]) -> list[Verdict]:
         """Verdicts keyed by request, computed once for defaults, refusals and rows of `recommend`."""
-        if asked not in self._answered:
-            self._answered[asked] = tuple(work())
-        return list(self._answered[asked])
+        return list(self.once(asked, lambda: tuple(work())))
 
     @cached_property
     def design_names(self) -> tuple[str, ...]:

@@ -14,7 +14,8 @@ from adaptinf.inference.arms.data.data_facts import SumsFacts, SumsWeightsFacts
 from adaptinf.inference.arms.data.weight_propensities import fixed_by
 from adaptinf.inference.arms.question import Refused
 from adaptinf.inference.scores.batch_sums import batch_score_means, lagged_weights, shared_means
-from adaptinf.inference.scores.joint_levels import JOINT, earlier_inverse
+from adaptinf.inference.scores.inverse import earlier_inverse
+from adaptinf.inference.scores.joint_levels import JOINT
 from adaptinf.inference.scores.joint_sums import Batches, batch_levels
 from adaptinf.inference.scores.means import SampleMeans, ScoreMeans
 from adaptinf.inference.scores.outcome_predictions import BATCH_MEAN, Covariates, Outcome, checked_penalty

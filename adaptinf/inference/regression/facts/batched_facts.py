@@ -14,7 +14,6 @@ from adaptinf.claims.regression.regressions import BY_PROPENSITIES
 from adaptinf.inference.regression.batched_regression import BatchRegressions, batch_regressions
 from adaptinf.inference.regression.decorrelation import Decorrelated, decorrelated
 from adaptinf.inference.regression.facts.regression_facts import RegressionFacts, some
-from adaptinf.inference.regression.least_squares import least_squares
 
 _BATCHES = 10
 """Number of batches that a sentence lists."""
@@ -201,7 +200,7 @@ class EllipsoidFacts(RegressionFacts):
         data = self.data
         if data.nobs <= data.size:
             return {}
-        norm = float(np.linalg.norm(least_squares(data.x, data.y, data.names).coefficient))
+        norm = float(np.linalg.norm(data.squares.coefficient))
         return {"norm": norm} if norm > self.fit.found.bound else {}
 
 

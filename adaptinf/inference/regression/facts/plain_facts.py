@@ -17,7 +17,7 @@ from adaptinf.inference.corrections.information import Correction
 from adaptinf.inference.distributions.tails import student_quantile
 from adaptinf.inference.regression.design import unit_codes
 from adaptinf.inference.regression.facts.regression_facts import RegressionFacts
-from adaptinf.inference.regression.least_squares import BY_CLUSTER, LeastSquares, least_squares
+from adaptinf.inference.regression.least_squares import BY_CLUSTER, LeastSquares
 from adaptinf.inference.validity.constant_means import shares_moved
 from adaptinf.inference.validity.profile import is_binary
 from adaptinf.log import Stability
@@ -34,7 +34,7 @@ class PlainFacts(RegressionFacts):
     @cached_property
     def squares(self) -> LeastSquares:
         """The fit shared by all covariances."""
-        return least_squares(self.data.x, self.data.y, self.data.names)
+        return self.data.squares
 
     @property
     def kind(self) -> str:
