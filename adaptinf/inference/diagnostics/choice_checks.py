@@ -39,7 +39,8 @@ PRIOR = 10.0
 _SPAN = 1e-3
 _ROWS = 1 << 16
 """Rounds that are searched at a time."""
-# Where the search for a propensity's bin starts, by its first two decimals.
+# The first two decimals of a propensity give the bin at which the search for its bin starts, which makes it
+# fast.
 _CELLS = np.searchsorted(EDGES, np.arange(101) / 100.0)
 
 

@@ -133,7 +133,7 @@ def group_aipw(
     """
     from adaptinf.inference.effects import group_kernel as kernel  # Numba loads when it is needed
 
-    # From the first reward on: rewards far from 0 keep their digits.
+    # Differences from the first reward keep the digits of rewards that are far from 0.
     shifted, missing = reward - reward[:1].sum(), np.zeros((0, 2))
     rounds = kernel.GroupRounds(
         np.ascontiguousarray(group, dtype=np.int64),

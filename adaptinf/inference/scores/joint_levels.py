@@ -57,7 +57,7 @@ _SMALL = 500_000
 """Pairs times rounds up to which NumPy is fast enough that loading Numba does not pay off."""
 _FEWEST_ALIKE = 0.125
 """Stretches of rounds with the same weights, as a share of the rounds, up to which each is taken at once."""
-# A product with a matrix of up to so many columns is quicker column by column than by BLAS.
+# With up to this many columns, a matrix product column by column is faster than BLAS.
 _NARROW = 6
 # A block of rounds has this many numbers, half a megabyte, and stays in the processor's cache.
 _CELLS = 1 << 16

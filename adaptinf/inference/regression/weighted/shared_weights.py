@@ -280,7 +280,8 @@ def fit_shared(facts: WeightedFacts, kind: str) -> CoefficientFit:
     if kind == "combined" and profile.propensities is None:
         ways = ("weights='uniform'",)
         raise InvalidForLog("weighted with combined weights", EVERY_ONE_NEEDED(), ways)
-    plain = data.squares  # names columns that cannot be distinguished
+    # Least squares refuses columns that cannot be distinguished, and names them.
+    plain = data.squares
     arms = _columns_of_arms(data, codes)
     fit = _shared(data, profile, kind, arms, codes)
     errors = np.sqrt(np.einsum("tj,tj->j", fit.influence, fit.influence))
