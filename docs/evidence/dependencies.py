@@ -3,8 +3,8 @@
     python docs/evidence/dependencies.py                # all rows
     python docs/evidence/dependencies.py lowest numba   # these, printed
 
-Each row has an environment of its own, from ``uv``, that holds the dependencies without extras and what the
-tests of ``.ci/quick_tests`` import, and compiled code of its own. With --quick the versions are only resolved.
+Each row has its own environment, from ``uv``, with the dependencies but no extras, and with what the tests of
+``.ci/quick_tests`` import; and its own compiled code. With --quick the versions are only resolved.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ TOOLS = ("pytest", "pytest-xdist", "hypothesis", "mpmath", "polars")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 DIRECT = {Requirement(one).name: Requirement(one) for one in PROJECT["dependencies"]}
 TESTED = [one for one in PROJECT["optional-dependencies"]["test"] if Requirement(one).name in TOOLS]
-FILES = (ROOT / ".ci" / "quick_tests").read_text(encoding="utf-8").split()
 
 
 class Row(NamedTuple):
@@ -62,6 +61,11 @@ def uv(*words: str) -> str:
     return done.stdout
 
 
+def files() -> list[str]:
+    """Files of the quick tests."""
+    return (ROOT / ".ci" / "quick_tests").read_text(encoding="utf-8").split()
+
+
 def versions(listed: str) -> dict[str, str]:
     """Versions by name, from lines such as numpy==2.4.6."""
     return dict(re.findall(r"^([\w.-]+)==(\S+)", listed, re.MULTILINE))
@@ -90,10 +94,8 @@ def tested(row: Row) -> tuple[dict[str, str], str]:
             "NUMBA_CACHE_DIR": str(Path(folder, "cache")),
             "PYTHONPATH": str(ROOT),
         }
-        command = [python, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *FILES]
-        done = subprocess.run(
-            command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-        )
+        command = [python, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *files()]
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     last = (done.stdout.strip().splitlines() or [""])[-1]
     if done.returncode:
         raise SystemExit(f"{row.name}: {done.stdout[-10_000:]}{done.stderr}")
@@ -102,16 +104,16 @@ def tested(row: Row) -> tuple[dict[str, str], str]:
 
 def page(lines: list[str], passed: int) -> str:
     """The page of the evidence."""
-    files = "\n".join(f"- `{file}`" for file in FILES)
+    listed = "\n".join(f"- `{file}`" for file in files())
     return f"""# Other versions of the dependencies
 
-Command: `python docs/evidence/dependencies.py`. No random numbers but those of the tests, whose seeds are in them. Date:
-{evidence.stamp()}. Python {sys.version.split()[0]}.
+Command: `python docs/evidence/dependencies.py`. The seeds are those of the tests.
+Date: {evidence.stamp()}. Python {sys.version.split()[0]}.
 
-Each row is an environment with the dependencies alone, without extras, and with compiled code of its own. In it the tests of
-these files ran:
+Each row is an environment with the dependencies and no extras, and with its own compiled code. The tests of these
+files ran in it:
 
-{files}
+{listed}
 
 {passed} of {len(ROWS)} sets of versions pass them all.
 
@@ -121,15 +123,17 @@ these files ran:
 
 statsmodels 0.15.0 is both the oldest version allowed and the newest there is. Not allowed, and why:
 
-- numba 0.61.0 and earlier: they require a NumPy before 2.2. numba 0.69 and later: not released when this was measured.
-- pandas 2.3: it has no copy on write by default, so that a change to the frame that a log shows would change the log (2 of 686
-  tests of these files failed for that reason).
+- numba 0.61.0 and earlier require a NumPy before 2.2; numba 0.69 is not released.
+- pandas 2.3 has no copy on write by default: a change to the frame that a log shows would change the log. Two of the
+  tests of these files fail for that reason.
 """
 
 
 def main() -> None:
     parser = evidence.parser(__doc__)
-    parser.add_argument("rows", nargs="*", help="names of rows, tested and printed; by default all, for the page")
+    parser.add_argument(
+        "rows", nargs="*", help="rows that are tested and printed; by default all, for the page"
+    )
     options: argparse.Namespace = parser.parse_args()
     unknown = sorted(set(options.rows) - {row.name for row in ROWS})
     if unknown:
