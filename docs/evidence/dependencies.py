@@ -110,8 +110,8 @@ def page(lines: list[str], passed: int) -> str:
 Command: `python docs/evidence/dependencies.py`. The seeds are those of the tests.
 Date: {evidence.stamp()}. Python {sys.version.split()[0]}.
 
-Each row is an environment with the dependencies and no extras, and with its own compiled code. The tests of these
-files ran in it:
+Each row is an environment with the dependencies and no extras, and with its own compiled code. The tests of
+these files ran in it:
 
 {listed}
 
@@ -124,8 +124,8 @@ files ran in it:
 statsmodels 0.15.0 is both the oldest version allowed and the newest there is. Not allowed, and why:
 
 - numba 0.61.0 and earlier require a NumPy before 2.2; numba 0.69 is not released.
-- pandas 2.3 has no copy on write by default: a change to the frame that a log shows would change the log. Two of the
-  tests of these files fail for that reason.
+- pandas 2.3 has no copy on write by default: a change to the frame that a log shows would change the log. Two
+  of the tests of these files fail for that reason.
 """
 
 
