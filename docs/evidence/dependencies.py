@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -81,13 +82,18 @@ def resolved(row: Row) -> dict[str, str]:
         return versions(uv("pip", "compile", "--python", sys.executable, *options, str(file)))
 
 
-def tested(row: Row) -> tuple[dict[str, str], str]:
-    """Versions installed, and the last line of the tests; SystemExit if one fails."""
+def tested(row: Row, before: Sequence[tuple[dict[str, str], str]]) -> tuple[dict[str, str], str]:
+    """Versions installed, and the last line of the tests; SystemExit if one fails.
+
+    Versions that are those of a row before are not tested again.
+    """
     with tempfile.TemporaryDirectory() as folder:
         python = str(Path(folder, "venv", "bin", "python"))
         uv("venv", "--python", sys.executable, str(Path(folder, "venv")))
         uv("pip", "install", "--python", python, *map(str, DIRECT.values()), *TESTED, *row.options)
         found = versions(uv("pip", "freeze", "--python", python))
+        if known := [told for other, told in before if other == found]:
+            return found, known[0]
         environment = {
             **os.environ,
             "OPENBLAS_NUM_THREADS": "1",
@@ -121,7 +127,7 @@ these files ran in it:
 | --- | {" | ".join(["---"] * len(SWAPPED))} | --- |
 {chr(10).join(lines)}
 
-statsmodels 0.15.0 is both the oldest version allowed and the newest there is. Not allowed, and why:
+statsmodels 0.15.0 is both the oldest version allowed and the newest, so it was tested once. Not allowed:
 
 - numba 0.61.0 and earlier require a NumPy before 2.2; numba 0.69 is not released.
 - pandas 2.3 has no copy on write by default: a change to the frame that a log shows would change the log. Two
@@ -138,11 +144,13 @@ def main() -> None:
     unknown = sorted(set(options.rows) - {row.name for row in ROWS})
     if unknown:
         parser.error(f"no such row: {', '.join(unknown)}; there are: {', '.join(row.name for row in ROWS)}")
+    done: list[tuple[dict[str, str], str]] = []
     lines = []
     for row in ROWS:
         if options.rows and row.name not in options.rows:
             continue
-        found, told = (resolved(row), "resolved") if options.quick else tested(row)
+        found, told = (resolved(row), "resolved") if options.quick else tested(row, done)
+        done.append((found, told))
         lines.append(f"| {row.about} | {' | '.join(found[name] for name in SWAPPED)} | {told} |")
         print(lines[-1], flush=True)
     if options.quick:
