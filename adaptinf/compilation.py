@@ -1,10 +1,10 @@
 """Numba decorators whose disk cache is keyed by the source files that a compiled function can use.
 
 The standard Numba cache considers only the file that contains the function: when a kernel in another file
-changes, stale machine code continues to run. Here each version of a file's code has its own folder, named by a hash
-of the file and of all files of the package that it imports, directly or indirectly: an edit recompiles only
-what can be affected. If the imports cannot be determined, every file of the package counts. In that folder,
-the cache is Numba's.
+changes, stale machine code continues to run. Here each version of a file's code has its own folder, named by
+a hash of the file and of all files of the package that it imports, directly or indirectly: an edit recompiles
+only what can be affected. If the imports cannot be determined, every file of the package counts. In that
+folder, the cache is Numba's.
 
 The cache uses Python's pickle format, which runs code when it is read: a folder is used only if no one but
 its owner can write to it, and the owner is the current user. If there is no such folder, or the disk fails,
