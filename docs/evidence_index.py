@@ -345,6 +345,12 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "{0} figures change by more than 1e-9",
             "none",
         ),
+        "dependencies": (
+            "The library works with the oldest and the newest dependencies",
+            r"(\d+ of \d+) sets of versions pass",
+            "{0} sets of versions pass the quick tests",
+            "all",
+        ),
         "default_speed": (
             "The first table comes quickly",
             r"\| first table, the library alone \| [^|]*\| [^|]*\| ([\d.]+) \|",

@@ -36,6 +36,7 @@ def read_csv_table(path: Path, text: Collection[str] = ()) -> pd.DataFrame:
             index_col=False,
             low_memory=False,
             encoding="utf-8-sig",
+            float_precision="round_trip",  # exact, which pandas 3.0 is not by itself
             dtype={name: "str" for name in text if name in names},
         )
     # pandas renames repeated columns, but the checks need to see the repetition.

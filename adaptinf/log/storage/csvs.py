@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import io
 import json
 from pathlib import Path
 from typing import Any
@@ -30,7 +29,7 @@ from numpy.typing import NDArray
 
 from adaptinf.errors import ParameterError
 from adaptinf.files import file_digest, publish, real, stage, told
-from adaptinf.log.storage.delimited import header_names
+from adaptinf.log.storage.delimited import field_texts, header_names
 from adaptinf.log.storage.header import (
     check_table,
     check_version,
@@ -82,7 +81,7 @@ def read_csv(path: Path, named: bool) -> RestoredLog | None:
         return None
     names = header_names(data)
     check_version(stored)
-    frame = pd.read_csv(io.BytesIO(data), index_col=False, dtype=str, na_filter=False)
+    frame = field_texts(data)
     dtypes = check_table(stored, len(frame), names)
     columns = {name: _from_text(frame.iloc[:, i], dtypes[name]) for i, name in enumerate(names)}
     said = {name: value for name, value in stored.items() if name not in ("sha256", "releases")}

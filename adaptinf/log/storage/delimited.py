@@ -215,11 +215,23 @@ def _limited(text: io.TextIOWrapper) -> Iterator[str]:
 def read_fields(data: bytes, names: list[str], sep: str) -> pd.DataFrame:
     """Fields of a text unchanged; ValueError for unclosed quotes and rows of other lengths."""
     check_rows(data, len(names), sep)
-    frame: pd.DataFrame = pd.read_csv(
-        io.BytesIO(data), sep=sep, index_col=False, encoding="utf-8-sig", dtype="str", na_filter=False
-    )
+    frame = field_texts(data, sep)
     # pandas renames repeated columns, but the checks need to see the repetition.
     frame.columns = pd.Index(names)
+    return frame
+
+
+def field_texts(data: bytes, sep: str = ",") -> pd.DataFrame:
+    """Fields of a text of regular rows, unchanged."""
+    frame: pd.DataFrame = pd.read_csv(
+        io.BytesIO(data),
+        sep=sep,
+        index_col=False,
+        encoding="utf-8-sig",
+        dtype="str",
+        na_filter=False,
+        engine="python" if b"\0" in data else "c",  # in pandas 3.0, C ends a field at a NUL character
+    )
     return frame
 
 
