@@ -20,6 +20,7 @@ from adaptinf.errors import AdaptinfError, FileError, JournalError, MissingDepen
 from adaptinf.files import owners_alone
 from adaptinf.log.storage.stored import decode, encode
 from adaptinf.trial.journal_rows import SALT, Entry, as_text, salted
+from adaptinf.trial.journal_statements import Prepared
 from adaptinf.trial.trial_places import make_owners, place_of
 
 try:
@@ -49,8 +50,8 @@ _ROWS = sa.Table(
     sa.Column("entry", sa.Text, nullable=False),
     sa.Column("digest", sa.Text, nullable=False),
 )
-_ADDED = sa.insert(_ROWS)
-_NEWS = sa.select(_ROWS).where(_ROWS.c.number > sa.bindparam("known")).order_by(_ROWS.c.number)
+_ADDED = Prepared(sa.insert(_ROWS))
+_NEWS = Prepared(sa.select(_ROWS).where(_ROWS.c.number > sa.bindparam("known")).order_by(_ROWS.c.number))
 _KIND = sa.func.json_extract(_ROWS.c.entry, "$.kind")
 _ONCE = "CREATE UNIQUE INDEX nodes ON journal (json_extract(entry, '$.node'))"
 """No two rows have the same noise node; all other rows have none and do not count."""
@@ -71,7 +72,7 @@ class Journal:
     def __init__(self, path: Path, create: bool = False) -> None:
         self.path, self.rows, self.head = path, 0, _START
         self._appended: tuple[int, str] | None = None
-        self._waiting: dict[sa.Insert, list[dict[str, Any]]] = {}
+        self._waiting: dict[Prepared, list[dict[str, Any]]] = {}
         if create:
             make_owners(path)
         elif not path.exists():
@@ -149,11 +150,8 @@ class Journal:
         """Numbers, entries and digests of rows not yet read, each verified."""
         # A row counts as read only when the next one is requested, so a row that causes an error is read
         # again.
-        known = {"known": self.rows}
-        lots = self.ask(
-            "read", lambda: self.connection.execute(_NEWS, known).yield_per(_AT_ONCE).partitions()
-        )
-        while lot := self.ask("read", lambda: next(lots, None)):
+        cursor = self.ask("read", lambda: _NEWS.cursor(self.connection, known=self.rows))
+        while lot := self.ask("read", lambda: cursor.fetchmany(_AT_ONCE)):
             for number, text, digest in lot:
                 head = self._checked(number, text, digest)
                 yield number, self._entry(number, text), head
@@ -190,7 +188,7 @@ class Journal:
         self.add(_ADDED, {"number": number, "entry": text, "digest": digest})
         self._appended = number, digest
 
-    def add(self, statement: sa.Insert, row: dict[str, Any]) -> None:
+    def add(self, statement: Prepared, row: dict[str, Any]) -> None:
         """Allow a row in any table to be written in this transaction."""
         self._waiting.setdefault(statement, []).append(row)
 
@@ -198,7 +196,7 @@ class Journal:
         """Write what was added, within the transaction."""
         waiting, self._waiting = self._waiting, {}
         for statement, rows in waiting.items():
-            self.ask("written", partial(self.connection.execute, statement, rows))
+            self.ask("written", partial(statement.write, self.connection, rows))
 
     def _drop(self) -> None:
         self._appended, self._waiting = None, {}
@@ -307,7 +305,7 @@ class Journal:
 
 
 def _begin(connection: sa.Connection) -> None:
-    connection.exec_driver_sql(connection.info["begin"])
+    connection.connection.cursor().execute(connection.info["begin"])
 
 
 def _digest(before: str, text: str) -> str:
