@@ -71,6 +71,7 @@ class Journal:
 
     def __init__(self, path: Path, create: bool = False) -> None:
         self.path, self.rows, self.head = path, 0, _START
+        self._open = False
         self._appended: tuple[int, str] | None = None
         self._waiting: dict[Prepared, list[dict[str, Any]]] = {}
         if create:
@@ -101,7 +102,6 @@ class Journal:
         self._engine = sa.create_engine(
             "sqlite://", creator=opened, poolclass=sa.pool.NullPool, hide_parameters=True
         )
-        sa.event.listen(self._engine, "begin", _begin)
         self.connection = self.ask("written" if create else "read", self._engine.connect)
         self.place = place_of(path)
 
@@ -142,9 +142,21 @@ class Journal:
 
     def begin(self, write: bool = True) -> None:
         """Begin a transaction; one that writes prevents all others from writing until it ends."""
-        self.connection.info["begin"] = "BEGIN IMMEDIATE" if write else "BEGIN"
+        # The driver's own: SQLAlchemy takes longer than SQLite, and its statements fall into what has begun.
         self._drop()
-        self.ask("written" if write else "read", self.connection.begin)
+        text = "BEGIN IMMEDIATE" if write else "BEGIN"
+        self._open = True
+        self.ask("written" if write else "read", lambda: self._driver.execute(text))
+
+    @property
+    def _driver(self) -> Any:
+        """The driver's connection."""
+        return self.connection.connection.driver_connection
+
+    @property
+    def _begun(self) -> Any:
+        """What ends the transaction: SQLAlchemy, if one of its statements fell into it, or the driver."""
+        return self.connection if self.connection.in_transaction() else self._driver
 
     def news(self) -> Iterator[tuple[int, Entry, str]]:
         """Numbers, entries and digests of rows not yet read, each verified."""
@@ -204,7 +216,8 @@ class Journal:
     def commit(self) -> None:
         """End the transaction: what was added is on disk when this returns."""
         self.write()
-        self.ask("written", self.connection.commit)
+        self.ask("written", lambda: self._begun.commit())
+        self._open = False
         if self._appended is not None:
             self.rows, self.head = self._appended
             self._appended = None
@@ -212,17 +225,19 @@ class Journal:
     def rollback(self) -> None:
         """End the transaction as if nothing had been added."""
         self._drop()
+        if not self._open:
+            return
+        self._open = False
         try:
-            self.connection.rollback()
-        except FAILURES:  # The earlier failure has already ended the transaction.
+            self._begun.rollback()
+        except FAILURES:  # what failed before has ended it
             self.connection.invalidate()
 
     def purge(self) -> None:
         """Move everything committed into the file itself, and truncate its write-ahead log."""
-        # After this, neither file contains anything that was overwritten.
-        driver: Any = self.connection.connection.driver_connection
-        busy = self.ask("written", lambda: driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
-        if busy:
+        # Nothing that was overwritten is left in either then.
+        text = "PRAGMA wal_checkpoint(TRUNCATE)"
+        if self.ask("written", lambda: self._driver.execute(text).fetchone()[0]):  # it is busy
             problem = (
                 f"another process has been reading it for {_PATIENCE:g} s: send the request again "
                 "with its key"
@@ -266,8 +281,7 @@ class Journal:
 
     def content(self) -> bytes:
         """The whole current file, including its write-ahead log, marked as a copy."""
-        driver: Any = self.connection.connection.driver_connection
-        whole = bytearray(self.ask("read", driver.serialize))
+        whole = bytearray(self.ask("read", lambda: self._driver.serialize()))
         whole[_MARK_PLACE] = _COPIED.to_bytes(4, "big")
         return bytes(whole)
 
@@ -302,10 +316,6 @@ class Journal:
             return JournalError(str(self.path), f"SQLite says {_DAMAGES_TOLD.get(name, name)}")
         known = (reason for start, reason in _REASONS.items() if name.startswith(start))
         return FileError(str(self.path), done, next(known, f"SQLite says {name}"))
-
-
-def _begin(connection: sa.Connection) -> None:
-    connection.connection.cursor().execute(connection.info["begin"])
 
 
 def _digest(before: str, text: str) -> str:

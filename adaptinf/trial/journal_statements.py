@@ -21,7 +21,7 @@ class Prepared:
 
     # SQLAlchemy looks a statement up, and prepares its result, at each execution: ten times the database's
     # own time for a row.
-    def __init__(self, statement: sa.Executable) -> None:
+    def __init__(self, statement: sa.ClauseElement) -> None:
         self._statement = statement
         self._compiled: dict[str, tuple[str, tuple[str, ...] | None]] = {}
 

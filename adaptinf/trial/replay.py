@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adaptinf.errors import JournalError, ParameterError
-from adaptinf.parameters import check, refuse
+from adaptinf.parameters import refuse
 from adaptinf.sessions import Decision, Outcome
 from adaptinf.sessions.participants import plain
 from adaptinf.sessions.session_memory import (
@@ -19,15 +19,14 @@ from adaptinf.sessions.session_memory import (
     assign_blank,
     erased_steps,
     go_back,
-    has_key,
     kept_of,
+    made,
     marks_of,
     memory_of,
     part_of,
     recall,
     record_blank,
     restore,
-    status_of,
     unit_alike,
 )
 from adaptinf.sessions.session_rounds import Marks
@@ -54,8 +53,27 @@ class Replay(Acts):
 
     def assign(self, unit: Any, context: Any, key: Any) -> tuple[Decision, Entry | None]:
         """Assign an arm; return, if the key is new, the entry to write."""
+        return self._assigned_arm(unit, context, key, self._asked(unit, key))
+
+    def assign_new(self, unit: Any, context: Any, key: Any) -> tuple[Decision, Entry | None]:
+        """The same for a new request: its unit must not look like another's."""
+        # Rows of journals are followed without this: those of earlier versions may have such units.
+        fresh = self._asked(unit, key)
+        other = unit_alike(self.session, plain(unit)) if fresh else None
+        if other is not None:
+            told = told_apart([plain(unit), other])
+            problem = f"two units differ only in case, spaces or letters that look alike: {told}"
+            raise ParameterError("assign", [f"{problem}; give the unit exactly as before"])
+        return self._assigned_arm(unit, context, key, fresh)
+
+    def _asked(self, unit: Any, key: Any) -> bool:
+        """Whether the key of an assignment is new; refused if it cannot be made."""
         fresh = self._fresh("assign", key, refused=(PAUSED, FINISHED))
-        check("assign", unit=(unit, named))
+        refuse("assign", named("unit", unit))
+        return fresh
+
+    def _assigned_arm(self, unit: Any, context: Any, key: Any, fresh: bool) -> tuple[Decision, Entry | None]:
+        """Assign an arm, after these checks."""
         self._refuse_erased("assign", key=key, unit=unit)
         self._coins.set("assign", self.session.rounds + 1)
         decision = self.session.assign(unit, context, key)
@@ -64,26 +82,9 @@ class Replay(Acts):
         whose = {"key": plain(key), "unit": plain(unit), "context": _kept(context)}
         return decision, {"kind": "assign", **whose, **self._decided(decision.round)}
 
-    def assign_new(self, unit: Any, context: Any, key: Any) -> tuple[Decision, Entry | None]:
-        """The same for a new request: its unit must not look like another's."""
-        # Replays skip this check, because journals of earlier versions may contain such units.
-        self._fresh("assign", key, refused=(PAUSED, FINISHED))
-        check("assign", unit=(unit, named))
-        other = None if has_key(self.session, plain(key)) else unit_alike(self.session, plain(unit))
-        if other is not None:
-            told = told_apart([plain(unit), other])
-            problem = f"two units differ only in case, spaces or letters that look alike: {told}"
-            raise ParameterError("assign", [f"{problem}; give the unit exactly as before"])
-        return self.assign(unit, context, key)
-
     def _decided(self, number: int) -> Entry:
         """A row's content about a decision, except the participant."""
-        return {
-            "round": number,
-            "arm": self.session.arm_of(number),
-            "status": status_of(self.session, number - 1),
-            "propensities": _listed(self.session.propensities(number)),
-        }
+        return {"round": number, **made(self.session, number - 1)}
 
     def record(self, decision_id: Any, reward: Any, key: Any) -> tuple[Outcome, Entry | None]:
         """Record an outcome; return, if the key is new, the entry to write."""
@@ -250,7 +251,3 @@ def _kept(context: Any) -> Any:
     if value is None or isinstance(value, (str, int, float)):
         return value
     return np.asarray(value, dtype=np.float64).tolist()
-
-
-def _listed(propensities: tuple[float, ...] | None) -> list[float] | None:
-    return None if propensities is None else list(propensities)

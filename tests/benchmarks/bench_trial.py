@@ -29,7 +29,7 @@ pytestmark = pytest.mark.benchmark
 
 KINDS = ("assign", "record", "assign_many", "record_many")
 """Each lot has all four in this order; the two groups are of the size of the lot."""
-LOTS, SIZE = 15, 100
+LOTS, SIZE, GROUPS = 15, 100, ["f", "m"]
 HERE = Path(__file__).resolve().parents[2]
 MOST = {"assign": 0.9, "record": 0.9, "assign_many": 0.25, "record_many": 0.25}
 """Milliseconds a request that are aimed at without noise."""
@@ -48,7 +48,7 @@ def designs() -> dict[str, tuple[Any, dict[str, Any]]]:
     return {
         "Thompson": (ai.designs.Thompson(floor=0.1), {}),
         "PrivateUCB": (ai.designs.Mixture(ucb, exploration=0.2), {"outcome_window": 2}),
-        "DPConSE": (ai.designs.Mixture(conse, exploration=0.2), {"outcome_window": 2, "features": ["f", "m"]}),
+        "DPConSE": (ai.designs.Mixture(conse, exploration=0.2), {"outcome_window": 2, "features": GROUPS}),
     }
 
 
@@ -68,7 +68,7 @@ class Lots:
         """Units, contexts and keys of those who come next."""
         numbers = range(self.came, self.came + SIZE)
         self.came += SIZE
-        return [(f"participant {n}", "fm"[n % 2] if self.grouped else None, f"visit {n}") for n in numbers]
+        return [(f"participant {n}", GROUPS[n % 2] if self.grouped else None, f"visit {n}") for n in numbers]
 
     def send(self, kind: str) -> float:
         """Milliseconds of processor a request of one lot."""
@@ -77,9 +77,7 @@ class Lots:
         ids, rewards = self.ids, [float(number % 3 == 0) for number in self.ids]
         begun = time.process_time()
         if kind == "assign":
-            made = [
-                self.trial.assign(u, c, key=k) for u, c, k in zip(units, contexts, keys, strict=True)
-            ]
+            made = [self.trial.assign(u, c, key=k) for u, c, k in zip(units, contexts, keys, strict=True)]
         elif kind == "assign_many":
             made = self.trial.assign_many(units, contexts if self.grouped else None, keys=keys)
         elif kind == "record":
@@ -100,8 +98,9 @@ class Bare:
         place.touch(0o600)
         self.source = sqlite3.connect(source, isolation_level=None)
         self.file = sqlite3.connect(place, isolation_level=None)
-        for pragma in ("synchronous = FULL", "cell_size_check = ON", "secure_delete = ON", "journal_mode = WAL"):
-            self.file.execute(f"PRAGMA {pragma}")
+        for setting in ("synchronous = FULL", "cell_size_check = ON", "secure_delete = ON"):
+            self.file.execute(f"PRAGMA {setting}")
+        self.file.execute("PRAGMA journal_mode = WAL")
         for (statement,) in self.source.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL"):
             self.file.execute(statement)
         self.rows, self.secrets = 0, -1
@@ -116,8 +115,7 @@ class Bare:
         ends = [round(len(rows) * (n + 1) / count) for n in range(count)]
         keys = [round(len(secrets) * (n + 1) / count) for n in range(count)]
         lots = [
-            (rows[a:b], secrets[c:d])
-            for a, b, c, d in zip([0, *ends], ends, [0, *keys], keys, strict=False)
+            (rows[a:b], secrets[c:d]) for a, b, c, d in zip([0, *ends], ends, [0, *keys], keys, strict=False)
         ]
         begun = time.process_time()
         for entries, sealed in lots:
@@ -218,17 +216,18 @@ def test_requests_take_little_more_than_sqlite(name: str, kind: str) -> None:
 
 def report(against: list[Path], lots: int) -> Iterator[str]:
     """Every figure, a line each."""
-    yield f"medians of {lots} lots of {SIZE} requests, processor time; a draw of noise {draw_milliseconds():.3f} ms"
+    draw = f"a draw of noise {draw_milliseconds():.3f} ms"
+    yield f"milliseconds of processor a request, medians of {lots} lots of {SIZE} requests; {draw}"
     for name in designs():
         found = measured(name, (HERE, *against), lots)
         for kind in KINDS:
             ours = found[kind][0]
             mine, bare = of(ours, 0), of(ours, 1)
-            line = f"{name}, {kind}: {statistics.median(mine):.3f} ms, SQLite alone {statistics.median(bare):.3f}"
-            line += f", ratio {ratio(mine, bare):.2f}"
+            line = f"{name}, {kind}: {statistics.median(mine):.3f}, SQLite alone "
+            line += f"{statistics.median(bare):.3f}, ratio {ratio(mine, bare):.2f}"
             for path, lots_there in zip(against, found[kind][1:], strict=True):
                 there = of(lots_there, 0)
-                line += f"; {path.name} {statistics.median(there):.3f} ms, this one {ratio(mine, there):.2f} of it"
+                line += f"; {path.name} {statistics.median(there):.3f}, ratio {ratio(mine, there):.2f}"
             yield line
 
 
