@@ -62,7 +62,8 @@ class Lots:
         self.path, self.grouped = folder / f"{name}.db", "features" in declared
         horizon = 2 * SIZE * (LOTS + 2)
         self.trial = ai.Trial.create(self.path, design, ["a", "b"], horizon=horizon, **declared)
-        self.came, self.ids = 0, []
+        self.came = 0
+        self.ids: list[int] = []
 
     def newcomers(self) -> list[tuple[str, str | None, str]]:
         """Units, contexts and keys of those who come next."""
