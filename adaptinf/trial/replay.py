@@ -51,29 +51,12 @@ class Replay(Acts):
     unread: frozenset[int] = frozenset()
     """Decisions with unreadable fields that no row has so far declared erased."""
 
-    def assign(self, unit: Any, context: Any, key: Any) -> tuple[Decision, Entry | None]:
+    def assign(self, unit: Any, context: Any, key: Any, new: bool = False) -> tuple[Decision, Entry | None]:
         """Assign an arm; return, if the key is new, the entry to write."""
-        return self._assigned_arm(unit, context, key, self._asked(unit, key))
-
-    def assign_new(self, unit: Any, context: Any, key: Any) -> tuple[Decision, Entry | None]:
-        """The same for a new request: its unit must not look like another's."""
-        # Rows of journals are followed without this: those of earlier versions may have such units.
-        fresh = self._asked(unit, key)
-        other = unit_alike(self.session, plain(unit)) if fresh else None
-        if other is not None:
-            told = told_apart([plain(unit), other])
-            problem = f"two units differ only in case, spaces or letters that look alike: {told}"
-            raise ParameterError("assign", [f"{problem}; give the unit exactly as before"])
-        return self._assigned_arm(unit, context, key, fresh)
-
-    def _asked(self, unit: Any, key: Any) -> bool:
-        """Whether the key of an assignment is new; refused if it cannot be made."""
         fresh = self._fresh("assign", key, refused=(PAUSED, FINISHED))
         refuse("assign", named("unit", unit))
-        return fresh
-
-    def _assigned_arm(self, unit: Any, context: Any, key: Any, fresh: bool) -> tuple[Decision, Entry | None]:
-        """Assign an arm, after these checks."""
+        if new and fresh:
+            self._refuse_alike(plain(unit))
         self._refuse_erased("assign", key=key, unit=unit)
         self._coins.set("assign", self.session.rounds + 1)
         decision = self.session.assign(unit, context, key)
@@ -81,6 +64,19 @@ class Replay(Acts):
             return decision, None
         whose = {"key": plain(key), "unit": plain(unit), "context": _kept(context)}
         return decision, {"kind": "assign", **whose, **self._decided(decision.round)}
+
+    def assign_new(self, unit: Any, context: Any, key: Any) -> tuple[Decision, Entry | None]:
+        """The same for a new request: its unit must not look like another's."""
+        # Rows of journals are followed without this: those of earlier versions may have such units.
+        return self.assign(unit, context, key, new=True)
+
+    def _refuse_alike(self, unit: Any) -> None:
+        """State that a unit looks like another's."""
+        other = unit_alike(self.session, unit)
+        if other is not None:
+            told = told_apart([unit, other])
+            problem = f"two units differ only in case, spaces or letters that look alike: {told}"
+            raise ParameterError("assign", [f"{problem}; give the unit exactly as before"])
 
     def _decided(self, number: int) -> Entry:
         """A row's content about a decision, except the participant."""
