@@ -31,10 +31,10 @@ KINDS = ("assign", "record", "assign_many", "record_many")
 """Each lot has all four in this order; the two groups are of the size of the lot."""
 LOTS, SIZE, GROUPS = 15, 100, ["f", "m"]
 HERE = Path(__file__).resolve().parents[2]
-MOST = {"assign": 0.9, "record": 0.9, "assign_many": 0.25, "record_many": 0.25}
-"""Milliseconds a request that are aimed at without noise."""
-MOST_DRAWS = 6
-"""Draws of noise a request that a private design may take beyond."""
+MOST = {"assign": 8.0, "record": 8.0, "assign_many": 2.0, "record_many": 2.0}
+"""Most that a request may take, in transactions of SQLite alone that write one request."""
+MOST_DRAWS = 3
+"""Draws of noise that a request to a private design may take in addition."""
 
 
 # --- the process of a version ----------------------------------------------------------------------------
@@ -210,9 +210,10 @@ def draw_milliseconds() -> float:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["Thompson", "PrivateUCB", "DPConSE"])
 def test_requests_take_little_more_than_sqlite(name: str, kind: str) -> None:
-    ours = measured(name, (HERE,))[kind][0]
+    found = measured(name, (HERE,))
+    one = statistics.median(of(found["assign"][0], 1))
     draws = 0.0 if name == "Thompson" else MOST_DRAWS * draw_milliseconds()
-    assert statistics.median(of(ours, 0)) <= MOST[kind] + draws
+    assert statistics.median(of(found[kind][0], 0)) <= MOST[kind] * one + draws
 
 
 def report(against: list[Path], lots: int) -> Iterator[str]:

@@ -129,7 +129,7 @@ WRITES, ROW, SECRET = ["BEGIN", "SELECT journal"], "INSERT journal", "INSERT sec
 
 def test_a_request_asks_for_nothing_twice(path: Path) -> None:
     with made(path) as trial:
-        # Whether the file is a copy, and the largest number of a secret, are asked by the first request alone.
+        # The first request alone asks whether the file is a copy, and for the largest number of a secret.
         first = sent(trial, lambda: trial.assign("Zoe", key="z"))
         assert first == [*WRITES, "PRAGMA", "SELECT secrets", SECRET, ROW, "COMMIT"]
         assigned = sent(trial, lambda: trial.assign("Ann", key="a"))
