@@ -27,6 +27,7 @@ import pytest
 
 pytestmark = pytest.mark.benchmark
 
+NAMES = ("Thompson", "PrivateUCB", "DPConSE")
 KINDS = ("assign", "record", "assign_many", "record_many")
 """Each lot has all four in this order; the two groups are of the size of the lot."""
 LOTS, SIZE, GROUPS = 15, 100, ["f", "m"]
@@ -208,7 +209,7 @@ def draw_milliseconds() -> float:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", ["Thompson", "PrivateUCB", "DPConSE"])
+@pytest.mark.parametrize("name", NAMES)
 def test_requests_take_little_more_than_sqlite(name: str, kind: str) -> None:
     found = measured(name, (HERE,))
     one = statistics.median(of(found["assign"][0], 1))
@@ -216,11 +217,11 @@ def test_requests_take_little_more_than_sqlite(name: str, kind: str) -> None:
     assert statistics.median(of(found[kind][0], 0)) <= MOST[kind] * one + draws
 
 
-def report(against: list[Path], lots: int) -> Iterator[str]:
+def report(names: list[str], against: list[Path], lots: int) -> Iterator[str]:
     """Every figure, a line each."""
     draw = f"a draw of noise {draw_milliseconds():.3f} ms"
     yield f"milliseconds of processor a request, medians of {lots} lots of {SIZE} requests; {draw}"
-    for name in designs():
+    for name in names:
         found = measured(name, (HERE, *against), lots)
         for kind in KINDS:
             ours = found[kind][0]
@@ -236,13 +237,15 @@ def report(against: list[Path], lots: int) -> Iterator[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--against", type=Path, action="append", default=[], help="a work tree")
+    parser.add_argument("--design", choices=NAMES, action="append", help="all by default")
     parser.add_argument("--lots", type=int, default=LOTS)
     parser.add_argument("--serve", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
         serve(options.serve[0], Path(options.serve[1]))
         return
-    for line in report([path.resolve() for path in options.against], options.lots):
+    against = [path.resolve() for path in options.against]
+    for line in report(options.design or list(NAMES), against, options.lots):
         sys.stdout.write(line + "\n")
         sys.stdout.flush()
 
