@@ -185,7 +185,7 @@ def made(session: Session, step: int) -> dict[str, Any]:
 
 
 def _listed(row: list[float]) -> list[float] | None:
-    """Propensities of a round; None where the design names arms without any."""
+    """Propensities of a round; None if the design names arms without probabilities."""
     return None if not row or any(map(math.isnan, row)) else row
 
 
