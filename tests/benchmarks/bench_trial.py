@@ -177,9 +177,8 @@ def measured(name: str, versions: tuple[Path, ...], lots: int = LOTS) -> dict[st
                     if lot:  # the first one loads what is used
                         found[kind][place].append(took)
         for process in processes:
-            assert process.stdin is not None
-            process.stdin.close()
-            assert process.wait() == 0
+            process.communicate()  # ends its input, and closes its output
+            assert process.returncode == 0
     return found
 
 
