@@ -142,7 +142,8 @@ class Journal:
 
     def begin(self, write: bool = True) -> None:
         """Begin a transaction; one that writes prevents all others from writing until it ends."""
-        # The driver's own: SQLAlchemy takes longer than SQLite, and its statements fall into what has begun.
+        # The driver does it, because SQLAlchemy takes longer than SQLite. Statements of SQLAlchemy join the
+        # transaction that has begun.
         self._drop()
         text = "BEGIN IMMEDIATE" if write else "BEGIN"
         self._open = True
@@ -230,12 +231,12 @@ class Journal:
         self._open = False
         try:
             self._begun.rollback()
-        except FAILURES:  # what failed before has ended it
+        except FAILURES:  # The earlier failure has already ended the transaction.
             self.connection.invalidate()
 
     def purge(self) -> None:
         """Move everything committed into the file itself, and truncate its write-ahead log."""
-        # Nothing that was overwritten is left in either then.
+        # After this, neither file contains anything that was overwritten.
         text = "PRAGMA wal_checkpoint(TRUNCATE)"
         if self.ask("written", lambda: self._driver.execute(text).fetchone()[0]):  # it is busy
             problem = (

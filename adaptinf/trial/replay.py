@@ -67,7 +67,7 @@ class Replay(Acts):
 
     def assign_new(self, unit: Any, context: Any, key: Any) -> tuple[Decision, Entry | None]:
         """The same for a new request: its unit must not look like another's."""
-        # Rows of journals are followed without this: those of earlier versions may have such units.
+        # Replays skip this check, because journals of earlier versions may contain such units.
         return self.assign(unit, context, key, new=True)
 
     def _refuse_alike(self, unit: Any) -> None:
