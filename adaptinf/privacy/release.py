@@ -75,6 +75,11 @@ def to_grid(values: ArrayLike, width: float = 1.0) -> IntArray:
     return units.astype(np.int64)
 
 
+def item_on_grid(item: float) -> float:
+    """An item in [0, 1] as `to_grid` rounds it, in widths: a whole number of units of 2^-20."""
+    return round(item * GRID_UNITS) / GRID_UNITS
+
+
 def to_units(values: ArrayLike, sensitivity: float) -> list[int]:
     """Round statistics to the nearest of 2^20 units per `sensitivity`, ties upwards, exactly."""
     # In exact arithmetic, rounding commutes with shifts by whole units, so values at most m units apart (m

@@ -209,7 +209,7 @@ class Session(Telling):
             declaration, or the key or the unit belongs to another request. Nothing has changed in this case.
         """
         found, unit, key = self._participants.read(context), plain(unit), plain(key)
-        check("assign", unit=(unit, identity), key=(key, identity))
+        refuse("assign", [*identity("unit", unit), *identity("key", key)])
         rounds = self._rounds
         if (step := rounds.answers.known("assign", key)) is not None:
             if rounds.units[step] != unit or not np.array_equal(found, rounds.context(step)):

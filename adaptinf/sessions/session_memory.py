@@ -7,6 +7,7 @@ design's memory from the time of the erasure.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import fields, replace
@@ -173,9 +174,19 @@ def assign_as_written(
     return step
 
 
-def status_of(session: Session, step: int) -> int:
-    """The kind of round of a decision."""
-    return int(session._rounds.record.status[step])
+def made(session: Session, step: int) -> dict[str, Any]:
+    """A decision: its arm, the kind of its round, and the propensities, in a list, or None without any."""
+    record = session._rounds.record
+    return {
+        "arm": session.arms[record.action[step]],
+        "status": int(record.status[step]),
+        "propensities": _listed(record.propensities[step].tolist()),
+    }
+
+
+def _listed(row: list[float]) -> list[float] | None:
+    """Propensities of a round; None if the design names arms without probabilities."""
+    return None if not row or any(map(math.isnan, row)) else row
 
 
 def record_blank(session: Telling, step: int, reward: float | None) -> None:

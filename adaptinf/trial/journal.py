@@ -20,6 +20,7 @@ from adaptinf.errors import AdaptinfError, FileError, JournalError, MissingDepen
 from adaptinf.files import owners_alone
 from adaptinf.log.storage.stored import decode, encode
 from adaptinf.trial.journal_rows import SALT, Entry, as_text, salted
+from adaptinf.trial.journal_statements import Prepared
 from adaptinf.trial.trial_places import make_owners, place_of
 
 try:
@@ -49,8 +50,8 @@ _ROWS = sa.Table(
     sa.Column("entry", sa.Text, nullable=False),
     sa.Column("digest", sa.Text, nullable=False),
 )
-_ADDED = sa.insert(_ROWS)
-_NEWS = sa.select(_ROWS).where(_ROWS.c.number > sa.bindparam("known")).order_by(_ROWS.c.number)
+_ADDED = Prepared(sa.insert(_ROWS))
+_NEWS = Prepared(sa.select(_ROWS).where(_ROWS.c.number > sa.bindparam("known")).order_by(_ROWS.c.number))
 _KIND = sa.func.json_extract(_ROWS.c.entry, "$.kind")
 _ONCE = "CREATE UNIQUE INDEX nodes ON journal (json_extract(entry, '$.node'))"
 """No two rows have the same noise node; all other rows have none and do not count."""
@@ -70,8 +71,9 @@ class Journal:
 
     def __init__(self, path: Path, create: bool = False) -> None:
         self.path, self.rows, self.head = path, 0, _START
+        self._open = False
         self._appended: tuple[int, str] | None = None
-        self._waiting: dict[sa.Insert, list[dict[str, Any]]] = {}
+        self._waiting: dict[Prepared, list[dict[str, Any]]] = {}
         if create:
             make_owners(path)
         elif not path.exists():
@@ -100,7 +102,6 @@ class Journal:
         self._engine = sa.create_engine(
             "sqlite://", creator=opened, poolclass=sa.pool.NullPool, hide_parameters=True
         )
-        sa.event.listen(self._engine, "begin", _begin)
         self.connection = self.ask("written" if create else "read", self._engine.connect)
         self.place = place_of(path)
 
@@ -141,19 +142,29 @@ class Journal:
 
     def begin(self, write: bool = True) -> None:
         """Begin a transaction; one that writes prevents all others from writing until it ends."""
-        self.connection.info["begin"] = "BEGIN IMMEDIATE" if write else "BEGIN"
+        # The driver does it, because SQLAlchemy takes longer than SQLite. Statements of SQLAlchemy join the
+        # transaction that has begun.
         self._drop()
-        self.ask("written" if write else "read", self.connection.begin)
+        text = "BEGIN IMMEDIATE" if write else "BEGIN"
+        self._open = True
+        self.ask("written" if write else "read", lambda: self._driver.execute(text))
+
+    @property
+    def _driver(self) -> Any:
+        """The driver's connection."""
+        return self.connection.connection.driver_connection
+
+    @property
+    def _begun(self) -> Any:
+        """What ends the transaction: SQLAlchemy, if one of its statements fell into it, or the driver."""
+        return self.connection if self.connection.in_transaction() else self._driver
 
     def news(self) -> Iterator[tuple[int, Entry, str]]:
         """Numbers, entries and digests of rows not yet read, each verified."""
         # A row counts as read only when the next one is requested, so a row that causes an error is read
         # again.
-        known = {"known": self.rows}
-        lots = self.ask(
-            "read", lambda: self.connection.execute(_NEWS, known).yield_per(_AT_ONCE).partitions()
-        )
-        while lot := self.ask("read", lambda: next(lots, None)):
+        cursor = self.ask("read", lambda: _NEWS.cursor(self.connection, known=self.rows))
+        while lot := self.ask("read", lambda: cursor.fetchmany(_AT_ONCE)):
             for number, text, digest in lot:
                 head = self._checked(number, text, digest)
                 yield number, self._entry(number, text), head
@@ -190,7 +201,7 @@ class Journal:
         self.add(_ADDED, {"number": number, "entry": text, "digest": digest})
         self._appended = number, digest
 
-    def add(self, statement: sa.Insert, row: dict[str, Any]) -> None:
+    def add(self, statement: Prepared, row: dict[str, Any]) -> None:
         """Allow a row in any table to be written in this transaction."""
         self._waiting.setdefault(statement, []).append(row)
 
@@ -198,7 +209,7 @@ class Journal:
         """Write what was added, within the transaction."""
         waiting, self._waiting = self._waiting, {}
         for statement, rows in waiting.items():
-            self.ask("written", partial(self.connection.execute, statement, rows))
+            self.ask("written", partial(statement.write, self.connection, rows))
 
     def _drop(self) -> None:
         self._appended, self._waiting = None, {}
@@ -206,7 +217,8 @@ class Journal:
     def commit(self) -> None:
         """End the transaction: what was added is on disk when this returns."""
         self.write()
-        self.ask("written", self.connection.commit)
+        self.ask("written", lambda: self._begun.commit())
+        self._open = False
         if self._appended is not None:
             self.rows, self.head = self._appended
             self._appended = None
@@ -214,17 +226,19 @@ class Journal:
     def rollback(self) -> None:
         """End the transaction as if nothing had been added."""
         self._drop()
+        if not self._open:
+            return
+        self._open = False
         try:
-            self.connection.rollback()
+            self._begun.rollback()
         except FAILURES:  # The earlier failure has already ended the transaction.
             self.connection.invalidate()
 
     def purge(self) -> None:
         """Move everything committed into the file itself, and truncate its write-ahead log."""
         # After this, neither file contains anything that was overwritten.
-        driver: Any = self.connection.connection.driver_connection
-        busy = self.ask("written", lambda: driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
-        if busy:
+        text = "PRAGMA wal_checkpoint(TRUNCATE)"
+        if self.ask("written", lambda: self._driver.execute(text).fetchone()[0]):  # it is busy
             problem = (
                 f"another process has been reading it for {_PATIENCE:g} s: send the request again "
                 "with its key"
@@ -268,8 +282,7 @@ class Journal:
 
     def content(self) -> bytes:
         """The whole current file, including its write-ahead log, marked as a copy."""
-        driver: Any = self.connection.connection.driver_connection
-        whole = bytearray(self.ask("read", driver.serialize))
+        whole = bytearray(self.ask("read", lambda: self._driver.serialize()))
         whole[_MARK_PLACE] = _COPIED.to_bytes(4, "big")
         return bytes(whole)
 
@@ -304,10 +317,6 @@ class Journal:
             return JournalError(str(self.path), f"SQLite says {_DAMAGES_TOLD.get(name, name)}")
         known = (reason for start, reason in _REASONS.items() if name.startswith(start))
         return FileError(str(self.path), done, next(known, f"SQLite says {name}"))
-
-
-def _begin(connection: sa.Connection) -> None:
-    connection.exec_driver_sql(connection.info["begin"])
 
 
 def _digest(before: str, text: str) -> str:

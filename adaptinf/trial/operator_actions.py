@@ -11,7 +11,7 @@ import numpy as np
 
 from adaptinf.designs import Design
 from adaptinf.errors import ParameterError
-from adaptinf.parameters import check, refuse
+from adaptinf.parameters import refuse
 from adaptinf.sessions import Decision, Outcome, Session
 from adaptinf.sessions.participants import plain
 from adaptinf.sessions.session_memory import (
@@ -366,7 +366,7 @@ class Acts:
 
     def _fresh(self, subject: str, key: Any, refused: tuple[str, ...]) -> bool:
         """Whether a key is new; refused if the trial accepts no new requests of this kind."""
-        check(subject, key=(key, named))
+        refuse(subject, named("key", key))
         fresh = not has_key(self.session, plain(key))
         if fresh and subject != "erase":
             refuse(subject, self._if_copied())

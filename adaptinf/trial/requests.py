@@ -236,6 +236,7 @@ class Requests:
 
     def _forget(self) -> None:
         self._replay = None
+        self._sealing.forget()
         self.journal.rewind()
 
     def _refuse_strangers(self) -> None:
