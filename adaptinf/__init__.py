@@ -142,7 +142,7 @@ def __getattr__(name: str) -> Any:
     else:
         from adaptinf.texts import did_you_mean
 
-        # Python's own names, which tools ask every module for, are no misspelt names of this one.
+        # Tools ask every module for Python's special names, so a missing one is not a misspelt public name.
         near = "" if name.startswith("__") else did_you_mean(name, __all__)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{near}")
     globals()[name] = value

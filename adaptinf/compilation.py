@@ -1,9 +1,10 @@
 """Numba decorators whose disk cache is keyed by the source files that a compiled function can use.
 
 The standard Numba cache considers only the file that contains the function: when a kernel in another file
-changes, stale machine code continues to run. Here the stamp of each cached function is a hash of its file and
-of all files of the package that it imports, directly or indirectly: an edit recompiles only what can be
-affected. If the imports cannot be determined, every file of the package counts.
+changes, stale machine code continues to run. Here each version of a file's code has its own folder, named by
+a hash of the file and of all files of the package that it imports, directly or indirectly: an edit recompiles
+only what can be affected. If the imports cannot be determined, every file of the package counts. In that
+folder, the cache is Numba's.
 
 The cache uses Python's pickle format, which runs code when it is read: a folder is used only if no one but
 its owner can write to it, and the owner is the current user. If there is no such folder, or the disk fails,
@@ -22,27 +23,23 @@ import functools
 import hashlib
 import os
 import re
+import shutil
 import stat
 import tempfile
+import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numba
-from numba.core.caching import (
-    CompileResultCacheImpl,
-    FunctionCache,
-    InTreeCacheLocator,
-    UserProvidedCacheLocator,
-    UserWideCacheLocator,
-)
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-# _nrt=False: reading an array out of a NamedTuple would otherwise cost two atomic reference counts a time,
-# which makes the loop four times slower. Kernels therefore allocate nothing.
+# Without _nrt=False, each access to an array in a NamedTuple costs two atomic updates of a reference count,
+# which makes the loop four times slower. Kernels must therefore allocate nothing.
 _njit: Any = numba.njit
+_config: Any = numba.config
 
 _INIT = "__init__.py"
 _IMPORT = re.compile(rb"import\b")
@@ -80,12 +77,13 @@ def _parse(text: bytes) -> ast.Module:
     """Parse up to the first definition after the last import: parsing the whole takes ten times longer."""
     last = 0
     for found in _IMPORT.finditer(text):
-        if not _EXAMPLE.match(text, text.rfind(b"\n", 0, found.start()) + 1):  # no statement begins with >>>
+        # Lines that begin with >>> are examples in a docstring and import nothing.
+        if not _EXAMPLE.match(text, text.rfind(b"\n", 0, found.start()) + 1):
             last = found.end()
     definition = _DEFINITION.search(text, last)
     try:
         return ast.parse(text[: definition.start()] if definition else text)
-    except SyntaxError:  # the definition is in a docstring
+    except SyntaxError:  # The match was inside a docstring, so the text was cut in the middle.
         return ast.parse(text)
 
 
@@ -102,7 +100,8 @@ def _bindings(node: Any, package: str) -> Iterator[tuple[str, _Import | None]]:
     """Names that a statement binds, with what they import from the package, or None for a definition."""
     if isinstance(node, ast.Import):
         own = [alias for alias in node.names if alias.name.split(".")[0] == package]
-        for alias in own:  # without "as" the root is bound, and with it all that it leads to
+        # Without "as", an import binds the root package, through which everything it contains can be reached.
+        for alias in own:
             yield alias.asname or package, _Import(alias.name if alias.asname else package, "")
     elif isinstance(node, ast.ImportFrom):
         module = node.module or ""
@@ -145,7 +144,7 @@ def _follow(wanted: _Import, root: Path) -> tuple[Path, Iterable[_Import]]:
     meant = {found for bound, found in source.bound if bound == name}
     if _home(f"{module}.{name}", root):
         meant.add(_Import(f"{module}.{name}", ""))
-    # Python asks a module's own __getattr__ for names that the module does not bind, and for no others.
+    # Python calls a module's own __getattr__ only for names that the module does not bind.
     if not meant or "*" in names or ("__getattr__" in names and name not in names):
         raise ImportError(f"{name} may reach {module} from anywhere")
     return file, {found for found in meant if found} | (source.imports if None in meant else set())
@@ -176,80 +175,112 @@ def source_hash(path: Path) -> str:
     return digest.hexdigest()
 
 
-class _Private:
-    """A cache folder to which no one but its owner can write; created as such if it does not exist."""
-
-    def ensure_cache_path(self) -> None:
-        """Raise OSError if the folder cannot be used."""
-        path: str = self.get_cache_path()  # type: ignore[attr-defined]
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        try:
-            os.mkdir(path, mode=0o700)
-        except FileExistsError:
-            if not is_private(path):
-                raise PermissionError(f"other users can write to {path}") from None
-        tempfile.TemporaryFile(dir=path).close()
-
-
-def is_private(path: str) -> bool:
+def is_private(path: str | Path) -> bool:
     """Whether a folder belongs to the user, and no one else can write to it."""
     found = os.stat(path)
-    if os.name != "posix":  # the modes of other systems do not tell
+    if os.name != "posix":  # File modes show permissions on POSIX systems only.
         return True
     return found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
-class _Provided(_Private, UserProvidedCacheLocator):
-    pass
+def _made(folder: Path) -> Path:
+    """Folder to which no one but its owner can write, created as such; OSError if there is none."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(mode=0o700)
+    except FileExistsError:
+        if not is_private(folder):
+            raise PermissionError(f"other users can write to {folder}") from None
+    return folder
 
 
-class _InTree(_Private, InTreeCacheLocator):
-    pass
+def _places(source: Path) -> Iterator[tuple[Path, ...]]:
+    """Private folders, each in the one before it, in which the code of a file may be cached; best first."""
+    if _config.CACHE_DIR:
+        yield (Path(_config.CACHE_DIR, "adaptinf"),)
+    beside = source.parent / "__pycache__"
+    yield beside, beside / "adaptinf"
+    yield (Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "adaptinf"),)
 
 
-class _UserWide(_Private, UserWideCacheLocator):
-    pass
+def _fresh(place: Path, source: Path) -> Path:
+    """Writable folder of this version of a file's code; other versions of it are removed when it is made."""
+    versions = place / f"{source.stem}-{hashlib.sha256(bytes(source)).hexdigest()[:12]}"
+    folder = versions / source_hash(source)[:16]
+    if not folder.is_dir():
+        _made(versions)
+        for other in versions.iterdir():  # a process that uses it still compiles anew
+            if other != folder:  # which another process may just have made
+                shutil.rmtree(other, ignore_errors=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+    tempfile.TemporaryFile(dir=folder).close()
+    return folder
 
 
-class _PrivateImplementation(CompileResultCacheImpl):
-    _locator_classes: list[Any] = [_Provided, _InTree, _UserWide]  # noqa: RUF012
+@functools.cache
+def _folder(source: Path, cache_dir: str, home: str | None) -> Path | str:
+    """Folder in which the compiled code of a file is cached, or why there is none."""
+    why = "no folder"
+    for place in _places(source):
+        try:
+            return _fresh([_made(folder) for folder in place][-1], source)
+        except (OSError, RuntimeError) as error:  # RuntimeError: the user has no home folder
+            why = str(error)
+    return why
 
 
-class _SourceCache(FunctionCache):
-    """Numba's function cache, stale as soon as a file that the function can use changes."""
+class _Guarded:
+    """Numba's cache of one function, in which a failure of the disk is nothing but code that is not there."""
 
-    _impl_class = _PrivateImplementation
+    def __init__(self, stock: Any) -> None:
+        self._stock = stock
 
-    def __init__(self, py_func: Callable[..., Any]) -> None:
-        super().__init__(py_func)  # type: ignore[no-untyped-call]
-        own = self._cache_file._source_stamp
-        self._cache_file._source_stamp = (own, source_hash(Path(py_func.__code__.co_filename)))
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stock, name)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Compiled code from disk, or None if there is none that is fresh and intact."""
+        """Compiled code from disk, or None if there is none that is intact."""
         try:
-            return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
-        except Exception:
-            # An index of before a class moved cannot even be read, and damaged bytes raise nearly anything.
+            return self._stock.load_overload(sig, target_context)
+        except Exception:  # Damaged bytes raise nearly any exception.
             self._empty()
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Cache compiled code on disk, if possible."""
         try:
-            super().save_overload(sig, data)  # type: ignore[no-untyped-call]
+            self._stock.save_overload(sig, data)
         except OSError as error:
             _warn_once(str(error))
             self._empty()
         except RuntimeError:
-            # An interrupt while LLVM handed its object over: the code runs, and there is nothing to keep.
+            # An interrupt stopped LLVM from handing over the object code. The compiled code runs, but it
+            # cannot be stored.
             return
 
     def _empty(self) -> None:
         try:
-            self.flush()  # type: ignore[no-untyped-call]
+            self._stock.flush()
         except OSError as error:
             _warn_once(str(error))
+
+
+_enabling = threading.Lock()
+
+
+def _cache_on_disk(dispatcher: Any, folder: Path) -> bool:
+    """Let Numba cache a function in a folder, and say whether it does; it may find another by itself."""
+    with _enabling:
+        before = _config.CACHE_DIR
+        _config.CACHE_DIR = str(folder)
+        try:
+            dispatcher.enable_caching()
+        except RuntimeError:
+            return False
+        finally:
+            _config.CACHE_DIR = before
+    dispatcher._cache = _Guarded(dispatcher._cache)
+    return Path(dispatcher.stats.cache_path).is_relative_to(folder)
 
 
 _warned: list[str] = []
@@ -274,8 +305,9 @@ def kernel(function: Function) -> Function:
     """
     options = {"forceinline": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
     decorated: Function = _njit(no_cpython_wrapper=True, **options)(function)
-    if decorated is not function:  # as it is where NUMBA_DISABLE_JIT is set
-        # No version without that code may be entered from Python: the dispatcher is told of none, so it asks.
+    if decorated is not function:  # With NUMBA_DISABLE_JIT set, numba returns the function itself.
+        # Versions without the CPython wrapper must not be called from Python. The dispatcher is told of none
+        # of them, so it compiles another version for such calls.
         for_python = _njit(**options)(function)
         decorated._insert = lambda *_, **__: None  # type: ignore[attr-defined]
         decorated._compile_for_args = lambda *_, **__: for_python  # type: ignore[attr-defined]
@@ -293,11 +325,26 @@ def compiled(function: Function) -> Function:
 
     Code typed into an interpreter has no file: it is compiled in memory.
     """
-    dispatcher = _njit(error_model="numpy", nogil=True, _nrt=False, no_cfunc_wrapper=True)(function)
-    try:
-        dispatcher._cache = _SourceCache(function)
-    except RuntimeError as error:  # no folder can be used: the dispatcher keeps its code in memory
-        if Path(function.__code__.co_filename).exists():  # what was typed has no file to be kept beside
-            _warn_once(str(error))
-    entry: Function = dispatcher
-    return entry
+    options = {"error_model": "numpy", "nogil": True, "_nrt": False, "no_cfunc_wrapper": True}
+    entry: Function = _njit(**options)(function)
+    source = Path(function.__code__.co_filename)
+    if entry is function or not source.exists():
+        return entry
+    folder = _folder(source, _config.CACHE_DIR, os.environ.get("XDG_CACHE_HOME"))
+    if isinstance(folder, Path):
+        if _cache_on_disk(entry, folder):
+            return entry
+        folder = f"no file can be written in {folder}"
+    _warn_once(folder)
+    in_memory: Function = _njit(**options)(function)
+    return in_memory
+
+
+def machine_code(entry: Any, *arguments: Any) -> Any:
+    """An entry point for arguments of exactly these types, and laid out alike: it looks at no type again.
+
+    Numba's look at the types of a generator and of tables takes longer than a step of a design.
+    """
+    if not hasattr(entry, "compile"):  # where NUMBA_DISABLE_JIT is set
+        return entry
+    return entry.compile(tuple(map(numba.typeof, arguments)))

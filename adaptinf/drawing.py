@@ -11,6 +11,6 @@ if TYPE_CHECKING:
 
 def drawn(picture: str, of: Any, ax: Axes | None, options: dict[str, Any]) -> Axes:
     """The axes with a plot of an object, by the name of the plot."""
-    # By name and when it is drawn: pictures know what they draw, and not the other way round.
+    # Plots import results, so results must not import plots; the name is resolved when something is drawn.
     axes: Axes = getattr(import_module("adaptinf.plots"), picture)(of, ax, **options)
     return axes

@@ -41,7 +41,7 @@ class AdaptinfError(Exception):
         super().__init__(*(visible(part, "\n") if isinstance(part, str) else part for part in args))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Pickle would call the class with the finished text, whatever its arguments are.
+        # Pickle would call the class with the finished text, although the class takes other arguments.
         return _restored, (type(self), self.args), self.__dict__ or None
 
 

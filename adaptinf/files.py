@@ -46,7 +46,7 @@ def atomic_write(path: Path, fill: Callable[[BinaryIO], Any], owner_only: bool =
         if "\0" in str(path):
             raise FileError(repr(str(path)), "written", "its name contains a NUL character")
         if is_stream(path):
-            # A stream may be a file that holds something already: >> keeps it.
+            # A stream may be redirected to a file with >>, whose contents must be kept.
             with path.open("ab") as stream:
                 fill(stream)
             return
@@ -74,7 +74,7 @@ def stage(
     temporary = place.with_name(f".{place.name[:50]}.{uuid.uuid4().hex}.tmp")
     mode = OWNER_ONLY if owner_only else 0o666 if old is None else stat.S_IMODE(old.st_mode)
     try:
-        # Never more open than the file that it will be.
+        # The temporary file must never have wider permissions than the final one.
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         with os.fdopen(handle, "wb") as file:
             fill(file)
@@ -154,7 +154,7 @@ def _checked_status(place: Path) -> os.stat_result | None:
     if not stat.S_ISREG(status.st_mode):
         kind = "a directory" if stat.S_ISDIR(status.st_mode) else "no file"
         raise FileError(str(place), "written", f"it is {kind}")
-    if not os.access(place, os.W_OK):  # renaming would put the new file there all the same
+    if not os.access(place, os.W_OK):  # Renaming would replace even a write-protected file.
         raise FileError(str(place), "written", "it is write-protected")
     return status
 

@@ -19,7 +19,7 @@ _CHOICES = {"unit": UNITS, "model": MODELS, "notion": NOTIONS}
 _TERMS = (*_CHOICES, "rounds")
 _FIELDS = ("epsilon", "delta", "unit", "model", "notion", "reasons", "rounds")
 _PARTITIONS = ("participants", "epochs", "arms", "contexts")
-_LARGEST_EXPONENT = 700.0  # beyond it exp leaves the range of floats
+_LARGEST_EXPONENT = 700.0  # exp overflows at about 709.
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,7 +354,7 @@ def _group_delta(epsilon: float, delta: float, m: int) -> float:
         return min(1.0, delta * (math.expm1(m * epsilon) / math.expm1(epsilon)))
     if math.isinf(epsilon):
         return 1.0
-    # e^(m epsilon) - 1 is e^(m epsilon) here
+    # Beyond this point, e^(m epsilon) - 1 equals e^(m epsilon) in doubles.
     log_delta = math.log(delta) + (m - 1) * epsilon - math.log(-math.expm1(-epsilon))
     return 1.0 if log_delta >= 0.0 else math.exp(log_delta)
 
@@ -382,7 +382,7 @@ def _number_problems(name: str, value: object, highest: float) -> list[str]:
     bound = "0 or more (math.inf is allowed)" if math.isinf(highest) else f"between 0 and {highest:g}"
     if isinstance(value, bool) or not isinstance(value, Real):
         return [f"{name} must be a number {bound}, got {value!r}"]
-    # NaN fails both comparisons.
+    # NaN fails both comparisons, so it is refused as well.
     return [] if 0.0 <= float(value) <= highest else [f"{name} must be {bound}, got {value!r}"]
 
 

@@ -20,7 +20,7 @@ SMALLEST, LARGEST = 1e-30, 1e100
 _MOST = 2**53
 
 Constraint: TypeAlias = Callable[[str, Any], list[str]]
-"""From an argument's name and value to problems with it, one sentence per problem."""
+"""It takes an argument's name and value and returns problems with it, one sentence for each."""
 
 
 def check(subject: str, /, also: Iterable[str] = (), **declared: tuple[Any, Constraint]) -> None:
@@ -63,7 +63,8 @@ def _field_constraints(kind: type) -> dict[str, Constraint]:
     for base in reversed(kind.__mro__):
         try:
             hints = inspect.get_annotations(base, eval_str=True)
-        except NameError:  # of a user's own class, whose annotations name what is imported for typing alone
+        except NameError:
+            # A user's class may annotate fields with names that are imported for type checking only.
             continue
         found |= {name: constraint for name, hint in hints.items() if (constraint := _annotated(hint))}
     return {field.name: found[field.name] for field in dataclasses.fields(kind) if field.name in found}
@@ -201,7 +202,7 @@ class Callee:
             inspect.signature(value).bind(*listed)
         except TypeError as error:
             return [f"{name} is called with {len(listed)} arguments, ({', '.join(listed)}): {error}"]
-        except ValueError:  # a built-in function without a signature
+        except ValueError:  # Some built-in functions have no signature.
             return []
         return []
 

@@ -10,7 +10,7 @@ from typing import Any
 
 _HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 _JOINERS = "\u200c\u200d"
-"""Invisible, but part of the spelling in Persian, in Indian scripts and in emoji."""
+"""These characters are invisible, but part of the spelling in Persian, in Indian scripts and in emoji."""
 ROOM = 80
 """Width of text output, in columns."""
 _LISTED = 30

@@ -46,7 +46,8 @@ def unordered(jobs: Iterable[Job], n_jobs: int) -> Iterator[Any]:
 @contextmanager
 def _ended_together() -> Iterator[None]:
     """Workers are killed if this process is told to stop; otherwise they would finish their jobs."""
-    in_main = threading.current_thread() is threading.main_thread()  # the only one that may set a handler
+    # Python allows only the main thread to set signal handlers.
+    in_main = threading.current_thread() is threading.main_thread()
     caught = in_main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     if caught:
         signal.signal(signal.SIGTERM, _leave)

@@ -351,6 +351,12 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "{0} figures change by more than 1e-9",
             "none",
         ),
+        "dependencies": (
+            "The library works with the oldest and the newest dependencies",
+            r"(\d+ of \d+) sets of versions pass",
+            "{0} sets of versions pass the quick tests",
+            "all",
+        ),
         "default_speed": (
             "The first table comes quickly",
             r"\| first table, the library alone \| [^|]*\| [^|]*\| ([\d.]+) \|",
@@ -395,6 +401,19 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             r"the largest ratio is ([\d.]+\d)",
             "at most {0} times as slow as before",
             "1.20",
+        ),
+        "limits": (
+            "Fifty arms, or 2,000 groups, take a few times as long as two",
+            (
+                r"\| Contrasts \| now (?:\| [\d,]+ ){3}\| ([\d.]+) \|.*?"
+                r"\| diagnose \| now (?:\| [\d,]+ ){3}\| "
+                r"([\d.]+) \|.*?\| CATE \| now (?:\| [\d,]+ ){3}\| ([\d.]+) \|"
+            ),
+            (
+                "time with 50 arms over that with 2: contrasts {0}, diagnosis {1}; effects in 2,000 "
+                "groups over those in 2: {2}"
+            ),
+            "3",
         ),
         "large_logs_speed": (
             "Adding up files takes little longer than eight sums in the database itself",

@@ -96,7 +96,13 @@ class Claim:
     """
 
     fact: str
-    """A property of the facts with which a list of claims is evaluated, or the deciding function."""
+    """What decides whether the claim is stated: a property of the facts, or a function of the package.
+
+    For a claim in a list that `said` or `first` evaluates, it is a property of the facts of that list, maybe
+    dotted (``"data.adaptive"``): its value decides, and fills in the sentence. For any other claim, it is the
+    dotted path of the function or property that decides and states it
+    (``"inference.validity.rare.without_interval"``): it tells readers where to look, and is not evaluated.
+    """
     sentence: str
     """The text, with placeholders as in `str.format`."""
     kind: Kind

@@ -46,7 +46,7 @@ PERHAPS_BY_DESIGN = Claim(
     "{design} may use contexts to assign arms, and the log does not state otherwise",
     "needs",
 )
-"""Why they are mixed."""
+"""Why comparisons of arms may mix contexts."""
 NOT_FIXED_BEFORE = Claim(
     "inference.validity.profile.LogProfile.no_shared_weights",
     "propensities may depend on contexts, in which case weights shared across arms are valid only for "

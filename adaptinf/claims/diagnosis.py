@@ -30,8 +30,6 @@ OCCASIONAL = {
 """Questions that only some logs raise: sums of shares from rows with times, columns that are named as
 controls, arms that come or go, and missing rewards."""
 
-# Choices against propensities
-
 CERTAIN = Claim(
     "inference.diagnostics.choice_checks.no_calibration",
     "all known propensities are 0 or 1, so there is no randomisation to check",
@@ -56,7 +54,7 @@ NEEDS_EVERY = Claim(
 )
 ONE_ARM = Claim("inference.diagnostics.choice_checks.no_ratio", "the log has only one arm", "needs")
 VARY_IN_BATCHES = Claim(
-    "inference.diagnostics.sums_checks.choice_checks",
+    "inference.diagnostics.sums_checks.choice_checks_of_sums",
     "propensities vary within batches, but the test requires products of propensities that the batch "
     "sums do not contain; use row-level data (AdaptiveLog) instead",
     "needs",
@@ -95,23 +93,21 @@ SEE_ANYTIME = Claim(
     "advice",
 )
 SHARES_MOVE = Claim(
-    "inference.diagnostics.sums_checks.choice_checks",
+    "inference.diagnostics.sums_checks.choice_checks_of_sums",
     "assignment proportions, used in place of propensities, appear to change within batches",
     "caution",
 )
 GIVE_PROPENSITIES = Claim(
-    "inference.diagnostics.sums_checks.choice_checks",
+    "inference.diagnostics.sums_checks.choice_checks_of_sums",
     "supply propensities or use shorter batches, for example every='hour'",
     "advice",
 )
 ROWS_TOGETHER = Claim(
-    "inference.diagnostics.sums_checks.choice_checks",
+    "inference.diagnostics.sums_checks.choice_checks_of_sums",
     "several rows from the same person at the same time could also explain a change in assignment "
     "proportions",
     "note",
 )
-
-# Negative controls
 
 CONTROL_DIFFERS = Claim(
     "inference.diagnostics.log_checks.control_checks",
@@ -140,8 +136,6 @@ CONTROL_ONE_DRAW = Claim(
     "units were not randomised in each round, so the assignments in a unit's rows are not independent",
     "needs",
 )
-
-# Estimates that should agree
 
 NEVER_POSSIBLE = Claim(
     "inference.diagnostics.arm_checks.usable",
@@ -216,8 +210,6 @@ CONTEXTS_CHANGE = Claim(
     "note",
 )
 
-# Missing rewards
-
 NEEDS_REWARDS = Claim(
     "profile.incomplete",
     "the check requires all rewards, but {missing:,} of {rounds:,} are missing",
@@ -250,8 +242,6 @@ NOT_YET_IN = Claim(
     "if the latest outcomes are not yet in, analyse only the rounds that are old enough",
     "advice",
 )
-
-# Propensities that are small, and what is left after weighting
 
 SMALL_PROPENSITY = Claim(
     "inference.diagnostics.log_checks.decay_checks",
@@ -316,8 +306,6 @@ BATCHES_BELOW = Claim(
     "rounds in batches in which the propensity is below {limit:g}",
     "phrase",
 )
-
-# Under the table
 
 ERROR_IGNORED = Claim(
     "profile.estimated",

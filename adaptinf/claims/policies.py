@@ -5,8 +5,6 @@ from __future__ import annotations
 from adaptinf.claims import contexts, propensities, units
 from adaptinf.claims.claim import Claim, Part
 
-# Why there is no value
-
 BEYOND_SUPPORT = Claim(
     "inference.policies.policy_question.check_support",
     "the value of policy {policy!r} is not identified, because the policy gives positive probability to "
@@ -39,8 +37,6 @@ MEANS_OF_ARMS = Claim(
     "advice",
 )
 """Alternatives to a policy value that requires propensities."""
-
-# Why it is valid
 
 EQUAL_ROUNDS = Claim(
     "is_uniform",
@@ -85,8 +81,6 @@ REASONS = (
     CADR_UNSETTLED,
     units.BY_UNIT,
 )
-
-# What it assumes, and of what it is an average
 
 NO_FEEDBACK = Claim(
     "allows_drift",
@@ -149,8 +143,6 @@ SMALL = Claim(
 )
 ROW_CAUTIONS = (Part("tied", "caution"), propensities.UNSETTLED, SMALL)
 """For a row of `recommend`, where no estimate is known yet."""
-
-# How the numbers of a fit were made
 
 CHOSEN_ON_LOG = Claim(
     "policies_are_given",
@@ -249,8 +241,6 @@ FIRST_WITHOUT = Claim(
     "note",
 )
 
-# Why a number is missing
-
 NEVER_CHOSEN = Claim(
     "never_chosen",
     "{policy}: no estimate is given, because the policy chooses unobserved arms ({arms}) with "
@@ -273,8 +263,6 @@ CONSTANT = Claim(
     "constant_scores", "No test or interval is available for {term}, because all scores are equal.", "missing"
 )
 UNWEIGHTED = Claim("unweighted", "{term} is not estimated, because all rounds have weight 0.", "missing")
-
-# Why numbers may be worth less
 
 OWN_WEIGHTS = Claim(
     "own_weights",

@@ -6,8 +6,6 @@ from adaptinf.claims import stationarity, units
 from adaptinf.claims.claim import Claim, Part
 from adaptinf.claims.data import availability
 
-# Why a sequence does not serve
-
 BOUNDS_NEEDED = Claim(
     "inference.sequences.sequence_choice.settled",
     "rewards must be bounded, but the log has no finite reward_range",
@@ -61,8 +59,6 @@ BOUNDS_NOT_IN_SUMS = Claim(
     "needs",
 )
 
-# What would serve
-
 RANGE_BY_NATURE = Claim(
     "inference.sequences.sequence_choice.settled",
     "AdaptiveLog(..., reward_range=), if rewards are known to be bounded",
@@ -84,8 +80,6 @@ STATED_WITHOUT_CONTEXTS = Claim(
     "advice",
 )
 
-# Why it is valid
-
 ANYTIME = Claim("is_anytime", "intervals are valid at every round and under any stopping rule", "reason")
 WIDER = Claim(
     "is_anytime",
@@ -101,8 +95,6 @@ IN_THE_LIMIT = Claim(
 REASONS = (ANYTIME, WIDER, IN_THE_LIMIT)
 ROW_CAUTIONS = (units.OF_LOGGED_ROUNDS,)
 """For a row of `recommend`, where no estimate is known yet."""
-
-# What it assumes
 
 SAME_AT_EACH_PULL = Claim(
     "is_by_pull",
@@ -147,8 +139,6 @@ ASSUMES = (
     FLOOR,
 )
 
-# Of a fit
-
 TOGETHER = Claim(
     "tuning",
     "Intervals hold simultaneously {when}, under any stopping rule, and are tuned for alpha = "
@@ -182,8 +172,6 @@ FIT = (
     units.OF_LOGGED_ROUNDS,
 )
 """Statements for a fit, in the order of its table."""
-
-# Of a summary
 
 EXACT = Claim(
     "inference.sequences.sequence_results.SequenceResults.summary",

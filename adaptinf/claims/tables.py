@@ -326,7 +326,7 @@ NONE_AGAINST_CONTROL = Claim(
     _FOUND, "Undecided whether any of {count} arms differs from {control} in {what}.", "phrase"
 )
 OTHERS = {True: Claim(_FOUND, "the other", "phrase"), False: Claim(_FOUND, "the {count} others", "phrase")}
-"""By whether it is one."""
+"""Keyed by whether there is only one."""
 DECIDED_TERMS = Claim(_FOUND, "Decided: {decided}.", "phrase")
 UNDECIDED_TERMS = Claim(_FOUND, "Undecided: {undecided}.", "phrase")
 BOTH_TERMS = Claim(_FOUND, "Decided: {decided}; undecided: {undecided}.", "phrase")

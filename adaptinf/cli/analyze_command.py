@@ -151,7 +151,7 @@ def analyze(arguments: argparse.Namespace) -> int:
     if form == "text":
         explained = [str(results.explain(arguments.alpha))] if arguments.explain else []
         text = "\n\n".join([*_answer(results, arguments.alpha, cautions), *explained])
-    else:  # a table for another program has them on standard error
+    else:  # Tables for other programs contain nothing else; notes and cautions are printed on standard error.
         text = rendered(results, arguments.alpha, form)
         say(arguments, cautions)
     if arguments.report is not None:

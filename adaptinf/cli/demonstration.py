@@ -88,9 +88,12 @@ class Tally:
 
     def cells(self) -> tuple[str, str]:
         """Share of misses and median error, in points, each with its standard error."""
-        smoothed = (self.missed + 1) / (self.trials + 2)  # its error is not 0 where none or all miss
+        # Adding one success and one failure keeps the standard error above 0 if none or all of the intervals
+        # miss.
+        smoothed = (self.missed + 1) / (self.trials + 2)
         error = math.sqrt(smoothed * (1 - smoothed) / self.trials)
-        of_median = math.sqrt(math.pi / 2 / self.trials) * self.spread  # of a normal sample
+        # This is the standard error of the median of a normal sample.
+        of_median = math.sqrt(math.pi / 2 / self.trials) * self.spread
         return (
             f"{self.missed / self.trials:.1%} ± {_POINTS * error:.1f}",
             f"{_POINTS * self.median:+.2f} ± {_POINTS * of_median:.2f}",
@@ -218,7 +221,8 @@ RECORDED = 500
 def demonstration(rng: int, trials: int | None = None) -> str:
     """The experiments' results: the first trial of a seed, and `trials` of them or the `RECORDED` ones."""
     parts = [f"Three experiments that a textbook analysis gets wrong\n{'=' * ROOM}\n{wrapped(_OPENING, '')}"]
-    # A progress bar goes to standard error where that is a terminal.
+    # tqdm writes the progress bar to standard error, and only if that is a terminal, so output that is piped
+    # stays clean.
     bar_format = "{percentage:3.0f}%|{bar}|"
     count = trials or 1
     with tqdm(total=count * len(EXPERIMENTS), bar_format=bar_format, disable=None, leave=False) as bar:

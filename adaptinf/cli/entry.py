@@ -45,9 +45,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         The exit code: 0 success; 1 a concern; 2 refused; 130 interrupted.
     """
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # what its encoding does not hold is shown as an escape
+        # Characters that the stream's encoding lacks are printed as escapes, because an error would lose the
+        # output.
+        if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    if "_ARGCOMPLETE" in os.environ:  # a shell asks what could come next
+    # The shell sets this variable to request completions; nothing else may then be printed.
+    if "_ARGCOMPLETE" in os.environ:
         from adaptinf.cli.completion import complete
 
         complete(command_parser(*_COMMANDS))
@@ -56,10 +59,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments.call = shlex.join(["adaptinf", *words])
     try:
         code: int = arguments.run(arguments)
-        if sys.stdout is not None:  # as it is where it was closed
+        if sys.stdout is not None:  # Standard output is None if it was closed before the start.
             sys.stdout.flush()
     except BrokenPipeError:
-        # The reader has seen enough; Python would complain once more when it flushes at exit.
+        # The reader of a pipe has closed it, as `head` does. Without this redirection, Python would report
+        # the error again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except KeyboardInterrupt:

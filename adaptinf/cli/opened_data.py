@@ -100,7 +100,7 @@ def _holds_sums(path: Path, options: Mapping[str, Any]) -> bool:
         return False
     try:
         return KEY in (pq.read_schema(path).metadata or {})
-    except (OSError, ValueError):  # the reader of the file reports its problems
+    except (OSError, ValueError):  # Problems with the file are reported when it is read.
         return False
 
 
@@ -184,12 +184,12 @@ def _column_or_number(text: str, columns: Sequence[Any]) -> str | float:
 
 def _labels(content: TableSource, action: str | list[str], uses: Mapping[str, Use]) -> dict[str, Any]:
     """Arms in a column, by their text; none if there is no such column, or several."""
-    if isinstance(action, list):  # columns of 0 and 1, whose names are the arms
+    if isinstance(action, list):  # A list names columns of 0 and 1, and these names are the arms.
         return {each: each for each in action}
     if list(content.columns).count(action) != 1:
         return {}
     try:
         frame, _ = content.typed({action: uses[action]})
-    except ParameterError:  # the log reports problems with this column, and with all others
+    except ParameterError:  # Problems with this column are reported with all others when the log is built.
         return {}
     return {str(each): each for each in frame[action].unique().tolist()}

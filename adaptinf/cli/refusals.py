@@ -36,7 +36,8 @@ def _said(error: Exception, words: Sequence[str]) -> str:
         text = str(error)
         head, _, rest = text.partition(": ")
         return rest if rest and _INTERNAL.fullmatch(head) and isinstance(error, FileNotFoundError) else text
-    # The name of a design is typed, and of several one is at fault.
+    # A design's name was typed by the user, and if several were typed it shows which one is at fault, so the
+    # error keeps it.
     typed = error.subject[:1].isupper() and any(error.subject in word for word in words)
     if error.subject not in _GENERAL and (typed or not _INTERNAL.fullmatch(error.subject)):
         return str(error)

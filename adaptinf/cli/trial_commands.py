@@ -242,7 +242,7 @@ _FLAGS = {
 }
 
 
-# What requests hold that can come as lines.
+# Only these requests can come as lines of JSON, with these fields.
 _FIELDS = {
     "assign": ("unit", "context", "key"),
     "record": ("decision", "reward", "key"),
@@ -252,7 +252,8 @@ _FIELDS = {
 }
 
 
-# Actions whose flags name no one.
+# The flags of these actions identify nobody, so their help need not explain how to keep names off the command
+# line.
 _NAMELESS = ("create", "verify", "export")
 
 
@@ -389,7 +390,8 @@ def _answer(trial: Trial, arguments: argparse.Namespace) -> int:
 def _request(line: str) -> Any:
     try:
         return json.loads(line)
-    except ValueError as error:  # which holds the line
+    except ValueError as error:
+        # JSONDecodeError keeps the line, which may identify a participant; a new error does not show it.
         problem = f"it is not JSON: {error}"
     raise ParameterError("a line", [problem])
 

@@ -199,7 +199,9 @@ class FunctionDesign(Design):
         self, run: Run, env: Environment, horizon: int, *promised: PrivacyGuarantee | None
     ) -> AdaptiveLog:
         record = run.record
-        if np.isnan(record.propensity).any():  # arms were named without a chance
+        # The function returned an arm without its probability in some rounds, so the log contains no
+        # propensities.
+        if np.isnan(record.propensity).any():
             none = record._replace(propensity=np.empty(0), propensities=np.empty((record.action.size, 0)))
             run = replace(run, record=none)
         return super()._log(run, env, horizon, *promised)

@@ -161,7 +161,7 @@ def log_of(
     record = run.record
     phases = tuple(dict.fromkeys(status.phase for status in design.statuses))
     unpromised = [_BY_HAND] if run.removed and guarantee is not None else []
-    if run.removed:  # by somebody who may have seen outcomes, which no guarantee of the design covers
+    if run.removed:  # Whoever removed arms may have seen outcomes, which no guarantee of the design covers.
         guarantee = reward_guarantee = None
     log = AdaptiveLog.from_arrays(
         _arrays(design, run, env, phases),

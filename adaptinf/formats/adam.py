@@ -78,7 +78,7 @@ def _is(entry: Any, value: Any) -> bool:
         return False
     try:
         return bool(entry == value)
-    except (TypeError, ValueError):  # such as arrays, and values that are missing
+    except (TypeError, ValueError):  # Arrays and missing values have no single truth value.
         return False
 
 
@@ -121,7 +121,8 @@ def _ordered(column: Column) -> tuple[Column, BoolArray]:
 def _no_number(value: Any) -> bool:
     """Whether a value has no exact float: booleans, time spans, numbers that a float rounds."""
     odd = isinstance(value, bool | np.bool_ | np.timedelta64 | complex | np.complexfloating)
-    size = float(value) if isinstance(value, np.floating) else value  # half floats have no 2**53
+    # Half-precision floats cannot represent 2**53, so they are widened before the comparison.
+    size = float(value) if isinstance(value, np.floating) else value
     return odd or abs(size) > 2**53 or float(value) != value
 
 

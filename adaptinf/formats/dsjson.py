@@ -184,7 +184,8 @@ def _parsed(line: str) -> Any:
         raise ValueError(f"it is nested more than {_DEEPEST} levels deep")
     value = json.loads(line, object_pairs_hook=_once, parse_constant=_no_constant, parse_int=_whole)
     if "\\u" in line:
-        json.dumps(value, ensure_ascii=False).encode()  # halves of characters are not text
+        # JSON can contain single surrogates, which are not valid text.
+        json.dumps(value, ensure_ascii=False).encode()
     return value
 
 

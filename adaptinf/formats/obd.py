@@ -26,7 +26,7 @@ ITEMS = "item_context.csv"
 _SHOWN = 5
 _DESIGNS = {
     "random": ("Uniform", DesignTraits(adapts=False, uses_context="no", floor=Floor(1.0, shared=True))),
-    "bts": ("BernoulliTS", None),  # what it looked at, and until when it learnt, is not in the files
+    "bts": ("BernoulliTS", None),  # The files do not show which data the policy used or until when it learnt.
 }
 
 
@@ -148,7 +148,9 @@ def _read(place: Path) -> tuple[pd.DataFrame, Path, list[Label]]:
     hashed = [name for name in impressions.columns if name.startswith("user_feature_")]
     impressions, coded = _written(path, impressions, hashed)
     items, listed_coded = _written(place / ITEMS, items, [])
-    if coded or listed_coded:  # codes such as 01 may stand in one of the two files alone
+    # Codes such as 01 may occur in only one of the two files, but labels must match, so both are then read as
+    # text.
+    if coded or listed_coded:
         impressions, _ = as_written(path, impressions, text=["item_id"])
         items, _ = as_written(place / ITEMS, items, text=["item_id"])
     listed, shown = labels_of(items, "item_id"), labels_of(impressions, "item_id")
@@ -186,9 +188,10 @@ def campaign_file(place: Path, subject: str) -> Path:
     """The file that contains the impressions."""
     try:
         folder = place.is_dir()
-    except OSError:  # such as a name that is too long
+    except OSError:  # Some paths raise an error here, such as a name that is too long.
         folder = False
-    # A campaign's file has its folder's name; a folder made by hand may have any one CSV beside the items.
+    # A campaign's file is named after its folder. A folder made by hand may contain any single CSV file
+    # besides the items.
     tables = sorted(path for path in place.glob("*.csv") if path.name != ITEMS) if folder else []
     named = [path for path in tables if path.stem == place.resolve().name]
     problems = []

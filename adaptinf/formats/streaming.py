@@ -328,7 +328,7 @@ def _impression_table(
         elif each.name not in columns:
             columns[each.name] = values = _numbers(texts[each.name])
             refuse_where(~np.isfinite(values), "bad-affinity", each.name)
-    # Where there are faults no table is kept, and casts may fail.
+    # If there are faults, the table is not used, and its casts might fail.
     kept = [] if faults.problems() else layout.schema
     return pa.table({each.name: pa.array(columns[each.name]).cast(each.type) for each in kept})
 

@@ -42,7 +42,7 @@ def read_table(subject: str, path: Path, text: Collection[str] = ()) -> pd.DataF
     except ParameterError as error:
         raise ParameterError(subject, [f"{path} {problem}" for problem in error.problems]) from error
     except Exception as error:
-        # Damaged bytes can make the libraries below raise nearly anything.
+        # A damaged file can make the libraries below raise nearly any exception.
         raise ParameterError(subject, [f"{path} cannot be read: {error!s:.300}"]) from error
 
 
@@ -85,7 +85,7 @@ def names_problems(name: str, values: Any) -> list[str]:
 _CARD = 80
 _HEADER = "HEADER RECORD*******{:<8}HEADER RECORD!!!!!!!"
 _MEMBER = _HEADER.format("MEMBER").encode()
-# Cards before the variables: what is at the start of each, where anything does.
+# A transport file starts with these cards in this order; empty strings stand for cards whose text varies.
 _HEADS = ("LIBRARY", "", "", "MEMBER", "DSCRPTR", "", "", "NAMESTR")
 _OTHERS = {
     b"**COMPRESSED**": "of PROC CPORT; write one with the XPORT engine or PROC COPY",
@@ -106,10 +106,12 @@ class _Variable:
 
 
 def read_transport(path: Path) -> pd.DataFrame:
-    """Read the only data set of a transport file; missing numbers are NaN, and blank text is None."""
-    # Raises ValueError where the file is damaged. A record that is blank from its first byte to its last
-    # cannot be told from the blanks that fill the last card: where it could be such a filling it is none, and
-    # so a subject without a name is omitted.
+    """Read the only data set of a transport file; missing numbers are NaN, and blank text is None.
+
+    Raises ValueError if the file is damaged.
+    """
+    # A record that consists only of blanks cannot be distinguished from the blanks that fill the last card.
+    # If it could be such padding it is treated as padding, so a subject without a name is omitted.
     data = path.read_bytes()
     variables, start = _variables(data)
     length = sum(variable.length for variable in variables)
@@ -134,7 +136,8 @@ def _record_count(body: bytes, length: int) -> int:
             f"it ends in the middle of a card of {_CARD} bytes: the file was truncated or changed"
         )
     content = len(body.rstrip(b" "))
-    # The last record may itself end in blanks; the filling is shorter than a card.
+    # The last record may itself end in blanks, but the padding is shorter than a card, which bounds the
+    # number of records from below.
     count = max(-(-content // length), -(-(len(body) - _CARD + 1) // length), 0)
     if count * length > len(body):
         raise ValueError(

@@ -29,16 +29,17 @@ def read_csv_table(path: Path, text: Collection[str] = ()) -> pd.DataFrame:
     _check_characters(data)
     check_rows(data, len(names))
     with warnings.catch_warnings():
-        # pandas warns where it drops the surplus fields of a row.
+        # pandas only warns when it drops the surplus fields of a row, which would lose data.
         warnings.simplefilter("error", pd.errors.ParserWarning)
         frame: pd.DataFrame = pd.read_csv(
             io.BytesIO(data),
             index_col=False,
             low_memory=False,
             encoding="utf-8-sig",
+            float_precision="round_trip",  # exact, which pandas 3.0 is not by itself
             dtype={name: "str" for name in text if name in names},
         )
-    # pandas renames repeated columns; who reads the frame has to see them.
+    # pandas renames repeated columns, but the checks need to see the repetition.
     frame.columns = pd.Index(names)
     return frame
 
@@ -76,8 +77,9 @@ def as_written(
     text: Collection[str] = (),
 ) -> tuple[pd.DataFrame, list[str]]:
     """Columns of a CSV whose labels conversion to numbers would change, and those kept as text."""
-    # Of `labels` all that is spelt otherwise than Python writes the number or truth value (01, 1.50, TRUE);
-    # of `context` whole numbers with leading zeros; the columns of `text` in any case.
+    # Labels are kept as text if Python would write the number or truth value differently (01, 1.50, TRUE).
+    # Contexts are kept if they are whole numbers with leading zeros, which are codes, and `text` columns
+    # always.
     if path.suffix.lower() != ".csv" or frame.columns.duplicated().any():
         return frame, []
     wanted = dict.fromkeys(labels, "label") | dict.fromkeys(context, "context")
@@ -88,12 +90,13 @@ def as_written(
         spelt = column.dropna().str.strip().unique().tolist()
         codes = [each for each in spelt if CODE.fullmatch(each)]
         odd = [each for each in spelt if not _as_python_writes(each)]
-        if any(isinstance(_value(each), str) for each in spelt):  # blanks and infinities: no one's labels
+        # Blanks and infinities are no labels, so such a column contains numbers.
+        if any(isinstance(_value(each), str) for each in spelt):
             odd, codes = [], []
         whole = all(each.isdecimal() for each in spelt)
         chosen = {"label": codes or odd, "context": codes if whole else [], "text": spelt}[typed[name]]
         if chosen:
-            kept[name] = column.str.strip()  # as blanks around numbers do not count
+            kept[name] = column.str.strip()  # Blanks around numbers do not count.
             if typed[name] != "text":
                 told.append(claims.AS_WRITTEN(name=name, example=chosen[0]))
     return frame.assign(**kept) if kept else frame, told
@@ -103,7 +106,8 @@ def merged_problems(
     path: Path, frame: pd.DataFrame, labels: Iterable[str], batch: Iterable[str] = ()
 ) -> list[str]:
     """Columns of labels in a CSV in which one number is written in several ways, such as 1 and 1.0."""
-    # Whole numbers with and without leading zeros are labels of their own, but as batches.
+    # Whole numbers with and without leading zeros, such as 01 and 1, are different labels, except for
+    # batches.
     if path.suffix.lower() != ".csv" or frame.columns.duplicated().any():
         return []
     listed = dict.fromkeys(labels, False) | dict.fromkeys(batch, True)

@@ -159,7 +159,7 @@ def _of_slot(event: dict[str, Any], slot: int | None) -> Rewritten:
     ):
         return Rewritten(event, "bad-slot", _content({f"_outcomes[{slot - 1}]": chosen}))
     others = [place for place in range(len(actions)) if place not in places]
-    # What earlier slots took is no context of the log, and moved this choice.
+    # The choices for earlier slots are not in the log's contexts, but they affected this choice.
     seen = event["c"] | {"_slots": names[slot - 1], "_taken": [places[0] for places in before]}
     own = {name: chosen[name] for name in ("_label_cost",) if name in chosen}
     ranking = {"a": [place + 1 for place in places + others], "p": chances + [0.0] * len(others)}

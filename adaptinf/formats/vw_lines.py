@@ -82,7 +82,7 @@ def _take(example: Example, line: str, action_id: str | None, wide: bool) -> str
         return "no-bar"
     words = head.split()
     if words and not head[-1].isspace() and words[-1] not in ("shared", "slot", "action"):
-        words.pop()  # a tag
+        words.pop()  # Text that touches the bar is a tag, not a keyword.
     kind = words[0] if words and words[0] in ("ccb", "slates", "ca") else ""
     if kind in ("slates", "ca"):
         return "slates" if kind == "slates" else "continuous"

@@ -21,7 +21,7 @@ from adaptinf.typing import FloatArray, IntArray
 ALARM = 2e-4
 """One-sided level. The error also includes large products, so heavy tails give no more false alarms."""
 _NEAR = 20
-"""Rewards in a local mean for an arm: few enough to follow a drift, and 5% more noise."""
+"""Number of rewards in a local mean for an arm: few enough to follow a drift, but 5% more noise."""
 _LEAST_PAIRS = 50
 _WHOLE, _BLOCKS, _BLOCK = 2**18, 16, 2**14
 """Number of rows up to which all are examined; of longer logs, blocks with this many rows in total, evenly
@@ -51,7 +51,8 @@ def _products(action: IntArray, reward: FloatArray) -> tuple[FloatArray, FloatAr
     """Products of neighbouring deviations: for pairs with one arm, and for pairs with two; (T,), (T,)."""
     seen = ~np.isnan(reward)
     at = np.flatnonzero(seen)
-    short = np.int16 if action.max() < 2**15 else np.int64  # of 16 bits the sort is by radix
+    # NumPy sorts 16-bit integers by radix, which is much faster.
+    short = np.int16 if action.max() < 2**15 else np.int64
     order = at[np.argsort(action[at].astype(short), kind="stable")]
     count = np.bincount(action[at])
     end = np.repeat(np.cumsum(count), count)

@@ -282,7 +282,9 @@ def _moving(log: Any, known: NDArray[Any] | None, count: int) -> tuple[int | Non
     if actions is not None:
         last = count - 1 if known is None else int(np.count_nonzero(known < count))
         actions = min(actions, last)
-    if actions == 0 and log.adaptive:  # which the log states of more rounds
+    # The log states that it is adaptive for all of its rounds, which a count of 0 would contradict, so the
+    # count is left unknown.
+    if actions == 0 and log.adaptive:
         actions = None
     return actions, None if releases is None else min(releases, count)
 

@@ -185,9 +185,10 @@ def uses_of(options: Mapping[str, Any], columns: Collection[Any] | None) -> dict
             uses[name] = use
     uses |= dict.fromkeys(_listed(options.get("outcomes")), "number")
     uses |= dict.fromkeys(_listed(options.get("context")), "context")
-    if isinstance(options.get("action"), (list, tuple)):  # a column of 0 and 1 for each arm
+    if isinstance(options.get("action"), (list, tuple)):  # A list names one column of 0 and 1 for each arm.
         uses |= dict.fromkeys(_listed(options["action"]), "number")
-    if options.get("propensities") in (columns or ()):  # lists or objects, as text
+    # Such a column contains lists or objects, which files store as text.
+    if options.get("propensities") in (columns or ()):
         uses[str(options["propensities"])] = "text"
     if _labels_of(options.get("success")):
         uses |= dict.fromkeys(_listed(options.get("reward")), "text")
@@ -200,7 +201,7 @@ def _is_propensity(name: str, propensities: Any) -> bool:
         return name in [column for column in propensities.values() if isinstance(column, str)]
     pattern = propensities if isinstance(propensities, str) else "propensity_{arm}"
     before, holder, after = pattern.partition("{arm}")
-    if name == pattern:  # a column of lists
+    if name == pattern:  # A single column of this name contains lists of all arms' propensities.
         return False
     return name.startswith(before) and name.endswith(after) and (bool(holder) or propensities is not None)
 

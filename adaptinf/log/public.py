@@ -95,7 +95,8 @@ class _Facts:
 
     @property
     def length_by_releases(self) -> bool:
-        # Of a beginning of a log, or of a trial that somebody ended, the design did not decide the length.
+        # The design did not determine the length if the log is a beginning of a longer one, or if somebody
+        # ended the trial.
         return self.outputs.length != "declared" and self.log.stopping not in ("fixed", "data-chosen")
 
     @property
@@ -120,8 +121,8 @@ def column_coverage(
 
 def public_columns(log: LogColumns, contexts: Collection[str]) -> tuple[Part, ...]:
     """Columns covered by statements of the public part; contexts are those declared public."""
-    # They follow from what was declared, and never from which columns the log happens to have: whether an
-    # outcome was late, or a participant erased, is no output.
+    # Coverage follows from what was declared, and never from which columns the log happens to have: that an
+    # outcome was late or a participant was erased must not become an output.
     declared = [name for name in map(str, log.frame) if name.startswith("propensity") or name == "phase"]
     columns = column_coverage(log, ["action", *declared, *_NEVER, *log.outcomes], contexts)
     about = tuple(_part(claims.CONTEXT, _Facts(log, name, contexts)) for name in context_names(log))

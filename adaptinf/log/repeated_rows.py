@@ -40,7 +40,7 @@ _HALF = np.uint64(32)
 
 def copied_rows(arrays: LogArrays, units: NDArray[Any] | None) -> dict[str, int]:
     """Number of rows that repeat earlier ones, with the first stretch and its copy; empty if none do."""
-    # Rows are counted from 0, as in errors.
+    # Rows are counted from 0, as in error messages.
     size = len(arrays.action)
     if size < 2 * _LEAST_ROWS:
         return {}
@@ -120,7 +120,8 @@ class _Rows:
         for values in self.others:
             at = np.flatnonzero(same) + start
             here, there = values[at], values[at + lag]
-            same[at - start] = (here == there) | ((here != here) & (there != there))  # both missing
+            # NaN differs from itself, so two missing values have to be compared separately.
+            same[at - start] = (here == there) | ((here != here) & (there != there))
         return same
 
     def all_twice(self) -> bool:
@@ -174,7 +175,8 @@ def _repeated(rows: _Rows) -> list[tuple[int, int]]:
         order = np.argsort(lag, kind="stable")
         found, at, counts = np.unique(lag[order], return_index=True, return_counts=True)
         most = np.argsort(-counts, kind="stable")[:_MOST_LAGS]
-        # Where equal windows are many, and not at the same few distances, there are regular spells.
+        # Many equal windows at many different distances come from regular patterns and not from copies, so
+        # longer windows are tried.
         if len(lag) <= _FEW or counts[most].sum() > 0.5 * len(lag):
             own = [(order[at[k] + counts[k] * np.arange(3) // 3], found[k]) for k in most]
             return [(int(place[one]), int(far)) for ones, far in own for one in np.unique(ones)]
@@ -201,7 +203,8 @@ def _pairs(rows: _Rows, width: int) -> tuple[IntArray, IntArray]:
     low = (np.uint64(1) << bits) - np.uint64(1)
     place = (ordered[same] & low).astype(np.int64)
     other = (ordered[same + 1] & low).astype(np.int64)
-    for ahead in (0, width - 1):  # the bits that are left of hashes may agree by chance
+    # Only some bits of the hashes are kept, so they may agree by chance; the rows themselves decide.
+    for ahead in (0, width - 1):
         real = rows.reward[place + ahead] == rows.reward[other + ahead]
         place, other = place[real], other[real]
     return place, other - place
@@ -219,7 +222,8 @@ def _surprise(arrays: LogArrays, stretch: _Stretch) -> float:
     before = np.concatenate([[0], value[:-1]])
     most, own = int(value.max()) + 1, np.searchsorted(near, one)
     chance = _frequency(arm, value, own, most)
-    # One of many values is seen too seldom after another to tell more than it does alone.
+    # If there are many values, each follows another too rarely for conditional frequencies to add
+    # information.
     if most <= _LEAST_ROWS:
         chance = np.maximum(chance, _frequency(arm * most + before, value, own, most))
     return float(-np.log(np.maximum(chance, _LEAST_CHANCE)).mean())

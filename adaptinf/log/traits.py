@@ -139,7 +139,8 @@ class FreshEpochs:
         """
         wide, noise = self.logarithms(arms, epoch, horizon)
         gap = 0.5 ** np.asarray(epoch, dtype=np.float64)
-        # (L_1 / (2 R))^(1/2) and L_2 / R are then each below gap / 8, and 4 times their sum below the gap.
+        # With this length, (L_1 / (2 R))^(1/2) and L_2 / R are each below gap / 8, so 4 times their sum is
+        # below the gap.
         return np.asarray(np.maximum(32.0 * wide / gap**2, 8.0 * noise / gap) + 1.0, dtype=np.float64)
 
 

@@ -82,4 +82,4 @@ class StoppedResults(Results):
         return True
 
     def _law_said(self, alpha: float) -> list[str]:
-        return []  # the notes of a plan say how statistics are compared
+        return []  # The notes of a plan already state how statistics are compared.

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 Collected = AdaptiveLog | Sums | PublicLog
-# Stretches over which propensities are averaged: with more of them lines that cross cannot be followed.
+# Propensities are averaged over this many stretches: with more, lines that cross cannot be followed.
 _STRETCHES, _LOG_STRETCHES, _SMOOTH = 40, 24, 120
 
 
@@ -205,7 +205,8 @@ def allocation(
     own.set_ylim(-0.02 * top, 1.02 * top)
     own.set_ylabel("share of every " + steps.name if steps.axis == "round" else f"share of the {steps.name}")
     steps.label(own)
-    if steps.axis != "round":  # neither dates nor batches are outputs of a private design
+    # Dates and batches are not outputs of a private design, so its guarantee does not cover this plot.
+    if steps.axis != "round":
         say_uncovered(own, [given[0].guarantee], own=ax is None)
     name_series(own, lines, [arm_label(arm) for arm in shown], places, legend, grow=ax is None)
     return own
@@ -216,7 +217,7 @@ def _draw_steps(ax: Axes, part: pd.DataFrame, label: str, place: int) -> Any:
     if not np.isnan(low).all() and place < len(COLOURS):
         ax.fill_between(x, low, high, color=look(place).colour, alpha=0.2, linewidth=0.0)
     line = _line(ax, x, share, label, place, points=3)
-    line.set_linestyle("-")  # dashes would break at corners
+    line.set_linestyle("-")  # Dashes would break at the corners of steps.
     return line
 
 
@@ -434,7 +435,7 @@ def _ranges(log: AdaptiveLog, arm: Any, log_scale: bool) -> tuple[FloatArray, fl
     middle = np.sqrt(edges[0] * edges[1]) if log_scale else 0.5 * (edges[0] + edges[1])
     mean = np.add.reduceat(values, starts) / counts
     low, high = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
-    # an average may leave its range by rounding
+    # Rounding error may move an average out of its range.
     table = np.column_stack([middle, np.clip(mean, low, high), low, high])
     return table, float((values == 0.0).mean())
 

@@ -52,9 +52,10 @@ _STAGES = {
     "analysed": "analysed",
 }
 _ASIDE = ("received another arm", "outcome missing")
-# Arms that have a column of boxes; more are a table.
+# With more arms than this, the columns of boxes do not fit, and a table takes their place.
 _COLUMNS = 5
-# Heights in inches: of a line of text, around the lines of a box, and between boxes.
+# Layout needs the heights in inches of a line of text, of the space around the lines of a box, and of the
+# space between boxes.
 _LINE, _PAD, _GAP = 0.12, 0.14, 0.22
 
 

@@ -265,7 +265,8 @@ def _all_series(table: pd.DataFrame, rows: Any, alpha: float) -> list[Series]:
         else:
             naive = "" if valid or "naive" in name.lower() else " (naive)"
             label = f"{name}, {kind}" if thin else name + naive
-        place = names.index(name) + (single and thin)  # a colour of its own if there is one result
+        # If there is only one result, each kind of interval gets its own colour.
+        place = names.index(name) + (single and thin)
         series.append(series_of(part, label, rows, place, thin=thin))
     return series
 
@@ -311,7 +312,8 @@ def _reason(one: Results, at: int) -> str:
 
 
 _ROWS = ("naive", "conditional", "projection", "hybrid")
-# The axis is at most so many times as long to show a conditional interval whole.
+# To show a conditional interval in full, the axis may become this many times longer; beyond that, other
+# intervals would be too short to read.
 _LONG = 1.6
 
 

@@ -296,7 +296,8 @@ def draw_series(ax: Axes, one: Series, y: FloatArray, ends: tuple[float, float])
         markeredgewidth=0.9,
         zorder=3,
     )
-    # What is not clipped counts for the layout, and an empty line as one in the corner of the figure.
+    # Artists that are not clipped count for the layout, and an empty one counts as a point in the corner of
+    # the figure, so it must not be drawn.
     beyond = (one.present & (np.fmin(one.low, one.estimate) < begin), "<", begin)
     above = (one.present & (np.fmax(one.high, one.estimate) > end), ">", end)
     for rows, arrow, edge in (beyond, above):

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from adaptinf.typing import BoolArray
 
 
-# Arms that one panel shows, and steps of them: the intervals of more hide one another.
+# With more arms in a panel, or with more steps, intervals would hide one another.
 _TOGETHER, _STEPS = 3, 20
 
 

@@ -19,7 +19,8 @@ from adaptinf.typing import FloatArray, IntArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Steps of a picture that chooses them by itself.
+# A plot that chooses its own steps has at most and at least these numbers of them, so that lines stay
+# readable.
 _MOST, _FEWEST = 60, 4
 
 

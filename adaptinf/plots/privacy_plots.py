@@ -187,7 +187,8 @@ def final_bins(trial: AdaptiveLog | Results) -> Bins:
         participants = trial.details["participants"]
     corners, owner = np.unique(np.hstack([low, high]), axis=0, return_inverse=True)
     low, high = np.hsplit(corners, 2)
-    # an arm that was not dropped has had all of the bin's participants
+    # An arm that was not dropped was available to all participants of the bin, so it has the largest number
+    # of them.
     most = np.zeros(len(corners))
     np.maximum.at(most, owner, participants)
     stayed = participants == most[owner]
@@ -207,7 +208,7 @@ def _holds_another(low: FloatArray, high: FloatArray, place: int) -> bool:
 def _slice(bins: Bins, at: float) -> Bins:
     """Bins that contain a point with the given third and later coordinates, projected on the first two."""
     rest_low, rest_high = bins.low[:, 2:], bins.high[:, 2:]
-    # 1 belongs to the last bin
+    # Bins include their lower limits only, except that the last one also includes 1.
     holds = (rest_low <= at) & ((at < rest_high) | ((rest_high == 1.0) & (at == 1.0)))
     keep = np.flatnonzero(holds.all(axis=1))
     left = tuple(bins.left[place] for place in keep)

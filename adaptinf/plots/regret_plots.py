@@ -378,7 +378,7 @@ def _summary(values: FloatArray, band: str) -> tuple[float, float, float]:
     mean = float(values.mean())
     if band == "runs":
         low, high = np.quantile(values, [0.05, 0.95])
-        # the mean of a skew law may lie outside
+        # The mean of a skewed distribution may lie outside the central 90%.
         return mean, min(float(low), mean), max(float(high), mean)
     half = _Z * float(values.std(ddof=1)) / math.sqrt(values.size)
     return mean, mean - half, mean + half

@@ -45,11 +45,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# Bands that a panel has at most: more of them hide one another.
+# More bands in a panel would hide one another.
 _BANDS = 3
-# Intervals are in sight from where one is at most so many times as wide as it is in the end.
+# Early intervals are very wide; the axis shows them from where one is at most this many times as wide as at
+# the end.
 _NEAR = 2.0
-# Rounds at which bands are computed on an axis that is not logarithmic.
+# Bands on an axis that is not logarithmic are computed at this many rounds: more would not be visible.
 _STEPS = 48
 
 
@@ -299,7 +300,7 @@ def _draw(ax: Axes, part: pd.DataFrame, place: int, ends: tuple[float, float], d
     shown = look(place)
     rounds = part["round"].to_numpy()
     x = part["date"].to_numpy() if dated else rounds
-    # infinite limits run off the axes
+    # Infinite limits cannot be drawn, so bands end far outside the axes.
     far = 10.0 * (ends[1] - ends[0])
     low, high = (part[name].clip(ends[0] - far, ends[1] + far).to_numpy() for name in ("low", "high"))
     ax.fill_between(x, low, high, color=shown.colour, alpha=0.14, linewidth=0.0)

@@ -201,8 +201,8 @@ def figure(
     )
     plots = pyplot("plots.figure")
     size = (column() if width is None else float(width), 2.2 * rows if height is None else float(height))
-    # The figure comes before the style: it loads matplotlib's backend, and that of notebooks then has figures
-    # be shown by a setting, which the end of the style would take back.
+    # The figure is created before the style is applied. Creating it loads matplotlib's backend; that of
+    # notebooks changes a setting so that figures are displayed, and the end of the style would reset this.
     page: Figure = plots.figure(figsize=size, dpi=_DPI, layout="constrained")
     with plots.rc_context(_STYLE):
         return page, page.subplots(rows, columns)
@@ -318,7 +318,7 @@ def label_text(value: Any, most: int = 60) -> str:
     r"""A label in which every character is drawn literally."""
     text = literal(str(value))
     text = text if len(text) <= most else f"{text[: most - 1]}…"
-    # matplotlib leaves labels that begin with an underscore out of legends
+    # matplotlib omits labels that begin with an underscore from legends.
     return (" " if text.startswith("_") else "") + text.replace("$", r"\$")
 
 
@@ -432,7 +432,7 @@ def name_lines(ax: Axes, names: Sequence[str], ends: Sequence[float], places: Se
     to_share, left = ax.transData + ax.transAxes.inverted(), ax.get_xlim()[0]
     with np.errstate(divide="ignore"):
         heights = np.array([to_share.transform((left, end))[1] for end, _, _ in shown])
-    heights = np.clip(heights, 0.0, 1.0)  # a line may end beyond the axis, as 0 does on a log scale
+    heights = np.clip(heights, 0.0, 1.0)  # A line may end beyond the axis, as 0 does on a logarithmic scale.
     moved = apart(heights, 1.2 * size / tall)
     for height, free, (_, name, place) in zip(heights, moved, shown, strict=True):
         colour = ink(ax) if place == INK else look(place).colour
@@ -445,7 +445,8 @@ def name_lines(ax: Axes, names: Sequence[str], ends: Sequence[float], places: Se
             textcoords="axes fraction",
             va="center",
             fontsize=size,
-            color=grey(ax) if grey_text else shade(ax, 0.35, colour),  # small text needs more contrast
+            # Small text needs more contrast than lines.
+            color=grey(ax) if grey_text else shade(ax, 0.35, colour),
             arrowprops={
                 "arrowstyle": "-",
                 "color": colour,

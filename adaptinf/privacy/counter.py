@@ -171,10 +171,10 @@ class Counter:
         self.count = 0
         self._generator = draws_from("Counter", rng, backend)
         if self._generator is None:
-            discrete_laplace(1.0, 0)  # a missing library is noticed before anything is counted
+            discrete_laplace(1.0, 0)  # A missing library should cause an error before anything is counted.
         self._width = self.high - self.low
         self._moved = self._item_moves(sensitivity)
-        # without a horizon the number of levels is not used
+        # The number of levels is used only with a horizon.
         self._levels = counter_slots(horizon or 1)
         self._sum = self._zeros()
         self._trunk = self._zeros()
@@ -243,7 +243,8 @@ class Counter:
         if self.mechanism == "binary" and self.count == self.horizon:
             problems.append(f"the horizon of {self.horizon} items is reached")
         refuse("Counter.add", problems)
-        # on a copy, which then takes this one's place at once: an error or an interrupt changes nothing
+        # The item is added to a copy, which then replaces this counter in one step, so an error or an
+        # interrupt changes nothing.
         after = copy.copy(self)
         after._nodes = self._nodes.copy()
         shown = after._take_in(vector.ravel())
@@ -335,7 +336,7 @@ class Counter:
         whole = Fraction(coordinates) * (high - low)
         if sensitivity is None:
             return whole
-        # each coordinate of a difference is rounded up to a whole unit, at worst
+        # In the worst case, rounding moves each coordinate of a difference up to the next whole unit.
         stated = Fraction(math.ceil(Fraction(float(sensitivity)) / self._unit))
         rounding = Fraction(0) if self.dimension == 1 else Fraction(coordinates) - (self.noise == "laplace")
         return min(whole, stated + rounding)
@@ -353,7 +354,8 @@ class Counter:
 
     def _pass_over(self, items: FloatArray) -> None:
         """Add the same items, shape (items, coordinates), to every run without any release."""
-        # Later releases have their law where the binary mechanism made one at the start of each fresh node.
+        # Later releases keep their distribution only if the binary mechanism made a release at the start of
+        # each new node.
         total = self._measured(items.ravel()).reshape(items.shape).sum(axis=0)
         self._sum = self._sum + np.tile(total, self.dimension // items.shape[1])
         self.count += len(items)

@@ -29,10 +29,10 @@ def laplace_sum_log_tail(x: FloatArray, scales: FloatArray, terms: FloatArray) -
 
     Shapes: x (n,), scales, terms (n, groups); returns (n,).
     """
-    # Lugannani-Rice inversion without the approximation: the moment generating function is integrated along a
-    # curve through the saddle point that bends around the nearest pole, where the trapezoidal rule converges
-    # geometrically. With several scales the curve levels off to a ray steeper than 45 degrees, where no
-    # factor 1 - b^2 s^2 is smaller than 1, so the poles further out do no harm.
+    # This is Lugannani-Rice inversion without its approximation: the moment generating function is integrated
+    # along a curve through the saddle point that bends around the nearest pole, where the trapezoidal rule
+    # converges geometrically. With several scales the curve levels off to a ray steeper than 45 degrees, on
+    # which no factor 1 - b^2 s^2 is smaller than 1 in absolute value, so poles further out do no harm.
     log_tail: FloatArray = log_tail_and_slope(np.asarray(x, dtype=np.float64), scales, terms)[0]
     return log_tail
 
@@ -45,8 +45,8 @@ def laplace_sum_quantile(log_tail: FloatArray, scales: FloatArray, terms: FloatA
     log_tail = np.asarray(log_tail, dtype=np.float64)
     spread = np.sqrt(2.0 * (terms * scales**2).sum(axis=1))
     x = spread * np.sqrt(np.maximum(-log_tail, 0.7))
-    # the log tail is concave: Newton from the right of the root descends monotonically, from the left it
-    # overshoots once and then descends
+    # The log tail is concave, so Newton's method from the right of the root decreases monotonically; from the
+    # left it overshoots once and then decreases.
     for _ in range(60):
         value, slope = log_tail_and_slope(x, scales, terms)
         step = (value - log_tail) / slope
@@ -164,8 +164,9 @@ def laplace_sum_tail_bound(log_failure: FloatArray, scales: FloatArray, terms: F
     Shapes: log_failure (n,), scales, terms (n, groups); returns (n,).
     """
     # Chan, Shi and Song bound P(S > x) by exp(-x^2 / (8 v^2)) for v^2 of at least the sum of squared scales
-    # and 0 < x < 2 sqrt(2) v^2 / max b. With x = v sqrt(8 L) the bound is the failure probability, and the
-    # range asks for v > sqrt(L) max b; the smallest such v is approached, and the tail is continuous.
+    # and 0 < x < 2 sqrt(2) v^2 / max b. At x = v sqrt(8 L) the bound equals the failure probability, and the
+    # range requires v > sqrt(L) max b. The smallest such v may be used as a limit, because the tail is
+    # continuous.
     # Chan, T.-H. H., Shi, E. and Song, D. (2011). Private and continual release of statistics. ACM
     # Transactions on Information and System Security 14, Lemma 2.8.
     effort = -np.asarray(log_failure, dtype=np.float64)
@@ -309,10 +310,11 @@ def gaussian_norm_bound(sigma: float, terms: int, dimension: int, log_failure: f
         dimension=(dimension, COUNT),
         log_failure=(log_failure, _LOG_FAILURE),
     )
-    if log_failure > -640.0:  # below it exp loses digits, and then is 0
+    if log_failure > -640.0:  # For smaller arguments, exp loses digits and then underflows to 0.
         square = 2.0 * float(special.gammainccinv(0.5 * dimension, math.exp(log_failure)))
     else:
-        # the root beyond 1 of log y + 1 - y = 2 log_failure / d
+        # Far out, the quantile solves log y + 1 - y = 2 log_failure / d, whose root above 1 this iteration
+        # finds.
         rest = 1.0 - 2.0 * log_failure / dimension
         ratio = rest
         for _ in range(60):
@@ -366,7 +368,8 @@ def _power(mass: FloatArray, beyond: float, times: int) -> tuple[FloatArray, flo
 
 
 def _sum_of(first: tuple[FloatArray, float], second: tuple[FloatArray, float]) -> tuple[FloatArray, float]:
-    # direct, not by Fourier transforms: sums of positive terms keep their relative accuracy far out
+    # The convolution is direct and not by Fourier transforms, because sums of positive terms keep their
+    # relative accuracy far out in the tail.
     law = np.convolve(first[0], second[0])
     size = first[0].size
     either = first[1] + (1.0 - first[1]) * second[1]
@@ -388,7 +391,8 @@ def _moment_bound(
     for bend in spread * np.geomspace(0.05, 3.0 * dimension, 40):
         root = np.sqrt(bend**2 + x**2)
         inside = (rates * x / root * np.exp(rates * (root - bend) + log_weight)).sum(axis=1)
-        # beyond the last knot the tail stays below its tangent and g grows at a rate of at most 1
+        # Beyond the last knot, the tail stays below its tangent and g grows at a rate of at most 1, so this
+        # bounds the rest of the integral.
         last = math.sqrt(bend**2 + start**2) - bend
         beyond = rates[:, 0] * np.exp(rates[:, 0] * last + value[-1]) / (-slope[-1] - rates[:, 0])
         log_moment = np.log1p(inside + beyond)

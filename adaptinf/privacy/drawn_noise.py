@@ -105,7 +105,8 @@ def intervals(draws: Draws) -> Intervals:
     sizes = np.abs(draws.units)
     if draws.law == LAPLACE:
         inverse = 1.0 / draws.scales
-        # P(size >= k) = 2 exp(-k / scale) / (1 + exp(-1 / scale)) for k > 0.
+        # For k > 0, P(size >= k) = 2 exp(-k / scale) / (1 + exp(-1 / scale)), whose logarithm does not
+        # underflow.
         tail = np.log1p(np.exp(-inverse))
         reached = np.where(sizes > 0, sizes * inverse + tail - math.log(2.0), 0.0)
         beyond = (sizes + 1.0) * inverse + tail - math.log(2.0)

@@ -89,7 +89,8 @@ class DiscreteLaplace(Mechanism):
         array([0.666667, 0.333333, 0.166667])
         """
         k = np.floor(reals("DiscreteLaplace.tail", x, "x"))
-        # the atom at the upper end belongs to P(Z > k) for k >= 0 and to the complement below
+        # P(Z > k) is one side's tail for k >= 0; for k < 0 it is one minus the other side's, to which the
+        # atom at k belongs.
         steps = np.where(k >= 0.0, k + 1.0, -k)
         side = np.exp(-steps / self.scale) / (1.0 + math.exp(-1.0 / self.scale))
         return np.where(k >= 0.0, side, 1.0 - side)
@@ -110,7 +111,7 @@ class DiscreteLaplace(Mechanism):
             right = np.ceil(-self.scale * (np.log1p(-p) + log_total)) - 1.0
             left = np.ceil(self.scale * (np.log(p) + log_total))
         guess = np.where(right >= 0.0, right, left)
-        # the ceilings may be one off where a probability is met exactly
+        # If a probability is met exactly, rounding error may make the ceilings one too large or too small.
         lower = guess - 1.0
         guess = np.where(self.tail(lower) <= 1.0 - p, lower, guess)
         return np.where(self.tail(guess) <= 1.0 - p, guess, guess + 1.0) + 0.0
@@ -157,7 +158,7 @@ def truncated_laplace(center: float, rate: float, source: Any) -> float:
     base = math.floor(center)
     total = -1.0
     while total < 0.0:
-        # 1 - u has a logarithm: a uniform number may be 0, and never 1.
+        # A uniform number may be 0 but never 1, so 1 - u always has a logarithm.
         first = math.floor(-math.log(1.0 - uniform(source)) / rate)
         second = math.floor(-math.log(1.0 - uniform(source)) / rate)
         total = base + first - second
@@ -226,7 +227,7 @@ class TruncatedLaplace(Mechanism):
             if not low < middle < high:
                 break
             low, high = (middle, high) if self._unit_loss(middle) <= share else (low, middle)
-        # rounding must not weaken the guarantee
+        # Rounding error must not weaken the guarantee.
         return low * (1.0 - 1e-14)
 
     @property
@@ -306,7 +307,7 @@ class TruncatedLaplace(Mechanism):
         right = whole - 1.0 + np.ceil(-self.scale * np.log((1.0 - p) * total))
         left = whole - np.floor(-self.scale * np.log(np.minimum(p * total + ratio ** (whole + 1), 1.0)))
         guess = np.where(right >= whole, right, left)
-        # the roundings may be one off where a probability is met exactly
+        # If a probability is met exactly, rounding error may make these one too large or too small.
         lower = guess - 1.0
         guess = np.where(self.tail(lower, center) <= 1.0 - p, lower, guess)
         return np.where(self.tail(guess, center) <= 1.0 - p, guess, guess + 1.0) + 0.0

@@ -54,6 +54,7 @@ def shape_looks(draws: Draws, found: Intervals) -> Iterator[Look]:
 
 def law_bound(low: FloatArray, high: FloatArray) -> float:
     """Log of 2 exp(-2 n D^2), with D at most the distance of uniforms in these intervals from uniformity."""
+    # The Dvoretzky-Kiefer-Wolfowitz inequality holds with this constant for every n.
     # Massart, P. (1990). The tight constant in the Dvoretzky-Kiefer-Wolfowitz inequality. Annals of
     # Probability 18.
     n = low.size
@@ -106,7 +107,8 @@ def _tails(draws: Draws, found: Intervals) -> Iterator[Look]:
 
 def _holes(found: Intervals) -> Look:
     """The longest gap without a draw, for the distribution function and for that of sizes."""
-    # Each of the n + 1 spacings of n uniform numbers exceeds g with probability (1 - g)^n.
+    # Each of the n + 1 spacings between n uniform numbers exceeds g with probability (1 - g)^n, so their
+    # number times this bounds the probability of a gap.
     n = found.low.size
     ends = [(found.low, found.high), (-np.expm1(-found.reached), -np.expm1(-found.beyond))]
     bounds, words = [], []
@@ -255,7 +257,8 @@ def repeat_looks(draws: Draws, found: Intervals, pairs: list[Pairs]) -> Iterator
 
 def _all_earlier(draws: Draws, sign: int, by_run: int) -> tuple[IntArray, FloatArray]:
     """An earlier draw with this value, -1 if there is none, and its probability; shape (n,) each."""
-    # A chance is given all earlier draws: it is the sum of the probabilities of their values, each once.
+    # Conditional on all earlier draws, the probability of a repetition is the sum of the probabilities of
+    # their distinct values.
     runs = draws.runs * by_run
     order, starts = _keys(runs, draws.units)
     fresh = starts == np.arange(len(draws))
@@ -277,7 +280,8 @@ def _run_before(draws: Draws, sign: int, by_run: int) -> tuple[IntArray, FloatAr
     chances = np.zeros(len(draws))
     for scale, mine in _by_scale(draws):
         sums = np.append(0.0, np.bincount(draws.runs, _probabilities(draws, scale) * fresh))
-        chances[mine] = sums[draws.runs][mine]  # of the run before, as there is a 0 in front
+        # The leading 0 shifts the sums by one, so each run gets those of the run before.
+        chances[mine] = sums[draws.runs][mine]
     return earlier, np.clip(chances, 0.0, 1.0)
 
 
@@ -373,8 +377,8 @@ def lattice_looks(draws: Draws, found: Intervals) -> Iterator[Look]:
 
 def _near_chances(found: Intervals, steps: FloatArray) -> FloatArray:
     """Upper bound on the probability of an integer less than 1/2 from a multiple of a step, shape (n,)."""
-    # Such numbers lie at least `steps` - 1 apart: the sum of a law that falls on both sides of 0 over them,
-    # but for 0 and the first on each side, is at most the whole over that distance.
+    # Such numbers are at least `steps` - 1 apart. For a distribution that decreases on both sides of 0, the
+    # sum over them, except 0 and the first on each side, is at most 1 over that distance.
     return np.asarray(np.minimum(3.0 * found.most + 1.0 / (steps - 1.0), 1.0))
 
 
@@ -401,7 +405,8 @@ def _multiple_bound(draws: Draws, found: Intervals, steps: FloatArray) -> float:
 
 def _divisor(draws: Draws) -> Look:
     """A common divisor d of all draws."""
-    # The sum over d of 1 / (d (d - 1)), if d divides all, over the chance of that has mean 1.
+    # The values 1 / (d (d - 1)) add up to 1 over all d > 1, so the sum of 1 / (d (d - 1)) over common
+    # divisors d, each divided by its probability, has mean at most 1: Markov's inequality gives the bound.
     divisor = int(np.gcd.reduce(draws.units)) if len(draws) else 1
     bound = 0.0
     if divisor > 1:

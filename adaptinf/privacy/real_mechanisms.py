@@ -33,8 +33,9 @@ CLASSICAL_LIMIT = (
 )
 """Why a classical calibration is refused."""
 
-# dp-accounting's scale is too small in 50 of 90 cases (epsilon .001 to 50, delta 1e-15 to .3), by a relative
-# 1.5e-12 (3.5e-8 at 1e-6, 1e-100), and needs five more packages; OpenDP's, by zCDP, is 4 to 26% too large
+# No other package serves: dp-accounting's scale is too small in 50 of 90 cases (epsilon .001 to 50, delta
+# 1e-15 to .3), by a relative 1.5e-12 (3.5e-8 at 1e-6, 1e-100), and it needs five more packages; OpenDP's, by
+# zCDP, is 4 to 26% too large.
 _MARGIN = 1e-13
 """Relative tolerance; the solver below is accurate to about 1e-14."""
 _FAR = 1e7
@@ -121,7 +122,8 @@ def analytic_scale(epsilon: float, delta: float, sensitivity: float = 1.0) -> fl
 @functools.lru_cache(maxsize=1024)
 def _unit_scale(epsilon: float, delta: float) -> float:
     """`analytic_scale` for a sensitivity of 1."""
-    from scipy import optimize  # a quarter of a second, which anyone who needs no scale is spared
+    # scipy.optimize takes a quarter of a second to load, which those who need no scale are spared.
+    from scipy import optimize
 
     def excess(log_ratio: float) -> float:
         return _log_delta(epsilon, math.exp(log_ratio)) - math.log(delta)
@@ -173,11 +175,11 @@ def classical_scale(epsilon: float, delta: float, sensitivity: float = 1.0) -> f
 
 def discrete_scale(scale: float) -> float:
     """Scale, in grid units, of discrete Gaussian noise that protects at least as well as normal noise."""
-    # Normal noise of standard deviation s, followed by rounding y to the integer k with probability
-    # proportional to exp(-(k - y)^2 / (2 tau^2)), has the law of discrete Gaussian noise of scale
-    # sqrt(s^2 + tau^2) up to a factor between (1 - eta) / (1 + eta) and 1 + eta a coordinate, with eta below
-    # 3 exp(-2 pi^2 tau^2). For tau = 3 that is 1e-76: nothing beside the margin that the scale of the normal
-    # noise has.
+    # Take normal noise of standard deviation s and round the result y to the integer k with probability
+    # proportional to exp(-(k - y)^2 / (2 tau^2)). Its distribution is that of discrete Gaussian noise of
+    # scale sqrt(s^2 + tau^2), up to a factor between (1 - eta) / (1 + eta) and 1 + eta per coordinate, where
+    # eta < 3 exp(-2 pi^2 tau^2). For tau = 3 this is 1e-76, which is negligible compared with the margin in
+    # the scale of the normal noise.
     return math.hypot(scale, _SMOOTHING)
 
 
@@ -192,17 +194,17 @@ def _budget_problems(epsilon: float, delta: float, sensitivity: float) -> list[s
 
 def _log_delta(epsilon: float, ratio: float) -> float:
     """Log of delta for ratio = sensitivity / scale."""
-    # With a = epsilon / ratio - ratio / 2, b = a + ratio and Mills' M = (1 - Phi) / phi: delta is
-    # phi(a) (M(a) - M(b)), because e^epsilon phi(b) = phi(a).
+    # Let a = epsilon / ratio - ratio / 2, b = a + ratio, and let M = (1 - Phi) / phi be Mills' ratio. Then
+    # delta = phi(a) (M(a) - M(b)), because e^epsilon phi(b) = phi(a); this form does not overflow.
     a = epsilon / ratio - 0.5 * ratio
     b = epsilon / ratio + 0.5 * ratio
     log_density = -0.5 * a * a - 0.5 * math.log(2.0 * math.pi)
     if a < -1.0:
-        # delta is above 2/3: what is missing to 1 is the number to be accurate about
+        # Here delta is above 2/3, so 1 - delta is computed, which keeps its digits.
         complement = float(special.ndtr(a)) + math.exp(log_density) * _mills(b)
         return math.log1p(-complement)
     if ratio < 1.0:
-        # minus the slope of M has one sign: its integral from a to b has no cancellation
+        # The derivative of M has one sign, so its integral from a to b involves no cancellation.
         x = a + 0.5 * ratio * (_NODES + 1.0)
         difference = 0.5 * ratio * float(_WEIGHTS @ _minus_mills_slope(x))
     elif a < _FAR:

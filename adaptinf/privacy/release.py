@@ -25,7 +25,7 @@ from adaptinf.typing import IntArray
 GRID_UNITS = 1 << 20
 """Number of grid units in the width of an item's range, or in the sensitivity of a statistic."""
 
-# beyond it a draw could leave 64 bits: exp(-2^63 / 2^55) = 1e-111
+# With a larger scale a draw could exceed 64 bits; at this one the probability is exp(-2^63 / 2^55) = 1e-111.
 _SCALE = Number(0.0, 2.0**55, open_low=True)
 _EXACT = 2.0**53
 _KEPT = 256
@@ -75,10 +75,15 @@ def to_grid(values: ArrayLike, width: float = 1.0) -> IntArray:
     return units.astype(np.int64)
 
 
+def item_on_grid(item: float) -> float:
+    """An item in [0, 1] as `to_grid` rounds it, in widths: a whole number of units of 2^-20."""
+    return round(item * GRID_UNITS) / GRID_UNITS
+
+
 def to_units(values: ArrayLike, sensitivity: float) -> list[int]:
     """Round statistics to the nearest of 2^20 units per `sensitivity`, ties upwards, exactly."""
-    # In exact arithmetic rounding commutes with shifts by whole units. Two values that are at most m units
-    # apart, m whole, therefore stay so: a scalar statistic keeps a sensitivity of exactly 2^20 units.
+    # In exact arithmetic, rounding commutes with shifts by whole units, so values at most m units apart (m
+    # whole) stay at most m units apart. A scalar statistic thus keeps a sensitivity of exactly 2^20 units.
     unit = Fraction(float(sensitivity)) / GRID_UNITS
     above, below = unit.numerator, unit.denominator
     units = []
@@ -202,5 +207,5 @@ def _opendp(purpose: str) -> Any:
 
 
 def _draw(measurement: Any, size: int) -> IntArray:
-    # a measurement is used by one thread; T="i64", as OpenDP reads T=int as 32 bits
+    # Only one thread may use a measurement. T="i64" is needed, because OpenDP reads T=int as 32 bits.
     return np.array(measurement([0] * size), dtype=np.int64)

@@ -30,7 +30,7 @@ def _integrate(point: FloatArray, weight: FloatArray, margins: FloatArray, law: 
     for node in range(point.shape[0]):
         so_far = weight[node]
         for place in range(margins.shape[0]):
-            # not above: A < B - margin
+            # The answer "not above" means A < B - margin, so `above` is the probability of the contrary.
             distance = point[node] - margins[place]
             half = 0.5 * math.exp(-abs(distance))
             above = half if distance >= 0.0 else 1.0 - half
@@ -92,7 +92,8 @@ class SparseVector(Mechanism):
     @property
     def query_scale(self) -> float:
         """Laplace scale of each statistic's noise."""
-        # Twice, as the proof moves the threshold by the sensitivity while the statistic moves the other way.
+        # The factor 2 is needed because the proof shifts the threshold by the sensitivity while the statistic
+        # moves the other way.
         return 2.0 * self.sensitivity / ((1.0 - self.threshold_share) * self.epsilon)
 
     @property
@@ -113,7 +114,8 @@ class SparseVector(Mechanism):
         wide = max(self.threshold_scale, self.query_scale)
         narrow = min(self.threshold_scale, self.query_scale)
         distance = np.abs(x)
-        # (1 - e^(-g d)) / g with g = 1/narrow - 1/wide, without cancellation where the scales nearly agree
+        # This form of (1 - e^(-g d)) / g with g = 1/narrow - 1/wide does not cancel if the scales nearly
+        # agree.
         gap = (wide - narrow) / (wide * narrow)
         if gap > 0.0:
             grown = -np.expm1(-gap * distance) / gap
@@ -245,7 +247,8 @@ class SparseVector(Mechanism):
 
     def _quadrature(self, margins: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Points and weights, with the density of the threshold's noise, between the kinks."""
-        reach = 40.0 * self.threshold_scale  # e^-40 is below the rounding of 1
+        # The tail e^-40 beyond this reach is smaller than the rounding error of 1.
+        reach = 40.0 * self.threshold_scale
         kinks = np.unique(np.concatenate([[0.0, -reach, reach], margins[np.abs(margins) < reach]]))
         pieces = []
         for low, high in itertools.pairwise(kinks.tolist()):
@@ -332,7 +335,7 @@ class Questions:
             )
         value, threshold = number("Questions.above", value), number("Questions.above", threshold)
         answer = self._margin(value, threshold) >= self._threshold
-        # together, so an error or an interrupt before leaves the run as it was
+        # Both are assigned together, so an error or an interrupt before leaves the run unchanged.
         self._state = self.asked + 1, answer
         return answer
 

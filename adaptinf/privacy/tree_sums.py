@@ -98,12 +98,14 @@ def next_noise(
     source: Any,
 ) -> float:
     """Noise in the running sum at `count`, called once for each count in order."""
-    # `state` holds in `trunk_row` the noise total of the logarithmic mechanism and in the rows below it one
-    # slot a level; `column` is the stream (an arm).
+    # Row `trunk_row` of `state` contains the total noise of the logarithmic mechanism, and the rows below
+    # contain one slot for each level, because a count has at most one open node in each; `column` is the
+    # stream (an arm).
     inside = count - (1 << top_bit(count)) if hybrid else count
     fresh = named_laplace(source, fresh_scale(hybrid, trunk, node, count), column, count)
     earlier = inside & (inside - 1)
-    # selections, not branches: which nodes are at hand is too irregular to be predicted
+    # Conditional values are used instead of branches, because which nodes are open is too irregular for
+    # branch prediction.
     joined = fresh + state[trunk_row + 1 + trailing_zeros(earlier if earlier > 0 else count), column]
     fresh = joined if earlier > 0 else fresh
     total = float(state[trunk_row, column]) + fresh
@@ -163,12 +165,12 @@ def next_total(
     draw: Callable[[int], Noise],
 ) -> tuple[Noise, Noise]:
     """Noise in the sum at a count, and in the trunk, called once for each count with a release."""
-    # `nodes` holds the noise of the blocks that are open, by level, and is brought up to date. `draw` is told
-    # how many times the sensitivity over epsilon the Laplace scale of a node is.
+    # `nodes` contains the noise of the open blocks by level, and is updated in place. `draw` receives the
+    # Laplace scale of a node as a multiple of sensitivity over epsilon.
     level = count.bit_length() - 1
     inside = count if mechanism == "binary" else count - (1 << level)
     if inside == 0:
-        # a power of two: the trunk gains a segment, and the block before it is over
+        # At a power of two, the trunk gains a segment, and the previous block is complete.
         trunk = trunk + draw(1 if mechanism == "logarithmic" else 2)  # type: ignore[operator]
         return trunk, trunk
     fresh = draw(levels if mechanism == "binary" else 2 * level)

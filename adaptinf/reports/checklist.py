@@ -58,7 +58,7 @@ class Known:
         return None if self.shown is None else self.shown.results
 
 
-# What the log says to an item; empty if it says nothing.
+# An answer is empty if the log does not contain one, so that the author has to supply it.
 Answer = Callable[[Known], str]
 
 
@@ -178,7 +178,8 @@ def nothing(known: Known) -> str:
     return ""
 
 
-# Number in CONSORT 2010 with its extension, number in CONSORT 2025, topic, and what the log answers.
+# Journals ask for either version, so each item has its number in CONSORT 2010 with its extension and in
+# CONSORT 2025.
 ITEMS: tuple[tuple[str, str, str, Answer], ...] = (
     ("1a", "1a", "title says that the trial is randomised", nothing),
     ("1b", "1b", "structured summary; the word adaptive in it", nothing),
@@ -345,7 +346,6 @@ def _estimation(known: Known) -> str:
     return claims.ESTIMATED(estimator=known.results.estimator, validity=known.results.validity)
 
 
-# Topic, and what is known of it.
 TOPICS: tuple[tuple[str, Answer], ...] = (
     ("why an adaptive design, and why one of this complexity", nothing),
     ("adaptations and the rule for them, fixed before the trial", adaptation),

@@ -101,7 +101,7 @@ class Content:
         """What is known about the log."""
         if self.results is not None:
             return self.results.facts
-        assert self.log is not None  # there is a result or a log
+        assert self.log is not None  # A report is made from a result or from a log.
         return LogFacts.of(self.log)
 
     @property

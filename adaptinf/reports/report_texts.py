@@ -91,7 +91,6 @@ REFERENCES: Mapping[str, str] = MappingProxyType(
         "general approach. Statistics in Medicine 27.",
     }
 )
-# What an estimator cites.
 _ESTIMATORS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "ipw": ("Horvitz 1952",),
@@ -157,7 +156,7 @@ def _law(law: Reference) -> tuple[str, ...]:
 
 
 _PACKAGES = ("numpy", "scipy", "pandas")
-# Arms that are named.
+# The paragraph names at most this many arms, because a longer list would be hard to read.
 _SHOWN = 8
 
 

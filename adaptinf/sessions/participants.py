@@ -111,14 +111,14 @@ class Participants(Environment):
         known = {label_key(label): code for code, label in enumerate(self.arms)}
         try:
             return known[label_key(label)]
-        except (KeyError, TypeError):  # the latter where it cannot be hashed
+        except (KeyError, TypeError):  # Values that cannot be hashed raise TypeError.
             raise ParameterError(subject, [unlisted("arm", self.arms, arm)]) from None
 
     def _code(self, context: Any) -> int:
         label = plain(context)
         try:
             code = self._codes.get(label_key(label))
-        except TypeError:  # it cannot be hashed
+        except TypeError:  # Values that cannot be hashed raise TypeError.
             code = None
         if code is None:
             raise ParameterError("assign", [unlisted("context", self.features, context)])

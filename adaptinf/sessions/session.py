@@ -82,8 +82,8 @@ _INSTEAD = "pause or finish, and begin again without the arm"
 
 def without(probabilities: FloatArray, removed: Sequence[int]) -> FloatArray:
     """Probabilities of the arms, given that the arm is not a removed one; both shapes (arms,)."""
-    # An arm that is left gets p_a / (1 - p_removed). If all of them have 0, they share equally: somebody is
-    # there to be assigned, and the design has no opinion on these arms.
+    # A remaining arm gets p_a / (1 - p_removed). If all of these are 0, the remaining arms share equally: a
+    # participant is waiting, and the design has no preference among these arms.
     left = probabilities.copy()
     left[list(removed)] = 0.0
     total = float(left.sum())
@@ -98,7 +98,7 @@ def drawn(probabilities: FloatArray, draw: float) -> int:
     """The arm selected by a number in [0, 1); never one with probability 0."""
     possible = np.flatnonzero(probabilities > 0.0)
     place = int(np.searchsorted(np.cumsum(probabilities[possible]), draw, side="right"))
-    # Cumulative sums may end below 1 by rounding.
+    # Rounding error may let the cumulative sums end below 1.
     return int(possible[min(place, len(possible) - 1)])
 
 
@@ -209,7 +209,7 @@ class Session(Telling):
             declaration, or the key or the unit belongs to another request. Nothing has changed in this case.
         """
         found, unit, key = self._participants.read(context), plain(unit), plain(key)
-        check("assign", unit=(unit, identity), key=(key, identity))
+        refuse("assign", [*identity("unit", unit), *identity("key", key)])
         rounds = self._rounds
         if (step := rounds.answers.known("assign", key)) is not None:
             if rounds.units[step] != unit or not np.array_equal(found, rounds.context(step)):

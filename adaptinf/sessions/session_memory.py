@@ -7,6 +7,7 @@ design's memory from the time of the erasure.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import fields, replace
@@ -55,7 +56,8 @@ def part_of(session: Session, since: Marks) -> dict[str, Any]:
 
 def memory_of(session: Session, fresh: Session) -> dict[str, Any] | None:
     """The design's memory, compared with a fresh session; None for user-defined functions."""
-    # What these hold is pickled, and a file from elsewhere must not be unpickled.
+    # The state of user-defined functions would have to be pickled, and pickles from elsewhere must not be
+    # loaded, because they can run any code.
     stepper, begun = session._stepper, fresh._stepper
     if not isinstance(stepper, KernelStepper) or not isinstance(begun, KernelStepper):
         return None
@@ -172,9 +174,19 @@ def assign_as_written(
     return step
 
 
-def status_of(session: Session, step: int) -> int:
-    """The kind of round of a decision."""
-    return int(session._rounds.record.status[step])
+def made(session: Session, step: int) -> dict[str, Any]:
+    """A decision: its arm, the kind of its round, and the propensities, in a list, or None without any."""
+    record = session._rounds.record
+    return {
+        "arm": session.arms[record.action[step]],
+        "status": int(record.status[step]),
+        "propensities": _listed(record.propensities[step].tolist()),
+    }
+
+
+def _listed(row: list[float]) -> list[float] | None:
+    """Propensities of a round; None if the design names arms without probabilities."""
+    return None if not row or any(map(math.isnan, row)) else row
 
 
 def record_blank(session: Telling, step: int, reward: float | None) -> None:
@@ -201,7 +213,8 @@ def logged(session: Session, missing: str | None, amended: bool, erased: str | N
     """The log of a session; `erased` determines what happens to rounds without contexts."""
     check("log", erased=(erased, _MEANINGS))
     steps, log = session._rounds.erased, session.log(missing, amended=amended)
-    if erased == "drop":  # no promise even where no one was erased: that no one was is no output either
+    # The promise is withdrawn even if nobody was erased, because that is not an output either.
+    if erased == "drop":
         return (_without_rounds(log, steps) if steps else log).unpromised_by(_ASKED)
     if not steps:
         return log

@@ -17,7 +17,7 @@ from adaptinf.spelling import reads_as
 from adaptinf.texts import shown
 from adaptinf.typing import FloatArray, IntArray
 
-# Whole numbers beyond 2^53 are not distinguished by readers of JSON that hold doubles.
+# Readers of JSON that use doubles cannot distinguish whole numbers beyond 2^53.
 _LONGEST, _LARGEST = 200, 2**53
 
 
@@ -74,7 +74,7 @@ def reward_problems(reward: Any, span: tuple[float, float]) -> list[str]:
         number = float(reward) if isinstance(reward, Real | np.bool_) else math.nan
         if math.isfinite(number) and low <= number <= high:
             return []
-    except OverflowError:  # a whole number that is no float
+    except OverflowError:  # Some whole numbers are too large for a float.
         pass
     return [f"reward must be a finite number from {low:g} to {high:g}, got {shown(reward)}"]
 

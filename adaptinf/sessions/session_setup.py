@@ -115,7 +115,8 @@ def _opened(
     drawn = draw or draw_node
     if noise == "release":
         if draw is None:
-            draw_node("none", 1.0)  # a missing library is noticed before anybody comes
+            # A missing library should cause an error before the first participant arrives.
+            draw_node("none", 1.0)
         how = program, horizon, participants.n_arms, clocked, coins, design.nodes, drawn
         sums = placed.exact_sums(horizon, participants.n_arms)
         stepper = ReleaseStepper(*how) if sums is None else SumsStepper(*how, sums)

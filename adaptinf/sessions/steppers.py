@@ -12,15 +12,14 @@ import pickle
 from collections.abc import Callable
 from typing import Any, Protocol
 
-import numba
 import numpy as np
-from numba.extending import typeof_impl
 
+from adaptinf.compilation import machine_code
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.parameters import POSITIVE
 from adaptinf.privacy.noise import Nodes, Told
-from adaptinf.privacy.release import GRID_UNITS, discrete_laplace, to_grid
+from adaptinf.privacy.release import GRID_UNITS, discrete_laplace, item_on_grid, to_grid
 from adaptinf.simulation.functions import Decider, Functions, seen_vectors
 from adaptinf.simulation.replicate import Program
 from adaptinf.simulation.run import CHOOSE, FINISH, RELEASED, ROUND, SCALARS, UPDATE, WAIT, Step
@@ -87,10 +86,21 @@ class KernelStepper:
         self._n_arms = n_arms
         self._nothing = np.zeros(0)
         self._report = np.zeros(program.n_outcomes)
+        self._entry: Any = None
 
     def _call(self, kernel: int, context: FloatArray, arm: int = 0, reward: float = 0.0) -> int:
-        step = Step(kernel, arm, reward, context, self._report)
-        return int(self.program.step(self.program.tables, step, self.rng, self.state))
+        return self._entered(self._step(kernel, context, arm, reward), self.rng, self.state)
+
+    def _step(self, kernel: int, context: FloatArray, arm: int, reward: float) -> Step:
+        """A step whose types are always the same."""
+        return Step(kernel, arm, reward, np.ascontiguousarray(context, np.float64), self._report)
+
+    def _entered(self, step: Step, source: Any, state: FloatArray) -> int:
+        """Take a step, with a source of randomness that is always of the same type."""
+        tables = self.program.tables
+        if self._entry is None:
+            self._entry = machine_code(self.program.step, tables, step, source, state)
+        return int(self._entry(tables, step, source, state))
 
     def _within(self, rounds: int) -> None:
         """Refuse more rounds than were planned."""
@@ -283,15 +293,6 @@ def _room(coins: np.random.Generator, size: int) -> Nodes:
     return Nodes(coins, values, scales, np.zeros((size, 2), np.int64), np.zeros(1, np.int64))
 
 
-_TYPE = numba.typeof(_room(np.random.default_rng(0), _ROOM))  # type: ignore[no-untyped-call]
-
-
-@typeof_impl.register(Nodes)
-def _type_of_nodes(source: Nodes, context: Any) -> Any:
-    """The type of everything from `_room`, which Numba would otherwise construct at each call."""
-    return _TYPE
-
-
 class ReleaseStepper(KernelStepper):
     """The kernels of a run, with noise by named nodes; choices do not see anything unreleased."""
 
@@ -314,12 +315,11 @@ class ReleaseStepper(KernelStepper):
     def _call(self, kernel: int, context: FloatArray, arm: int = 0, reward: float = 0.0) -> int:
         state = self.state.copy()
         if kernel == UPDATE:
-            clipped = min(max(reward, 0.0), 1.0)
-            self._learn(Step(kernel, arm, float(to_grid(clipped)) / GRID_UNITS, context, self._report))
+            self._learn(self._step(kernel, context, arm, item_on_grid(min(max(reward, 0.0), 1.0))))
             return -1
         public = slice(self.program.n_public) if kernel == CHOOSE else slice(None)
         state[public.stop or len(state) :] = np.nan
-        answer = self._run(Step(kernel, arm, reward, context, self._report), state)
+        answer = self._run(self._step(kernel, context, arm, reward), state)
         self.state[public] = state[public]
         return answer
 
@@ -327,11 +327,12 @@ class ReleaseStepper(KernelStepper):
         if self._nodes.coins is not self.rng:
             self._nodes = self._nodes._replace(coins=self.rng)
         self._nodes.asked[0] = 0
-        return int(self.program.step(self.program.tables, step, self._nodes, state))
+        return self._entered(step, self._nodes, state)
 
     def _learn(self, step: Step) -> None:
         """Draw the nodes requested by the kernel, one by one, and pass them all at once."""
-        # It runs on a copy of the state until all are known: what it asks for may depend on the ones before.
+        # The kernel runs on a copy of the state until all nodes are known, because which nodes it requests
+        # may depend on the noise of earlier ones.
         status, known = int(self.program.tables.status[0]), 0
         while True:
             state = self.state.copy()

@@ -173,7 +173,7 @@ def iterate_runs(
     rng: RandomSource | None,
 ) -> Iterator[Run]:
     """Recorded runs `start` (a multiple of the block size) to `stop`, one at a time."""
-    # Each run has arrays of its own. The numbers are those of `replicate_blocks`.
+    # Each run has its own arrays, so runs may be kept. The numbers equal those of `replicate_blocks`.
     root = seed_sequence(rng)
     program = collector.program(environment, horizon, recording=True)
     tables, world = program.tables, program.world(environment, horizon)

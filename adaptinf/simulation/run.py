@@ -50,7 +50,7 @@ def _draw_row(environment: Any, step: int, rng: np.random.Generator) -> int:
 @kernel
 def draw_vectors(environment: Any, step: int, rng: np.random.Generator, context: FloatArray) -> int:
     """Write the round's context vectors arm by arm, entry ``arm * dimension + k``, and return their row."""
-    # Where the row of given vectors holds those of the first arms only, the others have the same ones.
+    # If a row of given vectors covers only the first arms, the others have the same vectors.
     n_arms, dimension = environment.theta.shape
     law = environment.vector_law
     if law in (IN_ORDER, RESAMPLED, SHUFFLED):

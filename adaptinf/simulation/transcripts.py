@@ -194,7 +194,7 @@ def replay(program: Program, seen: Outputs, coin: float) -> Again:
         np.full(seen.releases.shape[:2], np.nan),
         np.zeros((runs, program.n_outcomes)),
     )
-    # what is not public cannot be read without being noticed
+    # NaN in everything that is not public makes any use of it visible in the results.
     state = np.full(program.state_shape, np.nan)
     program.replay(program.tables, seen, Fixed(coin), state[: program.n_public], again)
     return again

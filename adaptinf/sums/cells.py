@@ -97,7 +97,8 @@ def left_no_room(counts: FloatArray, inverse: FloatArray, least: FloatArray) -> 
 def chosen_with_one(counts: FloatArray, inverse: FloatArray, least: FloatArray) -> BoolArray:
     """Whether an arm was always chosen with one propensity, or never chosen; shapes as above."""
     same = np.where(counts > 0.0, inverse, 0.0) * np.where(counts > 0.0, least, 0.0)
-    return np.asarray(counts - same <= _SAME * counts)  # inverses of one propensity e add up to n / e
+    # If the propensity e is constant, the inverses add up to n / e.
+    return np.asarray(counts - same <= _SAME * counts)
 
 
 def shifted(moments: FloatArray, shift: FloatArray | float) -> FloatArray:
@@ -110,7 +111,7 @@ def shifted(moments: FloatArray, shift: FloatArray | float) -> FloatArray:
     for degree, chances in enumerate(_BINOMIAL):
         terms = [chance * parts[low] * powers[degree - low] for low, chance in enumerate(chances)]
         total, size = sum(terms), sum(map(np.abs, terms))
-        # What is left of terms that cancel is their rounding.
+        # If terms cancel, what remains is rounding error.
         found.append(np.where(np.abs(total) <= _ROUNDING * size, 0.0, total))
     return np.stack(found, axis=-3)
 
@@ -222,7 +223,7 @@ def joined(first: Cells, second: Cells, places: tuple[IntArray, IntArray], size:
     def added(name: str, shape: tuple[int, ...]) -> FloatArray:
         whole = np.zeros(shape)
         for part, place in zip(parts, places, strict=True):
-            # NaN stands for a sum that is not known: what one part lacks is not known of both together.
+            # NaN marks an unknown sum, and a sum that one part lacks is unknown for both together.
             whole[..., place, :] += getattr(part, name)
         return whole
 

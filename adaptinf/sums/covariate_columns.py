@@ -201,7 +201,7 @@ def further_products(
         first, squares, products = (spread(further[f"{role}{part}"]) for part in ("", *_PARTS))
         found = {(0, 0, place): first, (0, place, place): squares, (0, 1, place): products}
         value = other_value(first, squares)
-        if value is not None:  # of a column that is 0 or this value the others follow
+        if value is not None:  # If a column is 0 or one other value, its other sums follow.
             found |= {(1, place, place): value * products, (place, place, place): value * squares}
             positive[place - 2] = np.rint(first / value)
         if rewards is not None:

@@ -133,10 +133,10 @@ def transformed(table: FloatArray, change: FloatArray) -> FloatArray:
     Returns shape (4, E, E, E, B, K).
     """
     unknown = np.isnan(table)
-    # 0 times NaN is NaN: a product that is not known would spoil combinations without it.
+    # Since 0 times NaN is NaN, an unknown product would also spoil combinations that do not contain it.
     known = np.where(unknown, 0.0, table)
     found, size = _combined(known, change), _combined(np.abs(known), np.abs(change))
-    # What is left of terms that cancel is their rounding.
+    # If terms cancel, what remains is rounding error.
     found = np.where(np.abs(found) <= _ROUNDING * size, 0.0, found)
     if not unknown.any():
         return found

@@ -339,7 +339,8 @@ def _answered(
     try:
         frame, fine, moved = _summed(asked)
     except Exception:
-        # Some engines stop at numbers whose powers are too large, which are faults.
+        # Some engines stop at numbers whose powers overflow; such numbers are faults and are reported as
+        # such.
         _find_faults(asked, found)
         found.raise_if_any("the table")
         raise
@@ -511,7 +512,7 @@ def _cells(
     if not columns.every:
         unknown = np.full(shape, np.nan)
         smallest = spread("least__propensity", np.inf)
-        # Chosen arms whose propensities add up to 1 leave none for the others of their batch.
+        # If the propensities of the chosen arms add up to 1, the other arms of the batch had propensity 0.
         smallest[left_no_room(counts, moments[1, 0], smallest)[:, None] & (counts == 0.0)] = 0.0
         return Cells(moments, rounds, unknown, unknown, unknown, smallest, nonzero, centre, products)
     smallest = np.full(shape, np.inf)

@@ -190,7 +190,7 @@ def merged(first: Part, second: Part, *, shares: bool, otherwise: str = _OF_PART
     batches = np.unique(np.concatenate([first[1], second[1]]))
     places = (np.searchsorted(batches, first[1]), np.searchsorted(batches, second[1]))
     cells = joined(first[0], second[0], places, len(batches))
-    if shares:  # of the whole batches, not of their parts
+    if shares:  # Shares are those of whole batches, so they are recomputed for the merged ones.
         by_share = cells.pulls / cells.rounds[:, None]
         kept = cells.nonzero, cells.centre, cells.products
         cells = cells_of_shares(cells.moments[0], cells.rounds, by_share, *kept)

@@ -123,7 +123,7 @@ def read_stored(path: Any) -> StoredSums:
         problems = [f"{place} {problem}" for problem in error.problems]
         raise ParameterError("Sums.read_parquet", problems) from error
     except Exception as error:
-        # Damaged bytes can make the libraries below raise nearly anything.
+        # A damaged file can make the libraries below raise nearly any exception.
         said = f"{place} contains no readable sums: {type(error).__name__}: {error}"
         raise ParameterError("Sums.read_parquet", [f"{said:.400}"]) from error
 

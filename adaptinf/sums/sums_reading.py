@@ -102,7 +102,7 @@ def check_rows(
     if reward_range is not None:
         low, high = reward_range[0] - centre, reward_range[1] - centre
         slack = _SLACK * np.maximum(size * max(abs(low), abs(high)), 1e-300)
-        # Of rewards within [low, high] the sum of (y - low) (high - y) is not negative.
+        # For rewards within [low, high], the sum of (y - low) (high - y) cannot be negative.
         wide = squares - ((low + high) * first - size * low * high) > slack * max(abs(low), abs(high))
         outside = (first < size * low - slack) | (first > size * high + slack) | wide
         found.add_rows(
@@ -174,7 +174,7 @@ def _check_totals(
     total = np.bincount(batch, weights=propensity, minlength=len(batches))
     off = np.abs(total - 1.0) > SUM_TOLERANCE
     left = np.maximum(1.0 - total, 0.0)
-    # By propensities that average to p no one of n gets an arm with a chance of at most (1 - p)^n.
+    # If n propensities average to p, the probability that nobody gets the arm is at most (1 - p)^n.
     with np.errstate(divide="ignore"):
         log_chance = rounds * np.log1p(-np.minimum(left, 1.0))
     nobody = (absent.sum(axis=1) == 1) & (log_chance > math.log(_LOST / len(batches)))
@@ -292,7 +292,7 @@ def _check_units(sums: Mapping[str, FloatArray], found: Findings) -> None:
         return
     size = np.where(clear, squares / np.where(clear, np.abs(first), 1.0), np.nan)
     usual = math.exp(float(np.nanmedian(np.log(np.where(clear, size, np.nan)))))
-    # Where two units share the rows evenly, the median lies between them.
+    # If two units of measurement are about equally frequent, the median lies between them.
     ratio = np.where(clear, np.maximum(size / usual, usual / np.where(clear, size, 1.0)), 1.0)
     spread = float(np.nanmax(size) / np.nanmin(size))
     if spread < _UNITS:
@@ -406,7 +406,7 @@ def _cells(table: Table, columns: Mapping[str, object], centre: float, rounded: 
         propensities /= propensities.sum(axis=1, keepdims=True)
     first, squares, cubes, nonzero = (table.spread(table.sums[name]) for name in NUMBERS[1:])
     value = None if centre else other_value(first, squares)
-    if value is not None:  # rewards are 0 or this value: what was not counted follows
+    if value is not None:  # If rewards are 0 or this value, missing counts follow from the sums.
         cubes = np.where(np.isnan(cubes), value * squares, cubes)
         nonzero = np.where(np.isnan(nonzero), np.rint(first / value), nonzero)
     base = np.stack([counts, first, squares, cubes])
@@ -479,7 +479,7 @@ def _places(names: list[Hashable], columns: Mapping[str, object], found: Finding
         elif not is_hashable(name):
             found.add("bad-column-name", f"{role}= must name one column, got {name!r:.80}")
         elif role == "propensity" and is_constant(name) and name not in names:
-            continue  # one for all arms
+            continue  # A number is one propensity for all arms.
         elif name is not None and name not in names:
             missing_column(name, role, names, found)
         elif names.count(name) > 1:

@@ -13,7 +13,8 @@ from adaptinf.designs.best_arm.fixed_budget import max_det_schedule, printed_res
 from adaptinf.parameters import COUNT, POSITIVE, OneOf, refuse
 from adaptinf.typing import FloatArray
 
-# No coefficient exceeds 1 + 1e-6 in size (`max_det`), so those of two arms are at most twice that apart.
+# No coefficient exceeds 1 + 1e-6 in absolute value (`max_det`), so those of two arms differ by at most twice
+# that.
 _COEFFICIENT = 2.0 * (1.0 + 1e-6)
 
 
@@ -159,10 +160,10 @@ def dp_bai_error(
             return np.zeros_like(gap)
         scale = epsilon * pulls
         if terms == 0:
-            # The exact tail of a difference of two Laplace variables of scale 1, (1 + x / 2) exp(-x) / 2.
+            # The difference of two Laplace variables of scale 1 has the exact tail (1 + x / 2) exp(-x) / 2.
             return np.asarray(0.5 * (1.0 + 0.25 * scale * gap) * np.exp(-0.5 * scale * gap))
         tilt = 0.5 * gap * scale / _COEFFICIENT
-        # E exp(w X) = 1 / (1 - w^2) for Laplace X: Chernoff's bound is smallest at this w.
+        # For a Laplace variable X, E exp(w X) = 1 / (1 - w^2), and Chernoff's bound is smallest at this w.
         share = (np.sqrt(terms**2 + tilt**2) - terms) / tilt
         return np.asarray(np.exp(-tilt * share) * (1.0 - share**2) ** -float(terms))
 
@@ -232,7 +233,8 @@ def _explicit(
     for size, kept in zip(schedule.sizes[:-1].tolist(), schedule.sizes[1:].tolist(), strict=True):
         closest = gaps[1:size]
         beaten = np.zeros(closest.size)
-        # the dimension of the span is known in the first phase only: elsewhere the worst one counts
+        # The dimension of the span is known only in the first phase; in later ones the worst dimension
+        # counts.
         highest = min(dimension, size)
         for rank in range(highest if size == gaps.size else 1, highest + 1):
             terms = rank if rank * rank < size else 0

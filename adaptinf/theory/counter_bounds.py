@@ -286,10 +286,11 @@ def _explicit_regret(
     share = n_arms / failure if math.isinf(epsilon) else 2.0 * n_arms / failure
     if noise is None:
         noise = _norm_bound(horizon, n_arms, dimension, epsilon, 0.5 * failure, counter)
-    # At a given trace a determinant is largest for equal eigenvalues; contexts add at most 1 each to it.
+    # For a given trace, the determinant is largest if all eigenvalues are equal, and each context adds at
+    # most 1 to the trace.
     log_determinant = dimension * math.log1p(horizon / (dimension * ridge))
     radius = scale * math.sqrt(log_determinant + 2.0 * math.log(share)) + math.sqrt(ridge) * size
-    # The potential is concave in the pulls, so equal pulls of all arms are worst.
+    # The potential is concave in the pulls, so equal numbers of pulls of all arms are the worst case.
     lengths = n_arms * _potential(horizon / n_arms, dimension, ridge)
     allowances = lengths / ridge
     if width == "projected":
@@ -426,7 +427,8 @@ def _norm_bound(
     longest = 0.0
     for count in _longest_counts(horizon):
         trunk_terms, node_terms, factor = noise_nodes(counter, count)
-        # `*` comes before `<<`: 2^k counts begin with the power 2^k, and share its part.
+        # The 2^k counts from the power 2^k on share its part of the failure probability. Note that `*` binds
+        # more tightly than `<<`.
         parts = n_arms * horizon.bit_length() << (count.bit_length() - 1)
         log_failure = math.log(failure) - math.log(parts)
         bound = laplace_norm_bound(trunk, trunk_terms, factor * node, node_terms, dimension, log_failure)
@@ -438,7 +440,7 @@ def _longest_counts(horizon: int) -> list[int]:
     """Counts up to the horizon among which is the one with the longest noise vector."""
     top = 1 << (horizon.bit_length() - 1)
     rest = horizon - top
-    # below `rest` no number has more ones than the largest 2^k - 1
+    # Below `rest`, no number has more one-bits than the largest number 2^k - 1.
     filled = (1 << max(rest.bit_length() - 1, 0)) - 1
     most = rest if rest.bit_count() >= filled.bit_count() else filled
     return [top + most, top - 1] if top > 1 else [top + most]

@@ -160,7 +160,7 @@ def private_ucb_worst_case(
 
     def published(horizon: int, n_arms: int, epsilon: float) -> float:
         log_rounds = math.log(horizon)
-        # ln(1 / epsilon) / epsilon has the limit 0
+        # As epsilon grows, ln(1 / epsilon) / epsilon tends to 0, but computing it for infinity gives NaN.
         private = 0.0
         if math.isfinite(epsilon):
             private = log_rounds / epsilon * (math.log(log_rounds) - math.log(epsilon))
@@ -344,7 +344,7 @@ def _ucb_arm_regret(gaps: FloatArray, horizon: int, epsilon: float) -> FloatArra
 
 def _worst_division(gaps: FloatArray, most: FloatArray, horizon: int) -> float:
     """Largest sum of gaps * n over n between 0 and `most` that sum to at most the horizon."""
-    # A linear sum under one budget (the fractional knapsack): filling the largest gaps first is best.
+    # This is the fractional knapsack problem, for which filling the largest gaps first is optimal.
     order = np.argsort(-gaps)
     before = np.concatenate([[0.0], np.cumsum(most[order])[:-1]]) if gaps.size else np.zeros(0)
     taken = np.clip(horizon - before, 0.0, most[order])
@@ -386,7 +386,7 @@ def _epoch_length(n_arms: int, epoch: int, epsilon: float, beta: float) -> float
     return max(wide, noisy) + 1.0
 
 
-# Constraints of a source's n, epsilon, gamma and kappa.
+# The order is that of a source's parameters: n, epsilon, gamma and kappa.
 _SOURCE: tuple[Numbers | Counts, ...] = (
     Counts(0),
     EACH_LEVEL,
@@ -574,7 +574,7 @@ def _rate(
     total = 0.0
     for n, level, gamma, kappa in rows:
         plain = (kappa * n / (n_arms * log_size)) ** ((2.0 + 2.0 * dimension) / (2.0 + dimension + gamma))
-        # At an infinite epsilon x is infinite, or with kappa = 0 not a number: min(x^a, y^b) is y^b.
+        # For infinite epsilon x is infinite, or NaN if kappa is 0; then min(x^a, y^b) is y^b.
         if math.isfinite(level) and plain > 0.0:
             private = (kappa / n_arms * level) ** 2 * n / log_size
             plain = min(plain, private ** ((1.0 + dimension) / (1.0 + dimension + gamma)))

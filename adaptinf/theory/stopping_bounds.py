@@ -95,7 +95,8 @@ def stopping_time_bound(
     refuse("stopping_time_bound", problems)
     if published:
         return each(_published, *arrays.values())
-    # With noise only about a quarter of beta is for the means: beta / (8 m^2) a look, and not beta / (2 m^2).
+    # With noise, only about a quarter of beta is left for the means: beta / (8 m^2) for each look instead of
+    # beta / (2 m^2).
     inside = 4.0 if epsilon is None else 16.0
 
     def explicit(mean: float, alpha: float, beta: float, epsilon: float, bound: float) -> float:
@@ -106,7 +107,8 @@ def stopping_time_bound(
         def stops(t: int) -> bool:
             looks = t if steps == "every" else t.bit_length() - 1
             width = math.sqrt(2.0 / t * math.log(inside * looks**2 / beta))
-            # At R = epsilon = 1 s1 = s2 = 12 and s3 = 4: 2 s1 + s3 / alpha, and 2 s2.
+            # At R = epsilon = 1 the scales are s1 = s2 = 12 and s3 = 4, which give the factors 2 s1 + s3 /
+            # alpha and 2 s2.
             noise = (24.0 + 4.0 / alpha) * math.log(4.0 / beta) + 24.0 * math.log(8.0 * looks**2 / beta)
             return size >= width * (2.0 + 1.0 / alpha) + noise / (epsilon * t)
 
@@ -343,14 +345,15 @@ def private_stopping_limit(
     arrays = _arguments("private_stopping_limit", 0.25, mean, alpha, beta, epsilon, bound)
 
     def limit(mean: float, alpha: float, beta: float, epsilon: float, bound: float) -> float:
-        # In total variation, from the law of mean (1 - alpha) / (1 + alpha) times this one: no estimate is
-        # near enough to both.
+        # This is the distance in total variation from the distribution with (1 - alpha) / (1 + alpha) times
+        # this mean: no estimate is close enough to both means.
         distance = alpha * abs(mean) / ((1.0 + alpha) * bound)
         if distance == 0.0:
             return math.inf
-        # e^epsilon overflows from 710 on; up there the logarithm is linear
+        # e^epsilon overflows from 710 on, where the logarithm is linear in epsilon.
         capped = min(epsilon, 700.0)
-        # Coupled samples differ with the probability `distance`: each adds log E exp(epsilon 1{differs}).
+        # Coupled samples differ with probability `distance`, so each adds log E exp(epsilon 1{differs}) to
+        # the loss.
         loss = math.log1p(distance * math.expm1(capped)) + (epsilon - capped)
         return -0.5 * math.log(beta) / loss
 
@@ -400,11 +403,13 @@ def stopping_limit(mean: ArrayLike, alpha: ArrayLike, beta: ArrayLike, bound: Ar
     def limit(mean: float, alpha: float, beta: float, epsilon: float, bound: float) -> float:
         size = abs(mean) / bound
         shift = 2.0 * alpha / (1.0 + alpha) * size
-        # P(R) = (1 + size) / 2 against (1 + size - shift) / 2
+        # Rewards are R or -R: the probabilities of R to be distinguished are (1 + size) / 2 and (1 + size -
+        # shift) / 2.
         divergence = -0.5 * (1.0 + size) * math.log1p(-shift / (1.0 + size))
         if size < 1.0:
             divergence -= 0.5 * (1.0 - size) * math.log1p(shift / (1.0 - size))
-        # Wald's identity and data processing: E N times the divergence is at least kl(beta, 1 - beta).
+        # By Wald's identity and the data processing inequality, E N times the divergence is at least kl(beta,
+        # 1 - beta).
         odds = (1.0 - 2.0 * beta) * (math.log1p(-beta) - math.log(beta))
         return odds / divergence if divergence > 0.0 else math.inf
 

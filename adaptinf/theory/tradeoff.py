@@ -183,7 +183,7 @@ def _frontier(squares: FloatArray, regret: FloatArray) -> Frontier:
     runs, features = squares.shape
     known = ~np.isnan(squares)
     errors = np.nanmean(squares, axis=0)
-    # influence of a run on a mean over the runs that have an estimate
+    # A run without an estimate has no influence on the mean, which is over the runs that have one.
     influence = np.where(known, squares - errors, 0.0) / known.mean(axis=0)
     worst = int(np.argmax(errors))
     error, mean = float(errors[worst]), float(regret.mean())

@@ -20,6 +20,7 @@ from adaptinf.errors import AdaptinfError, FileError, JournalError, MissingDepen
 from adaptinf.files import owners_alone
 from adaptinf.log.storage.stored import decode, encode
 from adaptinf.trial.journal_rows import SALT, Entry, as_text, salted
+from adaptinf.trial.journal_statements import Prepared
 from adaptinf.trial.trial_places import make_owners, place_of
 
 try:
@@ -41,7 +42,7 @@ _REASONS = {
     "SQLITE_READONLY": "it is write-protected",
 }
 FAILURES = (sa.exc.DBAPIError, sqlite3.Error, UnicodeDecodeError)
-"""The last one is for messages in which SQLite quotes a damaged name."""
+"""The last one occurs if SQLite quotes a damaged name in a message."""
 _ROWS = sa.Table(
     "journal",
     sa.MetaData(),
@@ -49,8 +50,8 @@ _ROWS = sa.Table(
     sa.Column("entry", sa.Text, nullable=False),
     sa.Column("digest", sa.Text, nullable=False),
 )
-_ADDED = sa.insert(_ROWS)
-_NEWS = sa.select(_ROWS).where(_ROWS.c.number > sa.bindparam("known")).order_by(_ROWS.c.number)
+_ADDED = Prepared(sa.insert(_ROWS))
+_NEWS = Prepared(sa.select(_ROWS).where(_ROWS.c.number > sa.bindparam("known")).order_by(_ROWS.c.number))
 _KIND = sa.func.json_extract(_ROWS.c.entry, "$.kind")
 _ONCE = "CREATE UNIQUE INDEX nodes ON journal (json_extract(entry, '$.node'))"
 """No two rows have the same noise node; all other rows have none and do not count."""
@@ -70,8 +71,9 @@ class Journal:
 
     def __init__(self, path: Path, create: bool = False) -> None:
         self.path, self.rows, self.head = path, 0, _START
+        self._open = False
         self._appended: tuple[int, str] | None = None
-        self._waiting: dict[sa.Insert, list[dict[str, Any]]] = {}
+        self._waiting: dict[Prepared, list[dict[str, Any]]] = {}
         if create:
             make_owners(path)
         elif not path.exists():
@@ -83,20 +85,23 @@ class Journal:
                 name, uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
             )
             try:
-                driver.execute("PRAGMA synchronous = FULL")  # a commit returns when the disk has it
+                # A commit returns only when the data are on disk.
+                driver.execute("PRAGMA synchronous = FULL")
                 driver.execute("PRAGMA cell_size_check = ON")
-                driver.execute("PRAGMA secure_delete = ON")  # what is deleted is overwritten
+                # Deleted content is overwritten, because erasure must not leave remains.
+                driver.execute("PRAGMA secure_delete = ON")
                 if create:
                     driver.execute("PRAGMA journal_mode = WAL")
             except FAILURES:
-                driver.close()  # of a damaged file, whose -shm it would hold until it is collected
+                # Otherwise the connection to a damaged file would hold its -shm until it is garbage
+                # collected.
+                driver.close()
                 raise
             return driver
 
         self._engine = sa.create_engine(
             "sqlite://", creator=opened, poolclass=sa.pool.NullPool, hide_parameters=True
         )
-        sa.event.listen(self._engine, "begin", _begin)
         self.connection = self.ask("written" if create else "read", self._engine.connect)
         self.place = place_of(path)
 
@@ -127,8 +132,8 @@ class Journal:
 
     def ask(self, done: str, act: Callable[[], _Answer]) -> _Answer:
         """The database's answer, or one error with the code of what failed."""
-        # It is raised where the database's own error is handled no more: that one quotes statements and rows,
-        # and would be shown beside it.
+        # The error is raised outside the handler: the database's own error quotes statements and rows, and
+        # would be displayed with it as its cause.
         try:
             return act()
         except FAILURES as error:
@@ -137,18 +142,29 @@ class Journal:
 
     def begin(self, write: bool = True) -> None:
         """Begin a transaction; one that writes prevents all others from writing until it ends."""
-        self.connection.info["begin"] = "BEGIN IMMEDIATE" if write else "BEGIN"
+        # The driver does it, because SQLAlchemy takes longer than SQLite. Statements of SQLAlchemy join the
+        # transaction that has begun.
         self._drop()
-        self.ask("written" if write else "read", self.connection.begin)
+        text = "BEGIN IMMEDIATE" if write else "BEGIN"
+        self._open = True
+        self.ask("written" if write else "read", lambda: self._driver.execute(text))
+
+    @property
+    def _driver(self) -> Any:
+        """The driver's connection."""
+        return self.connection.connection.driver_connection
+
+    @property
+    def _begun(self) -> Any:
+        """What ends the transaction: SQLAlchemy, if one of its statements fell into it, or the driver."""
+        return self.connection if self.connection.in_transaction() else self._driver
 
     def news(self) -> Iterator[tuple[int, Entry, str]]:
         """Numbers, entries and digests of rows not yet read, each verified."""
-        # A row counts as read when the next one is requested.
-        known = {"known": self.rows}
-        lots = self.ask(
-            "read", lambda: self.connection.execute(_NEWS, known).yield_per(_AT_ONCE).partitions()
-        )
-        while lot := self.ask("read", lambda: next(lots, None)):
+        # A row counts as read only when the next one is requested, so a row that causes an error is read
+        # again.
+        cursor = self.ask("read", lambda: _NEWS.cursor(self.connection, known=self.rows))
+        while lot := self.ask("read", lambda: cursor.fetchmany(_AT_ONCE)):
             for number, text, digest in lot:
                 head = self._checked(number, text, digest)
                 yield number, self._entry(number, text), head
@@ -158,7 +174,7 @@ class Journal:
         """The entry in a row; the content of an unreadable one is not shown."""
         try:
             entry: Entry = decode(json.loads(text))
-            entry.pop(SALT, None)  # rows of the format before have none
+            entry.pop(SALT, None)  # Rows in the previous format have no salt.
             return entry
         except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
             problem = JournalError(str(self.path), f"row {number} has the wrong layout")
@@ -185,7 +201,7 @@ class Journal:
         self.add(_ADDED, {"number": number, "entry": text, "digest": digest})
         self._appended = number, digest
 
-    def add(self, statement: sa.Insert, row: dict[str, Any]) -> None:
+    def add(self, statement: Prepared, row: dict[str, Any]) -> None:
         """Allow a row in any table to be written in this transaction."""
         self._waiting.setdefault(statement, []).append(row)
 
@@ -193,7 +209,7 @@ class Journal:
         """Write what was added, within the transaction."""
         waiting, self._waiting = self._waiting, {}
         for statement, rows in waiting.items():
-            self.ask("written", partial(self.connection.execute, statement, rows))
+            self.ask("written", partial(statement.write, self.connection, rows))
 
     def _drop(self) -> None:
         self._appended, self._waiting = None, {}
@@ -201,7 +217,8 @@ class Journal:
     def commit(self) -> None:
         """End the transaction: what was added is on disk when this returns."""
         self.write()
-        self.ask("written", self.connection.commit)
+        self.ask("written", lambda: self._begun.commit())
+        self._open = False
         if self._appended is not None:
             self.rows, self.head = self._appended
             self._appended = None
@@ -209,17 +226,19 @@ class Journal:
     def rollback(self) -> None:
         """End the transaction as if nothing had been added."""
         self._drop()
+        if not self._open:
+            return
+        self._open = False
         try:
-            self.connection.rollback()
-        except FAILURES:  # what failed before has ended it
+            self._begun.rollback()
+        except FAILURES:  # The earlier failure has already ended the transaction.
             self.connection.invalidate()
 
     def purge(self) -> None:
         """Move everything committed into the file itself, and truncate its write-ahead log."""
-        # Nothing that was overwritten is left in either then.
-        driver: Any = self.connection.connection.driver_connection
-        busy = self.ask("written", lambda: driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
-        if busy:
+        # After this, neither file contains anything that was overwritten.
+        text = "PRAGMA wal_checkpoint(TRUNCATE)"
+        if self.ask("written", lambda: self._driver.execute(text).fetchone()[0]):  # it is busy
             problem = (
                 f"another process has been reading it for {_PATIENCE:g} s: send the request again "
                 "with its key"
@@ -263,8 +282,7 @@ class Journal:
 
     def content(self) -> bytes:
         """The whole current file, including its write-ahead log, marked as a copy."""
-        driver: Any = self.connection.connection.driver_connection
-        whole = bytearray(self.ask("read", driver.serialize))
+        whole = bytearray(self.ask("read", lambda: self._driver.serialize()))
         whole[_MARK_PLACE] = _COPIED.to_bytes(4, "big")
         return bytes(whole)
 
@@ -299,10 +317,6 @@ class Journal:
             return JournalError(str(self.path), f"SQLite says {_DAMAGES_TOLD.get(name, name)}")
         known = (reason for start, reason in _REASONS.items() if name.startswith(start))
         return FileError(str(self.path), done, next(known, f"SQLite says {name}"))
-
-
-def _begin(connection: sa.Connection) -> None:
-    connection.exec_driver_sql(connection.info["begin"])
 
 
 def _digest(before: str, text: str) -> str:

@@ -16,5 +16,6 @@ as_text = json.JSONEncoder(separators=(",", ":")).encode
 
 def salted(entry: Entry) -> Entry:
     """An entry with 128 bits known only from the file, whatever else about it can be guessed."""
-    # They are the system's, and no coins of the trial's seed: a replay reads over them.
+    # The bits come from the system and not from the trial's seed. A replay ignores them, so it draws the same
+    # coins.
     return {**entry, SALT: secrets.token_hex(_SALT_BYTES)}

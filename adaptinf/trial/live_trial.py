@@ -190,7 +190,8 @@ class Trial(Operations):
     @classmethod
     def _begun(cls, place: Path, first: Entry, design: Design, draw: Draw | None = None) -> Trial:
         """Create a trial in a new file from its first entry; noise is supplied in audits only."""
-        # The database is loaded when a trial is used: this page of the manual needs none.
+        # The database library is loaded only when a trial is used, because this module is also imported for
+        # its documentation.
         from adaptinf.trial.journal import Journal
         from adaptinf.trial.requests import now
         from adaptinf.trial.sealing import Sealing

@@ -11,7 +11,7 @@ import numpy as np
 
 from adaptinf.designs import Design
 from adaptinf.errors import ParameterError
-from adaptinf.parameters import check, refuse
+from adaptinf.parameters import refuse
 from adaptinf.sessions import Decision, Outcome, Session
 from adaptinf.sessions.participants import plain
 from adaptinf.sessions.session_memory import (
@@ -231,7 +231,8 @@ class Acts:
 
     def _taken(self, said: Entry) -> Entry:
         """The entry by which the file replaces the trial: its location, and bytes for all later coins."""
-        # So neither does it repeat the arms of the file whose copy it is, nor do two copies draw the same.
+        # Fresh bytes ensure that the file does not repeat the arms of the one it was copied from, and that
+        # two copies do not draw the same coins.
         entry = {**said, "coins": fresh_seed().hex(), PLACE: self.here}
         self._take(entry)
         return entry
@@ -365,7 +366,7 @@ class Acts:
 
     def _fresh(self, subject: str, key: Any, refused: tuple[str, ...]) -> bool:
         """Whether a key is new; refused if the trial accepts no new requests of this kind."""
-        check(subject, key=(key, named))
+        refuse(subject, named("key", key))
         fresh = not has_key(self.session, plain(key))
         if fresh and subject != "erase":
             refuse(subject, self._if_copied())

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adaptinf.errors import JournalError, ParameterError
-from adaptinf.parameters import check, refuse
+from adaptinf.parameters import refuse
 from adaptinf.sessions import Decision, Outcome
 from adaptinf.sessions.participants import plain
 from adaptinf.sessions.session_memory import (
@@ -19,15 +19,14 @@ from adaptinf.sessions.session_memory import (
     assign_blank,
     erased_steps,
     go_back,
-    has_key,
     kept_of,
+    made,
     marks_of,
     memory_of,
     part_of,
     recall,
     record_blank,
     restore,
-    status_of,
     unit_alike,
 )
 from adaptinf.sessions.session_rounds import Marks
@@ -52,10 +51,12 @@ class Replay(Acts):
     unread: frozenset[int] = frozenset()
     """Decisions with unreadable fields that no row has so far declared erased."""
 
-    def assign(self, unit: Any, context: Any, key: Any) -> tuple[Decision, Entry | None]:
+    def assign(self, unit: Any, context: Any, key: Any, new: bool = False) -> tuple[Decision, Entry | None]:
         """Assign an arm; return, if the key is new, the entry to write."""
         fresh = self._fresh("assign", key, refused=(PAUSED, FINISHED))
-        check("assign", unit=(unit, named))
+        refuse("assign", named("unit", unit))
+        if new and fresh:
+            self._refuse_alike(plain(unit))
         self._refuse_erased("assign", key=key, unit=unit)
         self._coins.set("assign", self.session.rounds + 1)
         decision = self.session.assign(unit, context, key)
@@ -66,24 +67,20 @@ class Replay(Acts):
 
     def assign_new(self, unit: Any, context: Any, key: Any) -> tuple[Decision, Entry | None]:
         """The same for a new request: its unit must not look like another's."""
-        # Rows of journals are followed without this: those of earlier versions may have such units.
-        self._fresh("assign", key, refused=(PAUSED, FINISHED))
-        check("assign", unit=(unit, named))
-        other = None if has_key(self.session, plain(key)) else unit_alike(self.session, plain(unit))
+        # Replays skip this check, because journals of earlier versions may contain such units.
+        return self.assign(unit, context, key, new=True)
+
+    def _refuse_alike(self, unit: Any) -> None:
+        """State that a unit looks like another's."""
+        other = unit_alike(self.session, unit)
         if other is not None:
-            told = told_apart([plain(unit), other])
+            told = told_apart([unit, other])
             problem = f"two units differ only in case, spaces or letters that look alike: {told}"
             raise ParameterError("assign", [f"{problem}; give the unit exactly as before"])
-        return self.assign(unit, context, key)
 
     def _decided(self, number: int) -> Entry:
         """A row's content about a decision, except the participant."""
-        return {
-            "round": number,
-            "arm": self.session.arm_of(number),
-            "status": status_of(self.session, number - 1),
-            "propensities": _listed(self.session.propensities(number)),
-        }
+        return {"round": number, **made(self.session, number - 1)}
 
     def record(self, decision_id: Any, reward: Any, key: Any) -> tuple[Outcome, Entry | None]:
         """Record an outcome; return, if the key is new, the entry to write."""
@@ -115,7 +112,7 @@ class Replay(Acts):
 
     def image(self, since: Marks) -> tuple[dict[str, Any], dict[str, Any]] | None:
         """What has been added since then, and the current state; None for a user-defined design."""
-        # The code of such a design may have changed since a snapshot, which only a replay can tell.
+        # The code of a user-defined design may have changed since a snapshot, which only a replay can detect.
         if self.declared["own"]:
             return None
         memory = memory_of(self.session, self._opened())
@@ -152,7 +149,7 @@ class Replay(Acts):
                 if blind or self.session.blind:
                     self.nodes.leave()
         except (ParameterError, KeyError, TypeError, ValueError, IndexError):
-            again = None  # problems with a row would quote it
+            again = None  # The error is discarded, because its text would quote the row.
         if again is None:
             raise JournalError(
                 path, f"row {number} cannot be replayed: it is inconsistent with the rows before it"
@@ -188,7 +185,7 @@ class Replay(Acts):
         """The entry for an unblinding, which names its decision and no unit."""
         names = "decision", "reason", "by"
         refuse("unblind", act_problems(said["reason"], said["by"]))
-        self.session.propensities(said["decision"])  # refused if there is no such decision
+        self.session.propensities(said["decision"])  # This call refuses decisions that do not exist.
         return {"kind": "unblind", **{name: said[name] for name in names}}
 
     def _taken_again(self, said: Entry) -> Entry:
@@ -229,7 +226,7 @@ class Replay(Acts):
                 return self._as_written(said, None)
             self._coins.set("assign", session.rounds + 1)
             return {"kind": kind, **self._decided(assign_blank(session) + 1)}
-        session.propensities(decision)  # refused if there is no such decision
+        session.propensities(decision)  # This call refuses decisions that do not exist.
         if kind == "assign":
             return {"kind": kind, **self._decided(decision)}
         self._coins.set("record", decision)
@@ -250,7 +247,3 @@ def _kept(context: Any) -> Any:
     if value is None or isinstance(value, (str, int, float)):
         return value
     return np.asarray(value, dtype=np.float64).tolist()
-
-
-def _listed(propensities: tuple[float, ...] | None) -> list[float] | None:
-    return None if propensities is None else list(propensities)

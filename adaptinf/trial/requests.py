@@ -55,9 +55,9 @@ class Requests:
 
     def change(self, act: Callable[[Replay], tuple[_Answer, Entry | None]], purge: bool = False) -> _Answer:
         """One transaction: read others' rows, answer, write the row, and only then return the answer."""
-        # With `purge` nothing that was overwritten is left in the files when the answer is given.
-        # What was refused has changed nothing. After any other failure it is open what the disk has, so the
-        # memory is given up, and the next request reads the journal from its first row.
+        # With `purge`, nothing that was overwritten remains in the files when the answer is given.
+        # A refused request changes nothing. After any other failure it is unknown what the disk contains, so
+        # the memory is discarded, and the next request reads the journal from its first row.
         return self._change(lambda replay: [act(replay)], purge)[0]
 
     def change_all(self, acts: Callable[[Replay], Iterable[tuple[_Answer, Entry | None]]]) -> list[_Answer]:
@@ -85,7 +85,7 @@ class Requests:
                     self.journal.commit()
             except ParameterError:
                 if written and (begun is None or not replay.back_to(begun)):
-                    self._forget()  # the memory has what the file will not have
+                    self._forget()  # The memory contains changes that the file will not contain.
                 raise
             except BaseException:
                 self._forget()
@@ -117,7 +117,7 @@ class Requests:
             return False
         whole = {"kind": entry["kind"], "time": now(), **entry}
         before = replay.nodes.drawn()
-        if replay.place is None:  # of a file of the format before
+        if replay.place is None:  # Files in the previous format do not record their location.
             replay.place = self.journal.place
             before.append({"kind": PLACE, "time": now(), PLACE: replay.place})
         for row in (*before, whole):
@@ -135,22 +135,22 @@ class Requests:
             self._snapshots.drop()
             self._sealing.renew_snapshots()
             self._stale = True
-        elif entry["kind"] == "finish":  # no one comes any more who would have to be known again
+        elif entry["kind"] == "finish":  # No participant arrives any more who would have to be recognised.
             self._sealing.destroy(MARKS)
 
     def keep(self) -> None:
         """Write a snapshot if there are many rows since the last one or it could not be used."""
-        # The trial does not depend on it: where it cannot be written, it is left.
+        # The trial does not need the snapshot, so failures to write one are ignored.
         replay, rows = self._replay, self.journal.rows
         if replay is None or replay.declared["own"] or (rows - self._kept < EVERY and not self._stale):
             return
         try:
             self.journal.begin()
-            if not self._still_copied(replay):  # a copy is left as it is
+            if not self._still_copied(replay):  # A copy of a trial's file must not be changed.
                 self._kept = self._written(replay)
                 self.journal.commit()
         except (AdaptinfError, *FAILURES):
-            self._kept = rows  # the next attempt is as many rows away
+            self._kept = rows  # After a failure, the next attempt comes only after as many rows.
         finally:
             self._stale = False
             self._end()
@@ -236,6 +236,7 @@ class Requests:
 
     def _forget(self) -> None:
         self._replay = None
+        self._sealing.forget()
         self.journal.rewind()
 
     def _refuse_strangers(self) -> None:

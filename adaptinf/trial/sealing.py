@@ -32,6 +32,7 @@ from adaptinf.log.storage.stored import decode, encode
 from adaptinf.sessions.session_rounds import Marks
 from adaptinf.trial.journal import Journal
 from adaptinf.trial.journal_rows import GONE, Entry, as_text
+from adaptinf.trial.journal_statements import Prepared
 from adaptinf.trial.snapshot_bytes import Snapshot, pack, unpacked
 
 try:
@@ -61,9 +62,9 @@ _TABLE = sa.Table(
     sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("secret", sa.LargeBinary, nullable=False),
 )
-_WANTED = sa.select(_TABLE.c.secret).where(_TABLE.c.number == sa.bindparam("wanted"))
-_LARGEST = sa.select(sa.func.max(_TABLE.c.number))
-_ADDED = sa.insert(_TABLE)
+_WANTED = Prepared(sa.select(_TABLE.c.secret).where(_TABLE.c.number == sa.bindparam("wanted")))
+_LARGEST = Prepared(sa.select(sa.func.max(_TABLE.c.number)))
+_ADDED = Prepared(sa.insert(_TABLE))
 
 
 class Sealing:
@@ -72,7 +73,7 @@ class Sealing:
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._many: dict[int, bytes] = {}
-        self._last: int | None = None
+        self._largest: int | None = None
 
     def start(self) -> None:
         """Create the table, with the secret for marks."""
@@ -87,7 +88,7 @@ class Sealing:
         decision = _decision(entry)
         secret = self.secret(decision) or self._add(decision)
         text = as_text(encode({name: entry[name] for name in names})).encode()
-        text += b" " * (-len(text) % _PADDED)  # the length of a name is no longer told to the letter
+        text += b" " * (-len(text) % _PADDED)  # Padding hides the exact length of names.
         content = _closed(secret, text, _place(number, entry))
         kept = {name: value for name, value in entry.items() if name not in names}
         return {**kept, "sealed": base64.b64encode(content).decode()}
@@ -98,13 +99,15 @@ class Sealing:
             return entry
         kept = {name: value for name, value in entry.items() if name != "sealed"}
         try:
+            self._settle(_decision(entry))
             secret = self.secret(_decision(entry))
             if secret is None:
                 return {**kept, GONE: True}
             content = base64.b64decode(entry["sealed"], validate=True)
             text = _opened(secret, content, _place(number, entry))
             return {**kept, **decode(json.loads(text))}
-        except (InvalidTag, ValueError, KeyError, TypeError):  # which hold what was read
+        except (InvalidTag, ValueError, KeyError, TypeError, OverflowError):
+            # The original errors contain the content that was read, so they are replaced.
             problem = f"the sealed fields of row {number} do not match their secret"
         raise JournalError(str(self._journal.path), problem)
 
@@ -133,14 +136,20 @@ class Sealing:
         """A secret; None if it does not exist or was destroyed."""
         found: Any = self._many.get(number)
         if found is None and number <= self._newest():
-            found = next((row[0] for row in self._read(_WANTED, {"wanted": number})), None)
+            connection = self._journal.connection
+            found = self._journal.ask("read", lambda: _WANTED.value(connection, wanted=number))
         return None if found is None or found == _DESTROYED else bytes(found)
 
     def _newest(self) -> int:
-        """The largest number of a secret in the file, read once until `let_go`."""
-        if self._last is None:
-            self._last = self._read(_LARGEST)[0][0]
-        return MARKS if self._last is None else int(self._last)
+        """A number that no secret in the file exceeds: those of others come with their rows."""
+        if self._largest is None:
+            found = self._journal.ask("read", lambda: _LARGEST.value(self._journal.connection))
+            self._largest = MARKS if found is None else int(found)
+        return self._largest
+
+    def _settle(self, number: int) -> None:
+        """Note that there may be a secret of this number."""
+        self._largest = max(self._newest(), number)
 
     def load(self) -> None:
         """Load all secrets until `let_go`, for many rows."""
@@ -148,12 +157,16 @@ class Sealing:
 
     def let_go(self) -> None:
         """Keep no secrets in memory."""
-        self._many, self._last = {}, None
+        self._many = {}
+
+    def forget(self) -> None:
+        """Begin again as the rows do."""
+        self._many, self._largest = {}, None
 
     def problems(self, decisions: int, erased: Iterable[int]) -> list[str]:
         """Problems with the secrets of this many decisions, some of them erased."""
         gone, known = set(erased), dict(map(tuple, self._read(sa.select(_TABLE.c.number, _TABLE.c.secret))))
-        # It is made with the first snapshot, and is no decision's.
+        # The secret of snapshots is created with the first one and belongs to no decision.
         known.pop(SNAPSHOTS, None)
         wanted = set(range(MARKS, decisions + 1))
         odd = sorted(wanted ^ set(known))
@@ -188,6 +201,7 @@ class Sealing:
 
     def _add(self, number: int) -> bytes:
         secret = self._many[number] = secrets.token_bytes(_BYTES)
+        self._settle(number)
         self._journal.add(_ADDED, {"number": number, "secret": secret})
         return secret
 
@@ -250,7 +264,7 @@ class Snapshots:
                 before = self._matching(_part_digest(before, row, packed), stated)
             self._matching(_state_digest(before, number, head, content), digest)
             right = head == self._journal.digest(number)
-        except TypeError:  # a value of another type than was written
+        except TypeError:  # The file contains a value of another type than was written.
             right = False
         if not right:
             raise self._damaged()

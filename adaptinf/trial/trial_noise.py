@@ -80,7 +80,8 @@ class Nodes:
 def private_terms(design: Design, horizon: int, n_arms: int, window: Any) -> dict[str, Any]:
     """The first entry's content on noise and window; empty if there is no noise to draw."""
     name, promised = type(design).__name__, design.guarantee(horizon, n_arms)
-    if promised is None or promised.epsilon == 0.0:  # nothing depends on rewards: there is no noise to draw
+    # In this case nothing depends on rewards, so there is no noise to draw.
+    if promised is None or promised.epsilon == 0.0:
         told = f"outcome_window must be omitted: {name} has no noise, and uses outcomes as they arrive"
         refuse("Trial.create", [] if window is None else [told])
         return {}
@@ -204,7 +205,7 @@ def audited(rows: Sequence[NodeRows], names: Sequence[str]) -> NoiseAudit:
 
 def drawn(rows: Sequence[NodeRows], names: Sequence[str]) -> Draws:
     """The draws in files in row order; a row that files share belongs to the first."""
-    # A digest stands for all rows up to its own: files that agree in one have the same beginning.
+    # A digest covers all rows up to its own, so files with a common digest have the same beginning.
     known: set[tuple[int, str]] = set()
     fresh: list[tuple[int, Entry]] = []
     for place, own in enumerate(rows):

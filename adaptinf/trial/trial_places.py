@@ -47,7 +47,7 @@ _NOTHING = (
 
 def word_problems(head: Any, runs: Any, behind: Callable[[str], Sequence[str] | None]) -> list[str]:
     """Problems with the statement about the lost file; `behind` gives the kinds of rows after a head."""
-    # Erasures alone may follow: copies take them, and they draw nothing.
+    # Only erasures may follow the head, because copies accept them and they draw nothing.
     problems = problems_of(head=(head, _HEAD), runs=(runs, _RUNS))
     if problems or head is None:
         return problems
@@ -72,9 +72,9 @@ def word_problems(head: Any, runs: Any, behind: Callable[[str], Sequence[str] | 
 
 def as_taken(log: AdaptiveLog, acts: Iterable[Mapping[str, Any]]) -> AdaptiveLog:
     """The log with its guarantee after files replaced the trial."""
-    # An outcome enters nodes of each file that went on from a copy and is lost, and of the one in its place;
-    # the noise of those behind the copy is drawn in all of them. What a run spends on an outcome is at most
-    # epsilon over all its nodes, so several runs, each chosen by what the ones before told, spend their sum.
+    # An outcome enters nodes of each lost file that continued from a copy, and of the file in its place;
+    # nodes after the copy draw their noise in each of them. A run spends at most epsilon on an outcome over
+    # all its nodes, so several runs, each chosen given the output of earlier ones, spend their sum.
     taken = [act for act in acts if act["kind"] in TAKEN]
     if any(act["kind"] == "restore" and act.get("head") is None and act.get("runs") is None for act in taken):
         return log.unpromised_by(_NOTHING)
@@ -108,15 +108,16 @@ def _once_more(promised: PrivacyGuarantee, lost: int, taken: int, stated: bool) 
 
 def place_of(path: Path) -> Place:
     """Device, inode and birth time (in nanoseconds, or None if the system does not tell) of a file."""
-    # It is not opened: closing it again would end the locks that SQLite has on it in this process.
+    # The file is not opened, because closing it would release SQLite's locks on it in this process.
     status = os.stat(path)
     return {"device": status.st_dev, "inode": status.st_ino, "born": _born(path, status)}
 
 
 def same_place(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether two locations belong to one file."""
-    # Inodes are given again as soon as a file is removed, so the birth time has to agree too: no copying sets
-    # it. Numbers of devices change when a machine starts again, and serve only where it is not known.
+    # Inodes are reused after a file is removed, so the birth time has to agree as well; no program can set it
+    # when copying. Device numbers may change when a machine restarts, so they serve only if the birth time is
+    # unknown.
     if one["inode"] != other["inode"]:
         return False
     if one["born"] is not None and other["born"] is not None:
@@ -151,14 +152,14 @@ def _statx() -> Any:
 
 def make_owners(path: Path) -> None:
     """Create the file, readable only by its owner, before SQLite does; an existing one is kept."""
-    # No link is followed. SQLite gives the files that it makes beside it the same mode, whatever the umask
-    # is.
+    # Links are not followed, because other users may have placed them. SQLite gives the files that it creates
+    # beside this one the same mode, whatever the umask.
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
     with told(path, "written"):
         try:
             os.close(os.open(path, flags, OWNER_ONLY))
         except FileExistsError:
-            # It is not opened: closing it again would end the locks that SQLite has on it in this process.
+            # The file is not opened, because closing it would release SQLite's locks on it in this process.
             if path.is_symlink():
                 problem = "it is a link, which other users may have placed there: give the file itself"
                 raise FileError(str(path), "written", problem) from None

@@ -40,23 +40,33 @@ class Coins:
     """
 
     def __init__(self, seed: bytes) -> None:
-        self._seed = seed
+        self._keyed = _keyed(seed)
         self._bits = np.random.PCG64(0)
         self.generator = np.random.Generator(self._bits)
 
     def stir(self, fresh: bytes) -> None:
         """Let all later coins also depend on bytes that nobody knew before."""
-        self._seed = hmac.digest(self._seed, fresh, hashlib.sha256)
+        self._keyed = _keyed(self._of(fresh))
+
+    def _of(self, event: bytes) -> bytes:
+        """HMAC-SHA256 of an event's name under the seed, which was prepared once."""
+        mac = self._keyed.copy()
+        mac.update(event)
+        return mac.digest()
 
     def set(self, event: str, number: int) -> None:
         """Set the generator to that of an event."""
-        drawn = int.from_bytes(hmac.digest(self._seed, f"{event} {number}".encode(), hashlib.sha256), "big")
+        drawn = int.from_bytes(self._of(f"{event} {number}".encode()), "big")
         self._bits.state = {
             "bit_generator": "PCG64",
             "state": {"state": drawn // _HALF, "inc": drawn % _HALF | 1},
             "has_uint32": 0,
             "uinteger": 0,
         }
+
+
+def _keyed(seed: bytes) -> hmac.HMAC:
+    return hmac.new(seed, digestmod=hashlib.sha256)
 
 
 FORMAT = 3

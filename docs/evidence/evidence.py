@@ -54,8 +54,17 @@ def stamp() -> str:
     return f"{date.today().isoformat()}, commit {found[0] or 'unknown'}{changed}"
 
 
-def publish(page: str, script: str, options: argparse.Namespace, part: str = "") -> None:
-    """Write a page, or a part with a name of its own, beside its script or to --output; print a quick one."""
+def publish(
+    page: str,
+    script: str,
+    options: argparse.Namespace,
+    part: str = "",
+    between: tuple[str, str] | None = None,
+) -> None:
+    """Write a page, or a part with a name of its own, beside its script or to --output; print a quick one.
+
+    Of a page that several scripts write each replaces what is between its two marks.
+    """
     path = options.output or (None if options.quick else Path(script).with_suffix(".md"))
     if path is None:
         print(page)
@@ -63,6 +72,11 @@ def publish(page: str, script: str, options: argparse.Namespace, part: str = "")
     if part:
         path = path.with_stem(f"{path.stem}_{part}")
     path.parent.mkdir(parents=True, exist_ok=True)
+    if between is not None and path.is_file():
+        begin, end = between
+        old = path.read_text(encoding="utf-8")
+        own = page[page.index(begin) : page.index(end)]
+        page = old.partition(begin)[0] + own + end + old.partition(end)[2]
     path.write_text(page, encoding="utf-8")
     print(f"written to {path}")
 

@@ -252,7 +252,8 @@ def _at_worst(
         return np.asarray(turn * values if turn else np.abs(values))
 
     seen = size(evidence(subject, ordering, *(np.array([count]) for count in outcome)))[0]
-    # What differs by rounding counts as equal, which errs to the safe side; inf - inf would be NaN.
+    # Values that differ only by rounding error count as ties, which errs on the safe side. The difference of
+    # two infinite values would be NaN.
     least = seen - TIE * max(abs(seen), TIE) if math.isfinite(seen) else seen
     chosen = np.empty(law.weights.size, dtype=np.bool_)
     for place, *counts in law.states():

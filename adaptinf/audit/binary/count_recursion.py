@@ -19,19 +19,21 @@ import numpy as np
 from adaptinf.compilation import compiled, kernel
 from adaptinf.typing import FloatArray
 
-# Rules that the recursion knows: what proposes arm 1.
+# Compiled code cannot compare types, so the recursion knows the rule that proposes arm 1 by a number.
 UNIFORM, GREEDY, UCB, POSTERIOR, NORMAL, URN, CUSTOM = range(7)
 
-# Smaller weights count as 0, long before arithmetic slows down at the end of the floats.
+# Smaller weights count as 0: arithmetic with subnormal numbers, which begin at 2e-308, is very slow.
 TINY = 1e-290
-# Smaller terms of a sum of binomial terms are omitted.
+# Smaller terms of a binomial tail are omitted: the tail is a probability of arm 1, in which they are far
+# below rounding error.
 NEGLIGIBLE = 1e-20
 
 
 class RuleTables(NamedTuple):
-    """A rule and its parameters."""
+    """A rule and its parameters.
 
-    # Shapes: floor, share (T,), log_gamma (6, T + 2), corner (T + 1, T + 1), custom (states,) or (0,).
+    Shapes: floor, share (T,), log_gamma (6, T + 2), corner (T + 1, T + 1), custom (states,) or (0,).
+    """
 
     kind: int
     first: float
@@ -48,9 +50,10 @@ class RuleTables(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Space for one block."""
+    """Space for one block.
 
-    # Shapes: up, down (largest block,), gained, kept, last (largest block,), rows (2, T + 2).
+    Shapes: up, down (largest block,), gained, kept, last (largest block,), rows (2, T + 2).
+    """
 
     up: FloatArray
     down: FloatArray
@@ -139,7 +142,8 @@ def _below(p: float, q: float, draws: int, floor: float, log_count: float) -> fl
         return 0.0
     term = math.exp(log_count + k * math.log(p) + (draws - k) * math.log(q))
     total = 0.0
-    if k < draws * p:  # the tail below is the small one
+    # Below the mean of the distribution the lower tail is the small one, and keeps its relative accuracy.
+    if k < draws * p:
         while k >= 0 and term > NEGLIGIBLE:
             total += (floor - k / draws) * term
             term *= k / (draws - k + 1.0) * (q / p)
@@ -261,11 +265,13 @@ def _gather_row(
 
 @compiled
 def advance_round(tables: RuleTables, step: int, old: FloatArray, new: FloatArray, work: Work) -> None:
-    """Weights after round `step` + 1 from those after `step` rounds."""
-    # Shapes: old, new (at least the states of the layer,).
+    """Weights after round `step` + 1 from those after `step` rounds.
+
+    Shapes: old, new (at least the states of the layer,).
+    """
     start = target = 0
     for n1 in range(step + 2):
-        n0 = step + 1 - n1  # of the new block
+        n0 = step + 1 - n1
         if n1 <= step:
             size = (n1 + 1) * n0
             _probabilities(tables, n1, n0 - 1, start, work)
@@ -294,8 +300,10 @@ def advance_round(tables: RuleTables, step: int, old: FloatArray, new: FloatArra
 def sum_by_total(
     weights: FloatArray, chosen: np.ndarray, log_factorial: FloatArray, total: FloatArray, rounds: int
 ) -> None:
-    """Probability of the chosen states given S = s1 + s0 successes, equal arms; written to `total`."""
-    # Shapes: weights (states,), chosen (states,), log_factorial (T + 1,), total (T + 1,).
+    """Probability of the chosen states given S = s1 + s0 successes, equal arms; written to `total`.
+
+    Shapes: weights (states,), chosen (states,), log_factorial (T + 1,), total (T + 1,).
+    """
     total[:] = 0.0
     table = log_factorial
     i = 0
@@ -391,9 +399,11 @@ def advance_batch(
     laws: FloatArray,
     by_count: FloatArray,
 ) -> None:
-    """Weights after a batch of rounds whose probability is fixed at its start."""
-    # Shapes: old, new (at least the states of the layer,), laws (largest block, rounds + 1), by_count (draws
-    # + 1, rounds + 1).
+    """Weights after a batch of rounds whose probability is fixed at its start.
+
+    Shapes: old, new (at least the states of the layer,), laws (largest block, rounds + 1), by_count (draws +
+    1, rounds + 1).
+    """
     total = step + rounds
     for i in range((total + 1) * (total + 2) * (total + 3) // 6):
         new[i] = 0.0

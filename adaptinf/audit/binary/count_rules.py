@@ -31,10 +31,12 @@ FOLLOWED = (
     "Thompson, EpsilonGreedy, UCB, Uniform, a Mixture of one of them, PlayTheWinner, DBCD, ERADE, or a "
     "function"
 )
-_SMALLEST_PRIOR = 0.05  # below, the quadrature of the corner would miss mass beyond the range of floats
+# With a smaller prior, the quadrature misses probability so close to 0 or 1 that doubles cannot represent it.
+_SMALLEST_PRIOR = 0.05
 
 
-# ``probability(n1, s1, n0, s0, t)``: of arm 1 in round t, for int arrays of one shape.
+# A user's function ``probability(n1, s1, n0, s0, t)`` is called once for all states of a round, so its counts
+# are int arrays of one shape; it returns the probability of arm 1 in round t.
 Probability: TypeAlias = Callable[[Any, Any, Any, Any, int], Any]
 Rule: TypeAlias = Design | Probability
 PROBABILITY_ARGUMENTS = ("n1", "s1", "n0", "s0", "t")
@@ -160,7 +162,8 @@ def _log_gammas(first: float, second: float, horizon: int) -> FloatArray:
 
 def _corners(first: float, second: float, horizon: int) -> FloatArray:
     """P(X > Y), X ~ Beta(first, second + n1), Y ~ Beta(first + n0, second), for n1 + n0 <= T."""
-    # Quadrature where n1 + n0 = T; fewer failures of arm 1 add positive terms.
+    # Quadrature is slow, so it serves only where n1 + n0 = T. Each failure of arm 1 less adds a positive
+    # term, so the recursion from there does not cancel.
     n0 = np.arange(horizon + 1)
     corner = np.zeros((horizon + 1, horizon + 1))
     corner[horizon - n0, n0] = _last_corner(first, second, horizon)
@@ -178,9 +181,9 @@ def _last_corner(first: float, second: float, horizon: int) -> FloatArray:
     u = np.linspace(-6.2, 6.2, 1001)
     logit = math.pi * np.sinh(u)
     log_y, log_rest = -np.logaddexp(0.0, -logit), -np.logaddexp(0.0, logit)
-    slope = (
-        (u[1] - u[0]) * math.pi * np.cosh(u)
-    )  # of logit y: the density in logit y has y and 1 - y to c and d
+    # Integration is over logit y, whose density has the exponents c and d rather than c - 1 and d - 1: it is
+    # bounded even where that of y is not.
+    slope = (u[1] - u[0]) * math.pi * np.cosh(u)
     found = np.empty(horizon + 1)
     y, rest, low = np.exp(log_y), np.exp(log_rest), logit < 0.0
     for n0 in range(horizon + 1):

@@ -15,21 +15,25 @@ from adaptinf.audit.binary.count_states import TIE, block_starts, log_factorials
 from adaptinf.parameters import OneOf, alpha_problems, problems_of
 from adaptinf.typing import FloatArray
 
-# Rounds: an interval then takes about half a minute.
+# With this many rounds an interval takes about half a minute; the time grows steeply with the number of
+# rounds.
 LONGEST_INTERVAL = 300
 SIDES = {"two-sided": 0.0, "greater": 1.0, "less": -1.0}
-# Steps between the first nuisance rates of a piece; doubled until the expansion in them has ended.
+# Steps between the first nuisance rates of a piece. They are doubled until the Chebyshev expansion has
+# converged.
 _NODES = 64
-# Sum of the last quarter of the coefficients, at which it has.
+# The expansion has converged when the last quarter of its coefficients adds up to less than this.
 _ENDED = 1e-9
-# The expansion is read at as many times more points.
+# The converged expansion is evaluated at this many times more points than it was fitted at, so that its
+# maximum is hardly missed.
 _DENSER = 32
-# Standard errors: a limit is at most about three times that too far out.
+# The search for a limit stops at steps of this many standard errors; a limit is at most about three steps too
+# wide.
 _LEAF = 1.0 / 1024.0
-# Log ratios beyond 16, ratios of nine million, are infinite.
+# Log ratios beyond 16, which are ratios of nine million, count as infinite.
 _FARTHEST = 16.0
 
-# Rate and its variance of arm 1, then of arm 0.
+# The order is the rate of arm 1 and its variance, then those of arm 0.
 Rates: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 
@@ -37,10 +41,11 @@ Rates: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 class Scale:
     """A comparison of two rates, theta1 with theta0, by a number that is 0 if they are equal."""
 
-    # `start` gives an estimate of it and a step; `statistic` says how far rates are from an effect, in
-    # standard errors; `rates` gives theta1 and theta0 at an effect for nuisance positions in [0, 1], of which
-    # even ones are Chebyshev points of a rate, in `pieces` equal pieces; `shown` gives the effect as it is
-    # printed. The effect lies in [-reach, reach], and the statistic falls in it.
+    # `start` gives a first estimate and a step. `statistic` measures how far rates are from an effect, in
+    # standard errors. `rates` gives theta1 and theta0 for an effect at nuisance positions in [0, 1]; evenly
+    # spaced positions are Chebyshev points of the rate within each of `pieces` equal pieces. `shown`
+    # transforms an effect for printing. Effects lie in [-reach, reach], and the statistic decreases in the
+    # effect, on which the search relies.
 
     name: str
     label: str
@@ -173,8 +178,8 @@ class Inversion:
 
     def _as_far(self, inner: float, outer: float) -> FloatArray:
         """Weights of the outcomes whose statistic is as large anywhere between two effects; 0 for others."""
-        # The statistic of an outcome falls in the effect, and that of the log grows outwards: it is least at
-        # the inner effect, and others are largest at either.
+        # Statistics decrease in the effect. For effects in this range, the log's own statistic is therefore
+        # smallest at the inner end, and that of an outcome is largest at one of the two ends.
         seen = float(self._size(inner, *self.own))
         sizes = self._size(inner, *self.every)
         if outer != inner:
@@ -183,8 +188,9 @@ class Inversion:
 
     def _worst(self, terms: FloatArray, effect: float, enough: float = math.inf) -> float:
         """Largest probability of a set of states over the nuisance rate, or any value above the limit."""
-        # Between the points where it is computed it is read off its expansion in Chebyshev polynomials. On
-        # the scales of one piece it is a polynomial of as many degrees as there are rounds.
+        # The probability is computed at Chebyshev points and interpolated between them. On scales with a
+        # single piece the interpolation is exact in theory, because the probability is a polynomial whose
+        # degree is the number of rounds.
         steps = _NODES
         while True:
             ends = np.linspace(0.0, 1.0, self.scale.pieces + 1)

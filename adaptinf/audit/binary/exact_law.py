@@ -367,7 +367,7 @@ class ExactLaw(CountLaw):
         return exact_result(self, log, statistic, alternative, mid_p)
 
 
-# States that are kept over all laws, 134 MB.
+# This limits the memory of all kept distributions together to 134 MB (8 bytes a state).
 _MOST_KEPT = 2**24
 _KEPT: OrderedDict[tuple[Design, int], ExactLaw] = OrderedDict()
 _LOCK = threading.Lock()

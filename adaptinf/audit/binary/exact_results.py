@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from adaptinf.inference.results.summary import ResultSummary
 
 
-# Longest trial: beyond it weights leave the range of floats, and a layer takes gigabytes.
+# In longer trials the weights underflow, and a layer of states takes gigabytes.
 LONGEST = 1000
 _METHOD = "exact_test"
 _SIDES = {
@@ -57,7 +57,8 @@ class _OfCounts:
 
     def _tables(self, title: str, blocks: list[tuple[list[str], list[list[str]]]]) -> ResultSummary:
         """A summary with the counts and further blocks, each with a heading and rows of equal width."""
-        # statsmodels takes a while to load
+        # The summary needs statsmodels, which is slow to import, so it is loaded only when a table is
+        # printed.
         from adaptinf.inference.results.summary import ResultSummary
         from adaptinf.inference.results.tables import cell_widths, format_number, text_table, total_width
 

@@ -29,7 +29,8 @@ from adaptinf.privacy.release import GRID_UNITS
 from adaptinf.privacy.sparse_vector import SparseVector
 from adaptinf.typing import FloatArray
 
-# Statistics that a sparse vector is asked about: more make the likeliest telling answer rarer.
+# With more statistics, the answer that distinguishes the inputs best would occur less often, so the audit
+# would see it less often.
 _QUESTIONS = 8
 
 Pair = tuple[FloatArray, FloatArray]
@@ -37,8 +38,10 @@ Pair = tuple[FloatArray, FloatArray]
 
 @singledispatch
 def worst_inputs(mechanism: Mechanism) -> Pair:
-    """Two arrays of statistics, as far apart as the mechanism allows, whose releases differ most."""
-    # Returns shape first, second (d,).
+    """Two arrays of statistics, as far apart as the mechanism allows, whose releases differ most.
+
+    Returns shape first, second (d,).
+    """
     raise TypeError(f"no neighbouring inputs are known for {type(mechanism).__name__}")
 
 
@@ -103,7 +106,8 @@ def _real_sample(
         return np.asarray(mechanism.release(np.tile(values, (runs, 1)), rng))
     on_grid = not np.any(values / mechanism.sensitivity * GRID_UNITS % 1.0)
     if values.size == 1 and on_grid:
-        # the noise of a number on the grid does not depend on how many are released with it
+        # On the grid, the noise of a number does not depend on how many numbers are released with it, so all
+        # runs take one call.
         return np.asarray(mechanism.release(np.tile(values, (runs, 1)), backend=backend, on_grid=True))
     return np.array([mechanism.release(values, backend=backend) for _ in range(runs)])
 
@@ -123,8 +127,10 @@ def _sparse_sample(
 
 @singledispatch
 def log_ratio(mechanism: Any, outputs: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
-    """Log-likelihood ratio of releases, second statistics against first."""
-    # Shapes: outputs (runs, d), first, second (d,); returns (runs,).
+    """Log-likelihood ratio of releases, second statistics against first.
+
+    Shapes: outputs (runs, d), first, second (d,); returns (runs,).
+    """
     distance = np.abs(outputs - first) - np.abs(outputs - second)
     return np.asarray((distance / mechanism.scale).sum(axis=1))
 
@@ -190,11 +196,12 @@ class MechanismSource:
         return f"the log-likelihood ratio of the {what} is at {side} {found.cut:.9g}"
 
 
-# Items of a counter without levels, which show all of epsilon; more nodes would each show less.
+# A counter without levels spends all of epsilon within this many items; with more nodes, each would reveal
+# less.
 _ROUNDS = 32
-# The most numbers in a stream that is made by default.
+# More numbers than this in a default stream would take too much memory and time.
 _NUMBERS = 1 << 20
-# Items that are added one by one; between later ones that matter, those that do not are passed over.
+# Only this many items are added one by one. Later items that cannot matter are passed over, which saves time.
 _ADDED = 32
 
 
@@ -248,10 +255,12 @@ def node_noise(counter: Counter, rounds: int, runs: int, rng: np.random.Generato
 
 
 def worst_streams(counter: Counter, rounds: int | None = None) -> tuple[FloatArray, FloatArray]:
-    """Two streams that differ as much as possible in one item, the one that reveals most."""
-    # Returns shape first, second (items, dimension).
+    """Two streams that differ as much as possible in one item, the one that reveals most.
+
+    Returns shape first, second (items, dimension).
+    """
     if counter.mechanism == "binary":
-        # the first item alone lies in a node of every level
+        # Only the first item lies in a node of every level, so it affects the most releases.
         longest = max(1, _NUMBERS // counter.dimension) if rounds is None else rounds
         changed, items = 0, 1 << (min(longest, counter.horizon or longest).bit_length() - 1)
     else:
@@ -307,8 +316,10 @@ def stream_problems(counter: Counter, first: FloatArray, second: FloatArray) -> 
 
 
 def node_ratio(noise: str, scale: float, excess: FloatArray, shift: FloatArray) -> FloatArray:
-    """Log-likelihood ratio of one noisy node sum."""
-    # Shapes: excess (runs, dimension), shift (dimension,); returns (runs,).
+    """Log-likelihood ratio of one noisy node sum.
+
+    Shapes: excess (runs, dimension), shift (dimension,); returns (runs,).
+    """
     if noise == "gaussian":
         return (excess - 0.5 * shift) @ shift / scale**2
     return np.asarray(((np.abs(excess) - np.abs(excess - shift)) / scale).sum(axis=1))
@@ -408,7 +419,8 @@ def _nodes_of_item(item: int, rounds: int, scale: float) -> list[Node]:
     nodes = []
     for level in range(rounds.bit_length()):
         start = item >> level << level
-        # the other half of a node above has no release of its own
+        # A parent node is the sum of two halves, and only the parent and the first half are released, so the
+        # second half has no noise of its own.
         if not item >> level & 1 and start + (1 << level) <= rounds:
             nodes.append(Node(start, start + (1 << level), scale))
     return nodes

@@ -258,9 +258,10 @@ _SHOWN, _BEFORE = 120, 40
 
 def covered(shown: Shown, kind: str, step: int, propensities: bool) -> list[Output]:
     """Outputs covered by the guarantee for neighbours of a kind, in order."""
-    # Answers about the participant who differs are told to no one else. If contexts differ that holds for the
-    # participant's arm, and for what a trial tells of an arm's probability by round; where outcomes come at
-    # other times, so does what a status tells of them.
+    # Only the participant who differs receives the answers about that participant, so the guarantee need not
+    # cover them. If contexts differ, it covers neither that participant's arm nor the probabilities of arms
+    # by round; if outcomes arrive at other times, it does not cover outputs that show which outcomes were
+    # recorded.
     record = kind == "context"
     counted = kind in ("value", "context")
     return [
@@ -293,10 +294,12 @@ def _apart(one: str, other: str) -> tuple[str, str]:
     return shown[0], shown[1]
 
 
-# Nodes whose noise may be shifted: a design in which an outcome enters more is told to have no alignment.
+# A design in which an outcome affects more nodes than this is reported to have no alignment, which keeps the
+# search finite.
 MOST = 256
 _NEAR = 1e-9
-# A run with noise that is shifted, another one at some nodes, and no further than a node.
+# The arguments are the shifts by node, the nodes whose noise is redrawn, and a node after which the run may
+# stop, which saves the rest of the run.
 Run = Callable[[Mapping[str, int], frozenset[str], str], Released]
 
 
@@ -384,9 +387,10 @@ def _follows_noise(shifts: Mapping[str, int], first: Run, second: Run) -> str:
 
 
 SUBJECT = "audit.coupled"
-# Kinds of which there are more pairs: what they cost depends on which participant differs.
+# These kinds get additional pairs, because the cost of an alignment depends on which participant differs.
 MORE = ("value", "context")
-# What the first base moves, the second one, and so on, in turn.
+# Bases take turns in how outcomes differ, so outcomes outside the range, which are clipped, are tried as
+# well.
 _MOVES = (ENDS, OUTSIDE, INSIDE, OUTSIDE)
 
 
@@ -413,7 +417,8 @@ class PairAudit:
     def of(cls, design: Design, terms: Terms) -> PairAudit:
         """Create the audit; refused if there is nothing to couple."""
         participants = Participants(*terms.declared, design.domain)
-        if design.nodes is not None:  # of others it is said below why they cannot be coupled
+        # Designs without nodes are refused below, with the reason why they cannot be coupled.
+        if design.nodes is not None:
             refuse(SUBJECT, design._environment_problems(participants, terms.horizon))
         placed = design._placed(participants)
         sizes = terms.horizon, len(terms.arms)
@@ -459,7 +464,8 @@ class PairAudit:
         step: int | None = None,
     ) -> list[CoupledPair]:
         """One pair of each kind with a common base; they differ in a participant identified by `step`."""
-        # Of values and contexts so many more, as sessions alone.
+        # There are `more` further pairs that differ in values and contexts. They run as sessions only,
+        # because trials are slow.
         terms, moved = self.terms, _MOVES[number % len(_MOVES)]
         if moved == OUTSIDE:
             terms = replace(terms, reward_range=(-np.inf, np.inf))
@@ -474,7 +480,8 @@ class PairAudit:
         found = [self._pair(coins, base, other, one, filed) for other in others]
         for turn in range(more):
             for kind in [kind for kind in kinds if kind in MORE]:
-                # one is anybody; the others come late, when a design reports what it has found
+                # One further participant is arbitrary. The others come late, when a design reports its
+                # findings.
                 place = int(root.integers(2 * terms.rounds // 3 if turn else 0, terms.rounds))
                 further = neighbour(base, terms, kind, place, moved, root)
                 found.append(self._pair(coins, base, further, one, None))

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# Of the noise that takes the place of a node's, so a shift is tried at two places of its law.
+# Redrawn noise is the original times this factor, with the opposite sign, so a shift is tried at two distant
+# points of the noise's distribution.
 _STRETCH = 3
 
 
@@ -29,9 +30,9 @@ _STRETCH = 3
 class GivenNoise:
     """A whole number for each node, of the order of its scale, determined by the seed and the name."""
 
-    # `shifts` are added to those of the named nodes; `stretched` are nodes whose noise is another one.
-    # `asked` has the nodes with their scales, in order; one that is requested again has a name of its own
-    # there.
+    # `shifts` are added to the noise of the named nodes, and the noise of `stretched` nodes is redrawn.
+    # `asked` records the nodes with their scales in order. A node that is requested twice gets a second name,
+    # so that its second noise differs.
 
     seed: bytes
     shifts: Mapping[str, int] = field(default_factory=dict)
@@ -56,7 +57,8 @@ class GivenNoise:
 
 
 _Answer = TypeVar("_Answer")
-# Parts of what is shown; the last is what follows the outcomes that were recorded, and erasures.
+# RECORDS are outputs that depend on when outcomes were recorded and on erasures, which guarantees cover in
+# fewer cases.
 ARM, ANSWER, PROPENSITIES, NODE, RELEASE, PUBLIC, STATUS, RECORDS = (
     "arm",
     "answer",
@@ -69,7 +71,7 @@ ARM, ANSWER, PROPENSITIES, NODE, RELEASE, PUBLIC, STATUS, RECORDS = (
 )
 _TELLS_RECORDS = ("pending", "erased", "rows", "unrepeatable")
 _NO_OUTPUT = ("head",)
-# Of intervals by group: about .05.
+# Intervals by group are computed at this log level, an alpha of about .05.
 _LOG_ALPHA = -3.0
 
 
@@ -350,7 +352,9 @@ class _Play:
             "effects by group": lambda: _group_effects(log),
         }
         for name, table in tables.items():
-            found, problem = _answered(table)  # refused, for one, where outcomes are missing
+            # A refusal is an output too: it is compared like a table. A table is refused if, for instance,
+            # outcomes are missing.
+            found, problem = _answered(table)
             self.outputs.append(Output(f"{name} from the releases", found or problem, RECORDS))
 
     def propensities(self, log: AdaptiveLog) -> None:
@@ -376,7 +380,8 @@ def released(stage: Stage, terms: Terms, history: History, noise: GivenNoise, un
 
 def played(stage: Stage, terms: Terms, history: History, noise: GivenNoise) -> Shown:
     """Apply a history to a stage that draws this noise."""
-    # What is public is examined half-way and at the end.
+    # Public output is compared half-way as well, because trials that agree at the end may have differed
+    # before.
     play, half = _Play(stage, terms, history), terms.rounds // 2
     for kind, steps in history.events(terms):
         if kind == ASSIGN and 0 < half <= steps[0]:

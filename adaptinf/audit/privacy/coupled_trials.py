@@ -51,7 +51,8 @@ if TYPE_CHECKING:
 
 _THRESHOLD, _LOOK, _ESTIMATE = "threshold", "look", "estimate"
 _KINDS = ("value", "never")
-# Draws of the noise by pair: at which look a rule halts depends on them.
+# Each pair is run with several draws of the noise, because the noise determines the look at which a rule
+# stops.
 _RUNS = 4
 
 
@@ -129,7 +130,8 @@ def stream_pair(
     place = 0 if number == 0 else int(root.integers(0, max(stream.size // 64, 2)))
     first: list[Any] = stream.tolist()
     second = first.copy()
-    beyond = 4.0 if number % 2 else 1.0  # an iterable is clipped
+    # Every second pair exceeds the bound, which tests that iterables are clipped too.
+    beyond = 4.0 if number % 2 else 1.0
     first[place] = beyond * bound
     second[place] = -beyond * bound if kind == "value" else None
     other = f"{second[place]:g}" if kind == "value" else "missing"
@@ -190,11 +192,14 @@ def _buffer(values: Sequence[int]) -> Buffer:
     return Buffer(np.zeros(0), np.array(values, dtype=np.float64), np.zeros(2, dtype=np.int64))
 
 
-# Of four pairs those with the fewest arms that a design takes, where an outcome is in the most nodes.
+# Two of the four pairs use the fewest arms that the design allows, because an outcome then enters the most
+# nodes.
 _ALONE = (1, 2)
-# Pairs of each kind; further ones that come with each; participants beyond whom there are fewer.
+# Pairs of each kind, and further ones that differ in values and contexts. Trials with more participants than
+# the last number get fewer pairs, because they are slow.
 _PAIRS, _FURTHER, _LONG = 4, 3, 200
-# The base, of a long trial, in which outcomes are clipped: what replaces one has to be clipped as well.
+# In long trials, the pair that differs in an amendment also runs on the base with clipped outcomes: the
+# corrected outcome has to be clipped as well.
 _CLIPPED = 1
 
 

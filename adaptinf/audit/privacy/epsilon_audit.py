@@ -332,7 +332,7 @@ def epsilon_lower_bound(
         )
     refuse("epsilon_lower_bound", problems)
     given_away = (0.0 if promised is None else promised.delta) if delta is None else float(delta)
-    # The largest of the views' bounds is taken, so all of them have to hold (Bonferroni).
+    # The largest of the views' bounds is reported, so all of them must hold together (Bonferroni).
     level = 1.0 - (1.0 - confidence) / len(sources)
     bounds = []
     for source in sources:
@@ -477,7 +477,7 @@ def _design_sources(
     live: bool = False,
 ) -> tuple[list[Source], PrivacyGuarantee | None]:
     """Both views of a design, or one: on the most revealing pairs, or on the given pair."""
-    # Live runs are few: both views of them would halve what is seen of releases, which show more.
+    # Live runs are few, and examining both views would halve the sample for releases, which reveal more.
     sources: list[Source] = []
     promise = None
     for one in ("releases", "actions") if view == "all" else (view,):

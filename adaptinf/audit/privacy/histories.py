@@ -15,15 +15,17 @@ from adaptinf.parameters import Count, refuse
 from adaptinf.sessions.participants import Participants
 from adaptinf.typing import FloatArray
 
-# What neighbours can differ in: an outcome or context that is another one; an outcome that comes earlier,
-# later or never, or is corrected; a participant who is erased.
+# Neighbours may differ in an outcome or context; in an outcome that comes earlier, later or never, or is
+# corrected; or in a participant who is erased. A guarantee need not cover all of these, so each is a kind of
+# its own.
 KINDS = ("value", "context", "early", "late", "never", "amended", "erased")
-# Delay of an outcome that is never recorded.
+# Delays are counted in blocks from 0, so -1 can stand for an outcome that is never recorded.
 NEVER = -1
 ASSIGN, RECORD, LOSE, AMEND, ERASE = "assign", "record", "lose", "amend", "erase"
 _OUTSIDE = np.array([-3.0, 0.0, 0.25, 0.5, 1.0, 4.0])
 _RARE, _CORRECTED = 0.08, 0.3125
-# What the neighbour's outcome is: the other end of the range, beyond it, or a number inside.
+# The neighbour's outcome is the other end of the range, a value beyond it, which is clipped, or a value
+# inside, which is rounded.
 ENDS, OUTSIDE, INSIDE = range(3)
 
 
@@ -31,8 +33,8 @@ ENDS, OUTSIDE, INSIDE = range(3)
 class Terms:
     """The declaration of a trial, and the number of participants; its guarantee refers to the horizon."""
 
-    # Participants arrive in blocks, and outcomes are recorded when a block is complete. Without a window each
-    # is recorded at once.
+    # Participants arrive in blocks, and outcomes are recorded when a block is complete, so several decisions
+    # are pending at once. Without a window each outcome is recorded immediately.
 
     arms: tuple[Any, ...]
     horizon: int
@@ -73,10 +75,13 @@ class Terms:
 
 @dataclass(frozen=True)
 class History:
-    """Potential outcomes and contexts, and their times of arrival; by step, counted from 0."""
+    """Potential outcomes and contexts, and their times of arrival; by step, counted from 0.
 
-    # Shapes: rewards (rounds, arms), contexts (rounds,) codes or (rounds, arms, dimension). Delays are in
-    # blocks; amended holds the new outcome and the blocks after the assignment, erased the blocks.
+    Shapes: rewards (rounds, arms), contexts (rounds,) codes or (rounds, arms, dimension).
+    """
+
+    # Delays count blocks. `amended` contains the new outcome and the blocks since the assignment, `erased`
+    # the blocks.
 
     rewards: FloatArray
     contexts: Any
@@ -124,10 +129,10 @@ class NeighbouringHistory:
 
 def base_history(terms: Terms, step: int, moved: int, rng: np.random.Generator) -> History:
     """A history in which a participant has a timely outcome of at least 1, which an audit will change."""
-    # Others have outcomes of 0 and 1, all in time: what tells that something is late or amended at all must
-    # not hide behind them. Or they have such as are clipped, or any in [0, 1], and a few come late, never, or
-    # are corrected, for `moved` of another kind. Where some are clipped the participant alone has another
-    # one.
+    # For ENDS, the other participants have timely outcomes of 0 and 1: otherwise their own late or amended
+    # outcomes could hide the one that differs. For the other kinds, outcomes are clipped or lie anywhere in
+    # [0, 1], and a few are late, missing or corrected. If some are clipped and there are contexts, nobody
+    # else has the participant's context.
     shape = terms.rounds, len(terms.arms)
     if moved == OUTSIDE:
         rewards = rng.choice(_OUTSIDE, shape)
@@ -203,7 +208,8 @@ def _amended(base: History, terms: Terms, step: int, moved: int) -> Neighbouring
 
 def _erased(base: History, terms: Terms, step: int, moved: int) -> NeighbouringHistory:
     """An erased participant: before the outcome is recorded (second case), or the differing one (third)."""
-    # A design that goes by contexts keeps a context until its window has ended.
+    # A design that uses contexts keeps a context until its window has ended, so its participants are erased
+    # after the window.
     by_context = terms.features is not None or terms.dimension is not None
     if moved == OUTSIDE and not by_context:
         blocks, when = base.delays[step], "before the outcome is recorded"
@@ -244,10 +250,12 @@ def _other_rewards(
     return others, f"the outcome {told[0]} instead of {told[1]}"
 
 
-# Participants of a design's trial at least, and of a trial's own terms at most.
+# A design's trial has at least the first number of participants; a declared trial is run with at most the
+# second, which limits the time.
 _LEAST, _MOST = 48, 64
 _LONG, _SHORT_WINDOW, _LONG_WINDOW = 200, 9, 33
-# Times the rounds of the design's own neighbours: some outcomes enter nothing while others are awaited.
+# Trials are this much longer than the design's own neighbouring trials, because outcomes that are still
+# awaited enter no sum.
 _SPARE = 1.1
 
 
@@ -271,7 +279,8 @@ def declared_terms(trial: Any) -> tuple[Design, Terms]:
 
 def design_terms(design: Design, horizon: int | None) -> tuple[Design, Terms]:
     """Arms and contexts of the design's own neighbouring trials, and a window if it uses one."""
-    # The design is the one that these run: it may plan for fewer rounds, where some enter nothing.
+    # The design is that of the neighbouring trials, which may plan for fewer rounds; later outcomes then
+    # enter no sum.
     try:
         pair = neighbouring_trials(design)[0]
     except ParameterError:

@@ -29,10 +29,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class People:
-    """Potential outcomes, and contexts if there are any."""
+    """Potential outcomes, and contexts if there are any.
 
-    # Shapes: rewards (rounds, arms), NaN if an outcome never comes; features (rounds,), codes below
-    # `n_features`; vectors (rounds, arms, dimension).
+    Shapes: rewards (rounds, arms), NaN if an outcome never comes; features (rounds,), codes below
+    `n_features`; vectors (rounds, arms, dimension).
+    """
 
     rewards: FloatArray
     features: IntArray | None = None
@@ -96,12 +97,15 @@ _BY = "adaptinf"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shown:
-    """The outputs of one run, and problems with how they were produced."""
+    """The outputs of one run, and problems with how they were produced.
 
-    # Shapes: actions, statuses, rewards (rounds,), NaN for an outcome that never came; outcome (outcomes,);
-    # releases (releases, 5), by the public part of the run's log where it has one. `room` is how many
-    # releases there can be, `lost` what enters for an outcome that never came, and rounds before `since` are
-    # those of another run. `drawn` (nodes,) is the noise that is in a trial's journal.
+    Shapes: actions, statuses, rewards (rounds,), NaN for an outcome that never came; outcome (outcomes,);
+    releases (releases, 5), drawn (nodes,).
+    """
+
+    # Releases are those of the public part of the run's log, if it has one. `room` is the largest possible
+    # number of releases, and `lost` the value that replaces an outcome that never came. Rounds before `since`
+    # belong to another run. `drawn` is the noise in a trial's journal.
 
     actions: IntArray
     statuses: IntArray

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from adaptinf.inference.results.summary import ResultSummary
 
 
-# Thresholds that are tried: all values where there are fewer, quantiles of both tails else.
+# More thresholds would take longer and hardly improve the bound, so beyond this number of values only
+# quantiles of both tails are tried.
 _CUTS = 2_048
 
 
@@ -35,7 +36,7 @@ class Found(NamedTuple):
 
 def log_ratio_bound(likelier: IntArray, rarer: IntArray, runs: int, delta: float, level: float) -> FloatArray:
     """Lower bound on log((p - delta) / q) from the counts of an event, at confidence 1 - `level`."""
-    # An event of probability p on one data set and q on its neighbour refutes every epsilon below log((p -
+    # An event with probability p on one data set and q on its neighbour refutes every epsilon below log((p -
     # delta) / q).
     # Clopper, C. J. and Pearson, E. S. (1934). The use of confidence or fiducial limits illustrated in the
     # case of the binomial. Biometrika 26.
@@ -64,10 +65,13 @@ def bound_from_scores(
     decimals: int | None = 9,
     n_chosen: int | None = None,
 ) -> Found:
-    """Choose an event on one half of the runs, and bound the ratio of its probabilities on the other."""
-    # Shapes: first, second (runs,).
-    # In each direction the first runs choose the threshold whose own bound is largest, and only the others
-    # bound it: the choice costs no confidence. The two directions share the level (Bonferroni).
+    """Choose an event on one half of the runs, and bound the ratio of its probabilities on the other.
+
+    Shapes: first, second (runs,).
+    """
+    # In each direction, one half of the runs chooses the threshold with the largest bound, and the other half
+    # alone provides the bound, so the choice costs no confidence. The two directions share the level
+    # (Bonferroni).
     if decimals is not None:
         first, second = np.round(first, decimals), np.round(second, decimals)
     half = first.size // 2 if n_chosen is None else n_chosen
@@ -174,19 +178,19 @@ def _places(outputs: Any, values: Any, exact: bool) -> Any:
     return np.where(values[place] == outputs, place, values.size)
 
 
-# For zero: above every exponent of a float.
+# Zero has no set bit. This code for it exceeds the exponent of every float.
 _NO_BIT = 1_024.0
 _SHIFT, _STEP, _MISSING = 1_100, 4_096, 0.5
-# Above the code of every float.
+# Infinities get a code that exceeds the code of every finite float.
 _INFINITE = 1e9
 
 
 def lowest_bit(values: Any) -> FloatArray:
     """Exponent of the lowest set bit of each float: the value is an odd multiple of two to this power."""
-    # A sum of a float and noise is rounded to the spacing of floats near the larger of the two. Noise added
-    # to 1 that ends near 0 is a multiple of 2^-53, noise added to 0 that ends there almost never is: an
-    # onlooker who sees all digits distinguishes the two without error. Mironov, I. (2012). On significance of
-    # the least significant bits for differential privacy. CCS.
+    # The sum of a float and noise is rounded to the spacing of floats near the larger of the two. If noise is
+    # added to 1 and the sum is near 0, the sum is a multiple of 2^-53; a sum of 0 and noise hardly ever is.
+    # An observer who sees all digits thus distinguishes the two without error. Mironov, I. (2012). On
+    # significance of the least significant bits for differential privacy. CCS.
     mantissa, exponent = np.frexp(np.asarray(values, dtype=np.float64))
     whole = np.ldexp(mantissa, 53).astype(np.int64)
     _, place = np.frexp((whole & -whole).astype(np.float64))
@@ -194,8 +198,10 @@ def lowest_bit(values: Any) -> FloatArray:
 
 
 def bit_codes(values: Any) -> FloatArray:
-    """Sign, power of two below, and lowest set bit of each float of a run, combined into one number."""
-    # Shapes: values (runs, ...); returns (runs, floats).
+    """Sign, power of two below, and lowest set bit of each float of a run, combined into one number.
+
+    Shapes: values (runs, ...); returns (runs, floats).
+    """
     rows = np.asarray(values, dtype=np.float64).reshape(len(values), -1)
     known = np.where(np.isfinite(rows), rows, 0.0)
     _, exponent = np.frexp(known)

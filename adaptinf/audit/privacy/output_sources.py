@@ -20,17 +20,20 @@ from adaptinf.simulation.replicate import BLOCK
 from adaptinf.simulation.transcripts import Transcripts, sample_transcripts
 from adaptinf.typing import FloatArray
 
-# Runs on each data set where their number is not given, simulated and live.
+# Default numbers of runs on each data set, simulated and live; live runs are slower, so there are fewer.
 DEFAULT_RUNS, LIVE_RUNS = 1_000_000, 1_000
-# Fewer where they take more rounds than these, but no fewer than so many.
+# If the runs would take more rounds in total than these limits, their number is reduced, but not below these
+# minima.
 _ROUNDS, _FEWEST, _LIVE_ROUNDS, _FEWEST_LIVE = 1 << 28, 100_000, 80_000, 100
-# Runs in one piece; a piece depends on the root of all randomness and its own number alone.
+# Each piece of runs depends only on the seed and its own number, so results do not depend on the number of
+# workers.
 CHUNK = 256 * BLOCK
 
 _MOST_SEQUENCES = 2.0**62
 _VALUE = 3
 
-# ``sample(side, runs, rng)``: outputs on data set 0 or 1, of shape (runs,) or (runs, numbers).
+# A user's sampler ``sample(side, runs, rng)`` returns outputs on data set 0 or 1 in the shape (runs,) or
+# (runs, numbers).
 OutputSampler = Callable[[int, int, np.random.Generator], Any]
 
 
@@ -163,7 +166,7 @@ class _Releases(_Designed):
         assert score is not None
         found = np.asarray(score(piece), dtype=np.float64)
         runs = piece.actions.shape[0]
-        if self.live:  # a run in which a release is missing has no score; the replay tells of it
+        if self.live:  # A live run that lacks a release has no score; the replay reports the missing release.
             found = np.where(np.isnan(found), 0.0, found)
         if found.shape != (runs,) or np.isnan(found).any():
             raise ParameterError(

@@ -40,7 +40,8 @@ def _shown(value: Any) -> str:
     return "none" if np.isnan(value) else f"{value:.17g}"
 
 
-# Most nodes that are compared with one another.
+# The number of pairs grows with the square of the number of nodes, so no more than these are compared with
+# each other.
 _PAIRED = 2_400
 
 
@@ -68,7 +69,8 @@ def _tests_of(noise: NodeNoise) -> int:
 
 def _tests(noise: NodeNoise, limit: float) -> Iterator[Look]:
     """Tests of distributions of nodes and groups, and of pairs of nodes and rewards."""
-    # What has not its law is found once: it is omitted of the tests of independence.
+    # Noise with the wrong distribution is reported once and left out of the tests of independence, which
+    # would report it again.
     uniforms, names = noise.uniforms, noise.names
     law = "does not have the specified distribution"
     laws = np.array([_law(column[~np.isnan(column)]) for column in uniforms.T])

@@ -43,21 +43,27 @@ from adaptinf.sessions.steppers import exact_problems
 from adaptinf.simulation.transcripts import Transcripts
 from adaptinf.typing import FloatArray, IntArray
 
-# Outcomes before and after a release that its noise is compared with.
+# The noise of a release must be independent of outcomes: it is compared with this many before and after the
+# release.
 _ABOUT = 8
-# Rounds up to that of a release whose arms and kinds its noise is compared with.
+# The noise must not depend on earlier decisions either: it is compared with the arms and kinds of this many
+# rounds up to the release.
 _RECENT = 3
 _EXACT, _ULPS = 2.0**52, 8.0
-# Of a unit: a mean is rounded, and its noise is found to far less than this.
+# Noise recovered from a mean misses a whole unit by rounding error, which is far smaller than this share of a
+# unit.
 _OFF = 2.0**-6
 
 
 def drawn_noise(
     noise: NodeNoise, peak: float, outcomes: FloatArray | None, seen: Transcripts
 ) -> tuple[Draws, list[str]]:
-    """Noise in units, run after run, and any problems if these are not whole numbers."""
-    # Shapes: outcomes (runs, rounds) by fair coins, NaN if there is none. Sums whose largest, `peak`, has
-    # more bits than a float are known to fewer places: their units are larger.
+    """Noise in units, run after run, and any problems if these are not whole numbers.
+
+    Shapes: outcomes (runs, rounds), from fair coins, NaN if missing.
+    """
+    # If the largest sum, `peak`, has more bits than a double, its last places are lost, so units are
+    # enlarged.
     assert noise.units is not None
     grid, problems = noise.units.grid, []
     while peak * grid >= _EXACT:
@@ -120,7 +126,8 @@ def _facts(seen: Transcripts, run: IntArray, step: IntArray) -> tuple[FloatArray
     """Arms and kinds of the latest rounds before each number, which were fixed before it was drawn."""
     columns, names = [], []
     for word, table in (("arm", seen.actions), ("kind", seen.statuses)):
-        codes = np.unique(table)[1:].tolist()  # the first code is what the others leave
+        # Indicators of all codes would add up to 1, so the first is left out.
+        codes = np.unique(table)[1:].tolist()
         for back in range(_RECENT):
             rounds = step - back
             found = table[run, np.maximum(rounds, 0)]
@@ -153,13 +160,15 @@ def _estimates(rule: DPNAS, pair: Neighbours, seen: Transcripts) -> Draws:
     return Draws(units, np.full(units.size, scale), every, np.zeros_like(every), ["the estimate"])
 
 
-# Of all sessions of an audit: numbers of noise, and no more rounds than these.
+# Limits for all sessions of an audit: the number of noise draws that suffices for the tests, and the number
+# of rounds that keeps them fast.
 NODES, LIVE_ROUNDS = 12_288, 48_000
-# Files of an audit and their rounds, and draws of the sampler that trials draw from.
+# Trials write to disk and are slow, so an audit runs at most this many files and rounds; the noise sampler of
+# trials is tested with this many draws of its own.
 TRIALS, TRIAL_ROUNDS, SAMPLED = 48, 24_000, 12_288
 FEWEST_LIVE, _LEAST_SAMPLED = 3, 64
 _LOST = 0.125
-# Of the randomness.
+# Keys that separate the random numbers of sessions and trials.
 _SESSIONS, _TRIALS = 3, 4
 _VALUE = 3
 
@@ -335,7 +344,9 @@ def _rounds(trial: AuditTrial) -> int:
 
 def _number(share: float, nodes: int, each: int, rounds: int, long: int) -> int:
     """Runs that give a number of noise draws or take a number of rounds: a fraction of the smaller."""
-    each = 2 ** round(math.log2(max(each, 1)))  # roughly, so no coin decides how many runs there are
+    # Rounding to a power of two ensures that the number of runs does not depend on the coins of the first
+    # run.
+    each = 2 ** round(math.log2(max(each, 1)))
     return max(FEWEST_LIVE, int(share * min(nodes / each, rounds / long)))
 
 
@@ -344,14 +355,16 @@ def _runs(found: Looked) -> int:
     return int(found.draws[0][1].runs.max(initial=0)) + 1
 
 
-# Runs of each trial.
+# Simulated stopping rules run fast, so they get more runs than trials; live ones are slower than simulated
+# ones.
 RUNS, STOPPING_RUNS, LIVE_STOPS = 512, 20_000, 4_000
-# Rounds of all runs of a trial that are held at once, and the runs that even the longest has.
+# The first number limits the memory for the runs of a trial; even the longest trial gets the second number of
+# runs, or tests could find nothing.
 HELD, LEAST_RUNS = 1 << 23, 16
-# Most items of a counter, and how many are left where it has many coordinates: so many numbers in all.
+# Counters with many coordinates get fewer items, which limits the amount of numbers.
 ROUNDS, FEWEST, NUMBERS = 1_100, 130, 8_800
 
-# Of the randomness: the two data sets have 0 and 1.
+# The two data sets of an audit use the keys 0 and 1, so checks use the next one.
 _KEY = 2
 
 
@@ -366,8 +379,8 @@ def design_checks(
     design: Design, root: np.random.SeedSequence, share: float, simulated: bool = True, needed: bool = False
 ) -> Checked:
     """Replay trials of a design and test their noise: simulated ones, and a share of the live path."""
-    # Where the live path is `needed`, what keeps it from being looked at is an error. All tests of noise
-    # together raise a false alarm with probability `FALSE_ALARM` at most: each kind of run has half of it.
+    # If the live path is `needed`, a reason for which it cannot be checked is an error. All tests of noise
+    # together raise a false alarm with probability at most `FALSE_ALARM`: each kind of run has half of it.
     parts = [_simulated_checks(design, root)] if simulated else []
     if share > 0.0:
         parts.append(_live_checks(design, root, share, needed))

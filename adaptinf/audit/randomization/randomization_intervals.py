@@ -139,7 +139,7 @@ def randomization_interval(
         problems.append(
             f"requires two arms, got {log.n_arms}: one effect does not determine the rewards of the others"
         )
-        treatment, control = log.arms[1], log.arms[0]  # so that nothing asks for two arms to be named
+        treatment, control = log.arms[1], log.arms[0]  # Naming both keeps later steps from asking for them.
     plan = make_plan(
         log,
         design,
@@ -195,8 +195,9 @@ def _level_problems(replications: Any, alpha: Any) -> list[str]:
 
 def fewest_replications(alpha: float) -> int:
     """Fewest re-runs B with which an effect can be rejected: those for which 1 / (B + 1) is at most alpha."""
-    # Two-sided tests rank the absolute value of the statistic, so they need no more than one-sided ones. One
-    # fewer is tried first: rounding of 1 / alpha may have carried its ceiling one too far.
+    # Two-sided tests rank the absolute value of the statistic, so they need no more re-runs than one-sided
+    # tests. One fewer is tried first, because rounding error in 1 / alpha may have made its ceiling one too
+    # large.
     least = max(1, math.ceil(1.0 / alpha) - 2)
     return least if 1.0 / (least + 1) <= alpha else least + 1
 

@@ -33,15 +33,15 @@ from adaptinf.parameters import COUNT, JOBS, number_array
 from adaptinf.simulation.replicate import BLOCK, block_stream
 from adaptinf.typing import BoolArray, FloatArray, RandomSource
 
-# More paths than this are drawn and not enumerated: walking them takes about 1.4 s.
+# Up to this number, paths are enumerated, which takes about 1.4 s; beyond it they are sampled.
 MOST_PATHS = 2**16
 _WHOLE = 1e-9
 
 
 def every_path(plan: Plan) -> tuple[FloatArray, FloatArray] | None:
     """Statistic and probability of every path on the logged rows, both of shape (paths,)."""
-    # None where rows are permuted, where there are too many paths, or where the probability of a path is not
-    # a function of it alone (hidden posterior draws, overriding coins, private noise).
+    # Enumeration is impossible if rows are permuted, if there are too many paths, or if the probability of a
+    # path depends on more than the path (hidden posterior draws, overriding coins, private noise).
     n_arms, n_rounds = plan.log.n_arms, plan.log.n_rounds
     if plan.by_order or n_rounds * np.log(n_arms) > np.log(MOST_PATHS) + _WHOLE:
         return None
@@ -248,7 +248,8 @@ def _common(plan: Plan, alternative: str) -> dict[str, Any]:
     return {
         "statistic": plan.observed(),
         "statistic_name": plan.statistic.name,
-        # a user's function has no direction but its own
+        # Only the function itself determines which values of a user's statistic are extreme, so no
+        # alternative applies.
         "alternative": "large values" if isinstance(plan.statistic, PathStatistic) else alternative,
         "design": plan.name,
         "assumptions": assumptions(plan),
@@ -287,7 +288,8 @@ def rank(plan: Plan, drawn: Iterable[Draws], replications: int, stop_after: int 
     ties = int(np.concatenate(tied)[:used].sum())
     count = int(counts[used - 1])
     stopped = used < replications or count == stop_after
-    # Besag and Clifford: stopped at the h-th exceedance p is h over the re-runs, the log not among them.
+    # Besag and Clifford (1991): if sampling stops at the h-th exceedance, p is h over the number of re-runs,
+    # and the log itself does not count.
     pvalue = count / used if stopped else (1 + count) / (used + 1)
     conservative = max(pvalue, (1 + exceedances + ties) / (used + 1))
     return Ranking(pvalue, conservative, exceedances, ties, used, every[:used])

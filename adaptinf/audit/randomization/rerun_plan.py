@@ -28,8 +28,10 @@ _ROUNDING = 1e-9
 
 
 def studentised(tallies: FloatArray, treatment: int, control: int) -> FloatArray:
-    """Difference of two means divided by its standard error from the pooled variance of the two arms."""
-    # Shapes: tallies (runs, arms, 3); returns (runs,).
+    """Difference of two means divided by its standard error from the pooled variance of the two arms.
+
+    Shapes: tallies (runs, arms, 3); returns (runs,).
+    """
     count, total, square = np.moveaxis(tallies[:, [treatment, control]], -1, 0)
     inside = np.maximum(square - _over(total * total, count), 0.0).sum(axis=1)
     freedom = count.sum(axis=1) - 2.0
@@ -145,7 +147,8 @@ class PathStatistic:
 
     def __call__(self, action: IntArray, reward: FloatArray, context: dict[str, Any]) -> FloatArray:
         """Values of the runs; arrays have shape (runs, rounds)."""
-        # Copies: a function that writes into its arrays must not change the log, or the next run.
+        # A function that writes into its arrays must change neither the log nor the next run, so it gets
+        # copies.
         if self.vectorised:
             own = {name: column.copy() for name, column in context.items()}
             values = self.function(action.copy(), reward.copy(), own)

@@ -30,9 +30,10 @@ _SAME = 1e-12
 
 
 class FittedArms(Environment):
-    """Arms, or cells of context and arm, whose reward distributions were fitted to a log."""
+    """Arms, or cells of context and arm, whose reward distributions were fitted to a log.
 
-    # Shapes: means (cells, arms), scale (cells, arms).
+    Shapes: means (cells, arms), scale (cells, arms).
+    """
 
     def __init__(
         self,
@@ -112,12 +113,15 @@ def log_cells(log: AdaptiveLog, by_context: bool) -> Cells:
 
 
 def fitted_world(log: AdaptiveLog, by_context: bool, means: Any = None) -> FittedWorld:
-    """Environment with a log's fitted means."""
-    # Shapes: means (arms,) or (cells, arms).
-    # Rewards that are all 0 or 1 become Bernoulli; rewards of a log with a finite range are drawn from those
-    # of the same arm (and context), exponentially tilted to the mean; others become normal with the arm's
-    # standard deviation. Means come from what `default_estimator` says, and by context from the randomised
-    # rounds, where every cell has some; else they are sample means.
+    """Environment with a log's fitted means.
+
+    Shapes: means (arms,) or (cells, arms).
+    """
+    # Rewards that are all 0 or 1 become Bernoulli. If the log has a finite reward range, rewards are
+    # resampled from the same arm (and context), with exponential tilting to the fitted mean, which keeps them
+    # in the range. Other rewards become normal with the arm's standard deviation. The means are the estimates
+    # of the default estimator; by context they use the randomised rounds, if every cell has some, and
+    # otherwise they are sample means.
     cells = log_cells(log, by_context)
     arrays, n_arms = log.arrays, log.n_arms
     group = cells.codes * n_arms + arrays.action

@@ -19,7 +19,7 @@ from adaptinf.simulation.run import Results, empty_record
 from adaptinf.typing import FloatArray, IntArray
 
 _AGREE = 1e-6
-# Walks that have to agree before a log is said to contradict a design whose draws are hidden.
+# A log is said to contradict a design with hidden draws only if this many walks agree that it does.
 _WALKS = 1_000
 
 
@@ -54,14 +54,14 @@ class PathFollower:
 
 def fixed_propensities(design: Design, log: AdaptiveLog, rows: LoggedRows) -> FloatArray | None:
     """Propensities of the logged arms under a design along the logged path, shape (rounds,)."""
-    # Returns shape (rounds,).
     follower = PathFollower(design, log, rows)
     if follower.mixes or not follower.has_propensities:
         return None
     found = _followed(follower, log.arrays.action, 0)
-    if np.isnan(found).any():  # a design that names arms without saying with what chance
+    if np.isnan(found).any():  # Some designs name an arm without giving its probability.
         return None
-    # Coarse frequencies of posterior draws agree by luck now and then: a log that differs is walked often.
+    # Frequencies of posterior draws are coarse, so two walks may agree by chance. A log that seems to
+    # contradict its design is therefore walked many times.
     walks = _WALKS if contradiction(log, found, "") else 2
     same = all(np.array_equal(found, _followed(follower, log.arrays.action, i)) for i in range(1, walks))
     return found if same else None

@@ -72,8 +72,10 @@ def arm_contexts(log: AdaptiveLog) -> tuple[FloatArray, bool]:
 
 
 def least_squares(contexts: FloatArray, action: IntArray, reward: FloatArray) -> FloatArray:
-    """Least-squares coefficients of each arm."""
-    # Shapes: contexts (T, arms, dimension), action (T,), reward (T,); returns (arms, dimension).
+    """Least-squares coefficients of each arm.
+
+    Shapes: contexts (T, arms, dimension), action (T,), reward (T,); returns (arms, dimension).
+    """
     found = np.full(contexts.shape[1:], np.nan)
     for arm in range(contexts.shape[1]):
         here = action == arm
@@ -325,8 +327,10 @@ def simulate_bias(
 
 
 def conditional_bias(means: FloatArray, truth: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Bias of estimates that are undefined in some runs."""
-    # Shapes: means (runs, k), truth (k,); returns bias, std_error, share (k,).
+    """Bias of estimates that are undefined in some runs.
+
+    Shapes: means (runs, k), truth (k,); returns bias, std_error, share (k,).
+    """
     known = ~np.isnan(means)
     count = known.sum(axis=0)
     errors = np.where(known, means - truth, 0.0)

@@ -278,6 +278,7 @@ def _smallest(rows: Any, horizon: int) -> float:
         raise ParameterError("decorrelation_ridge", [problem])
     if x.shape[1] > horizon:
         return 0.0
-    # Singular values squared keep digits that the eigenvalues of X'X itself would lose.
+    # Squared singular values of X are more accurate than the eigenvalues of X'X, whose formation loses
+    # digits.
     values = np.linalg.svd(np.linalg.qr(x, mode="r"), compute_uv=False)
     return float(values[-1]) ** 2 if values[-1] > 1e-10 * values[0] else 0.0

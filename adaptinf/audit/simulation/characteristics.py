@@ -183,7 +183,8 @@ def wide_rows(frame: pd.DataFrame, digits: int, errors: bool) -> pd.DataFrame:
             cells.setdefault(label, {})[column] = "; ".join(quantiles[label, column])
             continue
         label = _label(row) + (", SD" if row["statistic"] == "sd" else "")
-        if row["measure"] in (TYPE_I, POWER):  # side by side, whichever scenario comes first
+        # Type I error and power are placed side by side, whichever scenario comes first.
+        if row["measure"] in (TYPE_I, POWER):
             for kind in (TYPE_I, POWER):
                 cells.setdefault(_label({**row, "measure": kind}), {})
         cells.setdefault(label, {})[column] = _cell(row, places, errors)

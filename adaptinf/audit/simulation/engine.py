@@ -31,7 +31,7 @@ from adaptinf.texts import absent, listed, literal
 from adaptinf.typing import FloatArray
 from adaptinf.workers import n_workers, unordered
 
-# Term of a test, which has a p-value and nothing else.
+# A test has a p-value and no terms; this name takes the place of one.
 TEST = "test"
 _STREAM = 0x46495453
 _LONGEST = 100
@@ -183,7 +183,7 @@ Truth: TypeAlias = "Callable[[Environment, Any], ArrayLike]"
 DESIGN_TIME = "(design)"
 _ESTIMATE, _SE, _LOW, _HIGH, _PVALUE = range(5)
 _CHUNK = 16 * BLOCK
-# Pieces a worker, so none waits long for another at the end.
+# With several pieces for each worker, no worker waits long for another at the end.
 _TASKS = 4
 
 
@@ -320,7 +320,8 @@ class LogCell:
         chunk = Chunk(start, stop, seconds=dict.fromkeys((DESIGN_TIME, *self.analyses), 0.0))
         logs, terms = self.logs(start, stop), _Terms(self)
         with warnings.catch_warnings():
-            # What an analysis warns of is what is being measured.
+            # The simulation measures the behaviour that an analysis warns about, so its warnings would only
+            # repeat the results.
             warnings.simplefilter("ignore", AdaptinfWarning)
             for first in range(start, stop, BLOCK):
                 block = _Block(terms, keep)

@@ -18,7 +18,8 @@ from adaptinf.markup import numbered_notes, table
 from adaptinf.texts import ROOM, absent, literal
 from adaptinf.typing import FloatArray
 
-# What a row of sums holds: `error` is the sum of the errors, `spread` their squares about their mean.
+# The columns `error` (sum of errors) and `spread` (sum of squares about their mean) are kept apart, because
+# blocks can then be combined without cancellation.
 PARTS = (
     "runs",
     "covered",
@@ -32,14 +33,15 @@ PARTS = (
     "std_errors",
     "missing",
 )
-# Numbers that a printed table has room for.
+# A printed table has room for these columns only; the data frame contains all of them.
 SHOWN = ("runs", "missing", "coverage", "coverage_se", "rejected", "bias", "sd", "std_error_ratio", "width")
 
 _KEYS = ("scenario", "design", "environment", "horizon", "analysis", "term")
 """Columns that identify a row."""
 _TOLD_ONCE = ("analysis", "term", "null", "kind", "missing")
 """Columns that a printed table omits if they are constant."""
-# Kinds of gaps: a log that does not support the analysis, an error, a result without an interval.
+# A missing result has three different causes: the log does not support the analysis, the analysis raised
+# another error, or the result has no interval.
 INVALID, FAILED, MISSING = "invalid", "failed", "missing"
 _MOST_REASONS = 3
 _NUMBER = re.compile(r"(?<![A-Za-z_])\d[\d.,]*")
@@ -149,7 +151,7 @@ def _parts(
     if error.size == 0:
         return parts
     parts[_COVERED] = ((low <= key.truth) & (key.truth <= high)).sum()
-    some = low <= high  # an empty set misses the truth, on neither side
+    some = low <= high  # An empty interval misses the truth without lying on either side of it.
     parts[_BELOW] = (some & (high < key.truth)).sum()
     parts[_ABOVE] = (some & (low > key.truth)).sum()
     if key.null is not None:
@@ -333,7 +335,7 @@ def plain(
     Columns that distinguish rows (`once`), and are the same in all of them, are told once in the head.
     `aligns` is that of `LiteralTable`; by default numbers are on the right.
     """
-    # statsmodels takes a while to load
+    # statsmodels is slow to import, so tables load it only when they are printed.
     from adaptinf.inference.results.tables import plain_table
 
     alike = [name for name in once if name in frame and frame[name].nunique(dropna=False) == 1]
@@ -362,7 +364,7 @@ def numbered(notes: Sequence[str], width: int | None = None) -> list[str]:
 
 def latex(frame: pd.DataFrame, title: str, notes: Sequence[str], digits: int = 4) -> str:
     """A frame as a LaTeX tabular with a title and notes below; unknown values are left empty."""
-    # statsmodels takes a while to load
+    # statsmodels is slow to import, so tables load it only when they are printed.
     from adaptinf.inference.results.summary import ResultSummary
     from adaptinf.inference.results.tables import plain_table
 

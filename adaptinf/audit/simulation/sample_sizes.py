@@ -105,11 +105,11 @@ class SampleSize(PlanTable):
         return self._as_text(self._shown)
 
 
-# Tests of the exact law.
+# Only these tests have an exact distribution; power under all others is simulated.
 TESTS = ("conditional", "unconditional")
-# Key of the streams of single runs, which no block and no analysis has.
+# Single runs need random streams of their own; no block and no analysis uses this key.
 _STREAM = 1_414_213_562
-# Horizons in a row at which an exact power is reached: it goes up and down from one to the next.
+# Exact power is not monotone in the horizon, so it has to reach the target at this many consecutive horizons.
 _STAYS = 5
 _LONGEST = {"exact": 300, "simulated": 100_000}
 

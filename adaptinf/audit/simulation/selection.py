@@ -99,8 +99,10 @@ def chooses_by_vectors(design: Design) -> bool:
 
 
 def arm_scores(result: Results, env: Environment) -> FloatArray | None:
-    """Estimates that rank all arms, over all rounds or in every context."""
-    # Returns shape (1, arms) or (features, arms).
+    """Estimates that rank all arms, over all rounds or in every context.
+
+    Returns shape (1, arms) or (features, arms).
+    """
     kinds = {estimand.kind for estimand in result.estimands}
     arms = env.arms
     if kinds == {"arm-mean"} and {estimand.arm for estimand in result.estimands} >= set(arms):
@@ -133,7 +135,7 @@ def _contrast_scores(result: Results, arms: tuple[Any, ...]) -> FloatArray | Non
     else:
         return None
     scores = np.zeros((1, len(arms)))
-    # Without a single estimate, the 0 of the arm that the others are compared with says nothing.
+    # If no contrast was estimated, the 0 of the common arm carries no information.
     scores[0, arms.index(common)] = 0.0 if np.isfinite(result.estimate).any() else np.nan
     for estimand, value in zip(result.estimands, result.estimate, strict=True):
         scores[0, arms.index(getattr(estimand, other))] = sign * value
@@ -207,10 +209,11 @@ _SAME = 1e-12
 
 @dataclass(slots=True)
 class Trials(Chunk):
-    """Consecutive trials, with the results of the analysis in `blocks`."""
+    """Consecutive trials, with the results of the analysis in `blocks`.
 
-    # Shapes: rounds (trials, features, arms), reward (trials,), regret (trials,), selected (trials, places,
-    # arms).
+    Shapes: rounds (trials, features, arms), reward (trials,), regret (trials,), selected (trials, places,
+    arms).
+    """
 
     rounds: FloatArray = field(default_factory=lambda: np.zeros((0, 1, 1)))
     reward: FloatArray = field(default_factory=lambda: np.zeros(0))
@@ -280,8 +283,10 @@ def best_arms(means: FloatArray) -> BoolArray:
 
 
 def wrong_way_trials(rounds: FloatArray, best: BoolArray, margin: float) -> FloatArray:
-    """Trials that assign too many rounds to an inferior arm."""
-    # Shapes: rounds (trials, arms), best (arms,); returns (trials,).
+    """Trials that assign too many rounds to an inferior arm.
+
+    Shapes: rounds (trials, arms), best (arms,); returns (trials,).
+    """
     excess = rounds[:, ~best].max(axis=1) - rounds[:, best].max(axis=1)
     return np.asarray(excess > margin * rounds.sum(axis=1) * (1.0 + _SAME), dtype=np.float64)
 

@@ -20,7 +20,8 @@ from adaptinf.simulation.replicate import BLOCK, seed_sequence
 from adaptinf.texts import visible_lines
 from adaptinf.typing import FloatArray, RandomSource
 
-# Estimates and lower and upper limits of many runs, each of shape (runs, terms).
+# Estimates, lower limits and upper limits of many runs come as arrays of shape (runs, terms), because one
+# call per run would be slow.
 Intervals: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
 ArrayFit: TypeAlias = "Callable[[Replications], Mapping[str, Intervals]]"
 

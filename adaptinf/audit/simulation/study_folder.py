@@ -45,7 +45,8 @@ _BLOCK_SCHEMA = pa.schema(
     [
         *_KEY_FIELDS,
         *(pa.field(name, pa.float64()) for name in PARTS),
-        pa.field("widths", pa.list_(pa.field("element", pa.float64()))),  # as Parquet names it
+        # Parquet gives elements of lists this name, and schemas must be equal.
+        pa.field("widths", pa.list_(pa.field("element", pa.float64()))),
     ]
 )
 
@@ -73,7 +74,7 @@ def read_parquet(path: Path, fingerprint: str) -> tuple[pa.Table, dict[str, Any]
         table = table.replace_schema_metadata(None)
         whole = metadata.pop("digest") == _digest(table, metadata)
     except Exception as error:
-        # Damaged bytes can make the reader raise nearly anything.
+        # A damaged file can make the reader raise nearly any exception.
         raise Damaged(f"{path} cannot be read: {error!r:.200}") from error
     if not whole:
         raise Damaged(f"{path} is damaged: its digest does not match")
@@ -293,21 +294,23 @@ def _lock(handle: int, root: Path) -> None:
     import fcntl
 
     try:
-        # The lock goes with the process, however it ends.
+        # The operating system releases the lock when the process ends, however it ends, so no stale lock can
+        # remain.
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise ParameterError("study", [f"another process is running the study in {root}"]) from None
 
 
-# Packages whose functions are known by name: their versions are recorded elsewhere.
+# Functions of these packages are identified by name, because the versions of the packages are recorded
+# separately.
 _PINNED = frozenset({"adaptinf", "builtins", "numba", "numpy", "pandas", "scipy", "statsmodels"})
 
 
 def fingerprint(value: Any) -> str:
     """Hash of the contents of a value: numbers, arrays, attributes, and the code of functions."""
-    # A function counts with its byte code, its defaults, what it closes over and the globals that it names,
-    # and so do the functions of your own that it calls by name. What it looks up in other ways (a file, an
-    # attribute of a module) is not seen.
+    # A function is identified by its byte code, its defaults, its closure, the globals that it names, and the
+    # user's own functions that it calls by name. Anything that it looks up in other ways (in a file, or as an
+    # attribute of a module) is not noticed.
     digest = hashlib.sha256()
     for token in _tokens(value, {}):
         digest.update(len(token).to_bytes(8) + token)
@@ -321,7 +324,7 @@ def _tokens(value: Any, seen: dict[int, tuple[int, Any]]) -> Iterator[bytes]:
     if id(value) in seen:
         yield f"again {seen[id(value)][0]}".encode()
         return
-    # The value is kept, as the address of one that is gone may become another's.
+    # The value is kept alive, because its address could otherwise be reused for another object.
     seen[id(value)] = (len(seen), value)
     if isinstance(value, np.ndarray) and value.dtype.kind != "O":
         yield f"array {value.dtype} {value.shape}".encode()
@@ -396,7 +399,8 @@ def _class_tokens(kind: type, seen: dict[int, tuple[int, Any]]) -> Iterator[byte
 
 def _pinned(value: Any) -> bool:
     module = getattr(value, "__module__", None) or "builtins"
-    # A local function or a lambda of a pinned module is still distinguished by its code.
+    # Local functions and lambdas of a pinned module have no name of their own, so their code distinguishes
+    # them.
     return module.partition(".")[0] in _PINNED and "<" not in value.__qualname__
 
 

@@ -34,7 +34,7 @@ from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import BLOCK, seed_sequence
 from adaptinf.typing import RandomSource
 
-# Runs that are computed and written at once: what a kill can cost, a process.
+# A process that is killed loses at most this many runs, because each chunk is written at once.
 _CHUNK = 4 * BLOCK
 
 

@@ -284,7 +284,7 @@ class Study:
         check_columns(self.frame, columns, "to_latex")
         rows, notes = self._shown(columns)
         same = [name for name in (*_PLACE, "analysis", "term") if rows[name].nunique() == 1]
-        same = same[: len(_PLACE) + 1]  # the term stays, for a table needs a first column
+        same = same[: len(_PLACE) + 1]  # The term is kept, because a table needs a first column.
         given = ", ".join(f"{name} {rows[name].iloc[0]}" for name in same)
         title = f"{self._head}; {given}" if given else self._head
         return _stored("to_latex", latex(rows.drop(columns=same), title, notes, digits), path)

@@ -6,8 +6,6 @@ from adaptinf.claims import contexts, propensities, stationarity
 from adaptinf.claims.claim import Claim, Part
 from adaptinf.claims.effects import rounds_and_weights as effects
 
-# Why it does not serve, and what does
-
 GROUPS_INSTEAD = Claim(
     "inference.effects.projections.projected_scores.ProjectionQuestion.rounds",
     "CATE(log, by=..., rounds=...).fit(), if some rounds were randomised",
@@ -28,8 +26,6 @@ NOT_BY_UNIT = Claim(
 )
 NEEDS = (LACKS_DECAY, Part("rounds_refusal", "needs"), effects.LACKS_BOTH_PROPENSITIES)
 
-# A row of `recommend`
-
 REASONS = (
     Claim(
         "is_projection",
@@ -41,8 +37,6 @@ REASONS = (
 )
 ROW_CAUTIONS = (Part("tied_units", "caution"), propensities.UNSETTLED)
 """Where no estimate is known yet."""
-
-# A fit
 
 WEIGHED_CONTEXTS = Claim(
     "weighed_contexts",

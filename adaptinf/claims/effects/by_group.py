@@ -7,8 +7,6 @@ from adaptinf.claims.claim import Claim, Part
 from adaptinf.claims.effects import rounds_and_weights as effects
 from adaptinf.claims.privacy import releases
 
-# Why groups have no number, and what was adjusted
-
 NEITHER_ARM = Claim(
     "inference.effects.group_facts.gap_notes",
     "For {terms}, the effect cannot be estimated, because neither arm was observed in the rounds used.",
@@ -55,7 +53,7 @@ CHOSEN = Claim(
     "note",
 )
 
-# Differences in means
+# These claims concern differences in means, which need no propensities.
 
 FIXED_PROBABILITIES = Claim(
     "is_randomised",
@@ -84,8 +82,6 @@ DIFFERENCE = (
     Part("rare_cautions", "caution"),
 )
 """Statements for a fit, in the order of its table."""
-
-# Inverse propensities
 
 UNFIXED_WEIGHTS = Claim(
     "inference.effects.group_question.GroupQuestion.combined",
@@ -186,8 +182,6 @@ WEIGHTED = (
 )
 """Statements for a fit, in the order of its table."""
 
-# Releases
-
 RELEASED_REASONS = (releases.COVERED,)
 OTHER_LABELS = Claim(
     "inference.effects.group_methods.matching_effects",
@@ -197,7 +191,7 @@ OTHER_LABELS = Claim(
 RELEASED = (Part("release_notes", "note"), Part("gap_notes", "note"), EMPTY_INTERVAL)
 """Statements for a fit, in the order of its table."""
 
-# Sums
+# These claims concern sums by batch, in which arms can be compared only within batches.
 
 NO_COMMON_BATCH = Claim(
     "inference.effects.groups_of_sums.SumsQuestion.usable",
@@ -222,7 +216,7 @@ GROUPS_WITHOUT_BATCH = Claim(
     "missing",
 )
 
-# Comparisons of groups
+# These claims concern comparisons of groups, whose intervals combine those of single groups.
 
 BONFERRONI = Claim(
     "inference.effects.comparisons.GroupResults.interactions",

@@ -10,8 +10,6 @@ EFFECT = Claim(
     "target",
 )
 
-# Which rounds serve
-
 NEVER_BOTH = Claim(
     "inference.effects.group_question.weightable_rounds",
     "in each of the {n} rounds of {where}, one arm or both had propensity 0",
@@ -85,15 +83,11 @@ LEFT_OUT = Claim(
     "note",
 )
 
-# How they are weighted
-
 LAGGED = Claim(
     "lagged_by",
     "Weights are derived from {by}.",
     "note",
 )
-
-# How much they tell
 
 FEW_EFFECTIVE = Claim(
     "few_effective",

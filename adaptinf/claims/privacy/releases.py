@@ -29,7 +29,7 @@ INVERTED = Claim(
     "note",
 )
 
-# Units that came back
+# These claims concern units with several rounds, whose effect on the variance the releases do not reveal.
 
 UNITS_AS_DECLARED = Claim(
     "inference.released.pair_effects.refuse_repeated_units",
@@ -57,8 +57,6 @@ FROM_THE_LOG = Claim(
     "estimators computed from the raw log (their results have no privacy guarantee)",
     "advice",
 )
-
-# Effects of groups
 
 NO_GROUP_EFFECTS = Claim(
     "inference.released.group_effects.released_effects",
@@ -111,8 +109,6 @@ VARIANCE_OF_MEANS = Claim(
     "variance at most (1 - d^2)/n, where d is the true difference and n is the number of rounds.",
     "note",
 )
-
-# Two arms
 
 NAMED_BEFORE = Claim(
     "several_pairs",
@@ -174,8 +170,6 @@ VARIANCE_OF_EPOCH = Claim(
     "effect is the true difference. Binary rewards with means that sum to 1 attain this bound.",
     "note",
 )
-
-# Outcomes that were in time
 
 NOTHING_IN_TIME = Claim(
     "inference.released.in_time.in_time_means",

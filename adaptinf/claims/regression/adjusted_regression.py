@@ -6,7 +6,7 @@ from adaptinf.claims.arms.batched import NO_BATCHES
 from adaptinf.claims.claim import Claim, Part
 from adaptinf.claims.regression import regressions
 
-# Batched
+# These claims concern batched regressions, which fit each batch alone.
 
 UNUSABLE = Claim(
     "inference.regression.facts.batched_facts.BatchedFacts.unusable",
@@ -88,8 +88,6 @@ STUDENT_SUM = Claim(
     "phrase",
 )
 
-# W-decorrelation
-
 UNEVEN = Claim(
     "uneven",
     "the scales of the covariates differ widely, or the ridge penalty is too large",
@@ -156,8 +154,6 @@ DECORRELATION = (
     *regressions.UNITS,
 )
 
-# The self-normalised ellipsoid
-
 HALF_RANGE = Claim(
     "inference.regression.facts.batched_facts.EllipsoidFacts.sub_gaussian",
     "half the range of the rewards",
@@ -208,8 +204,6 @@ ELLIPSOID_LAW = Claim(
     "anytime-valid self-normalised confidence ellipsoid",
     "phrase",
 )
-
-# Anytime-valid t and F tests
 
 NEEDS_A_FIXED_DESIGN = Claim(
     "data.adaptive",

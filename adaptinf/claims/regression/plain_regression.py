@@ -9,8 +9,6 @@ from adaptinf.claims.logs.statements import NOT_ADAPTIVE
 from adaptinf.claims.regression import regressions
 from adaptinf.claims.stationarity import ONLY_SHARES_MOVED
 
-# Why it is the default
-
 NONE_REASONS = (Part("nothing_adapted", "reason"),)
 CORRECTED_REASONS = (
     Claim(
@@ -36,8 +34,6 @@ PLAIN_IS_VALID = Claim(
     "ordinary least squares without adjustment (adjustment='none')",
     "advice",
 )
-
-# What its table says
 
 NAIVE_BASELINE = Claim(
     "naive",

@@ -5,8 +5,6 @@ from __future__ import annotations
 from adaptinf.claims.claim import Claim, Part
 from adaptinf.claims.rare_outcomes import UNCOMMON
 
-# What regressions assume
-
 LINEAR = Claim("always", "the mean reward is linear in the regressors", "assumes", short="linear mean reward")
 CONSTANT = Claim(
     "always",
@@ -39,8 +37,6 @@ SAME_CONTEXTS = Claim(
     "assumes",
     short="contexts have one distribution",
 )
-
-# Which rounds, and which adjustment
 
 OMITTED = Claim(
     "omitted",
@@ -86,8 +82,6 @@ CLASSICAL = Claim(
     "note",
 )
 
-# What a fit ends with
-
 MOVES = Claim(
     "coefficients_may_move",
     "the sample is too small to test whether coefficients drift, and drift would invalidate the "
@@ -104,8 +98,6 @@ NO_SANDWICH = Claim(
 )
 UNITS = (Part("units_ignored", "caution"), NO_SANDWICH, Part("few_units", "caution"))
 PERFECT = Claim("perfect", "All residuals are zero, so tests and intervals are undefined.", "missing")
-
-# Why there is no default, and what to do
 
 SELECTED = Claim(
     "inference.regression.adjustments.default_adjustment",
@@ -181,8 +173,6 @@ OWN_CHOICE = Claim(
     "advice",
 )
 
-# Of the log
-
 NO_ARM_NAMED = Claim(
     "inference.regression.design.select_arm",
     "the log does not specify a recommended arm ('recommended')",
@@ -193,8 +183,6 @@ NO_UNITS = Claim(
     "the log has no unit column (set unit= when creating the log)",
     "needs",
 )
-
-# Of tests of combinations of coefficients
 
 TEST_CORRECTED = Claim(
     "inference.regression.regression_results.RegressionResults.naive",

@@ -7,8 +7,6 @@ from adaptinf.claims.claim import Claim, Part
 from adaptinf.claims.data.availability import GONE
 from adaptinf.claims.regression import regressions
 
-# Why it serves, or does not
-
 IMPOSSIBLE = Claim("impossible", "weighting cannot correct for zero propensities: {gaps}", "needs")
 NEEDS = (
     propensities.NEEDED,
@@ -58,8 +56,6 @@ PASSED_OVER = (
     TOO_SMALL,
 )
 """Why a log's propensities do not make it the default; only the first true claim is stated."""
-
-# What its table says
 
 SHARED_WEIGHTS = Claim(
     "shared",

@@ -16,7 +16,7 @@ COLUMNS = (
     "observation",
     "outcome_round",
 )
-# Sums of further columns of a table of sums, beside the column that --denominator or --covariate names.
+# A warehouse supplies these sums as further columns, beside the one that --denominator or --covariate names.
 FURTHER = tuple(
     f"{role}_{part}" for role in ("denominator", "covariate") for part in ("sum_squares", "sum_products")
 )

@@ -60,7 +60,7 @@ def place_problems(arguments: argparse.Namespace, sources: Sequence[Path]) -> li
         return []
     suffix = place.suffix.lower()
     problems = overwritten(place, sources)
-    if problems:  # whatever its form is
+    if problems:  # Overwriting an input is refused first, because the format then does not matter.
         return problems
     if suffix and suffix not in _FORMS:
         known = ", ".join(_FORMS)
@@ -147,7 +147,7 @@ def _plain(value: Any) -> Any:
         return {name: _plain(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
-    if hasattr(value, "item"):  # of NumPy
+    if hasattr(value, "item"):  # NumPy's scalars have this method; JSON accepts only Python's own numbers.
         value = value.item()
     return None if isinstance(value, float) and not math.isfinite(value) else value
 

@@ -213,7 +213,8 @@ class PrivateSuccessiveElimination(Design):
         reward again.
         """
         self._refuse_sizes(horizon, n_arms)
-        mean = PrivacyGuarantee(epsilon=float(self.epsilon))  # moves by 1/r, has noise of scale 1/(epsilon r)
+        # One reward changes a mean of r pulls by 1/r, and the noise has scale 1/(epsilon r).
+        mean = PrivacyGuarantee(epsilon=float(self.epsilon))
         epoch = parallel(*[mean] * n_arms, over="arms")
         return parallel(epoch, epoch, over="epochs")
 

@@ -31,10 +31,10 @@ _PUBLIC = _SUM
 """If means are private, choices use only the rows before this one, which depend on sums through releases."""
 _OUTBOX = Outbox(_MEAN, 1)
 _DROPPED, _COMPARED, _PASSES, _NEXT, _DECIDED, _LEARNT, _BEGUN, _FRESH = range(2, 10)
-"""The last three count rounds: those with a known outcome, those past in the turn, and those begun before the
-epoch, whose outcomes are not used."""
+"""The last three count rounds: those with known outcomes, those of the current turn that have passed, and
+those that began before the epoch, whose outcomes are not used."""
 _ROWS, _SCALAR_COLUMNS = 4, 10
-# More than any horizon has: an epoch e takes over 32 * 4^e rounds.
+# Epoch e takes more than 32 * 4^e rounds, so no horizon contains this many epochs.
 _MOST_EPOCHS = 64
 
 
@@ -257,7 +257,8 @@ def elimination_epochs(
     real = epochs.length(arms, epoch, horizon)
     thresholds = 2.0 * np.sqrt(wide / (2.0 * real)) + 2.0 * noise / real
     lengths = np.ceil(real)
-    # Passes of two arms are the shortest: no run within the horizon comes to an epoch that begins later.
+    # Passes with two arms are the shortest possible, so no run reaches an epoch that would begin beyond the
+    # horizon even with two arms.
     begin = np.concatenate([[0.0], np.cumsum(2.0 * lengths[min(2, n_arms)])])[: epoch.size]
     keep = begin <= horizon
     return np.ascontiguousarray(lengths[:, keep]), np.ascontiguousarray(thresholds[:, keep])
@@ -267,7 +268,8 @@ def shortest_horizon(n_arms: int, beta: float | None, epsilon: float) -> int:
     """The smallest number of rounds with one complete epoch; if beta is None, it is 1 / horizon."""
     horizon = 0
     needed = n_arms
-    # At beta = 1 / horizon a longer horizon needs a longer epoch: the first that holds its own is wanted.
+    # With beta = 1 / horizon, a longer horizon needs a longer first epoch, so the horizon is increased until
+    # its first epoch fits.
     while needed > horizon:
         horizon = needed
         lengths, _ = elimination_epochs(n_arms, horizon, 1.0 / horizon if beta is None else beta, epsilon)

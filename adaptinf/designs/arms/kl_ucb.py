@@ -31,7 +31,8 @@ from adaptinf.typing import FloatArray, IntArray
 _COUNT, _SUM = 1, 2
 _PULLED = 2
 _SCALAR_COLUMNS = 3
-_STEPS = 60  # Newton's method needs about six; the rest is for means within rounding of 0 or 1
+# Newton's method needs about six steps; more are needed only for means within rounding error of 0 or 1.
+_STEPS = 60
 _CLOSE = 1e-14
 
 
@@ -54,7 +55,8 @@ def _upper(mean: float, budget: float) -> float:
     entropy = 0.0
     if mean > 0.0:
         entropy = -mean * math.log(mean) - (1.0 - mean) * math.log1p(-mean)
-    # As -mean log q >= 0, kl(mean, q) >= -entropy - (1 - mean) log(1 - q), of which this is the root.
+    # Since -mean log q >= 0, kl(mean, q) >= -entropy - (1 - mean) log(1 - q), and the root of this bound is
+    # an upper bound of the index.
     return min(pinsker, -math.expm1(-(budget + entropy) / (1.0 - mean)))
 
 
@@ -63,10 +65,10 @@ def _index(mean: float, budget: float, start: float) -> float:
     """The largest q with kl(mean, q) <= budget, by Newton's method from the right, where kl is convex."""
     q = start
     if mean <= 0.0 or mean >= 1.0 or q >= 1.0:
-        return q  # `start` is the index itself, or within rounding of 1
+        return q  # Here `start` is the index itself, or equals 1 up to rounding error.
     for _ in range(_STEPS):
         gap = mean * math.log(mean / q) + (1.0 - mean) * math.log((1.0 - mean) / (1.0 - q)) - budget
-        # The slope (q - mean) / (q (1 - q)) is 0 at the mean, to which rounding may bring q.
+        # The slope (q - mean) / (q (1 - q)) is 0 at the mean, which q may reach by rounding.
         step = gap * q * (1.0 - q) / (q - mean) if q > mean else 0.0
         q -= step
         if step <= _CLOSE * q:
@@ -88,7 +90,9 @@ def _choose(tables: _Tables, state: FloatArray, context: FloatArray, source: Any
             mean = state[_SUM, arm] / state[_COUNT, arm]
             own = budget / state[_COUNT, arm]
             start = _upper(mean, own)
-            if start > highest:  # an arm whose upper bound is no higher cannot be chosen
+            # The upper bound is cheap to compute, and an arm whose bound does not exceed the best index
+            # cannot be chosen.
+            if start > highest:
                 index = _index(mean, own, start)
                 if index > highest:
                     highest = index

@@ -30,7 +30,8 @@ _CELLS, _ORDER = 32, 6
 _REACH = 8.0
 """Standard deviations beyond which a normal tail counts as empty: it contains 6e-16."""
 _STEP, _WIDTH, _HALVINGS, _NEGLIGIBLE = 0.05, 4.0, 5, 1e-13
-"""For the nodes: their spacing in the logarithm, its start, and a bound that the maximum exceeds."""
+"""For the nodes: their spacing in the logarithm, their first width in units of the smallest spread, the
+number of bisections for their start, and the largest probability that the maximum is below the start."""
 
 
 @functools.cache
@@ -105,10 +106,11 @@ def best_of_normals(
 
     Shapes: mean, spread, best, inverse, hazard (at least n_arms,); the last two are working space.
     """
-    # The density of arm a and all others below it is the density of the maximum times a's share of the
-    # hazards. Every arm that can still win from the start on has its mean within 8 standard deviations of it,
-    # so nodes whose distance grows in proportion resolve all of them, however different the spreads. On the
-    # logarithm of that distance the rule is the trapezoid's, which for such integrands errs like Gauss's.
+    # At a point, the density of "arm a is the maximum" is the density of the maximum times a's share of the
+    # hazard rates. The integral starts at `low`; every arm that can still win has its mean within 8 standard
+    # deviations of that point, so nodes whose distance from it grows geometrically resolve all of them,
+    # however different their spreads. In the logarithm of the distance this is the trapezoidal rule, which is
+    # about as accurate as Gauss's rule for such integrands.
     low, high, ahead = -np.inf, -np.inf, 0
     for arm in range(n_arms):
         inverse[arm] = 1.0 / spread[arm]
@@ -141,7 +143,9 @@ def best_of_normals(
     total = 0.0
     for arm in range(n_arms):
         best[arm] *= _STEP
-        if mean[arm] + _REACH * spread[arm] <= low:  # below 1e-13: the probability of beating the leader
+        # The probability that such an arm beats the leader is below 1e-13, too small for the quadrature, so
+        # it is computed directly.
+        if mean[arm] + _REACH * spread[arm] <= low:
             distance = (mean[ahead] - mean[arm]) / math.hypot(spread[ahead], spread[arm])
             best[arm] = 0.5 * math.erfc(distance / math.sqrt(2.0))
         total += best[arm]
@@ -154,7 +158,7 @@ MATCHING, EXPLORATION, TOP_TWO = range(3)
 
 _COUNT, _SUM, _PROBABILITY, _MEAN, _SPREAD, _SQUARES, _SECOND, _SPACE, ROWS = range(1, 10)
 SCALAR_COLUMNS = 8
-_NOTHING = 1e-280  # its inverse is still a number
+_NOTHING = 1e-280  # The inverse of this number does not overflow.
 
 
 class PosteriorTables(NamedTuple):
@@ -283,7 +287,8 @@ def _nearest_rival(tables: PosteriorTables, state: FloatArray, leader: int) -> N
         state[_SECOND, arm] = 0.0
         spread = math.sqrt(state[_SPREAD, leader] ** 2 + state[_SPREAD, arm] ** 2)
         gap = (state[_MEAN, leader] - state[_MEAN, arm]) / spread
-        # Far out the tail at the smallest standardised gap outweighs those of all other arms.
+        # In the far tail, the arm with the smallest standardised gap is much more likely than all others to
+        # beat the leader.
         if arm != leader and gap < least:
             rival, least = arm, gap
     state[_SECOND, rival] = 1.0
@@ -415,7 +420,7 @@ def _update(
         state[_COUNT, arm] += 1.0
         return
     if state[_COUNT, arm] > 0.0:
-        # Welford's update: raw squares of rewards far from 0 would lose their spread.
+        # Welford's update avoids the cancellation of raw squares when rewards are far from 0.
         gap = reward - state[_SUM, arm] / state[_COUNT, arm]
         state[_SQUARES, arm] += gap * gap * state[_COUNT, arm] / (state[_COUNT, arm] + 1.0)
     state[_SUM, arm] += reward

@@ -53,8 +53,9 @@ def orthogonal_coordinates(
     basis: IntArray,
 ) -> int:
     """Coordinates of some rows of `vectors` in an orthonormal basis of their span, and its dimension."""
-    # The longest residual gives each direction (Gram and Schmidt, with pivoting, every direction made
-    # orthogonal twice); `basis` receives the positions of the rows that gave them.
+    # This is Gram-Schmidt with pivoting: each direction comes from the longest residual, and is
+    # orthogonalised twice, because once can leave rounding errors. `basis` receives the positions of the
+    # pivots.
     for i in range(n):
         for k in range(dimension):
             residual[i, k] = vectors[int(rows[i]), k]

@@ -175,7 +175,8 @@ _SCALAR_COLUMNS = 9
 _PUBLIC, _ROWS = SUM, 4
 """If estimates are private, choices use the rows before this one: the remaining arms depend only on the
 releases, which are the only link to the sums of rewards."""
-# Every exchange multiplies the determinant by more than this, so they end in spite of rounding.
+# Every exchange multiplies the determinant by more than this factor, so rounding errors cannot make the
+# exchanges go on for ever.
 _LIMIT = 1.0 + 1e-6
 _DESIGN_GAP, _DESIGN_STEPS = 1e-6, 10_000
 _EXPLORING, _LEFTOVER = range(2)
@@ -246,8 +247,8 @@ def _all_pulled(tables: BestArmTables, n: int, rank: int) -> bool:
 @kernel
 def _reduce(tables: BestArmTables, public: FloatArray, phase: int, n: int) -> int:
     """Express the remaining arms in terms of a few of them; return the dimension of their span."""
-    # Orthonormal coordinates replace the old ones only where the dimension falls. Where all arms are pulled
-    # only the dimension is needed.
+    # New orthonormal coordinates are computed only if the dimension falls, which saves time; if all arms are
+    # pulled, only the dimension matters.
     if phase == 0:
         for k in range(tables.features.shape[1]):
             tables.basis[k] = tables.first_basis[k]
@@ -319,7 +320,7 @@ def _optimal_plan(tables: BestArmTables, phase: int, n: int, rank: int) -> int:
         weight = tables.weights[slot] if phase > 0 else tables.first_weights[slot]
         if weight > 0.0:
             tables.pulled[pulled] = slot
-            # a weight that is a hair too large must not cost a pull
+            # Rounding errors can make a weight slightly too large; that must not cost a pull.
             tables.counts[pulled] = max(1, math.ceil(weight * tables.share - 1e-9))
             pulled += 1
     return pulled

@@ -79,9 +79,9 @@ def max_det_schedule(n_arms: int, dimension: int) -> Schedule:
 
 def reserve(schedule: Schedule, dimension: int) -> int:
     """Rounds that DP-BAI reserves because numbers of pulls are rounded up."""
-    # Those in (8), or as many as rounding can cost where (8) has fewer: phase p pulls at most d arms where
-    # d^2 < s_p, at most s_p elsewhere, whatever the dimension of their span is. Pulling n_1, ..., n_M arms
-    # ceil(T' / (M n_p)) times each takes at most T' + n_1 + ... + n_M - 1 rounds.
+    # The reserve is (8), or as many rounds as rounding can cost, if that is more. Phase p pulls at most d
+    # arms if d^2 < s_p and at most s_p otherwise, whatever the dimension of their span. Pulling n_1, ..., n_M
+    # arms ceil(T' / (M n_p)) times each takes at most T' + n_1 + ... + n_M - 1 rounds.
     pulled = [dimension if dimension**2 < size else size for size in schedule.sizes[:-1].tolist()]
     return max(printed_reserve(schedule, dimension), sum(pulled) - 1)
 
@@ -168,7 +168,7 @@ class FeatureDesign(BestArmDesign):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        # rows of plain numbers: they compare, hash and go into a file
+        # Tuples of plain numbers can be compared, hashed and stored in a file, as arrays cannot.
         rows = np.asarray(self.features, dtype=np.float64).tolist()
         object.__setattr__(self, "features", tuple(tuple(row) for row in rows))
 

@@ -188,7 +188,8 @@ class DPBAI(_NoisyMeans):
         afresh.
         """
         self._refuse_sizes(horizon, n_arms)
-        mean = PrivacyGuarantee(epsilon=float(self.epsilon))  # moves by 1/N, has noise of scale 1/(epsilon N)
+        # One reward changes a mean of N pulls by 1/N, and the noise has scale 1/(epsilon N).
+        mean = PrivacyGuarantee(epsilon=float(self.epsilon))
         phase = parallel(mean, mean, over="arms")
         return parallel(phase, phase, over="epochs")
 
@@ -406,7 +407,8 @@ class DPOD(_OptimalRounds):
         on earlier releases; its moments start afresh. Each reward enters the moments of one round.
         """
         self._refuse_sizes(horizon, n_arms)
-        moments = PrivacyGuarantee(epsilon=float(self.epsilon))  # move by at most L in L1
+        # One reward changes the moments by at most L in L1.
+        moments = PrivacyGuarantee(epsilon=float(self.epsilon))
         return parallel(moments, moments, over="epochs")
 
     def _releases(self, released: FloatArray, env: Environment, horizon: int) -> dict[str, Any] | None:

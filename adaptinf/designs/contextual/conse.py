@@ -49,7 +49,7 @@ _COUNT, _SUM, _POOLED_COUNT, _POOLED_SUM = 6, 8, 10, 12
 _ROWS = 14
 _SCALAR_COLUMNS = 8
 _EPOCHS = 40
-"""More epochs than any horizon allows: epoch 40 takes over 32 * 4^40 rounds."""
+"""No horizon allows more epochs than this: epoch 40 takes over 32 * 4^40 rounds."""
 
 
 class _Tables(NamedTuple):

@@ -37,7 +37,7 @@ from adaptinf.simulation.replicate import Program, Run, written_arrays
 from adaptinf.typing import FloatArray
 
 _NORM_ROUNDING = 1e-12
-# Hoeffding's lemma: what lies in [0, 1] is sub-Gaussian with scale 1/2.
+# By Hoeffding's lemma, a reward in [0, 1] is sub-Gaussian with scale 1/2.
 _UNIT_REWARDS = 0.5
 
 

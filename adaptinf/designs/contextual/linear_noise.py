@@ -45,8 +45,8 @@ def noise_law(
     epsilon: float, delta: float, noise: str, counter: str, dimension: int, horizon: int
 ) -> NoiseLaw:
     """Noise that makes the running sums of x y private, for ||x||_2 at most 1 and y in [0, 1]."""
-    # One reward moves x y by a vector of length at most sqrt(dimension) in L1 and 1 in L2, in each of the
-    # nodes that hold it: at most one a level.
+    # One reward changes x y by a vector of length at most sqrt(dimension) in L1 and 1 in L2, in each node
+    # that contains it, and there is at most one such node in each level.
     laplace = NoiseLaw(False, counter, *counter_scales(counter, epsilon, horizon, math.sqrt(dimension)))
     if noise == "laplace" or delta == 0.0:
         return laplace
@@ -62,7 +62,8 @@ def noise_bounds(law: NoiseLaw, dimension: int, horizon: int, log_failure: float
 
     Returns shape (levels, levels + 1).
     """
-    # The failure probability is shared equally by the levels, and within a level by its 2^k counts.
+    # The failure probability is divided equally between the levels, and within a level between its 2^k
+    # counts, so that the bound holds for all counts together.
     slots = counter_slots(horizon)
     if law.gaussian:
         bounds = np.zeros((slots, slots + 1))
@@ -80,7 +81,7 @@ def _unit_bounds(counter: str, slots: int, dimension: int, log_failure: float) -
     trunk, node = counter_scales(counter, 1.0, (1 << slots) - 1)
     bounds = np.zeros((slots, slots + 1))
     for level, ones in _laws(slots):
-        # any count of that level with that many ones
+        # The bound depends only on the level and the number of one-bits, so any count with these serves.
         count = (1 << level) + (1 << (ones - 1)) - 1
         trunk_terms, node_terms, factor = noise_nodes(counter, count)
         bounds[level, ones] = laplace_norm_bound(
@@ -102,13 +103,14 @@ PRODUCT_UNITS = GRID_UNITS**2
 """Number of units in a product of 1 and 1."""
 
 LARGEST_SCALE = 2.0**15
-"""For a node, in units: 2^55, at which a draw exceeds 64 bits with probability exp(-256)."""
+"""Largest scale of a node; it is 2^55 units, for which a draw exceeds 64 bits with probability exp(-256)."""
 
 
 def toward_zero(vectors: FloatArray) -> IntArray:
     """Vectors of norm at most 1 in units of 2^-20, truncated towards 0; shape (..., dimension)."""
-    # To the nearest unit a vector could become longer than 1. What a caller's rounding has left above that
-    # length loses a further unit a coordinate, so the squares add up to 2^40 at most.
+    # Rounding to the nearest unit could make a vector longer than 1, on which the guarantee depends. If
+    # rounding error in the input makes it longer, each coordinate loses another unit, until the squares add
+    # up to at most 2^40.
     units: IntArray = np.trunc(vectors * GRID_UNITS).astype(np.int64)
     while (longer := (units * units).sum(axis=-1, keepdims=True) > PRODUCT_UNITS).any():
         units = units - np.sign(units) * longer
@@ -122,8 +124,8 @@ def on_grid(vectors: FloatArray) -> FloatArray:
 
 def product_sensitivity(dimension: int) -> int:
     """Largest change in x y from one reward, in L1 and units of 2^-40: at most sqrt(d) 2^40, rounded."""
-    # By Cauchy's inequality the coordinates of x have at most sqrt(d) 2^20 units together, a whole number;
-    # the reward changes by at most 2^20 units.
+    # By Cauchy's inequality, the absolute coordinates of x add up to at most sqrt(d) 2^20 units, rounded down
+    # because they are whole numbers; the reward changes by at most 2^20 units.
     return math.isqrt(dimension * PRODUCT_UNITS) * GRID_UNITS
 
 

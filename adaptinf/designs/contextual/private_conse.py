@@ -150,7 +150,8 @@ class DPConSE(Design):
         if self.calibration == "published":
             return PrivacyGuarantee(math.inf, unit="record", notion="anticipating", reasons=REASONS)
         if self._exact_counts:
-            return PrivacyGuarantee(self.epsilon, unit="record")  # a record is its rewards: no count moves
+            # With exact counts a record consists of its rewards only, so counts do not change.
+            return PrivacyGuarantee(self.epsilon, unit="record")
         contrasts = PrivacyGuarantee(self.contrast_share * self.epsilon, unit="record", notion="anticipating")
         arrivals = PrivacyGuarantee(
             (1.0 - self.contrast_share) * self.epsilon, unit="record", notion="anticipating"

@@ -283,9 +283,10 @@ def _randomise(
 
 def window_ends(horizon: int, first_window: int | None = None, n_features: int = 1) -> IntArray:
     """Last rounds of the first half's windows, whose lengths double."""
-    # A remainder of less than half of the window that it would begin joins the window before it.
-    # A first window of n / 64 rounds is all randomised, at a regret linear in n. The upper bound keeps the
-    # regret of order M log n; it takes effect from n of about 200,000 for one context and 3 million for ten.
+    # A remainder shorter than half of the next window is joined to the previous window.
+    # A first window of n / 64 rounds is all randomised, so its regret is linear in n. The upper bound keeps
+    # the regret of order M log n; it takes effect from n of about 200,000 for one context and 3 million for
+    # ten.
     half = horizon // 2
     length = _first_window(horizon, n_features) if first_window is None else int(first_window)
     ends = [0]
@@ -314,8 +315,8 @@ def corrected_program(
     by_rounds: bool,
 ) -> Program:
     """Tables and entry point: windows end at `ends`, and sums and arrivals have their own budgets."""
-    # Without a budget arrivals are released as they are. The better arm is dropped with probability at most
-    # 3/4 of beta = 1 / horizon.
+    # Without a budget for them, arrivals are released exactly. The constants drop the better arm with
+    # probability at most 3/4 of beta = 1 / horizon.
     log_two = math.log(2.0 * n_features * ends.size * horizon)
     capacity = 2 * n_features * (ends.size + 1) if recording else 0
     tables = _Tables(

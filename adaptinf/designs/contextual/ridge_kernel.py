@@ -137,7 +137,8 @@ def _next_normal_noise(
     tables: LinearTables, state: FloatArray, trunk_row: int, column: int, count: int, source: Any
 ) -> float:
     """Noise of a binary tree with normal nodes at `count`, called once for each count, in order."""
-    # The noise at `count` is that at the count less its lowest one-bit, which is kept, and one new node's.
+    # The noise at `count` is the noise at the count without its lowest one-bit, which is stored, plus that of
+    # one new node.
     earlier = count & (count - 1)
     total = gaussian(source, tables.node)
     if earlier > 0:
@@ -195,10 +196,11 @@ def _advance(tables: LinearTables, public: FloatArray, context: FloatArray, arm:
     factor = 1.0 / (1.0 + quadratic)
     for k in range(dimension):
         for other in range(dimension):
-            # The bracket keeps V^-1 symmetric to the last bit.
+            # With these brackets the products are equal in both orders, so V^-1 stays exactly symmetric.
             change = factor * (public[_SCRATCH, k] * public[_SCRATCH, other])
             public[_INVERSE + k, base + other] -= change
-    # The matrix determinant lemma: det(V + x x') = det(V) (1 + x'V^-1 x).
+    # By the matrix determinant lemma, det(V + x x') = det(V) (1 + x'V^-1 x), so no determinant has to be
+    # computed.
     public[_LOG_DET, arm] += math.log1p(quadratic)
     return dimension
 

@@ -119,7 +119,8 @@ def add_reports(
     tables: Any, state: FloatArray, row: int, arm: int, origin: int, count_noise: float, total_noise: float
 ) -> None:
     """Report the stored values plus noise, as one number each, which is all that the server receives."""
-    # Added to the count and the sum of the arm, and to the weighted ones if the trial is recorded.
+    # The report is added to the arm's count and sum; recorded trials also need weighted sums, because these
+    # are released.
     held = _unsent_block(tables) + arm
     count = state[row, held] + count_noise
     total = state[row, held + tables.n_arms] + total_noise
@@ -138,10 +139,10 @@ def add_reports(
 @kernel
 def plan(tables: Any, state: FloatArray, row: int, radius: float, threshold: float) -> None:
     """Determine the weight of a bin's reports up to the next check from the server's present knowledge."""
-    # The squared weights of a bin's life add up to at most 1, its budget. Of a life of L participants the
-    # first t spend sqrt(t / L): more at its beginning, for arms that will be dropped. L is predicted: a
-    # radius falls like 1 / sqrt(t), and the bin is halved when it gets below the threshold, or the trial
-    # ends.
+    # The squared weights over a bin's lifetime add up to at most 1, its budget. Of a lifetime of L
+    # participants, the first t spend sqrt(t / L): more at the beginning, for arms that will be dropped. L is
+    # predicted: a radius decreases like 1 / sqrt(t), and the bin is halved when its radius falls below the
+    # threshold, unless the trial ends first.
     now = state[SCALARS, ROUND]
     rest = tables.horizon - now
     if tables.released.shape[0] == 0 or now < 0.0 or rest == 0.0:
@@ -279,7 +280,8 @@ def _sum_one_by_one(source: Any, count: Any, scale: Any) -> Any:
 def _sum_at_once(source: Any, count: Any, scale: Any) -> Any:
     if count == 1:
         return laplace(source, scale)
-    # A Laplace variable is a difference of two exponential ones, whose sums are Gamma variables.
+    # A Laplace variable is a difference of two exponential variables, and sums of these are Gamma variables,
+    # so two draws replace `count`.
     return scale * (source.standard_gamma(count) - source.standard_gamma(count))
 
 

@@ -37,7 +37,8 @@ and number of remaining arms."""
 EDGES = 6
 """First of the columns with the corners of a bin: d lower ends, then d upper ends."""
 STOPPED = 0
-"""First block of columns with one entry per arm: participants after which the arm was dropped, or 0."""
+"""First block of columns with one entry per arm: number of participants after which the arm was dropped, or
+0."""
 
 
 @kernel
@@ -138,8 +139,8 @@ def _longest_edge(tables: Any, state: FloatArray, row: int, source: Any) -> int:
 @kernel
 def halve(tables: Any, state: FloatArray, place: int, source: Any) -> bool:
     """Halve the active bin at a position of the list; False if there is no room for more bins."""
-    # The halves begin without data, with the arms that are left. The lower one takes the place, the upper one
-    # the end of the list.
+    # The halves start without data, with the arms that remain. The lower half takes the bin's position and
+    # the upper one the end of the list, so no other bin moves.
     bins = int(state[SCALARS, BINS])
     if bins + 3 > state.shape[0]:
         return False
@@ -157,7 +158,7 @@ def halve(tables: Any, state: FloatArray, place: int, source: Any) -> bool:
             state[new, EDGES + edge] = state[row, EDGES + edge]
         state[new, edge_column(tables, 1 - half, axis)] = middle
         for arm in range(tables.n_arms):
-            # An arm that the halves never had: stopped before the first participant.
+            # Arms that the halves never had are marked as stopped before the first participant.
             state[new, stopped + arm] = 0.0 if is_active(tables, state, row, arm) else -1.0
     state[row, AXIS] = axis + 1.0
     state[row, CHILD] = child

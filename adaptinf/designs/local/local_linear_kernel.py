@@ -126,8 +126,8 @@ def _step(
     """One noisy gradient for an arm, with residual 0 if another was pulled: step, projection, average."""
     row = 1 + arm
     parameters = tables.n_parameters
-    # The K-norm mechanism (Hardt, Talwar): a Gamma(p + 1) size times a point of the cube has a density in
-    # proportion to exp(-max abs(z) / scale), as entries of a gradient are at most 1.
+    # This is the K-norm mechanism (Hardt and Talwar): a Gamma(p + 1) radius times a uniform point of the cube
+    # has a density proportional to exp(-max abs(z) / scale), which suits gradients with entries of at most 1.
     size = report_radius(source, parameters + 1, tables.scales[origin])
     information = 1.0 / tables.squares[origin]
     state[row, _INFORMATION] += information
@@ -220,7 +220,8 @@ def _release_all(tables: LDPLinearTables, state: FloatArray) -> None:
     """Record every arm's averaged parameters, as coefficients of the context itself."""
     block = _ITERATE + tables.n_parameters
     scale = tables.scales[tables.scales.shape[0] - 1]
-    # Regressors are 2 x - 1, and v'(2 x - 1) + c = 2 v'x + (c - sum of v).
+    # Regressors are 2 x - 1, and v'(2 x - 1) + c = 2 v'x + (c - sum of v), so coefficients of x are 2 v and
+    # the constant changes.
     for arm in range(tables.n_arms):
         slopes = 0.0
         for k in range(tables.dimension):

@@ -25,7 +25,7 @@ from adaptinf.parameters import refuse
 from adaptinf.texts import did_you_mean, several
 
 Weights = Mapping[Any, Any] | str | None
-# As BigQuery, Snowflake and Postgres write zones: "10:00:00 UTC", "10:00:00 +0000", "10:00:00+00".
+# BigQuery, Snowflake and Postgres write zones differently: "10:00:00 UTC", "10:00:00 +0000", "10:00:00+00".
 _ZONE = re.compile(
     r"(?P<time>.*\d\d:\d\d(?::\d\d(?:\.\d+)?)?) ?(?:UTC|(?P<sign>Z|[+-]\d\d)(?P<rest>:?\d\d)?)"
 )

@@ -122,7 +122,8 @@ def alee_means(
         weights = alee_weights(len(own), start)
         total = float(weights.sum())
         moments[0, column] = len(own)
-        # Differences from one reward: constant rewards have no error, whatever their level.
+        # Differences from one of the rewards are exactly 0 if all rewards are equal, so constant rewards have
+        # a standard error of exactly 0.
         away = own - own[:1]
         if len(own) > 0:
             moments[1, column] = own[0] + float(weights @ away) / total

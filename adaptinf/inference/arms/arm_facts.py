@@ -56,8 +56,6 @@ class ArmFacts(Fitted["ArmFit"], ConstantMeans):
     def sums_cautions(self) -> list[str]:
         return [] if self.profile.sums is None else arms_of_sums.cautions(self.question)
 
-    # What every fit says
-
     @property
     def choice_reason(self) -> dict[str, str]:
         if not self.fit.choice.reason:

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy import special
@@ -41,6 +41,14 @@ _STRETCH = 2**18
 MOVES = 5e-4
 """P-value, for each of two tests, below which differences are treated as varying."""
 _LEAST_PULLS, _LEAST_BATCHES = 10, 3
+
+
+class ArmBatches(NamedTuple):
+    """Numbers of rewards by batch and arm, their means, and sums of squares about these; (B, K) each."""
+
+    counts: FloatArray
+    means: FloatArray
+    squares: FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,27 +81,38 @@ def batch_contrasts(
     batch: IntArray, action: IntArray, reward: FloatArray, treatment: int, control: int
 ) -> BatchContrasts:
     """Differences between two arms in each batch; batch, action and reward have shape (T,)."""
-    size = int(batch[-1]) + 1 if len(batch) else 0
-    counts, means, squares = np.zeros((2, size)), np.full((2, size), np.nan), np.zeros((2, size))
-    for row, arm in enumerate((control, treatment)):
-        shift = None
-        for part in _whole_batches(batch):
-            own = action[part] == arm
-            place, value = batch[part][own], reward[part][own]
-            if not len(value):
-                continue
-            shift = value[0] if shift is None else shift
-            first, stop = place[0], place[-1] + 1
-            place -= first
-            number = np.bincount(place)
-            counts[row, first:stop] = number
-            value -= shift
-            above = np.bincount(place, weights=value) / np.maximum(number, 1.0)
-            means[row, first:stop] = np.where(number > 0, shift + above, np.nan)
-            value -= above[place]
-            value *= value
-            squares[row, first:stop] = np.bincount(place, weights=value)
-    return _contrasts(counts[::-1], means[::-1], squares[::-1])
+    own = (action == treatment) | (action == control)
+    treated, size = (action[own] == treatment).astype(np.int64), _batches(batch)
+    return _of_pair(arm_batches(batch[own], treated, reward[own], 2, size), 1, 0)
+
+
+def arm_batches(batch: IntArray, action: IntArray, reward: FloatArray, n_arms: int, size: int) -> ArmBatches:
+    """Rewards of every arm in each of so many batches; batch, action and reward have shape (T,)."""
+    counts, squares = np.zeros((size, n_arms)), np.zeros((size, n_arms))
+    means = np.full((size, n_arms), np.nan)
+    shift = np.zeros(n_arms)
+    shift[action[::-1]] = reward[::-1]  # an arm's first reward
+    for part in _whole_batches(batch):
+        first, stop = int(batch[part.start]), int(batch[part.stop - 1]) + 1
+        place = (batch[part] - first) * n_arms + action[part]
+        value = reward[part] - shift[action[part]]
+        number = np.bincount(place, minlength=(stop - first) * n_arms)
+        above = np.bincount(place, value, len(number)) / np.maximum(number, 1.0)
+        value -= above[place]
+        value *= value
+        counts[first:stop] = number.reshape(-1, n_arms)
+        means[first:stop] = np.where(counts[first:stop] > 0, shift + above.reshape(-1, n_arms), np.nan)
+        squares[first:stop] = np.bincount(place, value, len(number)).reshape(-1, n_arms)
+    return ArmBatches(counts, means, squares)
+
+
+def _of_pair(found: ArmBatches, treatment: int, control: int) -> BatchContrasts:
+    return _contrasts(*(part[:, [treatment, control]].T for part in found))
+
+
+def _batches(batch: IntArray) -> int:
+    """Number of batches; batch has shape (T,)."""
+    return int(batch[-1]) + 1 if len(batch) else 0
 
 
 def _whole_batches(batch: IntArray) -> list[slice]:
@@ -142,8 +161,13 @@ def _contrasts_of(question: Question) -> BatchContrasts:
         arrays = question.profile.log.arrays
         if arrays.batch is None:
             raise Refused("batched", claims.NO_BATCHES())
-        pair = int(codes[0]), int(codes[1])
-        found = batch_contrasts(arrays.batch, arrays.action, arrays.reward, *pair)
+        columns, pair = (arrays.batch, arrays.action, arrays.reward), (int(codes[0]), int(codes[1]))
+        n_arms, size = question.profile.log.n_arms, _batches(arrays.batch)
+        if size * n_arms <= len(arrays.batch):
+            every = question.profile.once(arm_batches, lambda: arm_batches(*columns, n_arms, size))
+            found = _of_pair(every, *pair)
+        else:  # of small batches a table of all arms may be larger than the log
+            found = batch_contrasts(*columns, *pair)
     moved = np.flatnonzero(question.profile.moving_batches)
     if len(moved) and question.profile.knows_every_propensity:
         raise Refused("batched", claims.MOVE_WITHIN(n=len(moved), which=_shown(moved)))
@@ -175,7 +199,8 @@ def drifting_test(found: BatchContrasts, null: float, label: str) -> WaldTest:
     from adaptinf.inference.distributions.tails import log_chi2_tail
     from adaptinf.inference.results.hypotheses import WaldTest
 
-    # Squares of t statistics do not add up to a chi-squared variable: each is made normal first.
+    # Squares of t statistics do not add up to a chi-squared variable, so each statistic is first replaced by
+    # the normal quantile with the same tail probability.
     t = found.precision * (found.difference - null)
     log_tail = log_student_tail(np.abs(t), found.df)
     z = np.array([float(normal_quantile(float(x))) for x in log_tail])
@@ -201,8 +226,9 @@ def moving_pvalue(found: BatchContrasts) -> float:
     precision, df = kept.precision, kept.df
     if len(df) < _LEAST_BATCHES or not np.isfinite(precision).all():
         return math.nan
-    size = precision.max()  # squares of the precisions themselves may overflow
-    # Student's t has variance df / (df - 2).
+    # The squared precisions themselves might overflow, so they are taken relative to the largest.
+    size = precision.max()
+    # The weights are inverse variances, and Student's t has variance df / (df - 2).
     weight = (precision / size) ** 2 / (df / (df - 2.0))
     gap = kept.difference - float(weight @ kept.difference) / float(weight.sum())
     z = special.ndtri_exp(log_student_tail(precision * gap, df))
@@ -286,7 +312,8 @@ def _assess(question: Question) -> list[Verdict]:
     except Refused as refused:
         return [Verdict("batched", "not valid", ORDER["batched"], call, refused.reason)]
     assumes = tuple(said(claims.ASSUMES, BatchedRow(question, found)))
-    # Where nothing adapted and shares moved, plain samples are of different times.
+    # If shares moved although nothing adapted, sample means compare arms at different times; comparisons
+    # within batches do not, so they come first.
     profile = question.profile
     first = not profile.adaptive and profile.shares_move and not profile.shares_move_in_batches
     place = ORDER["batched: shares moved" if first else "batched"]

@@ -95,7 +95,9 @@ def _worked_out(question: Question) -> list[Verdict]:
     log = question.profile.log
     if not question.profile.incomplete:
         return _rated(verdicts(methods, question), question)
-    if log.missing != "drop" and log.reward_range is not None:  # each runs at both ends
+    # The model is fitted with missing rewards at the lowest and at the highest value, so verdicts are those
+    # on a completed log.
+    if log.missing != "drop" and log.reward_range is not None:
         filled = replace(question, profile=profile_of(at_one_end(log, log.reward_range[0])))
         return _rated(verdicts(methods, filled), filled)
     return _from_some(methods, [one for one in methods if one.takes_gaps], question, arm_fits.INCOMPLETE())
@@ -162,7 +164,7 @@ def _by_unit(profile: LogProfile) -> tuple[str, ...]:
 
 
 def default_estimator(log: AdaptiveLog, arms: Sequence[Any] | None = None) -> Choice:
-    """Estimator of arm means that `ArmMeans` and `Contrast` use by default."""
+    """Default estimator of `ArmMeans`; that of `Contrast` may be another one, such as ``"batched"``."""
     codes = arm_codes("default_estimator", log, arms)
     return _settled(Question(profile_of(log), codes), Asked("default_estimator"))
 
@@ -284,7 +286,7 @@ def _problems(question: Question, asked: Asked, estimator: str | None, given: li
     """Problems with names, and with options that belong to another method."""
     method = None if estimator is None else _NAMED.get(estimator)
     if method is not None and method.contrast_only and question.contrast:
-        return []  # it checks its own
+        return []  # This method checks its own options.
     modelled = [one.name for one in METHODS if "outcome" in one.options]
     if estimator is not None and estimator not in modelled and {"outcome", "ridge"} & set(given):
         return [f"outcome and ridge apply to {' or '.join(modelled)}, not to {estimator}"]

@@ -36,6 +36,7 @@ from adaptinf.inference.validity.profile import LogProfile, profile_of
 from adaptinf.parameters import refuse
 
 if TYPE_CHECKING:
+    from adaptinf.inference.arms.data.pair_tables import PairTable
     from adaptinf.inference.corrections.information import ChosenFrom
     from adaptinf.inference.results.hypotheses import WaldTest
     from adaptinf.log import AdaptiveLog, PublicLog
@@ -109,8 +110,8 @@ class Contrast:
         self.treatment = treatment
         self.control = control
         self._codes = arm_codes("Contrast", log, (treatment, control))
-        self.family = 1
-        """The table of contrasts in which this one is a row."""
+        self.table: PairTable | None = None
+        """The contrasts in the table that contains this one as a row."""
 
     def fit(
         self,
@@ -135,9 +136,9 @@ class Contrast:
         Parameters
         ----------
         estimator : {"sample-mean", "ipw", "aipw", "alee", "batched", "released"}, optional
-            By default the method given by `default_estimator`. ``"batched"`` is batched least squares, for
-            logs with batches in which both arms were chosen; ``"released"`` uses only the log's private
-            releases.
+            By default the first one listed by ``recommend(log, "contrast", treatment=..., control=...)``.
+            ``"batched"`` is batched least squares, for logs with batches in which both arms were chosen;
+            ``"released"`` uses only the log's private releases.
         weights : {"combined", "uniform", "sqrt", "two-point"}, optional
             Weights of the scores of IPW and AIPW. Combined weights, the default, are the same for both arms,
             so common drift cancels; sqrt and two-point weights are separate for each arm.
@@ -191,7 +192,7 @@ class Contrast:
         options = (estimator, weights, decay, test, outcome, ridge, arm_error, named, chosen_from, stationary)
         asked = Asked("Contrast.fit", *options)
         check_options(asked, null, keep_scores)
-        question = Question(profile, self._codes, True, stationary=stationary, family=self.family)
+        question = Question(profile, self._codes, True, stationary=stationary, table=self.table)
         if public:
             return self._shown(published(question, asked), null)
         method, found = fit_method(question, asked)

@@ -68,7 +68,7 @@ def residual_rows(question: Question, fit: ArmFit) -> Mapping[str, FloatArray]:
         refuse_rows()
     arrays = question.profile.log.arrays
     residual = indicators(arrays.action, question.codes) * (arrays.reward[:, None] - fit.estimate)
-    # The rows of an arm are scaled to its standard error, whichever of the possible ones it has.
+    # Influences are rescaled to the arm's reported standard error, whichever formula that has.
     size = np.sqrt(np.einsum("tk,tk->k", residual, residual))
     return {"influence": residual * (fit.std_error / np.where(size > 0.0, size, np.nan))}
 
@@ -92,7 +92,8 @@ def check_options(asked: Asked, null: object, keep_scores: Any) -> None:
     texts = {"estimator": asked.estimator, "weights": asked.weights}
     problems = text_problems(**texts, test=asked.test, arm_error=asked.arm_error, named=asked.named)
     problems += FLAG("keep_scores", keep_scores) + FLAG("stationary", asked.stationary)
-    if not problems:  # what is not text may have no place in a list of names
+    # Values that are not text may be unhashable, so membership is tested only after the other checks.
+    if not problems:
         if asked.arm_error not in ARM_ERRORS:
             problems.append(unlisted("arm_error", ARM_ERRORS, asked.arm_error))
         if asked.named not in NAMED:
@@ -159,10 +160,14 @@ def mean_reference(question: Question, fit: ArmFit, kind: str) -> Reference:
 
 def arm_samples(profile: LogProfile) -> SampleMeans:
     """Unweighted means of all arms."""
-    if profile.sums is not None:
-        return sample_means_of(profile.sums.cells)
-    arrays = profile.log.arrays
-    return sample_means(arrays.action, arrays.reward, profile.log.n_arms, profile.pulls)
+
+    def work() -> SampleMeans:
+        if profile.sums is not None:
+            return sample_means_of(profile.sums.cells)
+        arrays = profile.log.arrays
+        return sample_means(arrays.action, arrays.reward, profile.log.n_arms, profile.pulls)
+
+    return profile.once(arm_samples, work)
 
 
 def arm_bounds(profile: LogProfile, codes: IntArray, *, shares: bool = False) -> FloatArray:

@@ -62,7 +62,9 @@ def weighted_length(question: Question, verdict: Verdict) -> float:
     kind = verdict.arguments.get("weights")
     mean = 0.0 if verdict.arguments["estimator"] == "aipw" else profile.pooled_mean
     std = profile.pooled_std
-    if question.contrast:  # of plain scores, whose product is never positive, only squares are left
+    # Plain scores of the two arms are never both nonzero, so the variance of a contrast contains raw squares
+    # of rewards.
+    if question.contrast:
         mean, std = 0.0, math.hypot(std, mean)
     if kind == JOINT:
         return _joint_length(replace(question, codes=codes), math.hypot(std, mean))

@@ -198,8 +198,8 @@ class ArmMeans:
         Parameters
         ----------
         estimator : {"sample-mean", "ipw", "aipw", "alee", "released"}, optional
-            By default the method given by `default_estimator`. ``"released"`` uses the timely successes S and
-            failures F, if these were released (``in_time=`` of a session or trial): S / (S + F), which
+            By default the first one listed by ``recommend(log)``. ``"released"`` uses the timely successes S
+            and failures F, if these were released (``in_time=`` of a session or trial): S / (S + F), which
             assumes that delays do not depend on outcomes, together with Manski's limits S / n and 1 - F / n.
             It is the only estimator available for a public part.
         weights : {"joint", "uniform", "sqrt", "two-point", "combined"}, optional

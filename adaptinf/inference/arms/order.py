@@ -26,56 +26,58 @@ def _scores(estimator: str, *weights: str, when: tuple[str, ...] = ()) -> list[s
 
 ORDER = Order(
     [
-        # Plain samples have the shortest intervals, and assume nothing of how arms were chosen.
+        # Plain samples have the shortest intervals and need no assumptions about how arms were chosen.
         f"sample-mean: {PLAIN_SAMPLES}",
         f"exact tests: {PLAIN_SAMPLES}",
-        # Without a drift each arm's own weights keep variances even; means then need not share times.
+        # Without drift, separate weights for each arm keep the variance even, and arms need not be compared
+        # over the same rounds.
         *_scores("aipw", "two-point", "sqrt", "uniform", when=(STATIONARY,)),
-        # Weights made from propensities tie units together; uniform ones do not.
+        # Weights computed from propensities make the rounds of a unit dependent; uniform weights do not.
         *_scores("aipw", "uniform", when=(BY_UNIT,)),
-        # Known propensities answer for adaptivity; weights that arms share, for a drift that they share.
+        # Known propensities account for adaptivity, and weights that arms share account for drift that they
+        # share.
         *_scores("aipw", "joint", "combined", "uniform", "two-point", "sqrt"),
-        # Nothing adapted, and shares moved: within batches alone are arms of the same times.
+        # If nothing adapted but shares moved, only comparisons within batches compare arms at the same times.
         "batched: shares moved",
         "sample-mean: contexts decide",
         "sample-mean: not adaptive",
         "exact tests",
-        # Simulation, or a guarantee, says how little adaptivity can do.
+        # Simulation or a privacy guarantee shows that adaptivity can do little harm here.
         "sample-mean: counts settled",
         "corrected: short",
-        # Without propensities; it assumes that no mean drifts.
+        # ALEE needs no propensities, but it assumes that no mean drifts.
         "alee",
         "alee self-normalised: refused",
-        # An estimated propensity is one more assumption than ALEE makes.
+        # Estimated propensities are one more assumption than ALEE makes.
         *_scores("aipw", "joint", "combined", "uniform", "two-point", "sqrt", when=(ESTIMATED,)),
-        # In long runs of designs whose counts settle.
+        # Sample means are valid here only in long runs of designs whose counts settle.
         "sample-mean",
         *_scores("aipw", "uniform", when=(RARELY_DRAWN,)),
         "batched",
-        # Noise makes it longer than what reads the log itself.
+        # Privacy noise makes these intervals longer than those computed from the log itself.
         "released",
-        # A drift, or moderate horizons, may spoil these; corrected columns may be very long.
+        # Drift or moderate horizons may invalidate these; corrected intervals may be very long.
         *_scores("aipw", "two-point", when=(DRIFT,)),
         "alee self-normalised",
         "corrected",
         *_scores("aipw", "sqrt", when=(DRIFT,)),
         "corrected: refused",
-        # What AIPW does, without an outcome model, hence longer.
+        # IPW does the same as AIPW without an outcome model, so its intervals are longer.
         *_scores("ipw", "two-point", "sqrt", "uniform", when=(STATIONARY,)),
         *_scores("ipw", "uniform", when=(BY_UNIT,)),
         *_scores("ipw", "joint", "combined", "uniform", "two-point", "sqrt"),
         *_scores("aipw", "uniform", when=(RARELY_DRAWN, ESTIMATED)),
         *_scores("aipw", "two-point", "sqrt", when=(DRIFT, ESTIMATED)),
         *_scores("ipw", "joint", "combined", "uniform", "two-point", "sqrt", when=(ESTIMATED,)),
-        # They hold at every round, which is more than was asked, and are longer for it.
+        # Sequences hold at every round, which is more than was asked for, so they are wider.
         "sequences",
         *_scores("ipw", "uniform", when=(RARELY_DRAWN,)),
         *_scores("ipw", "two-point", "sqrt", when=(DRIFT,)),
-        # Contexts may have had a part in the choice of arms whose plain means they follow.
+        # These sequences follow sample means of arms, whose choice may have depended on contexts.
         "sequences: contexts",
         *_scores("ipw", "uniform", when=(RARELY_DRAWN, ESTIMATED)),
         *_scores("ipw", "two-point", "sqrt", when=(DRIFT, ESTIMATED)),
-        # A vacuous guarantee, and methods that cannot be asked of such data.
+        # The guarantee is vacuous, or the method cannot be applied to such data.
         "of no use",
     ]
 )

@@ -15,6 +15,7 @@ from adaptinf.inference.scores.means import SampleMeans, welch
 from adaptinf.typing import FloatArray, IntArray, Validity
 
 if TYPE_CHECKING:
+    from adaptinf.inference.arms.data.pair_tables import PairTable
     from adaptinf.inference.corrections.information import ChosenFrom, Correction
     from adaptinf.inference.results.fit_results import Results
     from adaptinf.inference.scores.means import UnitErrors
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 class Question:
     """The question of a model of arms about a log, and what a user knows beyond it; codes: (k,).
 
-    `stationary` means that no mean drifts, so arms may have separate weights; `family` is the number of
-    contrasts in the table.
+    `stationary` means that no mean drifts, so arms may have separate weights; `table` contains the contrasts
+    of which this one is a row.
     """
 
     profile: LogProfile
@@ -37,7 +38,12 @@ class Question:
     decay: float | None = None
     variation: float | None = None
     stationary: bool = False
-    family: int = 1
+    table: PairTable | None = None
+
+    @property
+    def family(self) -> int:
+        """Number of contrasts in the table."""
+        return 1 if self.table is None else len(self.table.codes)
 
     @property
     def asked(self) -> tuple[Any, ...]:
@@ -91,8 +97,9 @@ class ArmFit:
 
     `above` contains the estimates minus an origin common to the arms, so that differences lose no digits;
     `freedom` contains the degrees of freedom if they differ from the pulls minus one. `movement` is the
-    p-value for slopes over time of contrasts between arms that share their weights. For ratios, contributions
-    of rounds are in `kept`, if scores give them, notes in `told` and cautions in `warned`.
+    p-value for slopes over time of contrasts between arms that share their weights. If one pass gave all
+    pairs of a table, `products` are the sums of products of their errors, (P, P), in place of contributions
+    of rounds. For ratios, these are in `kept`, if scores give them, notes in `told` and cautions in `warned`.
     """
 
     choice: Choice
@@ -115,6 +122,7 @@ class ArmFit:
     unevenness: FloatArray | None = None
     movement: float = 1.0
     by_unit: UnitErrors | None = None
+    products: FloatArray | None = None
     kept: Mapping[str, FloatArray] | None = None
     told: tuple[str, ...] = ()
     warned: tuple[str, ...] = ()
@@ -144,7 +152,8 @@ class ArmFit:
         spread = self.covariance[np.ix_(pair, pair)]
         contrast = np.array([1.0, -1.0])
         variance = float(contrast @ spread @ contrast)
-        # An arm whose rewards never varied says nothing of how far its mean may be from them.
+        # An arm whose rewards never varied gives no information on the error of its mean, so the standard
+        # error is unknown and not 0.
         size = math.sqrt(max(variance, 0.0)) if np.all(np.diag(spread) > 0.0) else math.nan
         value = self.estimate if self.above is None else self.above
         return float(value[first] - value[second]), size, float(self.degrees[pair].min())

@@ -80,8 +80,6 @@ class SampleFacts(ArmFacts):
     def only_shares_moved(self) -> bool:
         return not self.profile.adaptive and self.profile.shares_move and not self.shares_moved
 
-    # Where assignment adapts: simulation, or the design, may say that counts settle
-
     @property
     def vary(self) -> str:
         return claims.VARIATION(variation=self.question.variation)
@@ -134,8 +132,6 @@ class SampleFacts(ArmFacts):
         known = self._by_design
         return {} if known is None or not self.stable else {"condition": known.condition}
 
-    # A fit
-
     @property
     def is_exact(self) -> bool:
         return not self.has_fit or self.test == "exact"
@@ -168,8 +164,6 @@ class SampleFacts(ArmFacts):
     @property
     def few_events(self) -> dict[str, int]:
         return {"fewest": FEW_EVENTS} if self.test == "few" else {}
-
-    # Where shares of the rounds moved although nothing adapts
 
     @property
     def moved(self) -> list[str]:

@@ -45,7 +45,7 @@ def _plain(question: Question) -> Verdict:
         case = "sample-mean: counts settled"
     reason = first(claims.REASONS, facts)
     told = tuple(said(claims.ASSUMES, facts)), sentence(said(claims.CAUTIONS, facts))
-    # Why it serves takes the place of what its fit says of it at large.
+    # The reason why the method is valid here replaces the general sentence about its fits.
     opening = claims.OPENING(worth=claims.NOT_DUE(why=reason))
     return Verdict(name, "asymptotic", ORDER[case], _CALL, reason, *told, opening=opening)
 

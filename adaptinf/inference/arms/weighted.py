@@ -43,7 +43,7 @@ from adaptinf.inference.scores.joint_levels import (
     joint_means,
     joint_rows,
 )
-from adaptinf.inference.scores.means import ScoreMeans, arm_score_means
+from adaptinf.inference.scores.means import FEW_SCORES, ScoreMeans, arm_score_means
 from adaptinf.inference.scores.moving_effects import SEEN
 from adaptinf.inference.scores.outcome_predictions import RUNNING_MEAN, Outcome, outcome_model
 from adaptinf.inference.validity.methods import Verdict
@@ -58,8 +58,6 @@ if TYPE_CHECKING:
 WEIGHTS = (JOINT, "uniform", "sqrt", "two-point", "combined")
 _RARELY_DRAWN = 1e-3
 """Propensity below which estimates with uniform weights are far from normal at usual numbers of rounds."""
-_SMALL = 100_000
-"""Number of scores up to which NumPy is so fast that loading Numba does not pay off."""
 
 
 def _kinds(question: Question) -> tuple[str, ...]:
@@ -105,9 +103,10 @@ def _circumstances(question: Question, weights: str) -> tuple[str, ...]:
     profile, own, uniform = question.profile, weights in OWN, weights == "uniform"
     if profile.repeated_units:
         return _units_alone(question, weights)
-    # Where contexts have no part, ALEE needs fewer assumptions, and hopes less.
+    # ALEE is an alternative only if contexts play no role; it then needs fewer assumptions.
     comparable = not profile.log.context and not profile.context_refusal
-    # Shares that moved are of no use to plain means, and estimated propensities then still are.
+    # If nothing adapted but shares moved, sample means do not serve, so estimated propensities keep their
+    # usual rank.
     estimated = profile.estimated and comparable and (profile.adaptive or not profile.shares_move)
     rare = profile.smallest_propensity[question.codes].min(initial=1.0) < _RARELY_DRAWN
     unsafe = uniform and profile.moves and comparable and (rare or compared(question).heavy_tailed)
@@ -171,7 +170,8 @@ def _fit_augmented(question: Question, choice: Choice, asked: Asked) -> ArmFit:
         return _fit(question, choice, asked, arms_of_sums.outcome_of(question, asked))
     model, log = RUNNING_MEAN, question.profile.log
     late = log.arrays.known is not None and not question.profile.repeated_units
-    # At one end of their range missing rewards are scored and weighted as if they were missing at random.
+    # Missing rewards that were set to one end of their range are scored and weighted as if they were missing
+    # at random.
     plain = asked.outcome is None and asked.ridge is None and not question.profile.repeated_units
     if log.arrays.observed is not None or late or (plain and was_filled(log)):
         model = past_outcome(question, asked)
@@ -191,7 +191,7 @@ def _fit(question: Question, choice: Choice, asked: Asked, model: Outcome | None
         choice = replace(choice, weights="uniform")
         means = _estimates(question, choice, model)
     never = np.where(means.pulls > 0, 0.0, np.nan)
-    once = np.where(means.freedom > 0.0, 0.0, np.nan)  # the spread of one reward is unknown
+    once = np.where(means.freedom > 0.0, 0.0, np.nan)  # A single reward gives no information about variation.
     return ArmFit(
         choice=choice,
         labels=arm_labels(question),
@@ -209,6 +209,7 @@ def _fit(question: Question, choice: Choice, asked: Asked, model: Outcome | None
         unevenness=means.unevenness,
         movement=means.movement,
         by_unit=means.by_unit,
+        products=means.products,
         warned=warned,
     )
 
@@ -222,6 +223,10 @@ def _estimates(question: Question, choice: Choice, model: Outcome | None) -> Sco
         return arms_of_sums.estimates(question, choice, model)
     if joint:
         return joint_means(joint_rounds(question, model))
+    if question.table is not None:
+        of_table = question.table.means(question.profile, question.codes, choice.weights, model)
+        if of_table is not None:
+            return of_table
     options = _options(question, choice, model)
     if model is not None and model.seen is not None:
         return seen_means(question, model, options)
@@ -231,11 +236,12 @@ def _estimates(question: Question, choice: Choice, model: Outcome | None) -> Sco
             question, arms_by_unit.unit_scores(question, columns, options), columns
         )
     rounds, batch = len(columns[0]), question.profile.log.arrays.batch
-    if rounds * len(question.codes) <= _SMALL:
+    if rounds * len(question.codes) <= FEW_SCORES:
         paired = question.contrast and choice.weights == COMMON
         time = times_of(rounds, batch) if paired else None
         return arm_score_means(*columns, question.codes, time=time, **options)
-    from adaptinf.inference.scores.score_stream import streamed_means  # Numba is loaded when it pays
+    # Loading Numba takes a while, which pays off only for long logs.
+    from adaptinf.inference.scores.score_stream import streamed_means
 
     return streamed_means(*columns, question.codes, batch=batch, **options)
 
@@ -262,6 +268,8 @@ def _options(question: Question, choice: Choice, model: Outcome | None) -> dict[
 
 def _rows(question: Question, fit: ArmFit) -> Mapping[str, FloatArray]:
     """Scores, weights, and their contributions to the error of each estimate, shape (T, k) each."""
+    if fit.products is not None:
+        return {"products": fit.products}
     if fit.choice.weights == JOINT and question.profile.sums is None:
         scores, influence = joint_rows(joint_rounds(question, fit.outcome))
         return {"scores": scores, "influence": influence}

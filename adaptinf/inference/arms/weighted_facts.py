@@ -52,8 +52,6 @@ class WeightedFacts(ArmFacts):
         self.is_joint, self.means_stay = self.weights == JOINT, self.weights in OWN
         self.pair_shares_drift = question.contrast and not self.means_stay
 
-    # Why it does not serve
-
     @property
     def lacks_propensities(self) -> bool:
         return not self.profile.knows_propensities
@@ -103,8 +101,6 @@ class WeightedFacts(ArmFacts):
     def mixes_contexts(self) -> bool:
         return self.weights in OWN and self.profile.decides_by_context
 
-    # Why it does
-
     @property
     def unsettled(self) -> bool:
         return self.profile.moves and (self.is_uniform or self._even_where_common)
@@ -132,8 +128,6 @@ class WeightedFacts(ArmFacts):
     @property
     def tied(self) -> bool:
         return self.profile.repeated_units and not self.is_uniform and self.profile.moves
-
-    # What it assumes
 
     @property
     def table_shares_drift(self) -> bool:
@@ -171,8 +165,6 @@ class WeightedFacts(ArmFacts):
     @property
     def mix_may_move(self) -> bool:
         return self.means_stay and super().mix_may_move
-
-    # What a fit says
 
     @cached_property
     def _some_impossible(self) -> bool:
@@ -304,7 +296,8 @@ class WeightedFacts(ArmFacts):
     @property
     def few_effective(self) -> list[dict[str, Any]]:
         fit = self.fit
-        many = fit.pulls > 1 if fit.by_unit is None else fit.by_unit.units >= FEW_UNITS  # fewer are told of
+        # If there are fewer, another caution already says so.
+        many = fit.pulls > 1 if fit.by_unit is None else fit.by_unit.units >= FEW_UNITS
         return [
             {"term": label, "worth": n, "enough": FEW_EFFECTIVE}
             for label, n, counts in zip(fit.labels, fit.degrees + 1.0, many, strict=True)

@@ -7,7 +7,7 @@ Dunnett (1955), "A multiple comparison procedure for comparing several treatment
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -18,15 +18,16 @@ from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms import Contrast
 from adaptinf.inference.arms.choice import arm_codes, as_ratios, denominator_of, fit_method, name_of
 from adaptinf.inference.arms.data.covariate_adjustment import covariates_of
+from adaptinf.inference.arms.data.pair_tables import PairTable
 from adaptinf.inference.arms.fit import null_problems
 from adaptinf.inference.arms.question import Asked, Question
 from adaptinf.inference.contrasts.contrast_verdicts import lift_refusal
 from adaptinf.inference.contrasts.shared_control import (
     Lift,
-    influence_of,
     joint_covariance,
     lift_of,
     negative_control,
+    pairs_correlation,
     rows_correlation,
     sums_correlation,
 )
@@ -42,7 +43,7 @@ from adaptinf.inference.validity.rare import without_interval
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import FLAG, refuse
 from adaptinf.sums import Sums
-from adaptinf.typing import FloatArray
+from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -301,7 +302,7 @@ class Contrasts:
         sums = profile_of(self.log).sums
         keep = not lift and sums is None
         try:
-            pairs, influences = self._fitted_pairs(keep, estimator, weights, given)
+            pairs, kept = self._fitted_pairs(keep, estimator, weights, given)
         except InvalidForLog as error:
             if not lift:
                 raise
@@ -310,31 +311,33 @@ class Contrasts:
             return self._lifts(pairs, null, {**options, "stationary": stationary})
         estimate, std_error = (_stacked(pairs, name) for name in ("estimate", "std_error"))
         if sums is None:
-            correlation = rows_correlation(influences)
+            correlation = pairs_correlation(kept)
         else:
-            codes = np.array([self._codes(treatment) for treatment in self.treatments])
             asked = Asked("Contrasts.fit", **self._modelled(options), stationary=stationary)
-            correlation = sums_correlation(sums, pairs[0], codes, asked, self.denominator)
+            correlation = sums_correlation(sums, pairs[0], self._pair_codes, asked, self.denominator)
         covariance = joint_covariance(correlation, std_error)
         law = joined([pair.reference for pair in pairs], estimate, std_error)
         return self._results(pairs, estimate, std_error, law, covariance, null=null)
 
     def _fitted_pairs(
         self, keep: bool, estimator: str | None, weights: str | None, given: dict[str, Any]
-    ) -> tuple[list[Results], list[FloatArray | None]]:
-        """All single contrasts, by one method, and each round's contributions to their errors."""
-        fitted: dict[int, tuple[Results, FloatArray | None]] = {}
-        lead = self._rarest()
+    ) -> tuple[list[Results], list[Kept]]:
+        """All single contrasts, by one method, and what they kept of their errors."""
+        fitted: dict[int, tuple[Results, Kept]] = {}
+        # An effect of receiving an arm joins the errors of rounds with those of other columns.
+        at_once = given.get("estimand", "assigned") == "assigned"
+        table, lead = PairTable(profile_of(self.log), self._pair_codes, at_once), self._rarest()
         for place in (lead, *(other for other in range(len(self.treatments)) if other != lead)):
             pair = Contrast(self.log, treatment=self.treatments[place], control=self.control)
-            pair.denominator, pair.family = self.denominator, len(self.treatments)
-            found, influence = _fitted(pair, keep, estimator=estimator, weights=weights, **given)
+            pair.denominator, pair.table = self.denominator, table
+            found, kept = _fitted(pair, keep, estimator=estimator, weights=weights, **given)
             first = fitted[lead][0] if fitted else found
-            # Left to itself a pair may have another default than the first: rows of one table share a method.
+            # Each pair alone might get another default method than the first pair, but the rows of one table
+            # must share a method.
             if (found.estimator, found.weights) != (first.estimator, first.weights):
                 same = {"estimator": first.estimator, "weights": first.weights}
-                found, influence = _fitted(pair, keep, **same, **given)
-            fitted[place] = found, influence
+                found, kept = _fitted(pair, keep, **same, **given)
+            fitted[place] = found, kept
         order = sorted(fitted)
         return [fitted[place][0] for place in order], [fitted[place][1] for place in order]
 
@@ -362,7 +365,7 @@ class Contrasts:
         if (sums := profile_of(self.log).sums) is None:
             correlation = rows_correlation(influences)
         else:
-            codes = np.array([self._codes(treatment) for treatment in self.treatments])
+            codes = self._pair_codes
             ratios = np.array([0.0 if one.reason else one.ratio for one in lifts])
             steady = bool(options["stationary"])
             asked = Asked("Contrasts.fit", **self._modelled(options), stationary=steady)
@@ -381,6 +384,11 @@ class Contrasts:
         uncommon = profile_of(self.log).uncommon
         rare = without_interval(uncommon[[self._codes(treatment)[0] for treatment in self.treatments]])
         return int(np.argmax(rare))
+
+    @property
+    def _pair_codes(self) -> IntArray:
+        """Positions of both arms of every pair, shape (P, 2)."""
+        return np.array([self._codes(treatment) for treatment in self.treatments])
 
     def _codes(self, treatment: Any) -> tuple[int, int]:
         """Positions of the two arms of a pair."""
@@ -478,15 +486,19 @@ def _unusable(options: dict[str, Any], lift: bool) -> list[str]:
     return problems
 
 
-def _fitted(pair: Contrast, keep: bool, **given: Any) -> tuple[Results, FloatArray | None]:
-    """The fit, and the contribution of each round to its error, shape (n,), if it can be stored."""
+Kept = Mapping[str, FloatArray]
+"""What a fit keeps of its errors: those of rounds or units, or their products with those of other pairs."""
+
+
+def _fitted(pair: Contrast, keep: bool, **given: Any) -> tuple[Results, Kept]:
+    """The fit, and what it kept of its errors, if they can be kept."""
     if not keep:
-        return pair.fit(**given), None
+        return pair.fit(**given), {}
     try:
         found = pair.fit(**given, keep_scores=True)
     except InvalidForLog:
-        return pair.fit(**given), None
-    return replace(found, scores=None), influence_of(found)
+        return pair.fit(**given), {}
+    return replace(found, scores=None), found.scores or {}
 
 
 def _stacked(pairs: Sequence[Results], name: str) -> FloatArray:

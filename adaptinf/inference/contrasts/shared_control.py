@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,11 +30,18 @@ SHARED = ("combined", "uniform")
 """Weights shared by both arms of a pair."""
 
 
-def influence_of(pair: Results) -> FloatArray | None:
-    """Contribution of each round or unit to a contrast's error, shape (n,); None if it was not stored."""
-    kept = pair.scores or {}
+def influence_of(kept: Mapping[str, FloatArray]) -> FloatArray | None:
+    """Each round's, or unit's, contribution to a contrast's error, shape (n,); None if it was not kept."""
     rows = kept.get("influence_by_unit", kept.get("influence"))
     return None if rows is None else np.nan_to_num(rows[:, 0])
+
+
+def pairs_correlation(kept: Sequence[Mapping[str, FloatArray]]) -> FloatArray | None:
+    """Correlation of contrasts from what their fits kept: products of all errors, or influences; (P, P)."""
+    found = [one.get("products") for one in kept]
+    if found[0] is not None and all(one is found[0] for one in found):
+        return correlation_of(found[0])
+    return rows_correlation([influence_of(one) for one in kept])
 
 
 def rows_correlation(influences: Sequence[FloatArray | None]) -> FloatArray | None:
@@ -69,7 +76,8 @@ def sums_correlation(
         return unit_correlation(*own, augmented=first.estimator == "aipw", multiples=factors)
     asked = replace(asked, estimator=first.estimator, weights=kind)
     if sums.shares:
-        # Pairs of arms that were not there all the time are compared over rounds of their own.
+        # If arms were not available throughout, each pair is compared over its own rounds, for which these
+        # sums give no covariance.
         if not sums.cells.possible.all():
             return None
         return _of_independent(Question(profile, np.arange(sums.n_arms)), codes, asked, below, factors)
@@ -139,11 +147,12 @@ def lift_of(question: Question, fit: ArmFit, what: str = "mean") -> Lift:
     reason = _refusal(question, fit, what)
     if reason:
         return Lift(math.nan, math.nan, LogRatioReference(math.nan, math.nan, df), reason)
-    # Delta method: d(top / bottom) = (d top - ratio d bottom) / bottom.
+    # The delta method gives d(top / bottom) = (d top - ratio d bottom) / bottom.
     slope = np.array([1.0, -top / bottom]) / bottom
     std_error = math.sqrt(max(float(slope @ covariance @ slope), 0.0))
     ratio = float(top / bottom)
-    # A log needs both means above 0; Fieller's test, of top - ratio bottom, needs no sign.
+    # The logarithm of the ratio requires positive means; Fieller's test, which tests top - ratio bottom, does
+    # not.
     if top > 0.0 and bottom > 0.0:
         law: Reference = LogRatioReference(ratio, std_error / ratio, df)
     else:

@@ -67,7 +67,8 @@ def bias_bound(guarantee: PrivacyGuarantee, horizon: int, means: ArrayLike) -> F
         raise ParameterError("bias_bound", problems)
     factor = _expm1(level.epsilon) + int(horizon) * level.delta
     distance = np.minimum(values, 1.0 - values)
-    # A mean on the boundary leaves no randomness, whatever the guarantee: 0, not inf * 0.
+    # Rewards whose mean is at the boundary are constant and have no bias, even without a guarantee: the bound
+    # is 0, where inf * 0 would be NaN.
     bound = np.zeros_like(distance)
     with np.errstate(over="ignore"):
         np.multiply(factor, distance, out=bound, where=distance > 0.0)

@@ -35,7 +35,7 @@ Bound: TypeAlias = Literal["max-information", "moment"]
 _LN2 = math.log(2.0)
 _LN4 = math.log(4.0)
 _S_AT_BETA_ONE = math.sqrt(_LN2)
-# Newton's method on a convex function ends long before; the bound only keeps a loop from running on.
+# Newton's method on a convex function converges long before this; the bound only prevents an endless loop.
 _NEWTON_STEPS = 60
 _TOLERANCE = 1e-12
 
@@ -95,7 +95,8 @@ def _stationarity(s: FloatArray | float, c: float, offset: FloatArray) -> FloatA
 
 def _largest_root(c: float, offset: FloatArray) -> FloatArray:
     """Root of `_stationarity` on the side beta < 1, where it is convex and increasing, by Newton's method."""
-    # -ln s >= -s / e: `_stationarity` is not negative at the root of s^2 + (c - 1 / e) s + offset.
+    # Since -ln s >= -s / e, `_stationarity` is not negative at the root of s^2 + (c - 1 / e) s + offset, so
+    # Newton's method can start there.
     half = 0.5 * (c - math.exp(-1.0))
     spread = np.sqrt(half * half - offset)
     s = spread - half if half < 0.0 else -offset / (half + spread)
@@ -114,7 +115,7 @@ def _best_s(log_alpha: float, c: float) -> float:
     It maximises (alpha - beta) exp(-c (c + s)), whose derivative vanishes at 2 s beta = c (alpha - beta).
     """
     goal = _LN2 - log_alpha
-    # 1 + 2 s / c <= (1 + 2 / c) max(1, s), and ln s <= s / e.
+    # The start is to the right of the root, because 1 + 2 s / c <= (1 + 2 / c) max(1, s) and ln s <= s / e.
     half = 0.5 * math.exp(-1.0)
     s = half + math.sqrt(half * half + goal + math.log1p(2.0 / c))
     for _ in range(_NEWTON_STEPS):
@@ -315,7 +316,8 @@ def correct_pvalues(
     else:
         inflated = np.exp(np.minimum(0.0, information(epsilon, n, beta) + log_p))
         corrected = np.minimum(1.0, inflated + beta)
-    # The way through logarithms may lose the last bits; a corrected p-value is never the smaller one.
+    # Computation in logarithms may lose the last bits, but a corrected p-value must not be smaller than the
+    # p-value itself.
     return _labelled(p, np.maximum(corrected, values))
 
 

@@ -15,11 +15,11 @@ from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.parameters import NON_NEGATIVE, Count, number_array, refuse
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
-# A singular value below this share of the largest is rounding.
+# Singular values below this share of the largest one are rounding error.
 _RANK = 1e-10
-# Rows of the hat matrix at a time: it has as many numbers as squared rounds.
+# The hat matrix has as many entries as rounds squared, so it is computed in blocks of rows to limit memory.
 _ROWS_AT_ONCE = 512
-# Means of a model may leave [0, 1], and entries fall below 0, by rounding alone.
+# Rounding error alone may move a model's means out of [0, 1] by this much.
 _ROUNDING = 1e-12
 
 
@@ -87,7 +87,8 @@ def reward_shift(epsilon: float, means: ArrayLike) -> tuple[FloatArray, FloatArr
     if not ((values >= 0.0) & (values <= 1.0)).all():
         problems.append("means must lie in [0, 1]")
     refuse("reward_shift", problems)
-    # (e^eps - 1) m (1 - m) / (1 - m + e^eps m), divided by e^eps throughout
+    # This is (e^eps - 1) m (1 - m) / (1 - m + e^eps m) with both parts divided by e^eps, which could
+    # overflow.
     shrunk, lost = math.exp(-epsilon), -math.expm1(-epsilon)
     product = lost * values * (1.0 - values)
     ends = (values == 0.0) | (values == 1.0)

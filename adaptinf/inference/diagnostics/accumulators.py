@@ -23,6 +23,8 @@ WEIGHTS = ("uniform", "sqrt", "two-point")
 _ROUNDS, _EXPECTED, _OBSERVED, _SQUARES = range(4)
 _TOTAL, _SCORE, _TIME, _TIME_SQUARES, _TIME_SCORE, _PULLS, _REWARD = range(7)
 _GAP, _SLOPE = range(2)
+_BLOCK = 2048
+"""Rounds whose contributions to the errors are kept at a time."""
 
 
 class ScoreSums(NamedTuple):
@@ -59,7 +61,7 @@ def score_sums(stream: Stream, group: IntArray) -> ScoreSums:
     to its error.
     """
     size, groups = len(stream.codes), int(group.max(initial=0)) + 1
-    state, sums, errors = np.zeros((STATE, size)), np.zeros((7, size)), np.zeros((2, size))
+    state, sums = np.zeros((STATE, size)), np.zeros((7, size))
     by_group = np.zeros((2, groups, size))
     _add_up(stream, group, state, sums, by_group)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -73,20 +75,14 @@ def score_sums(stream: Stream, group: IntArray) -> ScoreSums:
     centres = np.stack([estimate, centre, mean])
     scales[~np.isfinite(scales)] = 0.0
     centres[~np.isfinite(centres)] = 0.0
-    group_variance = np.zeros((groups, size))
+    group_variance, errors = np.zeros((groups, size)), np.zeros((2, _BLOCK, size))
     change_covariance, drift_covariance = np.zeros((size, size)), np.zeros((size, size))
-    _spread(
-        stream,
-        group,
-        centres,
-        scales,
-        np.nan_to_num(group_mean),
-        state,
-        errors,
-        group_variance,
-        change_covariance,
-        drift_covariance,
-    )
+    found = centres, scales, np.nan_to_num(group_mean)
+    for begin in range(0, len(group), _BLOCK):
+        rows = errors[:, : len(group) - begin]
+        _errors(stream, begin, group, found, state, rows, group_variance)
+        change_covariance += rows[_GAP].T @ rows[_GAP]
+        drift_covariance += rows[_SLOPE].T @ rows[_SLOPE]
     with np.errstate(divide="ignore", invalid="ignore"):
         group_variance = group_variance / by_group[0] ** 2
     return ScoreSums(
@@ -139,22 +135,22 @@ def _add_up(
 
 
 @compiled
-def _spread(
+def _errors(
     stream: Stream,
+    begin: int,
     group: IntArray,
-    centres: FloatArray,
-    scales: FloatArray,
-    group_mean: FloatArray,
+    found: tuple[FloatArray, FloatArray, FloatArray],
     state: FloatArray,
     errors: FloatArray,
     group_variance: FloatArray,
-    change: FloatArray,
-    drift: FloatArray,
 ) -> None:
-    """Second pass: products of each round's contributions to the errors of two arms."""
+    """Second pass, of some rounds: their contributions to the errors of all arms; errors (2, n, k)."""
+    centres, scales, group_mean = found
     horizon, size = stream.action.shape[0], stream.codes.shape[0]
-    prepare(stream, state)
-    for t in range(horizon):
+    if begin == 0:
+        prepare(stream, state)
+    for row in range(errors.shape[1]):
+        t = begin + row
         chosen = stream.place[stream.action[t]]
         x = (t + 0.5) / horizon
         g = group[t]
@@ -164,20 +160,30 @@ def _spread(
             gap = weight * (score - centres[0, j])
             own = weight * (score - group_mean[g, j])
             group_variance[g, j] += own * own
-            errors[_SLOPE, j] = gap * (x - centres[1, j]) * scales[1, j]
-            errors[_GAP, j] = -gap * scales[0, j]
+            errors[_SLOPE, row, j] = gap * (x - centres[1, j]) * scales[1, j]
+            errors[_GAP, row, j] = -gap * scales[0, j]
             if j == chosen:
-                errors[_GAP, j] += (stream.reward[t] - stream.origin - centres[2, j]) * scales[2, j]
-        for j in range(size):
-            first, second = errors[_GAP, j], errors[_SLOPE, j]
-            for k in range(j + 1):
-                change[j, k] += first * errors[_GAP, k]
-                drift[j, k] += second * errors[_SLOPE, k]
+                errors[_GAP, row, j] += (stream.reward[t] - stream.origin - centres[2, j]) * scales[2, j]
         learn(stream, t, chosen, state)
-    for j in range(size):
-        for k in range(j):
-            change[k, j] = change[j, k]
-            drift[k, j] = drift[j, k]
+
+
+@kernel
+def _bin(e: float, edges: FloatArray, place: IntArray) -> int:
+    """The fine bin of a propensity between 0 and 1."""
+    code: int = place[int(e * (place.shape[0] - 1))]
+    while code < edges.shape[0] and e > edges[code]:
+        code += 1
+    return code
+
+
+@kernel
+def _lasts(propensities: FloatArray, t: int) -> bool:
+    """Whether the next round has the same propensities, as in a batch: both are then counted at once."""
+    ends, k = t + 1 >= propensities.shape[0], 0
+    while not ends and k < propensities.shape[1]:
+        ends = propensities[t + 1, k] != propensities[t, k]
+        k += 1
+    return not ends
 
 
 @compiled
@@ -189,19 +195,22 @@ def bin_sums(
     Shapes: action (T,), propensities (T, K), edges (E,), place (n,), sums (K, E + 1, 4). For each of n - 1
     equal cells of (0, 1), and for 1, `place` gives the bin of its lower end.
     """
-    cells = place.shape[0] - 1
+    alike = 1.0
     for t in range(action.shape[0]):
+        own = propensities[t, action[t]]
+        if own > 0.0 and own < 1.0:
+            sums[action[t], _bin(own, edges, place), _OBSERVED] += 1.0
+        if _lasts(propensities, t):
+            alike += 1.0
+            continue
         for k in range(propensities.shape[1]):
             e = propensities[t, k]
             if e > 0.0 and e < 1.0:
-                code = place[int(e * cells)]
-                while code < edges.shape[0] and e > edges[code]:
-                    code += 1
-                sums[k, code, _ROUNDS] += 1.0
-                sums[k, code, _EXPECTED] += e
-                sums[k, code, _SQUARES] += e * e
-                if action[t] == k:
-                    sums[k, code, _OBSERVED] += 1.0
+                code = _bin(e, edges, place)
+                sums[k, code, _ROUNDS] += alike
+                sums[k, code, _EXPECTED] += alike * e
+                sums[k, code, _SQUARES] += alike * e * e
+        alike = 1.0
 
 
 @compiled
@@ -219,19 +228,20 @@ def bin_products(
     Shapes: propensities (T, K), codes (k,), merged (k, E + 1): position of each arm's fine bin among all
     J bins; cell (k,); products (J, J).
     """
-    cells = place.shape[0] - 1
+    alike = 1.0
     for t in range(propensities.shape[0]):
+        if _lasts(propensities, t):
+            alike += 1.0
+            continue
         for i in range(codes.shape[0]):
             e = propensities[t, codes[i]]
             cell[i] = -1
             if e > 0.0 and e < 1.0:
-                code = place[int(e * cells)]
-                while code < edges.shape[0] and e > edges[code]:
-                    code += 1
-                cell[i] = merged[i, code]
+                cell[i] = merged[i, _bin(e, edges, place)]
                 for j in range(i):
                     if cell[j] >= 0:
-                        products[cell[i], cell[j]] += e * propensities[t, codes[j]]
+                        products[cell[i], cell[j]] += alike * e * propensities[t, codes[j]]
+        alike = 1.0
 
 
 @compiled
@@ -252,7 +262,7 @@ def wealth_path(
             total += e * seen[k] / due[k]
             whole += e
         chosen = action[t]
-        # The rows are divided by their sums, which may differ from 1 by rounding.
+        # The rows are divided by their sums, because rounding may keep these from being exactly 1.
         wealth += math.log(seen[chosen] / due[chosen] * whole / total)
         largest = max(largest, wealth)
         if path.shape[0] > 0:

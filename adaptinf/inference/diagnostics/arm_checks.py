@@ -28,16 +28,16 @@ from adaptinf.inference.arms.choice import choose
 from adaptinf.inference.arms.question import Choice
 from adaptinf.inference.diagnostics.accumulators import WEIGHTS, ScoreSums, score_sums
 from adaptinf.inference.diagnostics.choice_checks import ChiSquare, chi_square
-from adaptinf.inference.diagnostics.diagnosis_results import CAUTION, FINE, Check, tests_among
+from adaptinf.inference.diagnostics.diagnosis_results import CAUTION, FINE, Check
 from adaptinf.inference.scores.score_stream import stream_of
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog
 from adaptinf.sums import Sums
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
-# A line through fewer points fits whatever they are.
+# A line through fewer points fits well even without a trend.
 _FEW_BLOCKS = 4
-# Rows of propensities at a time, so no second array of all of them is made.
+# Propensities are read in blocks of rows, which avoids a second array of all of them.
 _BLOCK = 65_536
 
 
@@ -92,7 +92,8 @@ def decay_of(rounds: int, least: Callable[[int, int], FloatArray]) -> Decay:
     if known.sum() >= _FEW_BLOCKS:
         time = np.log(edges[1:][known])
         centred = time - time.mean()
-        # Propensities that stay the same have the exponent 0, and not the rounding of a sum.
+        # Constant propensities have the exponent 0; without rounding, the sum's rounding error would appear
+        # instead.
         exponent = round(-float(centred @ np.log(lowest[known]) / (centred @ centred)), 12) + 0.0
     return Decay(edges[:-1] + 1.0, edges[1:].astype(np.float64), smallest, exponent)
 
@@ -108,7 +109,7 @@ def low_rounds(propensities: FloatArray, limit: float) -> FloatArray:
     return found
 
 
-# Standard errors below this share of a mean are rounding.
+# Standard errors below this share of a mean are rounding error.
 _CONSTANT = 1e-12
 
 
@@ -210,9 +211,10 @@ MEAN, TREND, BATCHES = "sample mean against AIPW", "drift over time", "drift by 
 COMMON = "common drift"
 MISSED = claims.COULD_BE_MISSED
 _POWER = 0.8
-# Means of fewer rewards are too far from normal for tests by z.
+# With fewer rewards, means are too far from normal for z tests.
 _LEAST_PULLS = 20
-# Effective sizes to look at: fewer rewards than a normal limit needs, or a tenth of those collected.
+# An effective sample size is reported as small if a normal approximation needs more rewards, or if it is less
+# than a tenth of the rewards collected.
 _LEAST_SIZE = 30.0
 _LEAST_SHARE = 0.1
 LIMITS = {0.01: 0.01, 0.001: 0.0}
@@ -237,11 +239,9 @@ class Scored:
     settled: bool
 
 
-def score_checks(
-    log: AdaptiveLog | Sums, scored: Scored, tables: dict[str, pd.DataFrame], alpha: float, others: int = 0
-) -> list[Check]:
-    """Sample means compared with AIPW, and drift; `others` are the p-values already in the table."""
-    checks: dict[str, list[Check]] = {MEAN: [], COMMON: [], TREND: [], BATCHES: [], MISSED: []}
+def score_checks(log: AdaptiveLog | Sums, scored: Scored, tables: dict[str, pd.DataFrame]) -> list[Check]:
+    """Sample means compared with AIPW, and drift."""
+    checks: dict[str, list[Check]] = {MEAN: [], COMMON: [], TREND: [], BATCHES: []}
     for name in checks:
         checks[name] += [Check(name, term, claims=(reason,)) for term, reason in scored.refused.items()]
     if scored.codes.size:
@@ -249,14 +249,23 @@ def score_checks(
         for check in _trend_checks(log, scored, tables):
             checks[check.name].append(check)
         checks[BATCHES] += _batch_checks(log, scored)
-        tried = max(1, others + sum(tests_among(rows) for rows in checks.values()))
-        checks[MISSED] += _missed_checks(scored, tables["drift"], alpha / tried)
+    return [check for rows in checks.values() for check in _by_arm(log, rows)]
+
+
+def _by_arm(log: AdaptiveLog | Sums, checks: list[Check]) -> list[Check]:
+    """Checks in the order of the arms, then those of all arms together."""
     place = {str(arm): code for code, arm in enumerate(log.arms)}
-    return [
-        check
-        for rows in checks.values()
-        for check in sorted(rows, key=lambda row: place.get(row.term, log.n_arms))
-    ]
+    return sorted(checks, key=lambda row: place.get(row.term, log.n_arms))
+
+
+def missed_checks(
+    log: AdaptiveLog | Sums, scored: Scored, tables: dict[str, pd.DataFrame], level: float
+) -> list[Check]:
+    """The drift that tests at a level could miss, after `score_checks` of the same scores."""
+    checks = [Check(MISSED, term, claims=(reason,)) for term, reason in scored.refused.items()]
+    if scored.codes.size:
+        checks += _missed(scored, tables["drift"], level)
+    return _by_arm(log, checks)
 
 
 def scored_rows(log: AdaptiveLog) -> Scored:
@@ -304,7 +313,8 @@ def _groups(log: AdaptiveLog) -> IntArray:
 def _sums(log: AdaptiveLog, codes: IntArray, choice: Choice, group: IntArray) -> ScoreSums:
     arrays, kind = log.arrays, choice.weights or "uniform"
     assert arrays.propensity is not None
-    # Uniform weights ask no propensity of an arm that was not chosen: the matrix need not be read.
+    # Uniform weights use only the chosen arms' propensities, so the matrix of all propensities need not be
+    # read.
     every = None if kind == "uniform" else arrays.propensities
     rounds = arrays.action, arrays.reward, arrays.propensity, every, codes
     return score_sums(stream_of(*rounds, weights=kind, decay=choice.decay), group)
@@ -314,7 +324,9 @@ def score_weights(log: AdaptiveLog | Sums, codes: IntArray) -> Choice:
     """AIPW with its default weights, if these are separate for each arm."""
     try:
         given = ("diagnose", cast(AdaptiveLog, log), codes, "aipw", None, None)
-        found = choose(*given, stationary=True)  # an arm is followed by itself, with weights of its own
+        # Each arm is compared with itself over time, so it may have weights of its own, as if means were
+        # constant.
+        found = choose(*given, stationary=True)
     except InvalidForLog:
         return Choice("aipw", "uniform")
     return found if found.weights in WEIGHTS else Choice("aipw", "uniform")
@@ -381,13 +393,12 @@ def _difference_checks(
     name: str, log: AdaptiveLog | Sums, codes: IntArray, found: Differences, differ: tuple[str, ...]
 ) -> list[Check]:
     """One row per arm, and one for all together."""
-    checks = []
-    for place, code in enumerate(codes):
-        z = float(found.z[place])
+    checks, every = [], found.z
+    log_pvalues = math.log(2.0) + stats.norm.logsf(np.abs(every))
+    for code, z, log_p in zip(codes, every.tolist(), log_pvalues.tolist(), strict=True):
         if math.isnan(z):
             checks.append(Check(name, str(log.arms[code]), claims=(claims.UNVARYING(),)))
             continue
-        log_p = math.log(2.0) + float(stats.norm.logsf(abs(z)))
         checks.append(Check(name, str(log.arms[code]), "z", z, min(0.0, log_p), "", differ))
     joint = found.joint
     if joint.df > 1:
@@ -414,19 +425,19 @@ def _trend_checks(log: AdaptiveLog | Sums, scored: Scored, tables: dict[str, pd.
         terms.append("all arms")
         freedom = np.append(freedom, sums.pulls.sum() - len(codes) - 1.0)
     checks = [] if len(codes) > 1 else [Check(COMMON, "all arms", claims=(claims.ONE_ARM(),))]
-    for place, (term, slope, error, df) in enumerate(zip(terms, slopes, errors, freedom, strict=True)):
+    ratios = np.asarray(slopes / np.where(errors > 0.0, errors, np.nan))
+    log_pvalues = np.asarray(math.log(2.0) + stats.t.logsf(np.abs(ratios), freedom))
+    for place, (term, t, log_p) in enumerate(zip(terms, ratios.tolist(), log_pvalues.tolist(), strict=True)):
         name = TREND if place < len(codes) else COMMON
-        if not error > 0.0:
+        if math.isnan(t):
             checks.append(Check(name, term, claims=(claims.UNVARYING(),)))
             continue
-        t = float(slope / error)
-        log_p = math.log(2.0) + float(stats.t.logsf(abs(t), df))
         checks.append(Check(name, term, "t, slope", t, min(0.0, log_p), "", changed))
     tables["drift"] = pd.DataFrame({"of": terms, "change": slopes, "std_error": errors, "df": freedom})
     return checks
 
 
-def _missed_checks(scored: Scored, frame: pd.DataFrame, level: float) -> list[Check]:
+def _missed(scored: Scored, frame: pd.DataFrame, level: float) -> list[Check]:
     """Drift that is detected with probability 80% at the level of Holm's first step, in reward sd."""
     squares, df = scored.squares, scored.sums.pulls - 1.0
     size = np.sqrt(squares / df)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import special
 
 from adaptinf.claims import diagnosis as claims
 from adaptinf.claims import propensities
@@ -31,11 +31,16 @@ EDGES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98, 0.99
 """Boundaries of the bins of propensities, inside (0, 1)."""
 LEAST_VARIANCE = 10.0
 """Adjacent bins are merged until their count has this variance, below which it is far from normal."""
-# Rounds that the first bets are worth: fewer would bet on noise, and more would learn late.
+# The prior counts as this many rounds: with a smaller one, the first bets would be on noise, and with a
+# larger one the test would learn slowly.
 PRIOR = 10.0
-# Eigenvalues below this share of the largest are those of counts that add up to a constant.
+# Counts that add up to a constant are linearly dependent; eigenvalues below this share of the largest one
+# show it.
 _SPAN = 1e-3
-# Where the search for a propensity's bin starts, by its first two decimals.
+_ROWS = 1 << 16
+"""Rounds that are searched at a time."""
+# The first two decimals of a propensity give the bin at which the search for its bin starts, which makes it
+# fast.
 _CELLS = np.searchsorted(EDGES, np.arange(101) / 100.0)
 
 
@@ -51,7 +56,8 @@ class ChiSquare:
         """Natural log of the p-value; NaN without degrees of freedom."""
         if self.df == 0 or math.isnan(self.statistic):
             return math.nan
-        return float(stats.chi2.logsf(self.statistic, self.df))
+        with np.errstate(divide="ignore"):
+            return float(np.log(special.chdtrc(self.df, self.statistic)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -246,7 +252,8 @@ def no_calibration(log: AdaptiveLog, every: FloatArray | None) -> str:
         return propensities.NONE()
     if log.propensity_status == "estimated":
         return claims.CIRCULAR()
-    return "" if ((known > 0.0) & (known < 1.0)).any() else claims.CERTAIN()
+    parts = (known[start : start + _ROWS] for start in range(0, len(known), _ROWS))
+    return "" if any(((part > 0.0) & (part < 1.0)).any() for part in parts) else claims.CERTAIN()
 
 
 def _calibration(log: AdaptiveLog, every: FloatArray | None, tables: dict[str, pd.DataFrame]) -> list[Check]:
@@ -304,21 +311,10 @@ def _not_trusted() -> tuple[str, ...]:
 
 
 def _bin_table(log: AdaptiveLog | Sums, found: list[Bins], codes: list[int]) -> pd.DataFrame:
-    parts = [
-        pd.DataFrame(
-            {
-                "arm": [log.arms[code]] * bins.rounds.size,
-                "low": bins.low,
-                "high": bins.high,
-                "rounds": bins.rounds,
-                "expected": bins.expected,
-                "observed": bins.observed,
-                "z": bins.z,
-            }
-        )
-        for bins, code in zip(found, codes, strict=True)
-    ]
-    return pd.concat(parts, ignore_index=True)
+    arms = [log.arms[code] for code, bins in zip(codes, found, strict=True) for _ in bins.rounds]
+    names = ("low", "high", "rounds", "expected", "observed", "z")
+    columns = {name: np.concatenate([getattr(bins, name) for bins in found]) for name in names}
+    return pd.DataFrame({"arm": arms, **columns})
 
 
 def inverse_checks(log: AdaptiveLog | Sums, total: FloatArray, covariance: FloatArray) -> list[Check]:

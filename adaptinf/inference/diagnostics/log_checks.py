@@ -11,8 +11,9 @@ controlled experiments".
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,9 +27,11 @@ from adaptinf.inference.diagnostics import sums_checks
 from adaptinf.inference.diagnostics.arm_checks import (
     MIN_ROUNDS,
     Decay,
+    Scored,
     arm_checks,
     fitted_chosen_decay,
     fitted_decay,
+    missed_checks,
     nothing_scored,
     score_checks,
     scored_rows,
@@ -52,7 +55,8 @@ from adaptinf.sums import NEEDS_ROWS, Sums
 from adaptinf.texts import absent, listed
 from adaptinf.typing import FloatArray
 
-# A reward that counts a thousand times makes up the estimate by itself.
+# With a smaller propensity, one reward counts more than a thousand times and can determine the estimate
+# alone.
 _TINY = 1e-3
 
 
@@ -167,8 +171,11 @@ def _checks_of_rows(
     tables: dict[str, pd.DataFrame],
 ) -> list[Check]:
     every = every_propensity(log)
-    choices = [*choice_checks(log, every, shares, tables), *control_checks(log, controls)]
-    missing = missing_checks(log)
+    choices = [
+        *choice_checks(log, every, shares, tables),
+        *control_checks(log, controls),
+        *missing_checks(log),
+    ]
     observed = log.arrays.observed
     if observed is not None:
         lost = int(np.count_nonzero(~observed))
@@ -176,25 +183,35 @@ def _checks_of_rows(
         scored = nothing_scored({"all arms": reason})
     else:
         scored = scored_rows(log)
-    return [
-        *choices,
-        *missing,
-        *score_checks(log, scored, tables, alpha, tests_among([*choices, *missing])),
-        *decay_checks(log, _decay_of_rows(log, every), tables),
-        *arm_checks(log, every, tables),
-    ]
+    arms = partial(arm_checks, log, every, tables)
+    return _with_missed(log, choices, scored, _decay_of_rows(log, every), arms, alpha, tables)
 
 
 def _checks_of_sums(
     sums: Sums, shares: FloatArray | None, alpha: float, tables: dict[str, pd.DataFrame]
 ) -> list[Check]:
-    choices = sums_checks.choice_checks(sums, shares, tables)
-    return [
-        *choices,
-        *score_checks(sums, sums_checks.scored_sums(sums), tables, alpha, tests_among(choices)),
-        *decay_checks(sums, sums_checks.fitted_batch_decay(sums.cells), tables),
-        *sums_checks.arm_checks(sums, tables),
-    ]
+    choices = sums_checks.choice_checks_of_sums(sums, shares, tables)
+    scored, decay = sums_checks.scored_sums(sums), sums_checks.fitted_batch_decay(sums.cells)
+    arms = partial(sums_checks.arm_checks_of_sums, sums, tables)
+    return _with_missed(sums, choices, scored, decay, arms, alpha, tables)
+
+
+def _with_missed(
+    log: AdaptiveLog | Sums,
+    choices: list[Check],
+    scored: Scored,
+    decay: Decay | None,
+    arms: Callable[[], list[Check]],
+    alpha: float,
+    tables: dict[str, pd.DataFrame],
+) -> list[Check]:
+    """All checks in the order of the table, with the drift that its tests could miss."""
+    scores = score_checks(log, scored, tables)
+    after = [*decay_checks(log, decay, tables), *arms()]
+    # Holm's first step divides alpha by the number of all tests in the table, so this row needs all others,
+    # although it comes before some of them.
+    level = alpha / max(1, tests_among([*choices, *scores, *after]))
+    return [*choices, *scores, *missed_checks(log, scored, tables, level), *after]
 
 
 def _shares(log: AdaptiveLog | Sums, expected: Any) -> FloatArray | None:
@@ -236,10 +253,8 @@ def decay_checks(
     name = "decay of propensities"
     if decay is None:
         return [Check(name, "all arms", claims=(propensities.NONE(),))]
-    frame = pd.DataFrame({"first_round": decay.first, "last_round": decay.last})
-    for code, arm in enumerate(log.arms):
-        frame[f"smallest_{arm}"] = decay.smallest[:, code]
-    tables["decay"] = frame
+    own = {f"smallest_{arm}": decay.smallest[:, code] for code, arm in enumerate(log.arms)}
+    tables["decay"] = pd.DataFrame({"first_round": decay.first, "last_round": decay.last, **own})
     smallest = float(np.nanmin(decay.smallest))
     low = Check(name, "all arms", "smallest above 0", smallest, verdict=FINE)
     if smallest < _TINY:

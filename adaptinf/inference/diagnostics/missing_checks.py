@@ -77,7 +77,8 @@ def _tested(name: str, lost: FloatArray, rounds: FloatArray, differ: tuple[str, 
     every, gone = (np.broadcast_to(part.sum(axis=0), part.shape)[there] for part in (rounds, lost))
     law = stats.hypergeom(every, gone, trials)
     tails = 2.0 * np.minimum(law.cdf(count), law.sf(count - 1.0))
-    tried = int(np.where(size == 2, 1, size).sum())  # of two cells each has what the other lacks
+    # Of two cells, each contains what the other lacks, so there is only one test.
+    tried = int(np.where(size == 2, 1, size).sum())
     p = min(1.0, tried * float(tails.min()))
     measure = "Fisher's exact" if tried == 1 else f"exact, {tried} cells"
     return Check(name, "all arms", measure, float(count.sum()), math.log(p), "", differ)

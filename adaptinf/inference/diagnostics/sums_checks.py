@@ -57,7 +57,7 @@ def batch_score_sums(cells: Cells, codes: IntArray, weights: FloatArray, group: 
     """
     parts, h, n = score_parts(cells, codes, augmented=True), weights.copy(), cells.rounds[:, None]
     if cells.rounds[0] == 1.0:
-        h[0] = 0.0  # nothing is known of its one reward
+        h[0] = 0.0  # A first batch of one round has no earlier reward that could predict its own.
     scores = n * parts.level + parts.gain[:, None] * parts.about[1, 1]
     total = (h * n).sum(axis=0)
     time = ((np.cumsum(cells.rounds) - 0.5 * cells.rounds) / cells.rounds.sum())[:, None]
@@ -142,13 +142,15 @@ def largest_batch_wealth(pulls: FloatArray, shares: FloatArray, prior: float) ->
 
 
 MOVEMENT = "shares within batches"
-# The smallest positive double, whose logarithm is finite.
+# A p-value of 0 is replaced by the smallest positive double, whose logarithm is finite.
 _TINIEST = 5e-324
 _SAME = 1e-9
 """Propensities closer than this count as equal."""
 
 
-def choice_checks(sums: Sums, shares: FloatArray | None, tables: dict[str, pd.DataFrame]) -> list[Check]:
+def choice_checks_of_sums(
+    sums: Sums, shares: FloatArray | None, tables: dict[str, pd.DataFrame]
+) -> list[Check]:
     """Choices against propensities, and the arms' counts; shares (K,) for a declared allocation."""
     cells = sums.cells
     reason = ""
@@ -186,7 +188,7 @@ def _calibration(sums: Sums, tables: dict[str, pd.DataFrame]) -> list[Check]:
 
 def _of_batches(cells: Cells) -> FloatArray:
     """The propensities in each batch, averaged if they vary; (B, K)."""
-    # A mean of equal numbers is rounded, and may fall on the other side of a bin's bound.
+    # The computed mean of equal numbers may differ from them by rounding and fall into the next bin.
     return np.where(cells.constant, cells.smallest, cells.expected / cells.rounds[:, None])
 
 
@@ -268,7 +270,7 @@ def fitted_batch_decay(cells: Cells) -> Decay:
     return decay_of(int(cells.rounds.sum()), least)
 
 
-def arm_checks(sums: Sums, tables: dict[str, pd.DataFrame]) -> list[Check]:
+def arm_checks_of_sums(sums: Sums, tables: dict[str, pd.DataFrame]) -> list[Check]:
     """Effective sample sizes and overlap."""
     cells = sums.cells
     pulls, gain, squares = (part.sum(axis=0) for part in cells.moments[:3, 0])

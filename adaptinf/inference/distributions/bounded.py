@@ -86,7 +86,8 @@ class _Pair(NamedTuple):
         return self.trials >= 1.0 and self.control_trials >= 1.0
 
 
-# One pair at a time in plain floats: the steps follow on each other, and arrays of one number are slow.
+# Each pair is handled alone, with plain floats: each step depends on the one before, and arrays of one number
+# are slow.
 
 
 def _log_pvalue(pair: _Pair, null: float) -> float:
@@ -145,7 +146,7 @@ def _rejects(
     counts, shift = (pair.trials, pair.control_trials), null
     first, second = nuisance
     if observed < null:
-        # A difference below the null is the mirror image of one above it, with the arms exchanged.
+        # The test of a difference below the null is that of one above it, with the arms exchanged.
         counts, shift, first, second = (pair.control_trials, pair.trials), -null, second, first
     floor, ceiling = max(second[0], first[0] - shift), min(second[1], first[1] - shift)
     if floor > ceiling:
@@ -184,7 +185,8 @@ def _chernoff(
     smallest, slope = exponent(guess)
     left_slope, right_slope = exponent(left)[1], exponent(right)[1]
     for _ in range(_POSITIONS):
-        # Illinois: an end that stays has its slope halved, so both ends move in.
+        # This is the Illinois method: the slope at an end that did not move is halved, so that both ends
+        # converge.
         if slope > 0.0:
             right, right_slope, left_slope = guess, slope, 0.5 * left_slope
         else:

@@ -27,7 +27,7 @@ def confidence_set(
     """
     v_effect, v_both, v_received = covariance[0, 0], covariance[0, 1], covariance[1, 1]
     square = quantile**2
-    # Fieller's inequality a r^2 - 2 b r + c <= 0.
+    # Fieller's set contains every ratio r with a r^2 - 2 b r + c <= 0.
     a = received**2 - square * v_received
     b = effect * received - square * v_both
     c = effect**2 - square * v_effect
@@ -35,11 +35,11 @@ def confidence_set(
         return ()
     root = b * b - a * c
     if a > 0.0:
-        # The ratio of the effects themselves satisfies the inequality: a root below 0 is rounding.
+        # The estimated ratio satisfies the inequality, so a negative discriminant is rounding error.
         half = math.sqrt(max(root, 0.0)) / a
         return ((b / a - half, b / a + half),)
     if a == 0.0:
-        # With a = b = 0 Cauchy's inequality gives c <= 0, so every ratio satisfies it.
+        # If a = b = 0, Cauchy's inequality gives c <= 0, so every ratio satisfies the inequality.
         if b == 0.0:
             return ((-math.inf, math.inf),)
         edge = c / (2.0 * b)

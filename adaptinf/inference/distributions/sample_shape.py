@@ -11,7 +11,7 @@ import numpy as np
 from adaptinf.typing import FloatArray, IntArray
 
 _NO_PULL = 1e-9
-_FEW_CELLS = 16
+_FEW_CELLS, _MANY_CELLS = 16, 256
 _BLOCK = 1 << 17
 """Number of values per block, chosen so that temporaries stay in the processor's cache."""
 
@@ -38,6 +38,8 @@ def uncommon_outcomes(cell: IntArray, values: FloatArray, n_cells: int) -> Float
     are the successes or the failures, whichever are fewer. In sorted order, at least half of the values lie
     on one of the two in the middle, so nothing else needs to be counted.
     """
+    if n_cells > _MANY_CELLS:
+        return _uncommon_in_order(cell, values, n_cells)
     found = np.full(n_cells, math.inf)
     for code, own in enumerate(_values_of_cells(cell, values, n_cells)):
         if own.size < 2:
@@ -50,16 +52,32 @@ def uncommon_outcomes(cell: IntArray, values: FloatArray, n_cells: int) -> Float
     return found
 
 
+def _uncommon_in_order(cell: IntArray, values: FloatArray, n_cells: int) -> FloatArray:
+    """The same for many cells at once: an outcome is a run of equal values in their order."""
+    order = np.lexsort((values, cell))
+    cell, values = cell[order], values[order]
+    new = np.ones(len(cell), dtype=bool)
+    new[1:] = (cell[1:] != cell[:-1]) | (values[1:] != values[:-1])
+    starts = np.flatnonzero(new)
+    size, common = np.bincount(cell, minlength=n_cells), np.zeros(n_cells, dtype=np.int64)
+    np.maximum.at(common, cell[starts], np.diff(starts, append=len(cell)))
+    return np.where((2 * common >= size) & (common > 1), (size - common).astype(np.float64), math.inf)
+
+
 def _values_of_cells(cell: IntArray, values: FloatArray, n_cells: int) -> Iterator[FloatArray]:
     """Copies of the values, one cell after another; cell and values have shape (n,)."""
     if n_cells <= _FEW_CELLS:
-        # An order of all values would take more memory than these passes take time.
+        # For so few cells, repeated passes are fast enough, and sorting all values would take more memory.
         yield from (values[cell == code] for code in range(n_cells))
         return
-    counts = np.bincount(cell, minlength=n_cells)
-    short = cell.astype(np.uint16) if n_cells <= np.iinfo(np.uint16).max else cell
-    order = np.argsort(short, kind="stable")
-    yield from (values[rows] for rows in np.split(order, np.cumsum(counts)[:-1]))
+    yield from (values[rows] for rows in rows_of_cells(cell, n_cells))
+
+
+def rows_of_cells(cell: IntArray, n_cells: int) -> list[IntArray]:
+    """Rows of each cell, in their order; cell (n,)."""
+    small = cell.astype(np.uint16) if n_cells <= np.iinfo(np.uint16).max else cell
+    order = np.argsort(small, kind="stable")
+    return np.split(order, np.cumsum(np.bincount(cell, minlength=n_cells))[:-1])
 
 
 @np.errstate(under="ignore")
@@ -67,7 +85,7 @@ def squared_skewness(values: FloatArray) -> float:
     """Square of the standardised third central moment; 0 if all values are equal; values has shape (n,)."""
     if values.size == 0:
         return 0.0
-    # Differences from one of the values: those that are all the same have no spread, whatever their level.
+    # Differences from one of the values are exactly 0 if all values are equal.
     largest = max(float(values.max()) - values[0], values[0] - float(values.min()))
     if largest == 0.0:
         return 0.0

@@ -16,7 +16,7 @@ from adaptinf.claims.laws import HALL
 from adaptinf.inference.distributions.tails import LOG_2, log_student_pvalue, student_quantile
 from adaptinf.typing import FloatArray, IntArray
 
-# More than a double has digits.
+# A double has 53 significant bits, so this many bisections reach its precision.
 _BISECTIONS = 64
 _MOST_DOUBLINGS = 1000
 _QUARTILE = 0.6744
@@ -167,7 +167,8 @@ class SkewedSumReference:
 
     def differences(self, rows: IntArray, columns: IntArray, df: FloatArray) -> SkewedSumReference:
         """Distribution of some sums minus others that are independent of them; rows, columns, df (p,)."""
-        assert self.correlation is not None  # set when the reference is made
+        # The constructor always sets this field; None is only its default argument.
+        assert self.correlation is not None
         size = self.std_error.shape[1]
         joint = np.zeros((len(rows), 2 * size, 2 * size))
         joint[:, :size, :size], joint[:, size:, size:] = self.correlation[rows], self.correlation[columns]
@@ -181,7 +182,8 @@ class SkewedSumReference:
 
     def _reach(self, z: FloatArray, skewness: FloatArray) -> FloatArray:
         """Distance of a limit from the estimate; z (k,), skewness (k, m); returns (k,)."""
-        assert self.correlation is not None  # set when the reference is made
+        # The constructor always sets this field; None is only its default argument.
+        assert self.correlation is not None
         least = np.maximum(z, _QUARTILE)
         parts = self.std_error * hall_quantile(least[:, None], skewness)
         largest = parts.max(axis=1)
@@ -243,7 +245,8 @@ def _nested(std_error: FloatArray, skewness: FloatArray, correlation: FloatArray
     if not np.any(others):
         return correlation
     for signed in (skewness, -skewness):
-        # Where 1 + g (z - g/6) is 0 the part's limit moves infinitely fast: its surroundings are seen, too.
+        # Where 1 + g (z - g/6) is 0, a part's limit changes infinitely fast, so points around it are checked
+        # as well.
         with np.errstate(divide="ignore", invalid="ignore"):
             turning = np.where(signed < 0.0, signed / 6.0 - 1.0 / signed, 1.0)
         near = np.maximum(turning[:, :, None] * (1.0 + _AROUND), _QUARTILE)

@@ -32,7 +32,7 @@ SMALLEST_TAIL = 1e-10
 _MANY = 200.0
 _LOG_TINY = math.log(1e-15)
 _NODES = 40
-# Radians of the integrand's oscillation in a panel of 40 nodes: about six periods, which it resolves.
+# A panel of 40 nodes resolves an integrand that oscillates by this many radians, about six periods.
 _PHASE = 40.0
 _MOST_PANELS = 8192
 _LOG_RESOLVED = math.log(1e-11 / 1e-15)
@@ -60,7 +60,7 @@ class MeanStudent:
             panels *= 2
         nodes, weights = _inversion(*self._key, self._top, panels)
         point = min(abs(x), _PHASE * panels / self._top)
-        # Gil-Pelaez's inversion, for a symmetric law.
+        # This is Gil-Pelaez's inversion formula for a symmetric distribution.
         upper = max(0.5 - float(weights @ (np.sin(nodes * point) / nodes)) / math.pi, 0.0)
         return upper if x >= 0.0 else 1.0 - upper
 
@@ -99,7 +99,7 @@ class MeanStudent:
             if high * self._top > _PHASE * _MOST_PANELS:
                 return math.nan
             high *= 2.0
-        from scipy.optimize import brentq  # loads when needed, as few tables do
+        from scipy.optimize import brentq  # scipy.optimize is slow to load, and few tables need it.
 
         return float(brentq(lambda x: self.tail(x) - probability, 0.0, high, xtol=1e-13))
 
@@ -164,9 +164,10 @@ def _log_student_transform(u: FloatArray, df: float) -> FloatArray:
     if df > _MANY:
         log_bessel = _log_bessel(order, x)
         return np.asarray(log_bessel + order * np.log(x) - special.gammaln(order) - (order - 1.0) * LOG_2)
-    # It is K_h(x) x^h / (Gamma(h) 2^(h - 1)) with h = df / 2 (Hurst 1995); kve = exp(x) K does not underflow.
+    # The transform is K_h(x) x^h / (Gamma(h) 2^(h - 1)) with h = df / 2 (Hurst 1995); kve(x) = exp(x) K(x)
+    # does not underflow.
     bessel = special.kve(order, x)
-    # Where the Bessel function overflows, its argument is so small that two terms of the series are exact.
+    # The Bessel function overflows only for arguments so small that two terms of the series are exact.
     small = ~np.isfinite(bessel)
     square = 0.25 * np.where(small, x, 0.0) ** 2
     series = np.log1p(-square / (order - 1.0) * (1.0 - 0.5 * square / (order - 2.0))) if small.any() else 0.0
@@ -210,7 +211,7 @@ def _inversion(
     df: tuple[float, ...], repeats: tuple[int, ...], top: float, panels: int
 ) -> tuple[FloatArray, FloatArray]:
     """Nodes u, and quadrature weights times the characteristic function of the mean at u."""
-    # Panels that shrink towards 0, where a transform with few degrees of freedom is not smooth.
+    # Panels shrink towards 0, because with few degrees of freedom the transform is not smooth there.
     step = top / panels
     edges = np.concatenate(([0.0], step * 2.0 ** np.arange(-40.0, 0.0), np.linspace(step, top, panels)))
     points, shares = np.polynomial.legendre.leggauss(_NODES)
@@ -281,7 +282,7 @@ def _kept_directions(rank: int) -> tuple[FloatArray, ...]:
 
 def _directions(rank: int, width: int) -> Iterator[FloatArray]:
     """Directions in blocks, shape (n, r), for products with a limited number of columns."""
-    from scipy.stats import qmc  # scipy.stats loads when needed: longer than a first table
+    from scipy.stats import qmc  # scipy.stats takes longer to load than the first table takes without it.
 
     points = qmc.Sobol(rank, seed=np.random.default_rng(_SEED))
     block = 1 << max(0, (_CELLS // width).bit_length() - 1)

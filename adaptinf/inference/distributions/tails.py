@@ -29,10 +29,10 @@ from adaptinf.typing import FloatArray
 LOG_2 = math.log(2.0)
 """Two tails instead of one: what a level loses, and a p-value gains, if a test is two-sided."""
 
-# Tails below it are computed in logs: doubles end at 5e-324, and lose digits before.
+# Smaller tails are computed in logarithms, because doubles end at 5e-324 and lose digits before.
 _UNDERFLOW = 1e-280
 _TINY = 1e-300
-# Bounds of loops that converge long before: anyone who reaches them gets the best so far.
+# These loops converge long before; the bounds only guarantee that they end.
 _MAX_TERMS = 20_000
 _MAX_NEWTON = 200
 _NEAR, _FAR = math.log(0.3), -230.0
@@ -49,7 +49,7 @@ def normal_quantile(log_tail: float) -> float:
     x = -float(special.ndtri_exp(log_tail))
     if x <= 0.0 or math.isinf(x):
         return max(0.0, x)
-    # One Newton step brings back the digits that are lost far out.
+    # One Newton step restores the digits that the quantile function loses far out in the tail.
     tail = float(special.log_ndtr(-x))
     return x + (tail - log_tail) * math.exp(tail + 0.5 * x * x + _LOG_ROOT_2_PI)
 
@@ -87,7 +87,7 @@ def _log_student_tail(t: FloatArray, df: FloatArray) -> FloatArray:
 def _log_student_betainc(t: FloatArray, df: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore"):
         log_ratio = 2.0 * (np.log(t) - 0.5 * np.log(df))
-    # P(T > t) is half of I_x(df/2, 1/2) at x = df / (df + t^2).
+    # The tail P(T > t) is half of I_x(df/2, 1/2) at x = df / (df + t^2).
     log_x = -np.logaddexp(0.0, log_ratio)
     log_complement = -np.logaddexp(0.0, -log_ratio)
     tail = log_betainc(0.5 * df, np.full(df.shape, 0.5), log_x, log_complement)
@@ -106,7 +106,7 @@ def log_f_tail(statistic: float, df: float, df_denom: float) -> float:
         return -math.inf
     half, other = 0.5 * df, 0.5 * df_denom
     ratio = statistic * (df / df_denom)
-    # Whichever of x and 1 - x is the smaller one keeps its digits.
+    # Either x or 1 - x may be rounded to 1, so the smaller of the two is used, which keeps its digits.
     x, complement = 1.0 / (1.0 + ratio), ratio / (1.0 + ratio)
     small = ratio > 1.0
     tail = float(special.betainc(other, half, x) if small else special.betaincc(half, other, complement))
@@ -157,7 +157,7 @@ def _student_newton(log_tail: float, df: FloatArray, start: float) -> FloatArray
         slope = np.exp(_log_student_density(inside, df) + inside - tail)
         step = (tail - log_tail) / slope
         log_t = inside + step
-        # Once steps are tiny, one that is no smaller than the last is the rounding of the tail.
+        # If a tiny step is not smaller than the one before, only rounding error of the tail is left.
         rounding = (np.abs(step) < 1e-7) & (np.abs(step) >= np.abs(last))
         if np.all(rounding | (step == 0.0) | ((inside >= ceiling) & (step > 0))):
             break
@@ -182,7 +182,7 @@ def log_binomial_tails(
     )
     with np.errstate(divide="ignore", invalid="ignore"):
         log_rate, log_complement = np.log(theta), np.log1p(-theta)
-    # P(S >= s) = I_p(s, n - s + 1), and the other tail by exchanging successes and failures.
+    # By symmetry, P(S >= s) = I_p(s, n - s + 1) gives the other tail if successes and failures are exchanged.
     at_least = np.where(count == 0, 0.0, _masked(count, total - count + 1, log_rate, log_complement))
     at_most = np.where(count == total, 0.0, _masked(total - count, count + 1, log_complement, log_rate))
     outside = (theta < 0) | (theta > 1)
@@ -212,7 +212,7 @@ def binomial_limits(
     some, not_all = count > 0, count < total
     lower[some] = np.exp(_log_betainc_inverse(count[some], (total - count + 1)[some], log_tail))
     upper[not_all] = -np.expm1(_log_betainc_inverse((total - count)[not_all], (count + 1)[not_all], log_tail))
-    # Rounding must not let an impossible rate of exactly 0 or 1 back into the interval.
+    # Rounding error must not return impossible rates of exactly 0 or 1 to the interval.
     lower[some] = np.maximum(lower[some], np.nextafter(0.0, 1.0))
     upper[not_all] = np.minimum(upper[not_all], np.nextafter(1.0, 0.0))
     for limit in (lower, upper):
@@ -288,7 +288,7 @@ def log_chi2_tail(statistic: float, df: float) -> float:
     tail = float(special.chdtrc(df, statistic))
     if tail > 1e-290:
         return math.log(tail)
-    # Leading terms of the incomplete gamma function's expansion at infinity.
+    # Far out, the asymptotic expansion of the incomplete gamma function needs only a few terms.
     half, x = 0.5 * df, 0.5 * statistic
     series, term = 1.0, 1.0
     for j in range(1, 12):
@@ -298,7 +298,8 @@ def log_chi2_tail(statistic: float, df: float) -> float:
 
 
 _ROOT_HALF = np.sqrt(0.5)
-# A scale of 0 would be divided by; one that is so small beside the other changes nothing.
+# The smaller scale is kept above this share of the larger one: a scale of 0 would be divided by, and such a
+# small one changes nothing.
 _NEGLIGIBLE = 1e-12
 _DIRECT = -5.0
 _COINCIDE = 1e-4

@@ -25,7 +25,8 @@ from adaptinf.typing import BoolArray, FloatArray
 FEW_EVENTS = 10
 """The Agresti-Caffo adjustment is used if an arm has fewer successes, or fewer failures, than this."""
 
-# A sum of squares below this share of the squared sum is the rounding of rewards that are all the same.
+# If all rewards are equal, their sum of squares about the mean is rounding error below this share of the raw
+# one.
 _ROUNDING = 1e-12
 
 
@@ -118,7 +119,8 @@ def agresti_caffo(
     n1, s1, n0, s0 = np.broadcast_arrays(
         *(np.asarray(x, dtype=float) for x in (counts1, successes1, counts0, successes0))
     )
-    # statsmodels' confint_proportions_2indep gives limits only, also beyond 1; its test has no log p-value
+    # statsmodels' confint_proportions_2indep gives only limits, which may exceed 1, and its test has no log
+    # p-value.
     some = (n1 >= 1) & (n0 >= 1)
     raw = s1 / np.maximum(n1, 1.0) - s0 / np.maximum(n0, 1.0)
     rate1, rate0 = (s1 + 1.0) / (n1 + 2.0), (s0 + 1.0) / (n0 + 2.0)

@@ -55,7 +55,7 @@ def default_method(question: GroupQuestion) -> tuple[Record, str]:
         if any(verdict.valid for verdict in found):
             return record, _note(refused)
         refused += found
-    # its refusal is the one that says what a log needs
+    # The refusal of this method is the one that explains what the log lacks.
     return AIPW if question.profile.repeated_units else METHODS[0], ""
 
 

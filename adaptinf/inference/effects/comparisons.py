@@ -363,7 +363,7 @@ def equal_dependent_effects(
 def _sandwich(contrast: FloatArray, matrix: FloatArray) -> FloatArray:
     """Covariance of contrasts of estimates; NaN only if a missing variance is involved; matrix (k, k)."""
     known: BoolArray = np.isfinite(np.diag(matrix))
-    # 0 times NaN is NaN: an unknown variance would spoil contrasts that have no part in it.
+    # Since 0 times NaN is NaN, an unknown variance would also spoil contrasts that give it no weight.
     covariance = contrast @ np.where(known[:, None] & known, matrix, 0.0) @ contrast.T
     lost = (contrast[:, ~known] != 0.0).any(axis=1)
     covariance[lost, :], covariance[:, lost] = np.nan, np.nan
@@ -372,7 +372,8 @@ def _sandwich(contrast: FloatArray, matrix: FloatArray) -> FloatArray:
 
 def _position(reference: Any, labels: Sequence[Any], terms: Sequence[str]) -> int | None:
     for i, (label, term) in enumerate(zip(labels, terms, strict=True)):
-        # 1, 1.0 and True are equal: a label of the same type goes before those that only compare equal.
+        # In Python 1, 1.0 and True are equal, so a label of the same type is preferred to those that merely
+        # compare equal.
         if reference == term or (type(reference) is type(label) and reference == label):
             return i
     loose = [i for i, label in enumerate(labels) if label == reference]

@@ -98,34 +98,37 @@ def warn_of_tiny(subject: str, tiny: Sequence[Mapping[str, Any]]) -> None:
 
 GROUPS = Order(
     [
-        # Plain means of randomised rounds need no model, no weights and no propensities.
+        # Means of randomised rounds need no model, no weights and no propensities.
         "difference-in-means",
-        # The same over every round of a phase, where propensities are constant within groups.
+        # Over all rounds of a phase, differences in means additionally assume that propensities are constant
+        # within groups.
         "difference-in-means, pooled",
-        # Of sums there are these contrasts alone, ordered among themselves as `Contrast` orders them.
+        # Sums permit only these contrasts, which are ordered among themselves as for `Contrast`.
         "contrasts of sums",
-        # Weights made of propensities tie units together, and uniform ones do not.
+        # Weights computed from propensities make the rounds of a unit dependent; uniform weights do not.
         "uniform weights, by unit",
-        # One weight for both arms keeps the variance even, and a drift that both share out.
+        # A common weight for both arms keeps the variance even and accounts for drift that both share.
         "combined weights",
         "combined weights, by unit",
         "uniform weights",
-        # Each arm's own weights need means that stay.
+        # Separate weights for each arm require constant means.
         "sqrt weights",
         "sqrt weights, by unit",
-        # Noise makes the intervals long: for who may see nothing else.
+        # Privacy noise makes these intervals long; they are for readers who may see nothing else.
         "released",
     ]
 )
-"""Claims about effects by group."""
+"""Methods for effects by group, in the order in which they are recommended."""
 PROJECTIONS = Order(
     [
-        # Combined where they cannot change what is estimated and tie no units together, else uniform.
+        # The default is combined weights if they cannot change the estimand or make a unit's rounds
+        # dependent, and uniform weights otherwise.
         "weights by default",
         "uniform weights",
         "combined weights",
-        # They weigh contexts by their propensities wherever contexts had a part in the choice.
+        # If contexts affected the choice, these weights give contexts more or less influence according to
+        # their propensities.
         "two-point weights",
     ]
 )
-"""Claims about projections of the effect on covariates."""
+"""Methods for projections of the effect on covariates, in the order in which they are recommended."""

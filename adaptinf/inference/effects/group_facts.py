@@ -250,8 +250,6 @@ class WeightedFacts(_RoundFacts[WeightedFit], WeightFacts):
         if fit is not None:
             self.fit = fit
 
-    # Why it does not serve
-
     @cached_property
     def rounds_refusal(self) -> str:
         return self.question.gap_refusal or refusal(lambda: self.question.weightable)
@@ -259,8 +257,6 @@ class WeightedFacts(_RoundFacts[WeightedFit], WeightFacts):
     @property
     def combined_refusal(self) -> str:
         return refusal(lambda: self.question.combined) if self.is_combined else ""
-
-    # Why it does
 
     @property
     def by_unit(self) -> bool:
@@ -282,8 +278,6 @@ class WeightedFacts(_RoundFacts[WeightedFit], WeightFacts):
     def every_round(self) -> bool:
         return self.is_uniform or self.by_unit
 
-    # What it assumes
-
     @property
     def pair_shares_drift(self) -> bool:
         return not self.is_sqrt
@@ -291,8 +285,6 @@ class WeightedFacts(_RoundFacts[WeightedFit], WeightFacts):
     @property
     def averages_by_weight(self) -> bool:
         return self.is_combined
-
-    # What a fit says
 
     @property
     def rounds_notes(self) -> Sequence[str]:

@@ -264,10 +264,10 @@ def _default_weights(question: GroupQuestion, stationary: bool) -> str:
 
 
 def _weights(question: GroupQuestion, kind: str) -> tuple[FloatArray | None, Fixed]:
-    """Weights of both arms, shape (n, 2), None if uniform; and the propensities that determine them."""
+    """Weights of both arms, (n, 2), or one of both, (n, 1), None if uniform; and whose propensities count."""
     if kind == "combined":
         weight, fixed = question.combined
-        return np.column_stack([weight, weight]), fixed
+        return weight[:, None], fixed
     if kind == "uniform":
         return None, "round"
     propensities, fixed = question.own
@@ -277,22 +277,23 @@ def _weights(question: GroupQuestion, kind: str) -> tuple[FloatArray | None, Fix
 def _effects(question: GroupQuestion, weight: FloatArray | None) -> tuple[GroupEffects, UnitErrors | None]:
     """Effects by group in the rounds used; arms are 0 for control, 1 for treatment, else -1.
 
-    Shapes: weight (n, 2).
+    Shapes: weight (n, 2), or (n, 1) where both arms share it.
     """
     profile, keep, both = question.profile, question.weightable.keep, question.propensities
     log, unit = profile.log, question.by_unit
     role = np.full(log.n_arms, -1)
     role[question.pair] = (0, 1)
     assert profile.propensity is not None
+    used = slice(None) if keep.all() else keep  # without copies of what is used as it is
     rounds = (
-        question.group[keep],
-        role[log.arrays.action[keep]],
-        log.arrays.reward[keep],
-        profile.propensity[keep],
+        question.group[used],
+        role[log.arrays.action[used]],
+        log.arrays.reward[used],
+        profile.propensity[used],
         len(question.labels),
     )
     if unit is None:
-        return group_aipw(*rounds, None if both is None else both[keep], weight), None
+        return group_aipw(*rounds, None if both is None else both[used], weight), None
     found = unit_group_effects(*rounds, unit, weight)
     errors = found.errors
     size = np.sqrt(np.diag(errors.covariance))

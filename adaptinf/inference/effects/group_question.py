@@ -51,7 +51,8 @@ def arm_propensities(profile: LogProfile, pair: IntArray) -> FloatArray | None:
     """Propensities of two arms in every round, as far as the log records them; pair (2,); returns (T, 2)."""
     own, every = profile.propensity, profile.propensities
     if every is not None:
-        return np.asarray(every[:, pair], dtype=float)
+        both = every if np.array_equal(pair, np.arange(every.shape[1])) else every[:, pair]
+        return np.asarray(both, dtype=float)
     if own is None or profile.log.n_arms != 2:
         return None
     chosen = profile.log.arrays.action[:, None] == pair[None, :]
@@ -125,11 +126,12 @@ def _varying_groups(question: GroupQuestion, keep: BoolArray) -> BoolArray | Non
     action = log.arrays.action
     rows = np.flatnonzero(keep & np.isin(action, pair))
     if both is None:
-        # The chosen arm's propensity alone: each arm's own must not move.
+        # Only the chosen arm's propensity is known, so each arm's own propensity must be constant.
         cell = 2 * group[rows] + (action[rows] == pair[1])
         spread = _spread(log.arrays.propensity[rows], cell, 2 * n_groups)
         return np.asarray(spread.reshape(n_groups, 2).max(axis=1) > _SAME)
-    # Given that one of the pair was chosen, this is the chance of the treatment: other arms may move.
+    # This is the probability of treatment given that one of the pair was chosen, so other arms' propensities
+    # may move.
     share = both[rows, 1] / both[rows].sum(axis=1)
     return np.asarray(_spread(share, group[rows], n_groups) > _SAME)
 

@@ -16,9 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adaptinf.typing import BoolArray, FloatArray, IntArray
-
-_BLOCK = 8192
+from adaptinf.typing import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +76,6 @@ def _levels(column: NDArray[Any]) -> tuple[list[Any], IntArray]:
         return labels, np.array([place[label] for label in column.tolist()], dtype=np.int64)
 
 
-def group_rows(group: IntArray, n_groups: int) -> list[IntArray]:
-    """Rows of each group, in their order; group (T,)."""
-    small = group.astype(np.uint16) if n_groups <= np.iinfo(np.uint16).max else group
-    order = np.argsort(small, kind="stable")
-    ends = np.cumsum(np.bincount(group, minlength=n_groups))
-    return np.split(order, ends[:-1])
-
-
 def arm_moments(group: IntArray, treated: IntArray, reward: FloatArray, n_groups: int) -> ArmMoments:
     """Moments of rewards by group and arm, computed relative to one reward of each cell.
 
@@ -129,7 +119,8 @@ def group_aipw(
 ) -> GroupEffects:
     """Adaptively weighted AIPW estimates of the effect within each group of one log.
 
-    Shapes: group (T,), treated (T,), reward, propensity (T,), propensities, weights (T, 2).
+    Shapes: group (T,), treated (T,), reward, propensity (T,), propensities (T, 2), weights (T, 2), or (T, 1)
+    where both arms share them.
 
     The outcome model is the arm's mean reward over earlier rounds of the group; before the arm's first round
     it is the mean of all earlier rewards of the group, or of all groups before the group's first. The first
@@ -140,170 +131,54 @@ def group_aipw(
     of freedom are those of a sum of squares of unequal variances (Satterthwaite 1946), (sum w)^2 / sum w^2
     over the rounds of an arm with w = h^2 / e^2, minus 1, for the arm with fewer.
     """
-    both = (propensity, propensity) if propensities is None else (propensities[:, 0], propensities[:, 1])
-    # From the first reward on: rewards far from 0 keep their digits.
-    shifted = reward - reward[:1].sum()
-    every, fits = group_rows(group, n_groups), []
-    starts = [int(rows[0]) if rows.size else 0 for rows in every]
-    totals = np.cumsum(shifted[: max(starts)])
-    for rows, start in zip(every, starts, strict=True):
-        known = totals[start - 1] / start if start else 0.0
-        fits.append(_one_group(rows, treated, shifted, both, weights, float(known)))
-    counts = np.array([fit[0] for fit in fits])
-    estimate, std_error, df, ess, lowest = np.array([fit[1:6] for fit in fits]).T
-    shapes = np.array([fit[6] for fit in fits])
-    smaller = counts[:, 1].min(axis=1)
+    from adaptinf.inference.effects import group_kernel as kernel  # Numba loads when it is needed
+
+    # Differences from the first reward keep the digits of rewards that are far from 0.
+    shifted, missing = reward - reward[:1].sum(), np.zeros((0, 2))
+    rounds = kernel.GroupRounds(
+        np.ascontiguousarray(group, dtype=np.int64),
+        np.ascontiguousarray(treated, dtype=np.int64),
+        shifted,
+        np.ascontiguousarray(propensity, dtype=np.float64),
+        missing if propensities is None else np.ascontiguousarray(propensities, dtype=np.float64),
+        np.zeros((0, 0)) if weights is None else np.ascontiguousarray(weights, dtype=np.float64),
+    )
+    sums = np.zeros((kernel.SUMS, n_groups, 2))
+    sums[kernel.LOWEST] = np.inf
+    kernel.add_groups(rounds, np.zeros((kernel.STATE, n_groups, 2)), sums)
+    means = _over(sums[kernel.SCORES], sums[kernel.WEIGHTS], np.nan)
+    moments, state = np.zeros((kernel.MOMENTS, n_groups, 2)), np.zeros((kernel.STATE, n_groups, 2))
+    kernel.add_errors(rounds, means, sums[kernel.WEIGHTS], state, moments)
+    return _described(sums, means, moments)
+
+
+def _described(sums: FloatArray, means: FloatArray, moments: FloatArray) -> GroupEffects:
+    """Effects from the sums over the rounds; means (G, 2)."""
+    count, used, totals, _, lowest, gains, squares, cubes, fourths = sums
+    known = totals.min(axis=1) > 0.0
+    spread, skew, product, change = np.where(known[:, None], moments, np.nan)
+    root, correlation = np.sqrt(spread), product[:, 0]
+    std_error, smaller = np.sqrt(change[:, 0]), used.min(axis=1)
+    freedom = (_over(squares**2, fourths) - 1.0).min(axis=1)
+    correlation = np.where(known, _over(correlation, root[:, 0] * root[:, 1]), np.nan)
+    shapes = np.array([_over(_over(skew, root * root), root), _over(cubes**2, squares**3)])
+    skewness, unevenness = np.where(known[:, None], shapes, np.nan)
     return GroupEffects(
-        estimate=np.where(smaller >= 1, estimate, np.nan),
+        estimate=np.where(smaller >= 1, means[:, 1] - means[:, 0], np.nan),
         std_error=np.where((smaller >= 2) & (std_error > 0), std_error, np.nan),
-        df=np.maximum(df, 0.0),
-        count=counts[:, 0],
-        used=counts[:, 1],
-        ess=ess,
-        min_propensity=lowest,
-        arm_error=shapes[:, 0],
-        skewness=shapes[:, 1],
-        unevenness=shapes[:, 2],
-        correlation=shapes[:, 3, 0],
+        df=np.maximum(freedom, 0.0),
+        count=count,
+        used=used,
+        ess=_over(gains**2, squares).min(axis=1),
+        min_propensity=np.where(np.isfinite(lowest), lowest, np.nan).min(axis=1),
+        arm_error=root,
+        skewness=skewness,
+        unevenness=unevenness,
+        correlation=correlation,
     )
 
 
-def _one_group(
-    rows: IntArray,
-    treated: IntArray,
-    reward: FloatArray,
-    propensities: tuple[FloatArray, FloatArray],
-    weights: FloatArray | None,
-    known: float,
-) -> tuple[list[list[float]], float, float, float, float, float, list[list[float]]]:
-    """Counts of rewards and of weighted ones, estimate, standard error, df, effective size, least propensity.
-
-    The last values are the errors, skewness and unevenness of the arms, and twice their correlation. `known`
-    is the mean of all rewards before the group's first round.
-    """
-    if rows.size == 0:
-        return [[0.0, 0.0], [0.0, 0.0]], np.nan, np.nan, 0.0, 0.0, np.nan, _no_shape()
-    arms = control, treatment = [
-        _one_arm(rows, treated == code, reward, propensity, _share(weights, rows, code), known)
-        for code, propensity in enumerate(propensities)
-    ]
-    totals = [float(arm.weights.sum()) for arm in arms]
-    means = [
-        float(arm.scores.sum()) / total if total > 0.0 else np.nan
-        for arm, total in zip(arms, totals, strict=True)
-    ]
-    error, shape = _errors(control, treatment, means, totals)
-    return (
-        [[arm.count for arm in arms], [arm.used for arm in arms]],
-        means[1] - means[0],
-        error,
-        min(arm.freedom for arm in arms),
-        min(arm.ess for arm in arms),
-        min(arm.lowest for arm in arms),
-        shape,
-    )
-
-
-def _share(weights: FloatArray | None, rows: IntArray, arm: int) -> FloatArray:
-    """Weights for an arm in a group's rounds, 0 in the log's first; weights (T, 2); returns (m,)."""
-    share = np.ones(rows.size) if weights is None else weights[rows, arm]
-    if rows[0] == 0:
-        share[0] = 0.0
-    return share
-
-
-def _no_shape() -> list[list[float]]:
-    return [[np.nan, np.nan]] * 4
-
-
-def _errors(
-    control: _ArmScores, treatment: _ArmScores, means: list[float], totals: list[float]
-) -> tuple[float, list[list[float]]]:
-    """Root of the sum of squared differences between the arms' influences, and the shape of each sum."""
-    if min(totals) <= 0.0:
-        return np.nan, _no_shape()
-    change_squares, product, squares, cubes = 0.0, 0.0, np.zeros(2), np.zeros(2)
-    for start in range(0, control.scores.size, _BLOCK):
-        block = slice(start, start + _BLOCK)
-        parts = [
-            (arm.scores[block] - mean * arm.weights[block]) / total
-            for arm, mean, total in zip((control, treatment), means, totals, strict=True)
-        ]
-        change = parts[1] - parts[0]
-        change_squares += float(change @ change)
-        product += float(parts[0] @ parts[1])
-        for arm, part in enumerate(parts):
-            square = part * part
-            squares[arm] += square.sum()
-            cubes[arm] += square @ part
-    root = np.sqrt(squares)
-    skewness = [_ratio(_ratio(cube, size * size), size) for cube, size in zip(cubes, root, strict=True)]
-    correlation = _ratio(product, root[0] * root[1])
-    unevenness = [control.unevenness, treatment.unevenness]
-    return float(np.sqrt(change_squares)), [root.tolist(), skewness, unevenness, [correlation] * 2]
-
-
-@dataclass(frozen=True, slots=True)
-class _ArmScores:
-    """Weight times score and weight, each of shape (m,), and what the table of results needs."""
-
-    scores: FloatArray
-    weights: FloatArray
-    count: float
-    used: float
-    freedom: float
-    ess: float
-    lowest: float
-    unevenness: float
-
-
-def _one_arm(
-    rows: IntArray,
-    chosen: BoolArray,
-    reward: FloatArray,
-    propensity: FloatArray,
-    weights: FloatArray,
-    known: float,
-) -> _ArmScores:
-    """Weighted AIPW scores of one arm in one group, in blocks that fit into the processor's cache."""
-    scores, lead = np.empty(rows.size), _before_first(rows, chosen, reward, known)
-    count, total, used, lowest, gains = 0, 0.0, 0, np.inf, np.zeros(4)
-    for start in range(0, rows.size, _BLOCK):
-        block = slice(start, start + _BLOCK)
-        here = rows[block]
-        mine, y, e, weight = chosen[here], reward[here], propensity[here], weights[block]
-        picked = np.flatnonzero(mine)
-        totals = total + np.cumsum(y[picked])
-        before = np.cumsum(mine.astype(np.int64)) - mine
-        # Means after 0, 1, 2, ... further rewards of this arm, then the one that each round could know.
-        means = np.append(total, totals) / np.maximum(np.arange(count, count + picked.size + 1), 1)
-        predicted = means[before]
-        without = lead[block]
-        predicted[: without.size] = without
-        scores[block] = weight * predicted
-        gain = weight[picked] / e[picked]
-        scores[start + picked] += gain * (y[picked] - predicted[picked])
-        count, used = count + picked.size, used + int(np.count_nonzero(gain))
-        total = float(totals[-1]) if picked.size else total
-        lowest = min(lowest, float(e.min()))
-        squared = np.square(gain)
-        gains += gain.sum(), squared.sum(), squared @ squared, squared @ gain
-    ess, size = _ratio(gains[0] ** 2, gains[1]), _ratio(gains[1] ** 2, gains[2])
-    unevenness = _ratio(gains[3] ** 2, gains[1] ** 3)
-    return _ArmScores(scores, weights, count, used, size - 1.0, ess, lowest, unevenness)
-
-
-def _before_first(rows: IntArray, chosen: BoolArray, reward: FloatArray, known: float) -> FloatArray:
-    """Predictions up to the arm's first round: the group's mean reward so far; shape (m,) at most."""
-    first = rows.size - 1
-    for start in range(0, rows.size, _BLOCK):
-        mine = chosen[rows[start : start + _BLOCK]]
-        if mine.any():
-            first = start + int(np.argmax(mine))
-            break
-    seen = np.cumsum(reward[rows[:first]])
-    return np.append(known, seen / np.arange(1, first + 1))
-
-
-def _ratio(numerator: float, denominator: float) -> float:
-    return numerator / denominator if denominator > 0.0 else 0.0
+def _over(numerator: FloatArray, denominator: FloatArray, otherwise: float = 0.0) -> FloatArray:
+    """Quotients where the denominator is positive."""
+    found = np.full(np.shape(numerator), otherwise)
+    return np.asarray(np.divide(numerator, denominator, out=found, where=denominator > 0.0))

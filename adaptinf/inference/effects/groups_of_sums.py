@@ -126,7 +126,7 @@ def _assess(question: SumsQuestion) -> list[Verdict]:
 def _by_method(question: Question) -> dict[tuple[str, str | None], Verdict]:
     """The best verdict on each estimator and kind of weights."""
     found: dict[tuple[str, str | None], Verdict] = {}
-    for verdict in arm_verdicts(question):  # the valid ones first
+    for verdict in arm_verdicts(question):  # Valid verdicts come first, so setdefault keeps the best one.
         key = verdict.arguments["estimator"], verdict.arguments.get("weights")
         found.setdefault(key, verdict)
     return found
@@ -163,12 +163,14 @@ def _fit(
     how: dict[str, Any] = {"estimator": _CONTRASTS[estimator], "weights": weights, "null": null}
     how |= {"stationary": stationary}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", AdaptinfWarning)  # one for all groups follows
+        # One warning about all groups follows, so those about single groups are suppressed.
+        warnings.simplefilter("ignore", AdaptinfWarning)
         found = [
             _contrast(question, part, how) if usable else None
             for part, usable in zip(question.parts, question.usable, strict=True)
         ]
-        if any(_corrected(one) for one in found):  # one law for all
+        # If one group needs a skewness correction, all groups get it, because a table has one method.
+        if any(_corrected(one) for one in found):
             found = [
                 one if one is None or _corrected(one) else _contrast(question, part, how | {"test": "hall"})
                 for part, one in zip(question.parts, found, strict=True)
@@ -268,4 +270,4 @@ def _law(found: Sequence[Results | None], estimate: FloatArray, std_error: Float
 
 
 FROM_SUMS: MethodRecord[SumsQuestion] = MethodRecord("from sums", _assess, _fit, length=_length)
-"""Everything that sums allow."""
+"""All methods that sums allow."""

@@ -51,8 +51,6 @@ class ProjectionFacts(Fitted[ProjectionFit], WeightFacts):
         self.question, self.profile = question, question.profile
         self.weights, self.decay = weights, decay
 
-    # Why it does not serve
-
     @property
     def lacks_decay(self) -> bool:
         return self.weights == "two-point" and self.decay is None
@@ -60,8 +58,6 @@ class ProjectionFacts(Fitted[ProjectionFit], WeightFacts):
     @property
     def rounds_refusal(self) -> str:
         return refusal(lambda: self.question.chosen)
-
-    # Why it does, and what it assumes
 
     @property
     def by_unit(self) -> bool:
@@ -99,8 +95,6 @@ class ProjectionFacts(Fitted[ProjectionFit], WeightFacts):
         if self.is_saturated or self.is_best_approximation:
             return {}
         return {"weights": "the rounds used" if self.is_fixed else "the weights"}
-
-    # What a fit says
 
     @property
     def formula(self) -> dict[str, str]:

@@ -24,7 +24,7 @@ from adaptinf.inference.group_sequential.spending import SHAPES, SPENDING
 from adaptinf.parameters import FINITE, POSITIVE, Is, OneOf, alpha_problems, number_array, problems_of, refuse
 from adaptinf.typing import FloatArray
 
-# Critical values are sought up to here; a normal variable exceeds it with probability 1e-299.
+# The search for critical values ends here, because a normal variable exceeds this with probability 1e-299.
 _LARGEST = 37.0
 _EXACT = 1e-13
 
@@ -149,7 +149,8 @@ def classical_bounds(information: FloatArray, level: float, sides: int, exponent
         upper = constant * shape
         return float(crossing(-upper if sides == 2 else none, upper, information)[1].sum()) - level
 
-    # At least the value of one look, and no more than Bonferroni's at the smallest entry of the shape.
+    # The constant is at least that of a single look and at most Bonferroni's at the smallest entry of the
+    # shape, so these bracket the root.
     low, high = -special.ndtri(level) / shape.max(), -special.ndtri(level / len(shape)) / shape.min()
     return np.asarray(optimize.brentq(excess, low - 1e-9, high + 1e-9, xtol=_EXACT) * shape)
 

@@ -19,9 +19,11 @@ from scipy import special
 
 from adaptinf.typing import FloatArray
 
-# Beyond this many standard deviations lies a probability of 1e-22.
+# Beyond this many standard deviations, the normal distribution has a probability of 1e-22, which is
+# negligible.
 _REACH = 9.8
-# Nodes of a panel as long as the standard deviation of one increment: errors stay near 1e-14.
+# A panel as long as the standard deviation of one increment gets this many nodes, which keeps errors near
+# 1e-14.
 _NODE, _WEIGHT = np.polynomial.legendre.leggauss(12)
 _ROOT_TWO_PI = math.sqrt(2.0 * math.pi)
 

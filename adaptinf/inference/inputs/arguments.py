@@ -56,7 +56,7 @@ def labels(name: str, values: Any) -> tuple[tuple[Any, ...], list[str]]:
         return (), [f"{problem}, got {_shown(values)}"]
     try:
         found = tuple(values)
-    except TypeError:  # an array without dimensions says that it can be iterated over
+    except TypeError:  # An array with no dimensions claims to be iterable, but raises this error.
         return (), [f"{problem}, got {_shown(values)}"]
     problems = label_problems(name, found)
     return (() if problems else found), problems
@@ -112,7 +112,7 @@ def by_arm(
             return number_array(values), []
         order, problems = _order(name, values.index, arms)
         return number_array(values.to_numpy()[order]), problems
-    # The names of polars columns are text, whatever the arms are.
+    # Polars allows only text as names of columns, whatever the arms are.
     order, problems = _order(name, values.columns, arms if kind == "pandas" else [str(arm) for arm in arms])
     if kind == "pandas":
         problems += _index_problems(name, values, rows)

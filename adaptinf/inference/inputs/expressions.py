@@ -31,7 +31,7 @@ ARGUMENT_SIZES = {"degree": 20, "df": 1_000, "levels": _COLUMNS}
 def check_products(tree: Any) -> None:
     """Refuse a parsed formula that expands to too many terms, before the expansion."""
     sizes: dict[int, float] = {}
-    # A stack of its own: long sums nest deeper than Python recurses.
+    # An explicit stack is used, because long sums nest deeper than Python's recursion limit.
     pending = [(tree, False)]
     while pending:
         node, ready = pending.pop()

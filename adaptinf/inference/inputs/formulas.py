@@ -278,7 +278,8 @@ def context_frame(log: AdaptiveLog) -> pd.DataFrame:
 
 
 def _unknown_problem(names: list[str], frame: pd.DataFrame) -> str:
-    known = ", ".join(map(str, frame.columns))  # there are some: without any no formula is read
+    # A formula is read only if there are columns, so the list is not empty.
+    known = ", ".join(map(str, frame.columns))
     return (
         f"there is no covariate {', '.join(map(repr, names))}; the log's contexts are {known} (actions, "
         f"rewards and propensities cannot be covariates of an effect){did_you_mean(names[0], frame.columns)}"

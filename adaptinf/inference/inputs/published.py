@@ -15,7 +15,8 @@ from adaptinf.parameters import refuse
 
 def has_group_effects(log: AdaptiveLog | PublicLog) -> bool:
     """Whether a log releases effects by group: sums and counts, or means and lengths."""
-    names = set(log.releases["name"])
+    releases = log.releases
+    names = set(releases["name"]) if len(releases) else set()
     return {"contrast_sum", "arrivals"} <= names or "length" in names
 
 

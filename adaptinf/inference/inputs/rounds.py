@@ -69,7 +69,8 @@ def log_of_rounds(log: AdaptiveLog, keep: BoolArray) -> AdaptiveLog:
     for name, value in vars(log).items():
         setattr(part, name, _rows(value, keep))
     columns = {name: _rows(value, keep) for name, value in log.arrays.by_field().items()}
-    if columns["known"] is not None:  # counted in the rounds that are kept
+    # `known` counts rounds, so it has to be recounted in the rounds that are kept.
+    if columns["known"] is not None:
         columns["known"] = np.concatenate([[0], np.cumsum(keep)])[columns["known"]]
     part.arrays = arrays_of(columns)
     if part.arrays.batch is not None:
@@ -77,7 +78,8 @@ def log_of_rounds(log: AdaptiveLog, keep: BoolArray) -> AdaptiveLog:
         part.arrays = arrays_of({**columns, "batch": batch.astype(np.int64)})
     part.n_rounds = int(keep.sum())
     part.omitted = log.omitted + log.n_rounds - part.n_rounds
-    # Of some rounds it is not known how many could still move an action, unless none could.
+    # For a part of the rounds, the number that could affect an action is unknown, unless none could in the
+    # whole log.
     part.feedback_rounds = log.feedback_rounds if log.feedback_rounds == 0 else None
     part.released_rounds = None
     part._releases = part._frame = None
@@ -178,7 +180,7 @@ def possible_rounds(
     """
     if propensities is None:
         assert chosen is not None
-        # A round that chose another arm with certainty could not have chosen this one.
+        # If another arm had propensity 1, this arm could not have been chosen.
         possible = (propensity[:, None] < 1.0) | (chosen > 0.0)
     else:
         possible = propensities > 0.0

@@ -76,7 +76,8 @@ def conditional_variances(
         variance = second - first**2
         centred = variance + first**2 * (ratio - 1.0)
         variance = np.maximum(variance, _FLOOR * centred)
-        # What is left where moments cancel is rounding: its inverse root would outweigh all other rounds.
+        # If moments cancel, what remains is rounding error, and its inverse square root would outweigh all
+        # other rounds.
         variance[np.isfinite(second) & (variance <= _NOTHING * second)] = 0.0
     return np.asarray(variance, dtype=np.float64)
 
@@ -100,7 +101,8 @@ def cadr_fit(
     total = weights.sum(axis=0)
     total = np.where(total > 0.0, total, np.nan)
     estimate = (weights * scores).sum(axis=0) / total
-    # Each score times its weight, an inverse standard deviation, has variance 1: the sum of n has n.
+    # Each weight is an inverse standard deviation, so a weighted score has variance 1 and the sum of n of
+    # them has variance n.
     std_error = np.sqrt(np.count_nonzero(weights, axis=0)) / total
     influence = np.nan_to_num(weights * (scores - estimate))
     size = np.sqrt(np.einsum("tk,tk->k", influence, influence))
@@ -123,7 +125,8 @@ def _moments(
     rest = np.where(change == 0.0, 0.0, change * c)
     with np.errstate(divide="ignore", invalid="ignore"):
         tail = np.where(rest == 0.0, 0.0, rest / density)
-    # rho D^2 = (density / e) (plain + change / density)^2; multiplied out, one term divides by the density.
+    # The square rho D^2 = (density / e) (plain + change / density)^2 is multiplied out, so that only one term
+    # divides by the density.
     return np.stack([density * inverse, density * p + c, density * (plain * p) + 2.0 * plain * c + tail])
 
 

@@ -47,8 +47,6 @@ class WeightFacts(KindOfWeights):
             return name
         return f"{name}, {'contextual' if self.contextual else 'non-contextual'}"
 
-    # Why it does not serve
-
     @property
     def rounds_refusal(self) -> str:
         return self.profile.unit_refusal if self.is_cadr else ""
@@ -74,8 +72,6 @@ class WeightFacts(KindOfWeights):
     def contextual_by_unit(self) -> bool:
         return self.contextual and self.profile.repeated_units
 
-    # Why it does
-
     @property
     def is_cadr(self) -> bool:
         return self.estimator == "cadr"
@@ -95,8 +91,6 @@ class WeightFacts(KindOfWeights):
     @property
     def is_least_by_context(self) -> bool:
         return self.weights == _NEEDS_SETTLING and self.contextual
-
-    # What it assumes
 
     @property
     def allows_drift(self) -> bool:
@@ -129,8 +123,6 @@ class WeightFacts(KindOfWeights):
     def knows_chosen_alone(self) -> bool:
         return self.profile.log.arrays.propensities is None
 
-    # Why its intervals may be worth less
-
     @property
     def tied(self) -> str:
         ties = self.profile.repeated_units and self.profile.moves and not self.is_uniform
@@ -158,8 +150,6 @@ class FitFacts(WeightFacts):
         self.terms, self.fit, self.options, self.law = terms, fit, options, law
         self.log, self.logging = question.profile.log, options.logging
 
-    # What it assumes of contexts
-
     @property
     def _context_free(self) -> bool:
         """Whether a policy's own weights are computed from propensities as if these ignored contexts."""
@@ -173,8 +163,6 @@ class FitFacts(WeightFacts):
     @property
     def contexts_untold(self) -> bool:
         return self._context_free and not self.profile.has_contexts
-
-    # How its numbers were made
 
     @property
     def outcome_note(self) -> str:
@@ -257,8 +245,6 @@ class FitFacts(WeightFacts):
         notes = unit_notes(self.profile, self.profile.n_units, self.log.n_rounds)
         return [*notes, *event_gaps(self.terms, self.fit.events, FEWEST_EVENTS)]
 
-    # Why a number is missing
-
     @cached_property
     def _gone(self) -> list[dict[str, Any]]:
         """Policies with arms that were never chosen."""
@@ -296,13 +282,11 @@ class FitFacts(WeightFacts):
         numbers = zip(self.terms, self.fit.estimate, np.diag(self.fit.covariance), strict=True)
         return [{"term": one} for one, mean, size in numbers if not np.isfinite(mean) and size != 0.0]
 
-    # Why numbers may be worth less
-
     @property
     def _drift_spoils(self) -> bool:
         """Whether each policy has weights of its own without a declaration that rewards do not drift."""
         common = self.allows_drift or (self.question.contrast and self.is_cadr)
-        # No trend has to show: a drift by the hour has none.
+        # A trend need not be visible: drift within each day, for instance, leaves none.
         return not (common or self.options.stationary or self.profile.constant_propensities)
 
     @property

@@ -24,7 +24,7 @@ from adaptinf.parameters import (
 from adaptinf.texts import unlisted
 
 METHODS: Mapping[str, MethodRecord[PolicyQuestion]] = {one.name: one for one in (AIPW, IPW, CADR)}
-"""By estimator."""
+"""Methods keyed by estimator."""
 _WEIGHTS = ("uniform", *KINDS)
 
 

@@ -13,42 +13,42 @@ from adaptinf.inference.validity.stationarity import STATED
 
 VALUES = Order(
     [
-        # Right whatever drifts.
+        # Uniform weights estimate the average value whatever drifts.
         "aipw uniform",
-        # Rewards must not drift. These do not need propensities that settle; weights made of propensities
-        # alone come before CADR, whose weights are made of estimated variances.
+        # These require that rewards do not drift, but not that propensities settle. Weights that depend only
+        # on propensities come before CADR, whose weights use estimated variances.
         "aipw stable-variance",
         "cadr",
-        # Propensities must settle, too.
+        # These require in addition that propensities settle.
         "aipw stable-variance contextual",
         "aipw min-variance",
         "aipw min-variance contextual",
-        # The same without an outcome model, hence longer.
+        # IPW does the same without an outcome model, so its intervals are longer.
         "ipw uniform",
         "ipw stable-variance",
         "ipw stable-variance contextual",
         "ipw min-variance",
         "ipw min-variance contextual",
-        # They hold at every round, which is more than was asked: the longest.
+        # Sequences hold at every round, which is more than was asked for, so they are the widest.
         "sequences",
     ]
 )
 """Ways to estimate the value of a policy."""
 DIFFERENCES = Order(
     [
-        # Where units have several rounds: these weights tie no units together.
+        # If units have several rounds, these weights do not make them dependent.
         "aipw uniform by unit",
-        # One weight per round for both policies: right under a drift that all arms share. CADR, whose weights
-        # are made of estimated variances, comes last.
+        # One weight per round for both policies accounts for drift that all arms share. CADR comes last,
+        # because its weights use estimated variances.
         "aipw combined",
         "aipw uniform",
         "cadr",
-        # Weights of each policy's own, which such a drift spoils.
+        # Such drift invalidates separate weights for each policy.
         "aipw stable-variance",
         "aipw stable-variance contextual",
         "aipw min-variance",
         "aipw min-variance contextual",
-        # The same without an outcome model, hence longer.
+        # IPW does the same without an outcome model, so its intervals are longer.
         "ipw uniform by unit",
         "ipw combined",
         "ipw uniform",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ import numpy as np
 from adaptinf.inference.distributions.sample_shape import part_shapes
 from adaptinf.inference.policies.policy_question import UNOBSERVED, Policy, PolicyQuestion
 from adaptinf.inference.policies.policy_weights import contrast_weights, score_variance
-from adaptinf.inference.scores.inverse import indicators, origin_of, predictions
+from adaptinf.inference.scores.inverse import indicators, origin_of, predictions_after
 from adaptinf.inference.scores.means import effective_size
 from adaptinf.inference.scores.outcome_predictions import Outcome
 from adaptinf.inference.scores.unit_errors import others_means
@@ -74,7 +74,7 @@ class ScoreParts:
     taken: FloatArray
     origin: float
     known: BoolArray | None = None
-    """Rounds for which the outcome model knew a reward; None if that is all from its start on."""
+    """Rounds for which the outcome model knew a reward; None if these are all rounds from its start on."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,7 +146,7 @@ def policy_law(question: PolicyQuestion, terms: Sequence[str], fit: PolicyFit) -
     )
     std_error = np.sqrt(np.diag(fit.covariance))
     if fit.units is not None:
-        # Hall's transformation is of independent rounds
+        # Hall's transformation assumes independent rounds, so errors by unit use Student's t.
         told = rare_cautions(terms, np.full(len(terms), np.inf), shapes.expected, corrected=False)
         return replace(PartsLaw.student(fit.estimate, std_error, fit.covariance, fit.df), cautions=told)
     return law_of_parts(terms, shapes, fit.estimate, std_error, fit.covariance, fit.df)
@@ -200,24 +200,32 @@ def score_parts(profile: LogProfile, policies: Sequence[Policy], outcome: Outcom
         return ScoreParts(np.zeros(taken.shape), taken * arrays.reward[:, None], taken, 0.0)
     origin = origin_of(arrays.reward, outcome)
     above = arrays.reward - origin
-    known = None
-    chosen = indicators(arrays.action, np.arange(log.n_arms))
+    known, parts = None, _running_means(arrays.action, above, log.n_arms)
     if not isinstance(outcome.values, str):
-        predicted = outcome.values - origin
+        parts = iter([(slice(None), outcome.values - origin)])
     elif profile.repeated_units and profile.units is not None:
+        chosen = indicators(arrays.action, np.arange(log.n_arms))
         predicted, known = others_means(chosen, above, profile.units)
-    else:
-        predicted = predictions(chosen, above)
-    plain = np.column_stack(
-        [
-            predicted @ policy.probabilities[0]
-            if policy.constant
-            else np.einsum("tk,tk->t", predicted, policy.probabilities)
-            for policy in policies
-        ]
-    )
-    residual = above - predicted[rounds, arrays.action]
-    return ScoreParts(plain, taken * residual[:, None], taken, origin, known)
+        parts = iter([(slice(None), predicted)])
+    plain = np.empty(taken.shape)
+    for rows, predicted in parts:
+        for column, policy in enumerate(policies):
+            plain[rows, column] = (
+                predicted @ policy.probabilities[0]
+                if policy.constant
+                else np.einsum("tk,tk->t", predicted, policy.probabilities[rows])
+            )
+        above[rows] -= predicted[np.arange(len(predicted)), arrays.action[rows]]
+    return ScoreParts(plain, taken * above[:, None], taken, origin, known)
+
+
+def _running_means(action: IntArray, reward: FloatArray, n_arms: int) -> Iterator[tuple[slice, FloatArray]]:
+    """Predictions of `predictions`, some rounds at a time; action, reward (T,)."""
+    past = None
+    for start in range(0, len(action), _BLOCK):
+        rows = slice(start, start + _BLOCK)
+        found, past = predictions_after(indicators(action[rows], np.arange(n_arms)), reward[rows], past)
+        yield rows, found
 
 
 def _smallest(profile: LogProfile, policy: Policy) -> float:

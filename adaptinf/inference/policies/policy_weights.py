@@ -70,9 +70,9 @@ def score_variance(squares: FloatArray, propensities: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio = squares / propensities
     if propensities.size and propensities.min() <= 0.0:
-        # An arm that the policy never takes adds no variance, however impossible it was: 0 / 0 is 0 here.
+        # An arm that the policy never takes adds no variance, even if its propensity is 0: here 0 / 0 is 0.
         ratio[squares == 0.0] = 0.0
-    # NumPy's own sum along rows this short takes a few times as long.
+    # NumPy's own sum along such short rows is several times slower.
     return np.asarray(ratio @ np.ones(ratio.shape[1]), dtype=np.float64)
 
 
@@ -91,7 +91,7 @@ def mean_variance(logging: LoggingPolicies, squares: FloatArray, *, constant: bo
         mean = _running_by_batch(logging, squares)
     else:
         mean = _running_context_free(logging, squares, constant)
-    # No context came before the first round: an infinite variance leaves it without weight.
+    # Before the first round there were no contexts, so its variance is set to infinity and its weight to 0.
     mean[0] = np.inf
     if constant and logging.first is not None:
         mean[0] = score_variance(squares[:1], logging.first[None, :])[0]
@@ -217,7 +217,8 @@ def _distinct(policy: Policy) -> tuple[FloatArray, IntArray]:
 
 def _blocks(rows: FloatArray, distinct: FloatArray, kind: str) -> Iterator[tuple[slice, FloatArray]]:
     """Weights (B, n) of every batch at blocks of distinct policy rows."""
-    # Closed arms are counted apart: in a matrix product their 1 / e would make NaN of 0 times infinity.
+    # Arms with propensity 0 are counted separately: in a matrix product, their infinite 1 / e times 0 would
+    # be NaN.
     inverse = np.divide(1.0, rows, out=np.zeros(rows.shape), where=rows > 0.0)
     closed = (rows <= 0.0).astype(np.float64)
     width = max(1, _BLOCK // len(rows))
@@ -249,7 +250,8 @@ def contrast_weights(question: PolicyQuestion, logging: LoggingPolicies | None) 
             forecast = _from_earlier_rounds(question, squares)
         else:
             forecast = _at_earlier_contexts(logging, squares, constant=constant)
-        # Under a fair draw e = 1 / K, and sum d^2 / e over sum d^2 is K whatever the difference d.
+        # Under a uniform draw e = 1 / K, so the sum of d^2 / e over the sum of d^2 is K for every difference
+        # d.
         weights[:, k] = 1.0 / np.sqrt(np.where(np.isnan(forecast), float(squares.shape[1]), forecast))
     return weights
 
@@ -281,7 +283,8 @@ def earlier_ratios(value: FloatArray, size: FloatArray, place: IntArray) -> Floa
     stop = np.searchsorted(sized, starts)
     begin = np.minimum(np.append(0, stop[:-1]), stop - NEAREST)
     ends = np.column_stack([np.maximum(begin, 0), stop]).ravel()
-    # Every other sum of reduceat lies between stretches; the added 0 lets a stretch end with the rounds.
+    # Every second sum of reduceat lies between two stretches and is dropped; the appended 0 allows a stretch
+    # to end at the last round.
     above, below = (np.add.reduceat(np.append(one[sized], 0.0), ends)[::2] for one in (value, size))
     found = np.divide(above, below, out=np.full(len(starts), np.nan), where=stop > 0)
     return np.repeat(found, np.diff(starts, append=len(place)))

@@ -113,7 +113,7 @@ def _fit(question: PolicyQuestion, options: PolicyOptions) -> PolicyFit:
     estimate, influence, weights = _weighted(options, question.policies, scores, parts.known)
     observed = weights * parts.taken / propensity[:, None]
     ess, total = effective_size(observed), weights.sum(axis=0)
-    # Shares of contexts' total weights are shares of the estimate already.
+    # With contextual weights, these are already shares of the estimate.
     share = observed if options.contextual else observed / np.where(total > 0.0, total, 1.0)
     rows = {"scores": scores + parts.origin, "weights": weights}
     if not question.contrast:
@@ -180,8 +180,8 @@ def _usable(weights: FloatArray, start: int, known: BoolArray | None) -> FloatAr
 AIPW: MethodRecord[PolicyQuestion] = MethodRecord(
     "aipw", lambda question: _assess(question, "aipw"), _fit, length=policy_length
 )
-"""With an outcome model."""
+"""It uses an outcome model."""
 IPW: MethodRecord[PolicyQuestion] = MethodRecord(
     "ipw", lambda question: _assess(question, "ipw"), _fit, length=policy_length
 )
-"""Without one."""
+"""It uses no outcome model."""

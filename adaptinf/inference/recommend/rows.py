@@ -118,7 +118,8 @@ class Metric:
 
         plain = [verdict for verdict in found if verdict.arguments["estimator"] == "aipw"]
         if self.unadjusted:
-            # What is not valid without covariates is not mended by them: that reason comes first.
+            # Covariates do not repair an estimator that is not valid without them, so that reason comes
+            # first.
             plain = [refused(one, self.unadjusted if one.valid else one.reason) for one in plain]
         return [covariate_verdict(one, self.names, self.covariate, self.share) for one in plain]
 
@@ -214,7 +215,7 @@ def winner_rows(question: Question, arguments: Mapping[str, Any]) -> list[Method
     from adaptinf.inference.winners.winner_methods import METHODS, WinnerQuestion
 
     model = _Model(Winner, question.profile.log, arguments)
-    model.made()  # bad arguments are refused here, and not row by row
+    model.made()  # Invalid arguments are refused here once, and not in each row.
     asked = WinnerQuestion(question, Metric(question).verdicts())
     found = [verdict for method in METHODS for verdict in method.assess(asked)]
     return [model.method(verdict) for verdict in found]
@@ -254,7 +255,8 @@ def sequence_rows(log: AdaptiveLog, target: str, arguments: Mapping[str, Any], o
 
     model = _Model(ConfidenceSequence, log, {"target": target, **arguments})
     profile, quantities = profile_of(log), model.made().quantities
-    if target == "policy-value":  # policies are functions and tables, which say nothing of being the same
+    # Policies are functions and tables, which cannot be compared cheaply, so their verdicts are not cached.
+    if target == "policy-value":
         return [model.method(verdict) for verdict in sequence_verdicts(profile, quantities, order)]
     asked = ("sequences", target, order, *(one.codes for one in quantities))
     found = profile.worked_out(asked, lambda: sequence_verdicts(profile, quantities, order))

@@ -33,7 +33,7 @@ from adaptinf.inference.regression.adjustments import (
 )
 from adaptinf.inference.regression.design import Adjustment, FitOptions, RegressionData, regression_data
 from adaptinf.inference.regression.facts.regression_facts import RegressionFacts
-from adaptinf.inference.regression.least_squares import BY_CLUSTER, least_squares
+from adaptinf.inference.regression.least_squares import BY_CLUSTER
 from adaptinf.inference.regression.plain_regression import NONE
 from adaptinf.inference.regression.rare_coefficients import without_hidden
 from adaptinf.inference.regression.regression_results import RegressionResults
@@ -318,7 +318,7 @@ def _covariance(data: RegressionData, entry: Adjustment[Any], stationary: bool) 
     if "HC3" not in entry.covariances or stationary:
         return entry.covariances[0], []
     with np.errstate(under="ignore"):
-        fit = least_squares(data.x, data.y, data.names)
+        fit = data.squares
         decided = data.nobs > data.size and not fit.perfect and fit.decided > 0
     if decided:
         return "classical", [claims.CLASSICAL()]

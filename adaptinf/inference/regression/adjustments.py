@@ -89,13 +89,20 @@ BATCHED = Adjustment(
 
 
 _ORDER: tuple[Adjustment[Any], ...] = (
-    NONE,  # Least squares is right, and has the shortest intervals, where nothing adapted.
-    MAX_INFORMATION,  # Corrected it is exact, and needs no propensities: where that hardly costs length.
-    WEIGHTED,  # Known propensities account for the design, and one weight per round for a drift of all arms.
-    BATCHED,  # Batches do without propensities, and a drift from one to the next does no harm to arms.
-    DECORRELATION,  # What needs least is left, for coefficients that stay the same.
-    ANYTIME,  # On demand alone: its intervals are longer, for looks at any round.
-    ELLIPSOID,  # On demand alone: needs bounds that the user gives, and has the longest intervals.
+    NONE,  # If nothing adapted, least squares is valid and has the shortest intervals.
+    # The correction is exact and needs no propensities; it is chosen if it hardly costs length.
+    MAX_INFORMATION,
+    # Known propensities account for the design, and one weight per round accounts for drift that all arms
+    # share.
+    WEIGHTED,
+    # Separate batches need no propensities, and drift from one batch to the next does no harm to effects of
+    # arms.
+    BATCHED,
+    DECORRELATION,  # Decorrelation has the fewest requirements, but coefficients must be constant.
+    # It is used on request only, because its intervals are longer: they allow for a look at any round.
+    ANYTIME,
+    # It is used on request only, because the user must supply bounds and its intervals are the longest.
+    ELLIPSOID,
 )
 """The default if nothing is requested, and what errors suggest: the first valid one."""
 ADJUSTMENTS: Mapping[str, Adjustment[Any]] = MappingProxyType({one.name: one for one in _ORDER})

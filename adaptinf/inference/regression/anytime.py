@@ -20,7 +20,6 @@ from adaptinf.inference.distributions.references import _store, _usable
 from adaptinf.inference.regression.design import Adjustment, CoefficientFit, check_freedom
 from adaptinf.inference.regression.facts.batched_facts import AnytimeFacts
 from adaptinf.inference.regression.joint_tests import JointTest, check_independent, check_residuals
-from adaptinf.inference.regression.least_squares import least_squares
 from adaptinf.inference.results.hypotheses import LinearHypothesis, LinearTest, WaldTest
 from adaptinf.parameters import POSITIVE, check
 from adaptinf.typing import FloatArray
@@ -71,7 +70,8 @@ class AnytimeReference:
     def interval(self, log_alpha: float) -> FloatArray:
         """Intervals at level 1 - exp(log_alpha), shape (k, 2); the whole line if no value is excluded."""
         log_ratio = np.log(self.ratio)
-        # The factor reaches 1 / alpha where t^2/df = (1 - k) / (k - r), with k = (alpha^2 r)^(1 / (df + 1)).
+        # The Bayes factor equals 1 / alpha at t^2/df = (1 - k) / (k - r), with k = (alpha^2 r)^(1 / (df +
+        # 1)).
         numerator = -np.expm1((2.0 * log_alpha + log_ratio) / (self.df + 1.0))
         denominator = self.ratio * np.expm1((2.0 * log_alpha - self.df * log_ratio) / (self.df + 1.0))
         share = np.full(self.ratio.shape, np.inf)
@@ -185,7 +185,7 @@ def _fit(facts: AnytimeFacts) -> CoefficientFit:
     data = facts.data
     check_freedom("anytime", data)
     precision = facts.options.settings.get("precision", 1.0)
-    fit = least_squares(data.x, data.y, data.names)
+    fit = data.squares
     inverse = fit.root @ fit.root.T
     law = (fit.coefficient, inverse, 0.0 if fit.perfect else fit.rss, fit.df_resid)
     return CoefficientFit(

@@ -172,7 +172,8 @@ def drifting_wald(found: BatchRegressions, rows: FloatArray, values: FloatArray)
     )
     f = length / (size * found.scale**2)
     log_tail = [log_f_tail(float(x), size, float(df)) for x, df in zip(f, found.df, strict=True)]
-    # Each batch's F becomes the chi-squared value of the same tail: the law of a sum of these is known.
+    # Each batch's F is replaced by the chi-squared quantile with the same tail probability, because the
+    # distribution of their sum is known.
     statistic = float(sum(_chi2_quantile(x, size) for x in log_tail))
     df = size * len(gap)
     return statistic, df, log_chi2_tail(statistic, df)
@@ -184,7 +185,7 @@ def _chi2_quantile(log_tail: float, df: int) -> float:
         return float(special.chdtri(df, math.exp(log_tail)))
     x = -2.0 * log_tail
     for _ in range(50):
-        # The log tail is concave with a slope of nearly -1/2 so far out.
+        # So far out, the log tail is concave with a slope of nearly -1/2, so these steps converge.
         x -= 2.0 * (log_tail - log_chi2_tail(x, df))
     return x
 

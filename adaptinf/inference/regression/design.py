@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -22,6 +23,7 @@ from adaptinf.inference.inputs.formulas import (
     name_in_formula,
     read_formula,
 )
+from adaptinf.inference.regression.least_squares import LeastSquares, least_squares
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.parameters import refuse
 from adaptinf.texts import absent, did_you_mean, listed, shown
@@ -40,7 +42,7 @@ Facts = TypeVar("Facts")
 """The facts used by an adjustment's claims."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class RegressionData:
     """Rewards and model matrix for the n rounds that a regression uses, in time order.
 
@@ -77,6 +79,11 @@ class RegressionData:
     def size(self) -> int:
         """Number of columns, p."""
         return int(self.x.shape[1])
+
+    @cached_property
+    def squares(self) -> LeastSquares:
+        """Plain least squares, computed once for estimates, covariances and cautions."""
+        return least_squares(self.x, self.y, self.names)
 
 
 class JointTests(Protocol):
@@ -237,7 +244,8 @@ def regression_data(
         covariates=used,
         arm=arm,
         selector=selector,
-        adaptive=profile_of(log).adaptive or selector == "recommended",  # that choice reads the rewards
+        # The choice of the recommended arm depends on the rewards.
+        adaptive=profile_of(log).adaptive or selector == "recommended",
         batch=None if arrays.batch is None else arrays.batch[rounds],
         propensity=None if arrays.propensity is None else arrays.propensity[rounds],
         rows_of=rows_of,

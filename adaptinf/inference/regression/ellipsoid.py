@@ -59,7 +59,8 @@ class Ellipsoid:
         Shapes: rows (q, d), values (q,).
         """
         half = linalg.solve_triangular(self.triangle, rows.T, trans="T")
-        # rows V^-1 rows' is half'half, and so inner'inner.
+        # Both half'half and inner'inner equal rows V^-1 rows', so the triangular factor `inner` gives the
+        # distance without forming that product.
         inner = np.linalg.qr(half, mode="r")
         gap = linalg.solve_triangular(inner, rows @ self.estimate - values, trans="T")
         distance = float(np.linalg.norm(gap))
@@ -124,7 +125,7 @@ def confidence_ellipsoid(
         ridge=(ridge, POSITIVE),
     )
     size = design.shape[1]
-    # V = R'R without forming X'X, which would square the condition number.
+    # A QR decomposition gives V = R'R without forming X'X, which would square the condition number.
     rows = np.vstack((math.sqrt(ridge) * np.eye(size), design))
     q, triangle = np.linalg.qr(rows)
     estimate = linalg.solve_triangular(triangle, q[size:].T @ response)
@@ -157,7 +158,7 @@ def _fit(facts: EllipsoidFacts) -> CoefficientFit:
     settings, log = facts.options.settings, facts.profile.log
     scale, bound = settings.get("noise_scale"), settings.get("bound")
     if scale is None and log.reward_range is not None and math.isfinite(np.ptp(log.reward_range)):
-        # Hoeffding's lemma: bounded noise is sub-Gaussian with half of its range.
+        # By Hoeffding's lemma, bounded noise is sub-Gaussian with scale half its range.
         scale = 0.5 * float(np.ptp(log.reward_range))
     problems = []
     if scale is None:

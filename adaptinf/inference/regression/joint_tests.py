@@ -16,7 +16,8 @@ from adaptinf.inference.results.tables import format_pvalue
 from adaptinf.texts import visible_lines
 from adaptinf.typing import BoolArray
 
-# A singular value below it, of restrictions of length 1, is the rounding of one that follows from others.
+# Restrictions are scaled to length 1, so a smaller singular value is the rounding error of a redundant
+# restriction.
 _DEPENDENT = 1e-10
 
 

@@ -27,16 +27,19 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 COVARIANCES = ("classical", "HC0", "HC1", "HC2", "HC3", "CR2", "cluster")
 BY_CLUSTER = ("CR2", "cluster")
 """Covariances that sum over clusters."""
-# A pivot below it, of columns of length 1, is the rounding of one that depends on others.
+# Columns are scaled to length 1, so a smaller pivot is the rounding error of a linearly dependent column.
 _DEPENDENT = 1e-10
-# What centring leaves of a column below this share is the rounding of its mean.
+# Centring leaves only rounding error in a column if less than this share of it remains.
 _CONSTANT = 1e-12
-# Cholesky's method squares the condition number: up to 1e6 is far within what a second round repairs.
+# Cholesky's method squares the condition number, but a second round repairs condition numbers well beyond
+# 1e6.
 _WELL_CONDITIONED = 1e-6
-# Columns with a smaller share in a combination are not named in the error.
+# In a combination with smaller coefficients, a column is not named in the error: they are rounding error.
 _SHARE = 1e-6
-# The constant lies in the span of the columns where its projection has its length.
+# The constant is in the span of the columns if its projection has the length of the constant itself, up to
+# this share.
 _SPANNED = 1e-10
+_ROWS = 1 << 15
 FULL_LEVERAGE = 1e-8
 """Distance of a leverage from 1 that counts as rounding error."""
 _PERFECT = 1e-14
@@ -118,15 +121,19 @@ class LeastSquares:
             if kind == "CR2":
                 return bias_reduced(self.q, self.residual, clusters, self.root)[0]
             return _cluster_middle(self.q, self.residual, clusters)
-        # statsmodels at an offset of 1e7: slopes' HC0 off by 5e-9, HC3 by 6e-4 (here 1e-15); HC3 of 1e6 x 10
-        # in .21 s (here .037), or of 1e12 numbers (sandwich_covariance.cov_hc3)
+        # statsmodels loses digits if columns are far from 0: at an offset of 1e7 slopes' HC0 is off by 5e-9,
+        # HC3 by 6e-4 (here 1e-15). Its HC3 for 1e6 x 10 takes .21 s (here .037), or 1e12 numbers
+        # (sandwich_covariance.cov_hc3).
         scaled = self.residual
         if kind in ("HC2", "HC3"):
             left = 1.0 - self.leverage()
             left = np.where(left > FULL_LEVERAGE, left, np.nan)
             scaled = scaled / (np.sqrt(left) if kind == "HC2" else left)
-        rows = self.q * scaled[:, None]
-        return np.asarray(rows.T @ rows * (n / (n - p) if kind == "HC1" else 1.0), dtype=np.float64)
+        found = np.zeros((p, p))
+        for rows in _parts(n):
+            part = self.q[rows] * scaled[rows, None]
+            found += part.T @ part
+        return found * (n / (n - p)) if kind == "HC1" else found
 
 
 def least_squares(x: FloatArray, y: FloatArray, names: Sequence[str]) -> LeastSquares:
@@ -194,7 +201,7 @@ def _centre(columns: FloatArray) -> tuple[int | None, FloatArray]:
 def _orthonormal(
     columns: FloatArray, center: FloatArray, names: Sequence[str]
 ) -> tuple[FloatArray, FloatArray]:
-    """Orthonormal columns, and the triangular matrix that maps the given ones to them."""
+    """Orthonormal columns, in place of the given ones if these serve, and the matrix that maps to them."""
     n, p = columns.shape
     if p == 0:
         raise ParameterError("least squares", ["there are no columns for the regression"])
@@ -203,23 +210,34 @@ def _orthonormal(
     if not np.all(np.isfinite(gram)):
         raise ParameterError("least squares", ["the columns are too large to be squared: rescale them"])
     length = np.sqrt(np.diag(gram))
-    # What centring left of a column may be the rounding of its mean.
+    # The remainder of a centred column may be rounding error of its mean.
     empty = length <= _CONSTANT * np.sqrt(length**2 + n * center**2)
     size = np.where(empty, 1.0, length)
     unit = gram / np.outer(size, size)
     values = linalg.eigvalsh(unit)
     if n > p and not empty.any() and values[0] > _WELL_CONDITIONED * values[-1]:
         first = linalg.solve_triangular(linalg.cholesky(unit), np.eye(p)) / size[:, None]
-        # Products of transposes keep the rounds of a column side by side in memory.
-        q = (first.T @ columns.T).T
-        second = linalg.solve_triangular(linalg.cholesky(q.T @ q), np.eye(p))
-        return (second.T @ q.T).T, np.asarray(first @ second, dtype=np.float64)
+        _multiply(columns, first)
+        second = linalg.solve_triangular(linalg.cholesky(columns.T @ columns), np.eye(p))
+        _multiply(columns, second)
+        return columns, np.asarray(first @ second, dtype=np.float64)
     scaled = np.where(empty, 0.0, columns / size)
     problems = dependence_problems(scaled, names)
     refuse("least squares", problems)
     orthonormal, triangle = linalg.qr(scaled, mode="economic")
     root = linalg.solve_triangular(triangle, np.eye(p)) / size[:, None]
     return np.asarray(orthonormal, dtype=np.float64), np.asarray(root, dtype=np.float64)
+
+
+def _parts(n: int) -> list[slice]:
+    """Rows, some at a time: what is made of them needs little memory."""
+    return [slice(start, start + _ROWS) for start in range(0, n, _ROWS)]
+
+
+def _multiply(columns: FloatArray, matrix: FloatArray) -> None:
+    """Replace rows by their products with a matrix; columns (n, p), matrix (p, p)."""
+    for rows in _parts(len(columns)):
+        columns[rows] = columns[rows] @ matrix
 
 
 def dependence_problems(scaled: FloatArray, names: Sequence[str]) -> list[str]:
@@ -255,7 +273,7 @@ def _cluster_middle(q: FloatArray, residual: FloatArray, clusters: IntArray) -> 
     count = int(clusters.max()) + 1
     if count < 2:
         return np.full((p, p), np.nan)
-    # statsmodels' cov_cluster of these rows is equal to rounding, .051 s against .022 at 1e6 x 10
+    # statsmodels' cov_cluster gives the same result, but in .051 s instead of .022 s for 1e6 x 10.
     totals = np.column_stack([np.bincount(clusters, weights=column * residual) for column in q.T])
     factor = count / (count - 1) * (n - 1) / (n - p)
     return np.asarray(totals.T @ totals * factor, dtype=np.float64)
@@ -265,7 +283,7 @@ _ALONE = 1e-8
 """Distance of a cluster's leverage from 1 that counts as rounding error."""
 _KEPT = 1_000_000
 """Number of entries in the clusters' matrices up to which a result stores them for other combinations."""
-# Numbers in the matrices of some clusters at a time, 32 MB of doubles.
+# This many numbers in the matrices of some clusters take 32 MB as doubles.
 _AT_ONCE = 4_000_000
 
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from adaptinf.inference.distributions.references import PartialReference
-from adaptinf.inference.distributions.sample_shape import squared_skewness, uncommon_outcomes
+from adaptinf.inference.distributions.sample_shape import squared_skewness
+from adaptinf.inference.regression import regression_kernels as kernels
 from adaptinf.inference.regression.design import CoefficientFit, RegressionData
 from adaptinf.inference.regression.joint_tests import PartialTests
 from adaptinf.inference.scores.means import unevenness
 from adaptinf.inference.validity.rare import rare_cautions, rare_notes, without_interval
-from adaptinf.typing import BoolArray
+from adaptinf.typing import BoolArray, FloatArray
 
-# Rounds that hardly count do not make an outcome common.
+# Rounds with small weights hardly affect a coefficient, so they cannot make an outcome common.
 _LIGHT = 0.05
+_BLOCK = 1 << 14
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,22 +39,35 @@ def rare_coefficients(data: RegressionData, fit: CoefficientFit) -> RareCoeffici
     """
     if fit.reference.exact or data.nobs <= data.size:
         return RareCoefficients(np.zeros(data.size, dtype=np.bool_))
-    q, r = np.linalg.qr(data.x)
-    pull = np.linalg.solve(r, q.T).T
-    uncommon, skewness = np.full(data.size, np.inf), np.zeros(data.size)
-    shape = squared_skewness(data.y)
-    for j, own in enumerate(pull.T):
-        used = np.abs(own) > _LIGHT * np.abs(own).max(initial=0.0)
-        side, size = (own[used] > 0.0).astype(np.int64), np.abs(own[used])
-        uncommon[j] = uncommon_outcomes(side, data.y[used], 2).min()
-        squares, cubes = (
-            np.bincount(side, weights=size**power, minlength=2).astype(np.float64) for power in (2, 3)
-        )
-        skewness[j] = shape * float(unevenness(squares, cubes).max())
+    uncommon, spread = _sides(data)
+    skewness = squared_skewness(data.y) * spread
     uncommon = np.where(fit.std_error > 0.0, uncommon, np.inf)
     cautions = rare_cautions(data.names, uncommon, skewness, corrected=False)
     hidden = without_interval(uncommon)
     return RareCoefficients(hidden, tuple(rare_notes(data.names, uncommon)), tuple(cautions))
+
+
+def _sides(data: RegressionData) -> tuple[FloatArray, FloatArray]:
+    """Fewest rewards other than the commonest on a side of a coefficient, and its unevenness; (p,) each."""
+    q, root, size = data.squares.q, data.squares.root, data.size
+    blocks = [slice(start, start + _BLOCK) for start in range(0, data.nobs, _BLOCK)]
+
+    def pulls() -> Iterator[tuple[FloatArray, FloatArray]]:
+        for rows in blocks:
+            yield np.ascontiguousarray(q[rows] @ root.T), np.ascontiguousarray(data.y[rows])
+
+    largest = np.zeros(size)
+    for pull, _ in pulls():
+        np.maximum(largest, np.abs(pull).max(axis=0), out=largest)
+    sides, counts = np.zeros((kernels.SIDES, size, 2)), np.zeros((2, size, 2))
+    for pull, reward in pulls():
+        kernels.vote(pull, reward, _LIGHT * largest, sides)
+    for pull, reward in pulls():
+        kernels.tally(pull, reward, _LIGHT * largest, sides, counts)
+    number, squares, cubes = sides[kernels.NUMBER], sides[kernels.PULL_SQUARES], sides[kernels.PULL_CUBES]
+    common = counts.max(axis=0)
+    uncommon = np.where((2.0 * common >= number) & (common > 1.0), number - common, np.inf)
+    return uncommon.min(axis=1), unevenness(squares, cubes).max(axis=1)
 
 
 def without_hidden(data: RegressionData, fit: CoefficientFit, hidden: BoolArray) -> CoefficientFit:

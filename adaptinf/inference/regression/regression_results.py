@@ -223,7 +223,8 @@ class CoefficientTests:
             statistic = log_pvalue = math.nan
         df = None if self.df is None else min(map(self._freedom, hypothesis.matrix))
         if df is not None and isinstance(self.df, ClusterFreedom):
-            # Hotelling's law: the covariance of several coefficients has the freedom of one variance.
+            # The statistic follows Hotelling's distribution, because the estimated covariance of all
+            # coefficients has the degrees of freedom of one variance.
             statistic *= (df - rank + 1.0) / df
             df = df - rank + 1.0
         if df is not None and rank > 0:

@@ -25,11 +25,11 @@ from adaptinf.inference.scores.means import effective_size
 from adaptinf.inference.scores.unit_errors import effective_units, unit_covariance
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
-# A pivot below it, of columns of length 1, is the rounding of one that depends on others.
+# Columns are scaled to length 1, so a smaller pivot is the rounding error of a linearly dependent column.
 _DEPENDENT = 1e-10
-# What centring leaves of a column below this share is the rounding of its mean.
+# Centring leaves only rounding error in a column if less than this share of it remains.
 _CONSTANT = 1e-12
-# Numbers in the array of leverages of some predictions at a time, 32 MB of doubles.
+# This many numbers in the leverages of some predictions take 32 MB as doubles.
 _CELLS = 4_000_000
 
 
@@ -116,7 +116,8 @@ def weighted_projection(
         residual = residual / (np.sqrt(left) if covariance == "HC2" else left)
     leverage = linalg.solve_triangular(r, q.T, check_finite=False).T / size
     influence = leverage * (root * residual)[:, None]
-    # For a score of weight h the root is in `leverage` already, and the gain holds the other one with 1 / e.
+    # `leverage` already contains one square root of the weight h of a score, and the gain contains the other
+    # one times 1 / e.
     arms = np.column_stack([weight, weight]) if gain is None else gain
     arms = np.divide(arms, root[:, None], out=np.zeros(arms.shape), where=root[:, None] > 0.0)
     if covariance == "HC1":

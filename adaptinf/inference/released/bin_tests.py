@@ -338,7 +338,7 @@ class InvertedTest:
         kept = self._curve > log_alpha
         low = self._limit(kept, self._best, log_alpha)
         high = 1.0 - self._limit(kept[:, ::-1], 1.0 - self._best, log_alpha, mirrored=True)
-        # where one mean alone is accepted, 1 - (1 - mean) may fall short of it in the last bit
+        # If a single mean is accepted, 1 - (1 - mean) may be smaller than it in the last bit.
         return np.column_stack((low, np.maximum(low, high)))
 
     def _limit(

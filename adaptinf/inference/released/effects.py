@@ -23,7 +23,8 @@ from adaptinf.parameters import check_alpha, refuse
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 _BISECTIONS = 55
-# To 4e-9 of the bracket: about a maximum doubles tell no points apart that are closer than 1e-8.
+# Golden sections end at 4e-9 of the bracket: near a maximum, doubles cannot distinguish points closer than
+# 1e-8.
 _SECTIONS = 40
 _PEAK_GRID = 33
 _BLOCK = 8192
@@ -99,8 +100,8 @@ def effect_from_sums(
     budget_sum, budget_count = _positive_budgets(epsilon_sum, epsilon_count)
     valid = (count > np.maximum(minimum, 0.0)) & np.isfinite(total)
     size = np.where(valid, count, 1.0)
-    # A fair coin gives the summand mean d / 2, and center - d is (2 sum - d count) / count: the count's
-    # noise enters d times.
+    # With a fair coin, a summand has mean d / 2, so center - d = (2 sum - d count) / count, in which the
+    # noise of the count is multiplied by d.
     scale = np.broadcast_to(2.0 / (size * budget_sum), size.shape)
     slope = np.broadcast_to(2.0 / (size * budget_count), size.shape)
     center = np.where(valid, 2.0 * total / size, 0.0)
@@ -179,7 +180,8 @@ def released_estimate(
     total, count = np.asarray(contrast_sum, dtype=float), np.asarray(arrivals, dtype=float)
     valid = count > np.maximum(minimum, 0.0)
     size = np.where(valid, count, 1.0)
-    # The noise of N has variance 2 (2 / epsilon)^2, by which E 1/N is about (1 + 8 / (epsilon n)^2) / n.
+    # The noise of N has variance 2 (2 / epsilon)^2, so E 1/N is about (1 + 8 / (epsilon n)^2) / n, which this
+    # factor corrects.
     shrink = 1.0 - 8.0 / np.square(np.asarray(epsilon_count, dtype=float) * size)
     return np.asarray(np.where(valid, 2.0 * total / size * shrink, np.nan), dtype=float)
 
@@ -336,8 +338,8 @@ def _anchors(folded: _Folded) -> tuple[FloatArray, FloatArray, FloatArray, Float
 def _inner_peak(folded: _Folded) -> FloatArray:
     """First local maximum of the p-value on [1/centre, 1], for centres beyond 1."""
     angle = np.linspace(0.0, 1.0, _PEAK_GRID)[:, None]
-    # Without noise (center - d)^2 / (1 - d^2) is least at d = 1 / center, and noise moves the peak up. The
-    # grid is denser towards 1, where the spread falls steeply.
+    # Without noise, (center - d)^2 / (1 - d^2) is smallest at d = 1 / center, and noise moves the peak
+    # upwards. The grid is denser near 1, where the variance falls steeply.
     start = np.arcsin(1.0 / folded.center)
     grid = np.sin(start + (0.5 * np.pi - start) * angle)
     values = np.stack([_log_p(folded, row) for row in grid])

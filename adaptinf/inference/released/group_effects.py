@@ -175,7 +175,7 @@ class ReleasedDifferenceReference:
 
         def holds(log_alpha: float) -> bool:
             low, high = pair.interval(log_alpha - LOG_2)
-            # Comparisons with NaN are false: an empty interval holds nothing.
+            # An empty interval is NaN, and comparisons with NaN are false, so it contains nothing.
             return bool(low[0] - high[1] <= null <= high[0] - low[1])
 
         return holds

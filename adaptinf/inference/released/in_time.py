@@ -54,7 +54,7 @@ class InTimeReference:
     @property
     def size(self) -> FloatArray:
         """In-time count used for the variance: one standard deviation of noise above the released one."""
-        # Two Laplace noises of scale b have the variance 4 b^2.
+        # The sum of two Laplace variables of scale b has variance 4 b^2.
         return np.where(self.valid, self.won + self.failed, 1.0) + 2.0 * self.scale
 
     def log_pvalues(self, null: float) -> FloatArray:
@@ -74,7 +74,7 @@ class InTimeReference:
         grid = np.linspace(0.0, 1.0, _GRID)
         inside = np.clip(self.won / np.where(self.valid, self.won + self.failed, 1.0), 0.0, 1.0)
         accepted = self._log_p(grid[:, None]) > log_alpha
-        # What is accepted may lie between two points of the grid: the observed rate is tried as well.
+        # All accepted rates may lie between two points of the grid, so the observed rate is tried as well.
         some = self.valid & (accepted.any(axis=0) | (self._log_p(inside) > log_alpha))
         first = np.where(accepted.any(axis=0), np.minimum(grid[accepted.argmax(axis=0)], inside), inside)
         last_place = _GRID - 1 - accepted[::-1].argmax(axis=0)

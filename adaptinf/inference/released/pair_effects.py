@@ -117,7 +117,7 @@ def _from_epochs(
     if not common:
         raise InvalidForLog(_NAME, claims.NO_COMMON_EPOCH(), ())
     epoch = common[-1]
-    # earlier epochs too: their releases decide the level of this one
+    # Units in earlier epochs matter as well, because releases of those determine the level of this one.
     refuse_repeated_units(_NAME, log, until=int(ends[epoch - 1]))
     rows = means[means["round"] == ends[epoch - 1]]
     horizon = planned_rounds(log)

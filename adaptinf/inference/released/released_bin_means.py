@@ -175,7 +175,8 @@ def _ratio(known: BinReports) -> tuple[FloatArray, FloatArray]:
     noise = 2.0 * known.scale**2 * known.participants
     count = np.maximum(known.count, np.sqrt(noise))
     estimate = np.clip(known.total / count, 0.0, 1.0)
-    # Delta method: sum / count errs by (sum - ratio count) / count, and sum and count have noise alike.
+    # By the delta method, the error of sum / count is (sum - ratio count) / count, and sum and count have the
+    # same noise.
     variance = noise * (1.0 + estimate**2) + count * estimate * (1.0 - estimate)
     clear = known.clear()
     return np.where(clear, estimate, np.nan), np.where(clear, np.sqrt(variance) / count, np.nan)

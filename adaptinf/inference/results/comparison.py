@@ -249,7 +249,7 @@ class Comparison:
         }
         for name, read in _FOOT.items():
             cells = [read(result) for result in results]
-            # What all share and is told by the rest, such as the model, is omitted.
+            # A line that is equal for all results and stated elsewhere, such as the model, is omitted.
             if any(cells) and (name not in _IF_DIFFERENT or len(set(cells)) > 1):
                 lines[name] = cells
         return lines

@@ -33,7 +33,7 @@ def both_ends(low: Results, high: Results, lead: str, missing: str) -> Results:
     )
     told = ENDS(missing=missing, ends=ends, lead=LEADS[lead]())
     counts = first.facts.counts
-    # Events among the rewards that were filled in are none.
+    # Rewards that were filled in are not observed events, so no counts are shown.
     facts = first.facts if counts is None else replace(first.facts, counts=replace(counts, events=None))
     return replace(
         first,

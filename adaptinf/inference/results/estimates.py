@@ -70,7 +70,8 @@ class Estimates:
             warned = said(stopping.FIXED_LENGTH, told, "caution")
             notes = also_assumed(self.notes, said(stopping.FIXED_LENGTH, told, "assumes"))
             object.__setattr__(self, "notes", notes)
-            # First, as it is of every number; a changed copy of a result has it already.
+            # This caution concerns every number, so it comes first. A changed copy of a result already has
+            # it.
             object.__setattr__(self, "cautions", tuple(dict.fromkeys([*warned, *self.cautions])))
         if may_lack_meaning(self.reference, self.estimands, self.facts.longest, self.std_error):
             usual = self.reference.interval(math.log(USUAL))

@@ -329,8 +329,6 @@ class Footer:
         units = self.facts.n_units
         return {} if units is None else {"units": units, "rounds": self.facts.n_rounds}
 
-    # Privacy
-
     @property
     def withdrawn(self) -> dict[str, str]:
         """Why the design's guarantee does not hold."""

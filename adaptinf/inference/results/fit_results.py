@@ -106,7 +106,7 @@ class Results(JointInference):
         InvalidForLog
             If the adjustment is ``"max-t"``, and a correction is needed.
         """
-        # Tables are statsmodels', which numbers alone do without.
+        # Tables need statsmodels, which is slow to load and is not needed for the numbers alone.
         from adaptinf.inference.results.summary import summarise
 
         return summarise(self, alpha, adjust)

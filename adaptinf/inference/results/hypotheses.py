@@ -52,7 +52,8 @@ _SIGN_AFTER_EQUALS = re.compile(r"=\s*([+-])")
 _EXPONENT = re.compile(r"(?<![\w.\])])\d+(?:\.\d*)?[eE][+-]?\d+")
 _PLAIN_NAME = re.compile(r"[^\W\d][\w.\[\]]*")
 _UNREADABLE = (LookupError, ArithmeticError, RuntimeError, ValueError, TypeError, SyntaxError)
-_CERTAIN = 1e-14  # share of its terms' variance below which a combination's variance is rounding
+# If the variance of a combination is a smaller share of that of its terms, it is rounding error.
+_CERTAIN = 1e-14
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -278,7 +279,8 @@ def wald_statistic(
     spread = rows @ covariance[np.ix_(used, used)] @ rows.T
     if not (np.all(np.isfinite(gap)) and np.all(np.isfinite(spread))):
         return math.nan, int(np.linalg.matrix_rank(rows)), math.nan
-    # In units of its terms' errors, a combination that is certain up to rounding is seen to be.
+    # Relative to the errors of its terms, the variance of a combination that is certain shows as rounding
+    # error.
     sizes = np.abs(rows) @ np.sqrt(np.diag(covariance)[used])
     if np.any(sizes == 0.0):
         return math.nan, int(np.linalg.matrix_rank(rows)), math.nan
@@ -288,7 +290,7 @@ def wald_statistic(
     df = int(kept.sum())
     if df == 0:
         return math.nan, 0, math.nan
-    # A combination that has no error, and is not what the hypothesis says, refutes it.
+    # A combination without error that differs from the hypothesis refutes it.
     if np.any(np.abs(projected[~kept]) > 1e-6 * max(1.0, float(np.max(np.abs(projected))))):
         return math.inf, df, -math.inf
     statistic = float(np.sum(projected[kept] ** 2 / values[kept]))

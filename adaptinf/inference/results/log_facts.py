@@ -61,7 +61,7 @@ def _counts_of_rows(log: AdaptiveLog) -> ArmCounts:
     arrays, rounds = log.arrays, log._rounds_by_arm()
     observed = slice(None) if arrays.observed is None else arrays.observed
     reward, action = arrays.recorded[observed], arrays.action[observed]
-    # Most rewards that are not all 0 or 1 show it in the first rows.
+    # If some rewards are not 0 or 1, usually one of the first rows shows it, so these are checked first.
     if any(two_values(part) != (0.0, 1.0) for part in (reward[:1000], reward)):
         return ArmCounts(log.arms, rounds, None)
     return ArmCounts(log.arms, rounds, np.bincount(action, reward, log.n_arms).astype(np.int64))
@@ -351,7 +351,8 @@ def may_lack_meaning(
         return True
     if isinstance(reference, StudentReference) and (reference.df < 1.0).any():
         return True
-    # What has a scale of its own is measured in standard errors, none of which is so many of them.
+    # Estimands with a scale of their own are measured in standard errors, and no interval is that many of
+    # them long.
     wide = std_error > _WIDE * longest
     return bool(wide.any()) and any(_of_rewards(estimands[k].kind) for k in np.flatnonzero(wide).tolist())
 

@@ -52,7 +52,8 @@ def adjusted_logs(log_pvalues: FloatArray, method: str) -> FloatArray:
     With the n p-values in ascending order, p(1) to p(n): Holm's are the running maxima of (n - i + 1) p(i),
     those of Benjamini and Hochberg the minima of n p(j) / j over j from i on; both at most 1.
     """
-    # statsmodels' multipletests has no logs (p below 1e-323 comes back as 0), and counts NaN among the tests
+    # statsmodels' multipletests does not work with logarithms (a p-value below 1e-323 becomes 0), and it
+    # counts NaN as a test.
     adjusted = np.full(len(log_pvalues), np.nan)
     known = np.flatnonzero(~np.isnan(log_pvalues))
     order = known[np.argsort(log_pvalues[known], kind="stable")]
@@ -99,7 +100,8 @@ def max_normal_tail(level: float, correlation: FloatArray | None, size: int) -> 
         return independent
     if np.array_equal(correlation, np.eye(size)):
         return independent
-    from scipy.stats import multivariate_normal  # scipy.stats loads when needed: longer than a first table
+    # scipy.stats takes longer to load than the first table takes without it.
+    from scipy.stats import multivariate_normal
 
     limit = -float(special.ndtri(0.5 * level))
     inside = multivariate_normal.cdf(
@@ -121,10 +123,12 @@ def familywise_level(tail: Callable[[float], float], alpha: float, size: int) ->
     if tail(high) <= alpha:
         return high
     if tail(low) < alpha:
-        from scipy import optimize  # loads when needed: longer than a first table
+        # scipy.optimize takes longer to load than the first table takes without it.
+        from scipy import optimize
 
         low = optimize.brentq(lambda level: tail(level) - alpha, low, high, xtol=_CLOSE * low, maxiter=_STEPS)
-    # Where rounding leaves the chance above alpha, steps as small as the root is uncertain do.
+    # Rounding error may leave the probability above alpha; steps as small as the uncertainty of the root then
+    # reduce it.
     while tail(low) > alpha:
         low *= 1.0 - 2.0 * _CLOSE
     return float(low)

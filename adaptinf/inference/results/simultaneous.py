@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from adaptinf.inference.distributions.references import Reference
 
 METHODS = ("max-t", "bootstrap", "sidak", "bonferroni")
-# A block of signs takes about 32 MB as doubles, however many draws there are.
+# Random signs are drawn in blocks of about 32 MB as doubles, however many draws there are.
 _CELLS = 4_000_000
-_TINY = -30.0  # below this log level Šidák's and Bonferroni's numbers are the same doubles
+_TINY = -30.0  # Below this log level, Šidák's and Bonferroni's levels are equal in doubles.
 
 
 def bootstrap_maxima(
@@ -331,7 +331,8 @@ def _bootstrap_tail(level: float, maxima: FloatArray, size: int) -> float:
     """Share of the maxima at or beyond a normal p-value, including the observed one."""
     limit = -float(special.ndtri(0.5 * level)) if level < 1.0 else 0.0
     beyond = len(maxima) - int(np.searchsorted(maxima, limit, side="left"))
-    # Any of several false rejections is no rarer than one of them: few draws must not say otherwise.
+    # At least one of several false rejections is no rarer than a particular one, and few draws must not
+    # suggest otherwise.
     return float(min(max((1.0 + beyond) / (1.0 + len(maxima)), level), 1.0))
 
 

@@ -150,7 +150,8 @@ class ResultSummary:
 
     def as_html(self) -> str:
         """Summary as HTML tables, the notes as a numbered list."""
-        # Its title is no heading: pages that show it have an order of their own.
+        # The title is not marked up as a heading, because pages that show the table have headings of their
+        # own.
         title = f"<p><strong>{html.escape(self.title)}</strong></p>"
         parts = [title, *(table.as_html() for table in self.tables)]
         if self.lines:

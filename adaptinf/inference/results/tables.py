@@ -62,7 +62,8 @@ class _EscapedCell(Cell):  # type: ignore[misc]
         text = literal(str(self.data))
         if output_format in ("latex", "ltx"):
             text = escape_latex(text)
-            # After the end of the row before, LaTeX would read a bracket or star as an argument of that end.
+            # LaTeX would read a bracket or a star after the end of the previous row as an argument of that
+            # end, so an empty group precedes it.
             text = "{}" + text if self._datatype == "stub" and text[:1] in ("[", "*") else text
         elif output_format in ("html", "htm"):
             text = html.escape(text)
@@ -262,7 +263,7 @@ def _wrapped(cell: str, width: int, side: str, *, head: bool, stub: bool) -> lis
     if len(cell) <= width or (side == "r" and not head):
         return [cell]
     indent = _INDENT if stub and side == "l" and not head and width > len(_INDENT) else ""
-    # A blank that must not break is one that textwrap does not know.
+    # Blanks that must not break are replaced by a character at which textwrap does not break.
     text = cell if side == "l" or head else cell.replace(" ", _KEPT).replace(f";{_KEPT}", "; ")
     lines = textwrap.wrap(text, width or 1, subsequent_indent=indent, break_on_hyphens=False)
     return [line.replace(_KEPT, " ") for line in lines]
@@ -324,7 +325,8 @@ def text_table(
     over: bool = False,
 ) -> LiteralTable:
     """Table of literal cells, with a rule below some rows."""
-    # A header aligned unlike its column would split the tabular in two: LaTeX sets both to the right.
+    # If a header were aligned differently from its column, statsmodels would split the tabular in two, so
+    # LaTeX aligns both to the right.
     sides = aligns[1:].replace("w", "r") if headers is None else "r" * (len(aligns) - 1)
     latex = {**default_latex_fmt, "replacements": {}, "data_aligns": sides, "data_fmts": ["%s"]}
     latex["header_align"] = "r"
@@ -356,7 +358,8 @@ def plain_table(
     top = None if headers is None else list(headers[1:])
     columns, stubs = [row[1:] for row in rows], [row[0] for row in rows]
     table = text_table(columns, top, stubs, [1] * len(aligns), aligns, "   ", **layout)
-    if headers is not None and headers[0]:  # statsmodels leaves the corner empty
+    # statsmodels leaves the corner cell empty, so it is filled in afterwards.
+    if headers is not None and headers[0]:
         table[0][0].data, table[0][0].datatype = headers[0], "stub"
     return table
 
@@ -414,7 +417,7 @@ def great_table(title: str, tables: Sequence[SimpleTable], notes: Sequence[str])
         inside = list(group)
         if text := " ".join(filter(None, over)):
             made = made.tab_spanner(marked(_web_text(text)), columns=inside, id=f"over {inside[0]}")
-    if "" in stubs:  # rows that go on from the one above
+    if "" in stubs:  # Rows without a label continue the row above, so there must be no rule between them.
         made = made.tab_options(table_body_hlines_style="none")
     for place in _ruled_rows(headed[-1]):
         lines = style.borders(sides="bottom", color="#000000", weight="1px")

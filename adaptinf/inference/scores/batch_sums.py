@@ -103,7 +103,7 @@ def batch_score_means(cells: Cells, codes: IntArray, weights: FloatArray, *, aug
     parts = score_parts(cells, codes, augmented=augmented)
     h, n = weights.copy(), cells.rounds[:, None]
     if augmented and cells.rounds[0] == 1.0:
-        h[0] = 0.0  # nothing is known of its one reward
+        h[0] = 0.0  # A first batch of one round has no earlier reward that could predict its own.
     total = (h * n).sum(axis=0)
     share = h / np.where(total > 0.0, total, np.nan)
     first = n * parts.level + parts.gain[:, None] * parts.about[1, 1]
@@ -153,7 +153,7 @@ def described_means(
         pulls=pulls.sum(axis=0),
         successes=(cells.moments[0, 1][:, codes] + cells.centre * pulls).sum(axis=0),
         ess=gains[0] ** 2 / squares,
-        # Of one reward the quotient is 1 but for rounding.
+        # With one reward the quotient equals 1, up to rounding error.
         freedom=np.where(gains[1] ** 2 > (1.0 + 1e-9) * fourths, gains[1] ** 2 / fourths - 1.0, 0.0),
         min_propensity=np.where(np.isfinite(smallest), smallest, np.nan),
         used=np.einsum("bk,b->k", h > 0.0, cells.rounds),
@@ -183,7 +183,7 @@ def score_products(parts: ScoreParts, rounds: FloatArray, estimate: FloatArray) 
     d, n = parts.level - estimate, rounds[:, None]
     a, c = parts.gain[:, None], parts.loss[:, None]
     about, squares, cubes = parts.about, parts.whole[2][:, None], parts.whole[3][:, None]
-    # Without a part of the rounds' own z its sums do not count, known or not.
+    # If rounds' own z has no coefficient, its sums must not enter, because they may be NaN.
     own = c > 0.0
     mixed = np.where(own, a * c * about[1, 2], 0.0)
     spread = a * a * about[2, 2] - 2.0 * mixed + c * c * squares

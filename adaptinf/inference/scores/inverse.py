@@ -18,7 +18,7 @@ import numpy as np
 
 from adaptinf.errors import ParameterError
 from adaptinf.inference.inputs.rounds import possible_rounds, propensities_before, stays
-from adaptinf.typing import FloatArray, IntArray
+from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 Fixed = Literal["round", "round before", "batch"]
 """Whose propensities fix a round's weight: its own, the previous round's, or the previous batch's."""
@@ -244,7 +244,8 @@ def lagged_combined_weights(
     number = np.arange(len(earliest))
     count = np.bincount(place[usable], minlength=len(number))
     total = np.bincount(place[usable], weights=sums[usable], minlength=len(number))
-    last = np.maximum.accumulate(np.where(count > 0, number, -1))  # the last batch with such rounds
+    # Weights come from the last earlier batch in which such rounds occurred.
+    last = np.maximum.accumulate(np.where(count > 0, number, -1))
     before = np.append(-1, last)[number]
     known = before >= np.maximum.accumulate(np.where(earliest, number, 0))
     mean = total / np.maximum(count, 1)
@@ -256,7 +257,7 @@ def _inverse_sums(propensities: FloatArray) -> FloatArray:
     """Sums of 1 / e over the arms, infinite if one is 0; propensities (T, k); returns (T,)."""
     total = np.zeros(len(propensities))
     with np.errstate(divide="ignore"):
-        for start in range(0, len(total), _ROWS):  # a piece at a time, without another array of all rounds
+        for start in range(0, len(total), _ROWS):  # Blocks of rows avoid a temporary array of all rounds.
             part = slice(start, start + _ROWS)
             for column in propensities[part].T:
                 total[part] += 1.0 / column
@@ -274,7 +275,7 @@ def two_point_weights(propensities: FloatArray, decay: float) -> FloatArray:
     floored, always = two_point_shares(len(propensities), decay)
     share = (1.0 - propensities) * floored[:, None] + propensities * always[:, None]
     share = np.clip(share, 0.0, 1.0)
-    # What is left of the budget is the product of the shares that earlier rounds left: no cancellation.
+    # The remaining budget is a product of shares, which avoids cancellation.
     left = np.ones(share.shape)
     np.cumprod(1.0 - share[:-1], axis=0, out=left[1:])
     return np.asarray(np.sqrt(share * left * propensities), dtype=np.float64)
@@ -290,3 +291,31 @@ def two_point_shares(n_rounds: int, decay: float) -> tuple[FloatArray, FloatArra
     t = np.arange(1.0, n_rounds + 1.0)
     floored = (1.0 - decay) / ((1.0 - decay) + n_rounds * (t / n_rounds) ** decay - t)
     return floored, 1.0 / (1.0 + n_rounds - t)
+
+
+def earlier_inverse(mean: FloatArray, known: BoolArray, n_arms: int) -> FloatArray:
+    """Mean of 1 / e in the last earlier batch in which the arm was possible; before that, of a fair draw.
+
+    Shapes: mean, known (B, k), whether an arm was possible; returns (B, k).
+    """
+    number = np.arange(len(mean))[:, None]
+    last = np.maximum.accumulate(np.where(known, number, -1), axis=0)
+    before = np.vstack([np.full((1, mean.shape[1]), -1), last[:-1]])
+    found = np.take_along_axis(mean, np.maximum(before, 0), axis=0)
+    return np.where(before >= 0, found, float(n_arms))
+
+
+def earlier_propensities(propensities: FloatArray, batch: IntArray, n_arms: int) -> FloatArray:
+    """Harmonic means of each arm's propensities in the previous batch, shape (T, k).
+
+    Shapes: propensities (T, k), batch (T,). Rounds in which an arm was not possible have no part in its mean.
+    """
+    size = int(batch.max(initial=-1)) + 1
+    possible = propensities > 0.0
+    inverse = np.divide(1.0, propensities, out=np.zeros_like(propensities), where=possible)
+    total, count = (
+        np.array([np.bincount(batch, column, size) for column in part.T], dtype=np.float64).T
+        for part in (inverse, possible)
+    )
+    mean = total / np.maximum(count, 1.0)
+    return np.asarray(1.0 / earlier_inverse(mean, count > 0.0, n_arms)[batch])

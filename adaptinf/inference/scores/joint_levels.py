@@ -26,11 +26,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from adaptinf.inference.inputs.rounds import middles
+from adaptinf.inference.inputs.rounds import middles, moves
 from adaptinf.inference.scores.inverse import (
     aipw_scores,
     first_weighted,
@@ -54,9 +55,11 @@ _MOST = 1_000_000_000
 """Rounds (or batches) times squared number of arms up to which all pairs are compared."""
 _SMALL = 500_000
 """Pairs times rounds up to which NumPy is fast enough that loading Numba does not pay off."""
-# A product with a matrix of up to so many columns is quicker column by column than by BLAS.
+_FEWEST_ALIKE = 0.125
+"""Stretches of rounds with the same weights, as a share of the rounds, up to which each is taken at once."""
+# With up to this many columns, a matrix product column by column is faster than BLAS.
 _NARROW = 6
-# Numbers in the arrays of a piece of rounds: half a megabyte, which stays in the processor's cache.
+# A block of rounds has this many numbers, half a megabyte, and stays in the processor's cache.
 _CELLS = 1 << 16
 
 
@@ -118,6 +121,13 @@ class Pairs:
     def add_sums(self, piece: Rounds, sums: FloatArray) -> None:
         """Add the sums of h, of h (score_i - score_j) and of h times time; sums (3, P)."""
         if self.compiled:
+            if (stretches := _stretches(piece.inverse)) is not None:
+                for rows in stretches:
+                    h = self.weights(piece.inverse[rows.start : rows.start + 1])[0]
+                    scores = piece.scores[rows].sum(axis=0)
+                    gap = scores[self.first] - scores[self.second]
+                    sums += [h * (rows.stop - rows.start), h * gap, h * piece.time[rows].sum()]
+                return
             from adaptinf.inference.scores.score_kernels import add_pair_sums
 
             add_pair_sums(piece.scores, piece.inverse, piece.time, self.first, self.second, sums)
@@ -128,9 +138,13 @@ class Pairs:
     def gather(self, piece: Rounds, projection: Projection) -> FloatArray:
         """Errors of contrasts by arm, their coefficients of rewards, and their slopes in time; (3, n, k)."""
         if self.compiled:
+            found = np.zeros((3, *piece.scores.shape))
+            if (stretches := _stretches(piece.inverse)) is not None:
+                for rows in stretches:
+                    self._gather_alike(piece, rows, projection, found)
+                return found
             from adaptinf.inference.scores.score_kernels import gather_pairs
 
-            found = np.zeros((3, *piece.scores.shape))
             laws = (projection.factor, projection.contrast, projection.centre)
             gather_pairs(*piece[:3], piece.time, self.first, self.second, *laws, found)
             return found
@@ -138,6 +152,28 @@ class Pairs:
         errors = pull * (self.gaps(piece.scores) - projection.contrast)
         slopes = errors * (piece.time[:, None] - projection.centre)
         return np.array([self.gathered(part) for part in (errors, pull * self.gaps(piece.gain), slopes)])
+
+    def _gather_alike(self, piece: Rounds, rows: slice, projection: Projection, found: FloatArray) -> None:
+        """Fill in rounds whose pairs all have the same weights: products with their matrices; (3, n, k)."""
+        pull = self.weights(piece.inverse[rows.start : rows.start + 1])[0] * projection.factor
+        late = pull * projection.centre
+        both = np.array([pull, late])
+        even, odd = self._matrix(both, 1.0), self._matrix(both * projection.contrast, -1.0)
+        scores, gain = piece.scores[rows], piece.gain[rows]
+        errors, moved = (
+            scores * matrix.sum(axis=1) - scores @ matrix - known.sum(axis=1)
+            for matrix, known in zip(even, odd, strict=True)
+        )
+        found[0, rows] = errors
+        found[1, rows] = gain * even[0].sum(axis=1) - gain @ even[0]
+        found[2, rows] = piece.time[rows, None] * errors - moved
+
+    def _matrix(self, values: FloatArray, sign: float) -> FloatArray:
+        """Values of pairs by both arms, and by the second and the first with a sign; (m, P) to (m, k, k)."""
+        found = np.zeros((len(values), self.size, self.size))
+        found[:, self.first, self.second] = values
+        found[:, self.second, self.first] = sign * values
+        return found
 
     def weights(self, inverse: FloatArray) -> FloatArray:
         """Weights h of the pairs; inverse (n, k), returns (n, P)."""
@@ -158,6 +194,14 @@ class Pairs:
         return np.asarray(np.add.reduceat(values[:, place] * sign, starts, axis=1))
 
 
+def _stretches(inverse: FloatArray) -> list[slice] | None:
+    """Rounds in a row with the same inverses, None if most are alone; inverse (n, k)."""
+    starts = [0, *moves(inverse, None).tolist(), len(inverse)]
+    if len(starts) - 1 > _FEWEST_ALIKE * len(inverse):
+        return None
+    return [slice(start, stop) for start, stop in pairwise(starts)]
+
+
 def pairs_of(pulls: FloatArray, rounds: int) -> Pairs:
     """All pairs of arms or, if there are many, those with the most-pulled arm; pulls has shape (k,)."""
     size = len(pulls)
@@ -169,7 +213,8 @@ def pairs_of(pulls: FloatArray, rounds: int) -> Pairs:
         first, second = np.triu_indices(size, 1)
     arm, half = np.concatenate([first, second]), len(first)
     order = np.argsort(arm, kind="stable")
-    starts = np.flatnonzero(np.diff(arm[order], prepend=-1))  # every arm is in some pair
+    # Every arm is in some pair, so each has an entry here.
+    starts = np.flatnonzero(np.diff(arm[order], prepend=-1))
     by_arm = order % max(half, 1), np.where(order < half, 1.0, -1.0), starts
     return Pairs(first, second, size, by_arm, compiled=half * rounds > _SMALL)
 
@@ -240,7 +285,8 @@ def project(pairs: Pairs, totals: Totals, member: FloatArray, weight: FloatArray
     """Solve for the levels; member (k, C), weight (k,)."""
     linked = totals.weight > 0.0
     contrast = np.divide(totals.gap, totals.weight, out=np.zeros_like(totals.gap), where=linked)
-    # Over the square of the largest: the weights of the equations are at most 1, however long the log.
+    # Division by the square of the largest weight keeps the weights of the equations at most 1, however long
+    # the log.
     factor = totals.weight / totals.weight.max(initial=1.0) ** 2
     laplacian = np.zeros((pairs.size, pairs.size))
     precision = factor * totals.weight
@@ -249,14 +295,16 @@ def project(pairs: Pairs, totals: Totals, member: FloatArray, weight: FloatArray
     degree = -laplacian.sum(axis=1)
     laplacian[np.diag_indices(pairs.size)] = degree
     inverse = np.zeros_like(laplacian)
-    for one in member.T:  # each component is solved with its best connected arm at 0, scaled to be even
+    # Levels are determined up to a constant in each component, so its best connected arm is set to 0; scaling
+    # improves the condition of the matrix.
+    for one in member.T:
         arms = np.flatnonzero(one)
         rest = np.delete(arms, int(np.argmax(degree[arms])))
         scale = 1.0 / np.sqrt(degree[rest])
         even = laplacian[np.ix_(rest, rest)] * scale[:, None] * scale
         inverse[np.ix_(rest, rest)] = np.linalg.inv(even) * scale[:, None] * scale
     relative = inverse @ pairs.gathered((factor * totals.gap)[None, :])[0]
-    rounds = np.where(totals.rounds > 0.0, totals.rounds, np.nan)  # without any there is no level
+    rounds = np.where(totals.rounds > 0.0, totals.rounds, np.nan)  # Without any rounds there is no level.
     share, level = totals.share / rounds[:, None], totals.level / rounds
     shift = level - share @ relative
     turned = np.eye(pairs.size) - member @ share
@@ -420,7 +468,7 @@ def described_levels(projection: Projection, spread: Spread, tabled: Tabled, ori
         pulls=pulls,
         successes=successes,
         ess=spread.own[0] ** 2 / own,
-        # One reward tells nothing of its arm's spread, whatever the other arms' rewards tell of theirs.
+        # An arm's single reward gives no information about its variation, whatever other arms' rewards show.
         freedom=np.where(pulls > 1.0, np.maximum(squares**2 / even - 1.0, 0.0), 0.0),
         min_propensity=smallest,
         used=spread.used,
@@ -453,9 +501,6 @@ def scattered(found: ScoreMeans, places: IntArray, tabled: Tabled) -> ScoreMeans
         min_propensity=smallest,
         **rest,
     )
-
-
-# The rounds of a log
 
 
 def round_pieces(
@@ -543,34 +588,8 @@ def whole_pieces(rounds: Rounds) -> Pieces:
 
 def _piece(size: int, n_rounds: int) -> int:
     """Number of rounds processed at once, given the number of arms."""
-    pairs = size if too_many(size, n_rounds) else size * (size - 1) // 2
+    half = size * (size - 1) // 2
+    # Compiled sums need no array of all pairs.
+    few = too_many(size, n_rounds) or half * n_rounds > _SMALL
+    pairs = size if few else half
     return max(1, _CELLS // max(size, pairs))
-
-
-def earlier_inverse(mean: FloatArray, known: BoolArray, n_arms: int) -> FloatArray:
-    """Mean of 1 / e in the last earlier batch in which the arm was possible; before that, of a fair draw.
-
-    Shapes: mean, known (B, k), whether an arm was possible; returns (B, k).
-    """
-    number = np.arange(len(mean))[:, None]
-    last = np.maximum.accumulate(np.where(known, number, -1), axis=0)
-    before = np.vstack([np.full((1, mean.shape[1]), -1), last[:-1]])
-    found = np.take_along_axis(mean, np.maximum(before, 0), axis=0)
-    return np.where(before >= 0, found, float(n_arms))
-
-
-def earlier_propensities(propensities: FloatArray, batch: IntArray, n_arms: int) -> FloatArray:
-    """Harmonic means of each arm's propensities in the previous batch, shape (T, k).
-
-    Shapes: propensities (T, k), batch (T,). Rounds in which an arm was not possible are not included in its
-    mean.
-    """
-    size = int(batch.max(initial=-1)) + 1
-    possible = propensities > 0.0
-    inverse = np.divide(1.0, propensities, out=np.zeros_like(propensities), where=possible)
-    total, count = (
-        np.array([np.bincount(batch, column, size) for column in part.T], dtype=np.float64).T
-        for part in (inverse, possible)
-    )
-    mean = total / np.maximum(count, 1.0)
-    return np.asarray(1.0 / earlier_inverse(mean, count > 0.0, n_arms)[batch])

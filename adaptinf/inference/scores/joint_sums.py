@@ -29,7 +29,7 @@ from adaptinf.sums.cells import Cells
 from adaptinf.sums.covariate_products import Products
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
-# Numbers in the arrays of a few batches at a time: 32 MB of doubles.
+# The arrays of a few batches at a time have this many numbers, 32 MB as doubles.
 _CELLS = 1 << 22
 
 
@@ -90,11 +90,11 @@ class Batches:
         pull = pairs.weights(self.inverse) * every[0].factor
         v = level_shares(self.possible, every[0].weight, member)
         inner, outer = carry[:, : pairs.size], carry[:, pairs.size :] / every[0].rounds
-        step = inner[:, pairs.first] - inner[:, pairs.second]  # (k, P)
+        step = inner[:, pairs.first] - inner[:, pairs.second]
         for places in self._parts():
             parts = [pairs.gathered(step * row) for row in pull[places]]
-            matrix = np.array(parts) + (outer @ member.T) * v[places][:, None, :]  # (b, k, k)
-            below = (pull[places] * contrast[:, None]) @ step.T  # (D, b, k)
+            matrix = np.array(parts) + (outer @ member.T) * v[places][:, None, :]
+            below = (pull[places] * contrast[:, None]) @ step.T
             below += ((v[places] * levels[:, None]) @ member) @ outer.T
             constant = np.einsum("dbk,kd->bk", below, reward)
             yield places, matrix, self._linear(places, matrix, constant, reward)

@@ -21,6 +21,8 @@ from adaptinf.inference.distributions import two_samples as small_samples
 from adaptinf.inference.scores.inverse import ArmScores, arm_scores
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
+FEW_SCORES = 100_000
+"""Number of scores up to which NumPy is fast enough that loading Numba does not pay off."""
 ROUNDING = 1e-14
 """Standard errors below this share of the estimate are rounding errors of constant scores."""
 
@@ -84,8 +86,9 @@ class ScoreMeans:
     The means are `above` an origin, about which their sums were taken; `freedom` is (sum w)^2 / sum w^2 - 1
     over the rounds of an arm, w = h^2 / e^2; `used` counts the rounds with a weight. With influences d,
     `skewness` is sum d^3 / (sum d^2)^(3/2); `unevenness` is (sum g^3)^2 / (sum g^2)^3 over the rounds of an
-    arm, g = h / e. For weights shared by arms, `movement` is the p-value of slopes in time of the arms'
-    contrasts; for joint weights, `squares` is the ratio of an estimate's variance to that of one reward.
+    arm, g = h / e. Of weights that arms share `movement` is the p-value of slopes in time of the arms'
+    contrasts, and of joint weights `squares` is what an estimate's variance is of that of one reward. Of the
+    pairs of a table `products` are the sums of products of the errors of all pairs' differences, (P, P).
     """
 
     above: FloatArray
@@ -102,6 +105,7 @@ class ScoreMeans:
     by_unit: UnitErrors | None = None
     movement: float = 1.0
     squares: FloatArray | None = None
+    products: FloatArray | None = None
 
     @property
     def estimate(self) -> FloatArray:
@@ -119,7 +123,7 @@ def sample_means(
     """
     if count is None:
         count = np.bincount(action, minlength=n_arms).astype(np.float64)
-    # Rewards that are all far on one side of 0 keep their digits in differences from one of them.
+    # If all rewards are on one side of 0 and far from it, differences from one of them keep their digits.
     start = reward[0] if reward.size > 0 else 0.0
     far = start != 0.0 and bool(reward.min() > 0.0 if start > 0.0 else reward.max() < 0.0)
     origin = float(reward[0]) if far else 0.0
@@ -187,7 +191,7 @@ def movement(slope: FloatArray, squares: FloatArray) -> float:
     Shapes: slope, squares (k,), sums of the slopes and of their squares.
     """
     largest = float(np.max(np.abs(slope) / np.sqrt(np.where(squares > 0.0, squares, np.inf)), initial=0.0))
-    tests = len(slope) if len(slope) > 2 else 1  # of two arms both are of one contrast
+    tests = len(slope) if len(slope) > 2 else 1  # With two arms, both slopes are those of one contrast.
     return min(1.0, tests * 2.0 * float(special.ndtr(-largest)))
 
 

@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 BATCH_MEAN = "batch-mean"
 OUTCOMES = ("running-mean", "running-ridge")
-# The update of the inverse takes time in the square of it, every round.
+# In every round, the update of the inverse takes time proportional to the square of this number.
 _MAX_COVARIATES = 200
 _SAME = 1e-9
-# Fewer rewards may follow predictions closely by chance.
+# Fewer rewards may agree with predictions by chance.
 _ENOUGH = 10
 _SHOWN = 8
 
@@ -158,7 +158,7 @@ def running_regression(
         x = np.ascontiguousarray(np.hstack([x, own.astype(np.float64)]))
     arrays = log.arrays
     order, known = arrivals(log.n_rounds, arrays.observed, arrays.known)
-    # About the first reward that was known, so the penalty pulls towards it and not towards 0.
+    # Differences from the first known reward make the penalty pull towards that reward and not towards 0.
     origin = float(arrays.recorded[order[0]]) if len(order) else 0.0
     values = origin + running_ridge(
         arrays.action, arrays.recorded - origin, x, codes, penalty, (order, known)
@@ -186,7 +186,7 @@ def running_standardised(x: FloatArray) -> FloatArray:
     column.
     """
     rounds = np.arange(1.0, len(x) + 1.0)[:, None]
-    above = x - x[:1]  # digits of columns that are far from 0
+    above = x - x[:1]  # Differences from the first row keep the digits of columns that are far from 0.
     mean = np.cumsum(above, axis=0) / rounds
     variance = np.maximum(np.cumsum(above**2, axis=0) / rounds - mean**2, 0.0)
     spread = np.sqrt(variance)
@@ -209,7 +209,7 @@ def _lines(
     subject: str, log: AdaptiveLog, codes: IntArray, covariates: Covariates, penalty: float
 ) -> Outcome:
     """Means over earlier batches and slopes estimated from them; codes has shape (k,)."""
-    from adaptinf.inference.scores.score_forms import batch_lines  # loads when it is needed
+    from adaptinf.inference.scores.score_forms import batch_lines
 
     arrays, plain = log.arrays, _batch_mean(subject, log, codes)
     x = context_matrix(subject, log, covariates.names)[:, 1:]
@@ -265,7 +265,8 @@ def running_ridge(
 
     The inverse is updated by rank one: O(T (d^2 + k d)) operations and O(k d^2 + T k) memory.
     """
-    from adaptinf.inference.scores.score_kernels import ridge_pass  # Numba is loaded when it is needed
+    # Numba is slow to load, so it is loaded only when it is needed.
+    from adaptinf.inference.scores.score_kernels import ridge_pass
 
     order, known = arrivals(len(action), None, None) if arrived is None else arrived
     dimension = context.shape[1]
@@ -337,7 +338,7 @@ def _own_predictions(subject: str, log: AdaptiveLog, codes: IntArray, outcome: A
         return _named_columns(subject, log, codes, outcome)
     rows = pd.RangeIndex(log.n_rounds)
     labels = [log.arms[code] for code in codes]
-    # A frame may leave out the arms that are not asked for.
+    # A frame may omit arms for which no estimate is requested.
     subset = frame_kind(outcome) is not None and len(outcome.columns) == len(labels)
     arms = labels if subset else log.arms
     values, problems = by_arm("outcome", outcome, arms, rows)

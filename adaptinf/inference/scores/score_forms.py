@@ -36,7 +36,7 @@ from adaptinf.typing import FloatArray, IntArray
 
 _SAME = 1e-9
 """Ratio of variance to squared mean below which a covariate counts as constant."""
-# What is left of a variance below this share of its terms' sizes is their rounding.
+# A variance below this share of the size of its terms is their rounding error.
 _ROUNDING = 1e-15
 
 
@@ -78,16 +78,16 @@ def earlier_lines(sums: FloatArray, covariates: Sequence[int], penalty: float) -
     x = list(covariates)
     about = known - known[0, 0] * mean[:, None] * mean[None, :]
     level = pooled[0] / pooled[0, 0]
-    spread = np.maximum((pooled[x, x] / pooled[0, 0]) - level[x] ** 2, 0.0)  # (X, B, 1)
+    spread = np.maximum((pooled[x, x] / pooled[0, 0]) - level[x] ** 2, 0.0)
     varies = spread > _SAME * np.maximum(level[x] ** 2, np.finfo(float).tiny)
-    usable = np.broadcast_to(varies, (len(x), n_batches, n_arms)).transpose(1, 2, 0)  # (B, K, X)
+    usable = np.broadcast_to(varies, (len(x), n_batches, n_arms)).transpose(1, 2, 0)
     both = usable[..., :, None] & usable[..., None, :]
     gram = np.where(both, about[np.ix_(x, x)].transpose(2, 3, 0, 1), 0.0)
     extra = np.where(varies, penalty * spread, 1.0)
     place = np.arange(len(x))
     gram[..., place, place] += np.broadcast_to(extra, (len(x), n_batches, n_arms)).transpose(1, 2, 0)
-    target = np.where(usable[..., None], about[x].transpose(2, 3, 0, 1), 0.0)  # (B, K, X, D)
-    slope = np.linalg.solve(gram, target).swapaxes(-1, -2)  # (B, K, D, X)
+    target = np.where(usable[..., None], about[x].transpose(2, 3, 0, 1), 0.0)
+    slope = np.linalg.solve(gram, target).swapaxes(-1, -2)
     slope[0] = 0.0
     lines[..., x] = slope
     lines[..., 0] -= np.einsum("bkdx,xbk->bkd", slope, mean[x])
@@ -114,7 +114,7 @@ def batch_lines(
         [[np.bincount(place, v[:, a] * v[:, b], minlength=size * n_arms) for b in entries] for a in entries]
     )
     lines = earlier_lines(sums.reshape(*sums.shape[:2], size, n_arms), entries[2:], penalty)
-    forms = lines[:, codes, 1][batch]  # (T, k, D)
+    forms = lines[:, codes, 1][batch]
     return np.asarray(origin[0] + np.einsum("tkd,td->tk", forms, v), dtype=np.float64)
 
 
@@ -137,7 +137,7 @@ def scores_of(
 def totals(products: Products, forms: Forms) -> FloatArray:
     """Sums of scores by batch, shape (B, P)."""
     whole, own = _by_batch(products.table[0, :, 0, 0].sum(axis=-1)), forms.own
-    reach = products.table[1, :, 0, 0][:, :, forms.arms]  # (D, B, P, S)
+    reach = products.table[1, :, 0, 0][:, :, forms.arms]
     return np.asarray(
         np.einsum("bpx,bx->bp", own, whole) + np.einsum("bpsx,xbps->bp", forms.gain, reach), dtype=np.float64
     )
@@ -147,7 +147,7 @@ def covariance_of(products: Products, forms: Forms) -> FloatArray:
     """Sums of products of the contributions to two estimates' errors, over all batches; (P, P)."""
     if forms.arms.shape[1] > 1 and np.all(forms.arms == forms.arms[0]):
         return shared_covariance(products, forms)
-    whole = _by_batch(products.table[0, :, :, 0].sum(axis=-1))  # (B, D, D)
+    whole = _by_batch(products.table[0, :, :, 0].sum(axis=-1))
     once, twice = (
         products.table[power, :, :, 0][..., forms.arms].transpose(2, 3, 4, 0, 1) for power in (1, 2)
     )
@@ -218,7 +218,7 @@ def share_of(weights: FloatArray, rounds: FloatArray, *, augmented: bool) -> tup
     """Weights of batches, and each round's share of their sum; weights (B, k), rounds (B,)."""
     h = weights.copy()
     if augmented and rounds[0] == 1.0:
-        h[0] = 0.0  # nothing is known of its one reward
+        h[0] = 0.0  # A first batch of one round has no earlier reward that could predict its own.
     total = rounds @ h
     return h, h / np.where(total > 0.0, total, np.nan)
 

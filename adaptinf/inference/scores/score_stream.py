@@ -91,7 +91,7 @@ def streamed_means(
     state[:] = 0.0
     slope = np.zeros(2)
     _spread(stream, estimate, 1.0 / total, sums[_MOMENT, 0] / total[0], state, covariance, cubes, slope)
-    # Scores that are all the same leave nothing but the rounding of their mean.
+    # If all scores are equal, only the rounding error of their mean remains.
     constant = negligible(np.sqrt(np.diag(covariance)), estimate, stream.origin)
     covariance[constant, :] = covariance[:, constant] = 0.0
     missing = np.where(positive, 0.0, np.nan)
@@ -220,7 +220,7 @@ def enter(stream: Stream, t: int, state: FloatArray) -> int:
     if stream.propensities.shape[0] > 0:
         for j in range(size):
             state[_PROPENSITY, j] = stream.propensities[t, stream.codes[j]]
-    elif stream.propensity.shape[0] > 0:  # the arms but one cannot be chosen where one is sure
+    elif stream.propensity.shape[0] > 0:  # If one arm has propensity 1, the others cannot be chosen.
         sure = stream.propensity[t] >= 1.0
         for j in range(size):
             state[_PROPENSITY, j] = 0.0 if sure and j != chosen else 1.0

@@ -102,7 +102,7 @@ def unit_support(
     """Units, degrees of freedom and units with events for k estimates; shapes as for `unit_errors`."""
     gain = weights * observed
     chosen = (gain > 0.0).astype(np.float64)
-    # The rule for rounds, (sum w)^2 / sum w^2 with w = h^2 / e^2, holds beside that for units.
+    # The rule for rounds, (sum w)^2 / sum w^2 with w = h^2 / e^2, must hold as well as the rule for units.
     largest = np.maximum(gain.max(axis=0, initial=0.0), np.finfo(float).tiny)
     rounds = effective_size((gain / largest) ** 2)
     size = np.minimum(effective_units(weights, chosen, unit), rounds)
@@ -214,7 +214,7 @@ class _Earlier:
     def of(cls, unit: IntArray, arrival: IntArray | None = None) -> _Earlier:
         rounds = np.arange(len(unit))
         known = rounds + 1 if arrival is None else arrival
-        # a reward that is known from a row on comes before that row
+        # If a reward is known from a row on, it precedes that row, hence the even and odd times.
         time = np.concatenate([2 * known, 2 * rounds + 1])
         both = np.concatenate([unit, unit])
         order = np.lexsort((time, both))

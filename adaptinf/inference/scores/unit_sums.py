@@ -21,7 +21,7 @@ from adaptinf.typing import FloatArray, IntArray
 
 _CANCELLED = 1e-14
 """Share of the terms of a variance below which the remainder is only their rounding error."""
-# The share of zeros from which on other rewards are events, as for rows (`unit_errors`).
+# From this share of zeros on, other rewards count as events, as for rows (`unit_errors`).
 _SPIKE = 0.5
 
 
@@ -60,7 +60,7 @@ def _uniform_means(cells: Cells, codes: IntArray, *, augmented: bool) -> ScoreMe
     weights = np.ones((len(cells.rounds), len(codes)))
     if not augmented:
         return batch_score_means(cells, codes, weights, augmented=False)
-    # Scores of rewards about the centre, where the prediction is 0.
+    # Scores are of rewards minus the centre, because predictions are then 0.
     means = batch_score_means(replace(cells, centre=0.0), codes, weights, augmented=False)
     return replace(means, origin=cells.centre, successes=means.successes + cells.centre * means.pulls)
 
@@ -68,7 +68,7 @@ def _uniform_means(cells: Cells, codes: IntArray, *, augmented: bool) -> ScoreMe
 def _factors(cells: Cells, totals: UnitTotals, means: ScoreMeans, *, augmented: bool) -> FloatArray:
     """Coefficients of a unit's n, A and Y in the error of each mean, shape (3, k)."""
     one = np.ones_like(means.above)
-    # Without a model `above` is about 0; A then gives the rewards back what Y lacks of them.
+    # Without a model `above` is about 0; A restores to the rewards the centre that Y lacks.
     share = np.array([-means.above, (0.0 if augmented else cells.centre) * one, one])
     return share / totals.rounds
 

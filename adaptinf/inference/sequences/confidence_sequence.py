@@ -79,7 +79,7 @@ def _track_of_all(profile: LogProfile, quantity: Quantity, settings: Settings) -
             return tracks[0], spread[0], pulls
         return DifferenceTrack(*tracks), math.hypot(*spread), pulls
     weights = quantity.weights
-    # Rewards without bounds are taken above the first one, so their origin does not matter.
+    # Rewards without bounds are measured from the first one, so results do not depend on their origin.
     start = reward[0] if settings.estimator == "aipw" and not settings.bounded else 0.0
     own = _propensity_scores(log, reward - start, weights, settings)
     total = weights.positive - weights.negative

@@ -20,13 +20,13 @@ from adaptinf.compilation import compiled
 from adaptinf.inference.sequences.sides import mixture_scale, predictable_moments, running_largest
 from adaptinf.typing import FloatArray, IntArray
 
-# Wealth is taken into logarithms before it leaves the range of doubles, and not every round.
+# Logarithms are slow, so wealth is moved into them only before it leaves this range, and not in every round.
 _SMALL, _LARGE = 1e-100, 1e100
-# Bounds in [0, 1] are halved to this length, a hundred roundings of 1.
+# Bisection in [0, 1] ends at this length, about a hundred times the rounding error of 1.
 _PRECISION = 1e-14
-_MOST = 700.0  # exp of it is still a float
-_LEAST = 1e-3  # smallest weight of the prior, in scores
-# Newton's method starts from a table of so many knots; a step so small ends it.
+_MOST = 700.0  # exp overflows at about 709.
+_LEAST = 1e-3  # The prior must count as a positive number of scores.
+# Newton's method starts from a table with this many knots, so few steps suffice; a step this small ends it.
 _KNOTS, _STEPS, _CLOSE = 256, 30, 1e-9
 
 
@@ -89,7 +89,8 @@ def beta_bounds(
 
 def beta_size(t_opt: float, alpha: float) -> float:
     """Number of scores that the prior is worth, chosen for the narrowest limits at `t_opt` scores."""
-    # The prior's variance mean (1 - mean) / (size + 1) is then that of a normal prior, sigma^2 / scale.
+    # With this size, the prior's variance mean (1 - mean) / (size + 1) equals that of a normal prior, sigma^2
+    # / scale, whose optimal scale is known.
     return max(mixture_scale(t_opt, alpha) - 1.0, _LEAST)
 
 

@@ -32,9 +32,9 @@ from adaptinf.parameters import (
 from adaptinf.typing import IntArray
 
 ESTIMATORS = ("sample-mean", "ipw", "aipw")
-# Fixed numbers, which no result can have moved.
+# The defaults are fixed numbers, because values chosen after seeing results would invalidate the sequence.
 _T_OPT, _START = 1000, 100
-# A floor and propensities from a file may differ by their last decimals.
+# A floor and propensities read from a file may differ in the last decimals.
 _TOLERANCE = 1e-9
 
 
@@ -201,7 +201,7 @@ def _range(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Request
             ways.append(claims.KNOWN_SCALE())
         raise InvalidForLog(f"the {method} sequence", claims.BOUNDS_NEEDED(), ways)
     low, high = log.reward_range
-    if profile.sums is not None:  # checked when they were read
+    if profile.sums is not None:  # Ranges of sums were checked when the sums were read.
         return float(low), float(high)
     outside = (log.arrays.reward < low) | (log.arrays.reward > high)
     if not np.any(outside):
@@ -289,7 +289,8 @@ def _check_predictable(profile: LogProfile, quantity: Quantity, subject: str) ->
     if log.arrays.propensities is None:
         raise InvalidForLog(subject, propensities.EVERY_ONE_NEEDED(), ways)
     if not np.all(profile.fixed_before_contexts[list(quantity.codes or range(log.n_arms))]):
-        # A context is no part of the past, and one that a file lacks moves the bets all the same.
+        # Bets must depend on the past only, which does not include the context of the same round; contexts
+        # that are not logged affect propensities all the same.
         late = claims.KNOWN_TOO_LATE if log.context else claims.UNLOGGED_TOO_LATE
         if not profile.decides_by_context:
             ways.append(claims.STATED_WITHOUT_CONTEXTS(so=NO_PART()))

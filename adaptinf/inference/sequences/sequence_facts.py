@@ -240,7 +240,8 @@ class FitFacts(SequenceFacts):
         if not profile.impossible[codes].any():
             return False
         possible = profile.possible(codes, jointly=False)[dealt_rounds(profile) :]
-        # A propensity that is 0 now and then is one that followed the rewards.
+        # If a propensity is 0 only now and then, it followed the rewards; the arm did not join late or leave
+        # early.
         return bool(np.any(possible != possible[:, :1])) and not changes_often(possible)
 
     @property

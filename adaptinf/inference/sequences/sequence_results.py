@@ -19,7 +19,8 @@ from adaptinf.inference.sequences.tracks import SequenceReference
 from adaptinf.parameters import check_alpha
 from adaptinf.typing import IntArray, RandomSource
 
-# Rounds that a table shows in each decade, and up to how many it shows all.
+# A table of all rounds would be too long: beyond the second number of rounds, it shows only this many in each
+# decade.
 _PER_DECADE, _ALL_SHOWN = 10, 60
 
 

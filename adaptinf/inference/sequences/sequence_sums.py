@@ -76,7 +76,8 @@ def _score_looks(cells: Cells, quantity: Quantity, settings: Settings) -> Looks:
     first = cells.rounds[:, None] * parts.level + parts.gain[:, None] * parts.about[1, 1]
     cross = score_products(parts, cells.rounds, np.zeros(len(codes))).cross
     known = np.ones(len(cells.rounds))
-    known[0] = 0.0 if augmented and cells.rounds[0] == 1.0 else 1.0  # nothing predicts its one reward
+    # A first batch of one round has no earlier reward that could predict its own.
+    known[0] = 0.0 if augmented and cells.rounds[0] == 1.0 else 1.0
     total, squares = first @ sign * known, np.einsum("bkl,k,l->b", cross, sign, sign) * known
     whole = weights.positive - weights.negative
     span = settings.width * (weights.positive + weights.negative) if settings.bounded else 1.0

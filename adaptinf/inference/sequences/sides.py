@@ -28,11 +28,11 @@ from scipy.special import lambertw
 from adaptinf.compilation import compiled, kernel
 from adaptinf.typing import FloatArray, IntArray
 
-# A bettor stakes at most half of the wealth, so one round never costs all of it.
+# A bettor stakes at most half of the wealth, so that one round can never cost all of it.
 CAP = 0.5
-# Wealth is taken into logarithms before it leaves the range of doubles, and not every round.
+# Logarithms are slow, so wealth is moved into them only before it leaves this range, and not in every round.
 _SMALL, _LARGE = 1e-100, 1e100
-# Bounds in [0, 1] are halved to this length, a hundred roundings of 1.
+# Bisection in [0, 1] ends at this length, about a hundred times the rounding error of 1.
 _PRECISION = 1e-14
 
 
@@ -108,7 +108,8 @@ def mixture_scale(variance: float, alpha: float) -> float:
     closed form replaces u - 1 by 2 log(1/alpha) + log(1 + 2 log(1/alpha)); at alpha = 0.05 that is 7.9
     instead of the solution 8.2, and the smallest bound is exceeded by 3 parts in 100,000.
     """
-    # u - log(u) = 1 + 2 log(1/alpha) is u exp(-u) = alpha^2 / e; the branch -1 has the root above 1.
+    # The equation u - log(u) = 1 + 2 log(1/alpha) is equivalent to u exp(-u) = alpha^2 / e, and branch -1 of
+    # Lambert's W gives its root above 1.
     solution = -float(np.real(lambertw(-(alpha**2) / math.e, -1)))
     return variance / (solution - 1.0)
 

@@ -16,7 +16,8 @@ from adaptinf.inference.distributions.references import EnclosedReference
 from adaptinf.inference.sequences.sides import Side
 from adaptinf.typing import FloatArray, IntArray
 
-# More halvings than a double has digits: the search ends when the middle is one of the ends.
+# A double has fewer digits than this, so the search always ends earlier, when the middle equals one of the
+# ends.
 _HALVINGS, _DOUBLINGS = 200, 40
 
 
@@ -124,7 +125,7 @@ class DifferenceTrack:
         centre = self.second.origin + 0.5 * self.second.width
         reach = self.first.width + self.second.width + abs(null)
         near, far = centre - sign * reach, centre + sign * reach
-        for _ in range(_DOUBLINGS):  # needed only where the means have no bounds
+        for _ in range(_DOUBLINGS):  # The first bracket may be too short only if the means have no bounds.
             (own_near, other_near), (own_far, other_far) = peaks(near), peaks(far)
             if own_near >= other_near and own_far < other_far:
                 break

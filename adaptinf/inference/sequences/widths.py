@@ -24,11 +24,12 @@ if TYPE_CHECKING:
     from adaptinf.inference.validity.profile import LogProfile
 
 _ALPHA = math.exp(LOG_ALPHA)
-# The defaults of `settled`: a width is expected of what runs without further arguments.
+# These are the defaults of `settled`, because the expected width is that of a call without further arguments.
 _T_OPT, _START = 1000.0, 100.0
-# Widths only order the sequences: 128 times stand for all rounds, and 24 halvings give 7 digits.
+# Widths serve only to order the sequences, so 128 times can represent all rounds, and 24 bisections, which
+# give 7 digits, suffice.
 _POINTS, _HALVINGS = 128, 24
-# Of more arms some are taken, evenly by their counts.
+# With more arms, only this many are used, evenly spaced by their counts, which limits the time.
 _MOST_ARMS = 16
 
 
@@ -59,7 +60,8 @@ def expected_width(
         else:
             part, quantity = within(profile, quantity)
             ratios, total = _ratios(part, quantity)
-            if not all(math.isfinite(ratio) for ratio, _ in ratios):  # an arm was never chosen
+            # The ratio is infinite if an arm was never chosen.
+            if not all(math.isfinite(ratio) for ratio, _ in ratios):
                 found.append(math.inf)
                 continue
             uneven = _unevenness(part, quantity)
@@ -76,11 +78,12 @@ def _ratios(profile: LogProfile, quantity: Quantity) -> tuple[list[tuple[float, 
         arrays = profile.log.arrays
         assert arrays.propensity is not None
         taken = weights.ratios(arrays.action, arrays.propensity)
-        mean = float(np.mean(taken**2))  # E sum of policy^2 / propensity
+        # The mean of these squares estimates the expected sum of policy^2 / propensity.
+        mean = float(np.mean(taken**2))
         return [(mean, min(1.0, 1.0 / mean))] if mean > 0.0 else [(1.0, 1.0)], total
     found, squares = [], profile.inverse_squares
     for code in quantity.codes:
-        # The mean over all rounds of 1/e, from the rounds that chose the arm.
+        # The rounds that chose the arm, weighted by 1/e, estimate the mean of 1/e over all rounds.
         inverse = float(squares[code]) / profile.log.n_rounds if profile.pulls[code] else math.inf
         sign = 1.0 if code == quantity.codes[0] else -1.0
         found.append((sign * max(inverse, 1.0), min(1.0, 1.0 / inverse) if inverse > 0.0 else 0.0))
@@ -108,7 +111,8 @@ def _laws(
     spread = mean * (1.0 - mean)
     mixed = min(1.0, variance / spread) if spread > 0.0 else 0.0
     rewards = [(0.0, mixed * (1.0 - mean)), (mean, 1.0 - mixed), (1.0, mixed * mean)]
-    if not 0.0 <= mean <= 1.0 or variance > spread * (1.0 + 1e-9):  # rewards without known bounds
+    # Such moments are impossible in [0, 1], so rewards have no known bounds.
+    if not 0.0 <= mean <= 1.0 or variance > spread * (1.0 + 1e-9):
         size = math.sqrt(variance)
         rewards = [(mean - size, 0.5), (mean + size, 0.5)]
     idle = max(0.0, 1.0 - sum(share for _, share in ratios))

@@ -23,7 +23,7 @@ VISIBLE = 1e-6
 MOVED_WITHIN = 1e-4
 """P-value below which arms' shares are assumed to have changed within batches."""
 _MOST_LEVELS, _LEAST_ROUNDS = 20, 20
-_BINS = 8
+_BINS, _FIRST = 8, 1000
 _STRATUM, _MOST_STRATA = 50, 2000
 _SPAN = 1e-8
 MOVED = 1e-3
@@ -107,9 +107,14 @@ def runs_pvalue(action: IntArray, n_arms: int, batch: IntArray | None) -> float:
     hour, cause fewer runs; arms that alternate, or come in balanced blocks, cause more.
     """
     place = np.zeros_like(action) if batch is None else batch - int(batch.min(initial=0))
-    cell, cells = pd.factorize(place * n_arms + action)
-    counts = np.bincount(cell, minlength=len(cells)).astype(np.float64)
-    owner = np.asarray(cells, dtype=np.int64) // n_arms
+    cells, whole = place * n_arms + action, (int(place.max(initial=0)) + 1) * n_arms
+    if whole <= len(action):
+        every = np.bincount(cells, minlength=whole)
+        owner = np.flatnonzero(every) // n_arms
+    else:  # of small batches a table of all arms would be larger than the log
+        found, every = np.unique(cells, return_counts=True)
+        owner = found // n_arms
+    counts = every[every > 0].astype(np.float64)
     n, squares, cubes = (np.bincount(owner, weights=counts**power) for power in (1, 2, 3))
     several = n > 1.0
     n, squares, cubes = n[several], squares[several], cubes[several]
@@ -194,11 +199,14 @@ def _homogeneity(table: FloatArray) -> float:
 def context_levels(values: Any) -> tuple[IntArray, int]:
     """A context column as a few levels: labels, rare ones merged, or eight intervals of its range; (T,)."""
     column = np.asarray(values)
-    codes, labels = pd.factorize(column)
-    if len(labels) > _MOST_LEVELS and column.dtype.kind in "fiu":
-        cuts = np.unique(np.quantile(column, np.arange(1, _BINS) / _BINS))
-        return np.searchsorted(cuts, column, side="right").astype(np.int64), len(cuts) + 1
-    return _joined(codes.astype(np.int64), np.bincount(codes, minlength=len(labels)))
+    numbers = column.dtype.kind in "fiu"
+    # Where the first rounds have more numbers than are levels, the others need not be told apart.
+    if not numbers or len(np.unique(column[:_FIRST])) <= _MOST_LEVELS + 1:
+        codes, labels = pd.factorize(column)
+        if not numbers or len(labels) <= _MOST_LEVELS:
+            return _joined(codes.astype(np.int64), np.bincount(codes, minlength=len(labels)))
+    cuts = np.unique(np.quantile(column, np.arange(1, _BINS) / _BINS))
+    return np.searchsorted(cuts, column, side="right").astype(np.int64), len(cuts) + 1
 
 
 def _joined(codes: IntArray, counts: IntArray) -> tuple[IntArray, int]:
@@ -257,7 +265,7 @@ def _pvalue(vector: FloatArray, covariance: FloatArray) -> float:
         return 1.0
     scaled = vector[kept] / size[kept]
     values, directions = np.linalg.eigh(covariance[np.ix_(kept, kept)] / np.outer(size[kept], size[kept]))
-    # With the margins given, rows and columns of the table add up to 0: some directions do not vary.
+    # Given the margins, the deviations in each row and column add up to 0, so some directions do not vary.
     usable = values > _SPAN * values.max()
     statistic = float(((directions.T @ scaled)[usable] ** 2 / values[usable]).sum())
     return float(special.chdtrc(float(usable.sum()), statistic))

@@ -137,7 +137,7 @@ def some_rounds(rounds: int, n_arms: int) -> slice | IntArray:
         return slice(None)
     starts = np.linspace(0, rounds - _BLOCK, most // _BLOCK).astype(np.int64)
     rows = (starts[:, None] + np.arange(_BLOCK)[None, :]).ravel()
-    # Blocks may overlap; they come in order.
+    # Blocks are in order but may overlap, and each round must count once.
     return rows[np.diff(np.maximum.accumulate(rows), prepend=-1) > 0]
 
 
@@ -302,7 +302,7 @@ class PropensityFacts(UnitFacts):
         own = self.log.arrays.propensity
         assert own is not None
         weights = 1.0 / own
-        for _ in range(power - 1):  # a product is many times quicker than a power
+        for _ in range(power - 1):  # A product is many times faster than a power.
             weights /= own
         return np.bincount(self.log.arrays.action, weights, self.log.n_arms).astype(np.float64)
 

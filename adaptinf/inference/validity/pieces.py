@@ -63,7 +63,8 @@ class RowPieces(PropensityFacts, RewardFacts):
     def expected_pulls(self) -> FloatArray | None:
         """Sums of each arm's propensities, None if they are not all known; shape (K,)."""
         every = self.log.arrays.propensities
-        return None if every is None else np.einsum("tk->k", every)  # three times as quick as sum(axis=0)
+        # einsum is three times as fast as sum(axis=0).
+        return None if every is None else np.einsum("tk->k", every)
 
     def own_skewness(self, codes: IntArray) -> FloatArray:
         """Each arm's sum of cubed residuals over its sum of squares to the power 3/2; codes (k,), (k,)."""

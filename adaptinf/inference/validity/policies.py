@@ -326,7 +326,8 @@ def _check_agreement(log: AdaptiveLog, logging: LoggingPolicies) -> None:
             else:
                 return
             gap = np.abs(values - logged)
-            # Weights are made of inverses: a small propensity must agree in proportion, too.
+            # Weights contain inverse propensities, so small propensities must agree relative to their size as
+            # well.
             wrong[low:high] = np.any((gap > SAME) | (gap > _SAME_SHARE * logged + 1e-12), axis=1)
             largest = max(largest, float(gap.max()))
     if wrong.any():

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -37,6 +37,8 @@ from adaptinf.log import AdaptiveLog, DesignTraits, Stability
 from adaptinf.sums import Sums
 from adaptinf.typing import BoolArray, FloatArray
 
+Found = TypeVar("Found")
+
 SMALL = 0.05
 """Propensity below which asymptotic intervals are doubtful at moderate numbers of rounds."""
 TINY_PROPENSITY = 1e-4
@@ -62,17 +64,20 @@ class LogProfile(RowPieces):
     def __init__(self, log: AdaptiveLog) -> None:
         self.log = log
 
-    # What collected it
-
     @cached_property
-    def _answered(self) -> dict[Any, tuple[Verdict, ...]]:
+    def _kept(self) -> dict[Any, Any]:
         return {}
+
+    def once(self, what: Any, work: Callable[[], Found]) -> Found:
+        """What a room above finds out about the data, computed once and kept by its name."""
+        if what not in self._kept:
+            self._kept[what] = work()
+        found: Found = self._kept[what]
+        return found
 
     def worked_out(self, asked: Any, work: Callable[[], Iterable[Verdict]]) -> list[Verdict]:
         """Verdicts keyed by request, computed once for defaults, refusals and rows of `recommend`."""
-        if asked not in self._answered:
-            self._answered[asked] = tuple(work())
-        return list(self._answered[asked])
+        return list(self.once(asked, lambda: tuple(work())))
 
     @cached_property
     def design_names(self) -> tuple[str, ...]:
@@ -218,8 +223,6 @@ class LogProfile(RowPieces):
         """The declared decay, if two-point weights can use it: below 1."""
         return self.floor_decay if self.floor_decay is not None and self.floor_decay < 1.0 else None
 
-    # Whether means stay
-
     @cached_property
     def trends(self) -> Trends:
         """Trends of each arm's own rewards in time.
@@ -258,8 +261,6 @@ class LogProfile(RowPieces):
             return found
         rows = some_rounds(len(reward), 4 * n_arms)
         return replace(found, stretches=stretches_of_rows(action[rows], reward[rows], time[rows], n_arms))
-
-    # Contexts
 
     @cached_property
     def decides_by_context(self) -> bool:
@@ -436,8 +437,6 @@ class LogProfile(RowPieces):
         """Whether the log has columns of contexts."""
         return bool(self.log.context)
 
-    # Propensities
-
     @cached_property
     def knows_propensities(self) -> bool:
         """Whether the propensities of the chosen arms are known."""
@@ -473,8 +472,6 @@ class LogProfile(RowPieces):
     def context_may_move(self) -> bool:
         """Whether every arm's propensity is known and may change with contexts, which weights must not do."""
         return self.knows_every_propensity and self.moves and not self.context_free
-
-    # Guarantee
 
     @cached_property
     def correction(self) -> Correction | None:

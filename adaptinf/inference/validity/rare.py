@@ -68,7 +68,8 @@ def law_of_parts(
     notes, cautions = tuple(rare_notes(terms, uncommon)), rare_cautions(terms, uncommon, parts.expected)
     if not np.any(parts.expected > SKEWED):
         return PartsLaw(StudentReference(estimate, std_error, df), std_error, covariance, notes, cautions)
-    # Parts without rounds have no variance, and no say; an estimate without an error has no interval.
+    # Parts without rounds have variance 0, which the skewed distribution does not allow, so a negligible one
+    # replaces it; a NaN error still gives no interval.
     error = np.maximum(parts.error, 1e-9 * std_error[:, None])
     corrected = SkewedSumReference(estimate, error, parts.skewness, df)
     return PartsLaw(corrected, std_error, covariance, (rare_outcomes.CORRECTED(), *notes), cautions)

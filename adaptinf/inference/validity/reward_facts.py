@@ -9,6 +9,7 @@ import numpy as np
 
 from adaptinf.inference.distributions.sample_shape import (
     central_moments,
+    rows_of_cells,
     squared_skewness,
     two_values,
     uncommon_outcomes,
@@ -38,6 +39,11 @@ class RewardFacts:
         if arms not in self._some:
             self._some[arms] = self._with_arms(arms)
         return self._some[arms]
+
+    @cached_property
+    def rows_of_arms(self) -> list[IntArray]:
+        """Places in `rewards` of each arm's own."""
+        return rows_of_cells(self.rewarded_actions, self.log.n_arms)
 
     def _with_arms(self, arms: tuple[int, ...]) -> RewardFacts:
         return _RewardsOfArms(self, arms)
@@ -147,9 +153,7 @@ class _RewardsOfArms(RewardFacts):
 
     def __init__(self, whole: RewardFacts, arms: tuple[int, ...]) -> None:
         self.log = whole.log
-        keep = np.zeros(whole.log.n_arms, dtype=bool)
-        keep[list(arms)] = True
-        rows = keep[whole.rewarded_actions]
+        rows = np.sort(np.concatenate([whole.rows_of_arms[arm] for arm in arms]), kind="stable")
         own = _Rewards(whole.log, whole.rewards[rows], whole.rewarded_actions[rows])
         of_values = own if own.varied else whole
         self.two_values, self.successes = of_values.two_values, of_values.successes

@@ -138,7 +138,7 @@ class Trends:
         some = own > 0.0
         if some.sum() < 2 or np.any(np.abs(number @ third)[some] > _SKEWED * own[some] ** 1.5):
             return math.nan
-        # Residuals of an arm add up to 0 over all stretches: at least one direction does not vary.
+        # An arm's residuals add up to 0 over all stretches, so at least one direction does not vary.
         values, directions = np.linalg.eigh(covariance)
         usable = values > _SPAN * values.max()
         statistic = float(((directions.T @ total.sum(axis=1))[usable] ** 2 / values[usable]).sum())
@@ -185,7 +185,8 @@ def trends_of_rows(
     (K,).
     """
     low, high = reward.min(initial=np.inf), reward.max(initial=-np.inf)
-    # Standardised slopes have neither origin nor unit, and rewards scaled to one unit do not overflow.
+    # Standardised slopes depend on neither origin nor unit, so rewards may be rescaled, which prevents
+    # overflow.
     middle, scale = low + 0.5 * (high - low), max(high - low, np.finfo(np.float64).tiny)
     if unit is None and len(reward) > _SMALL:
         from adaptinf.inference.validity.passes.kernel import add_trends
@@ -230,7 +231,8 @@ def _blocks(
     for start in range(0, len(reward), _BLOCK):
         part = slice(start, min(start + _BLOCK, len(reward)))
         if time is None:
-            moment = np.arange(part.start, part.stop, dtype=np.float64)  # in rounds: slopes are standardised
+            # Time is counted in rounds, because standardised slopes do not depend on its unit.
+            moment = np.arange(part.start, part.stop, dtype=np.float64)
         else:
             moment = time[part]
         value = reward[part] - middle
@@ -291,7 +293,7 @@ def trends_of_sums(cells: Cells) -> Trends:
     number, first, second = moments[:3]
     count = number.sum(axis=0)
     away = time[:, None] - time @ number / np.maximum(count, 1.0)
-    # What is left of squares that cancel is their rounding.
+    # If sums of squares cancel, what remains is rounding error.
     spread = np.where(second <= 1e-12 * cells.moments[0, 2], 0.0, second)
     total, squares = (away * first).sum(axis=0), (away**2 * spread).sum(axis=0)
     stretches = np.zeros((4, STRETCHES, number.shape[1]))

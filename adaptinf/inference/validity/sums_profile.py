@@ -45,11 +45,10 @@ class SumsProfile(LogProfile):
     cells: Cells
 
     def __init__(self, sums: Sums) -> None:
-        # Arms, guarantee, design and all else that a log says about itself, sums say by the same names.
+        # Sums have the same attributes as a log for arms, guarantee, design and everything else that
+        # describes it.
         super().__init__(cast(AdaptiveLog, sums))
         self.sums, self.cells = sums, sums.cells
-
-    # Batches, in the words of rounds
 
     data_name = "sums"
     rows_refusal = NEEDS_ROWS
@@ -93,8 +92,6 @@ class SumsProfile(LogProfile):
         """What was summed, and how."""
         by = " and ".join(["arm", *self.sums.group_names])
         return {"rounds": self.sums.n_rounds, "batches": self.sums.n_batches, "by": by}
-
-    # Rewards
 
     @cached_property
     def incomplete(self) -> bool:
@@ -200,8 +197,6 @@ class SumsProfile(LogProfile):
             return Trends(np.full(self.log.n_arms, np.nan))
         return trends_of_sums(self.cells)
 
-    # Units and contexts
-
     @cached_property
     def n_units(self) -> int:
         """Number of units; rounds if their totals are missing."""
@@ -266,8 +261,6 @@ class SumsProfile(LogProfile):
         deciding = self.deciding_context
         return f"CATE(sums, by={deciding!r})" if deciding else super().in_place_of_means
 
-    # Propensities
-
     @cached_property
     def knows_propensities(self) -> bool:
         """Whether inverse propensities were summed: always, if only from batch shares."""
@@ -317,7 +310,8 @@ class SumsProfile(LogProfile):
         cells = self.cells
         if self.fixed_in_time:
             return np.ones(self.log.n_arms, dtype=bool)
-        single = self.log.n_rounds < 2 * len(cells.rounds)  # batches of one round cannot show that
+        # If all batches had one round, constant propensities within them would show nothing.
+        single = self.log.n_rounds < 2 * len(cells.rounds)
         return np.asarray(cells.constant.all(axis=0) & (not single), dtype=bool)
 
     @cached_property
@@ -370,7 +364,8 @@ class SumsProfile(LogProfile):
     @cached_property
     def propensities_found(self) -> Finding | None:
         """Evidence against the propensities; None if there can be none, because arms are certain or few."""
-        if not self.logs_propensities or self.one_draw_a_unit:  # rounds of a unit are no draws of their own
+        # Rounds of one unit share a draw, so the tests, which assume independent draws, do not apply.
+        if not self.logs_propensities or self.one_draw_a_unit:
             return None
         if self.knows_every_propensity:
             where = miscalibrated_sums(self.cells)
@@ -382,7 +377,7 @@ class SumsProfile(LogProfile):
     def _frequencies(self) -> FloatArray:
         cells = self.cells
         sums = self._inverse_powers(1), self._inverse_powers(2)
-        # Up to the last batch with rounds of the arm.
+        # An arm may have left after its last round, so only batches up to that one count.
         later = np.cumsum(cells.pulls[::-1], axis=0)[::-1] > 0.0
         possible = np.asarray(cells.rounds @ (cells.possible & later), dtype=np.float64)
         least = np.nan_to_num(self._chosen_smallest[0], nan=1.0)

@@ -62,7 +62,7 @@ class NoisyChoice:
         edges = np.linspace(low, high, int(np.ceil((high - low) / 0.5)) + 1)
         half = 0.5 * np.diff(edges)[:, None]
         at = edges[:-1, None] + half * (1.0 + _NODES)
-        # The density's constant is omitted: the masses are only divided by one another.
+        # The constant factor of the density is omitted, because it cancels in ratios of masses.
         logs = self.log_chance(at) - 0.5 * np.square(at - mean)
         return float(logsumexp(logs, b=half * _WEIGHTS))
 
@@ -86,7 +86,7 @@ def _log_two(lead: FloatArray) -> FloatArray:
 
 def _log_of_several(lead: FloatArray, own: float, noise: FloatArray) -> float:
     """Integral over the winner's noise of the probabilities that the others stay below; lead, noise (m,)."""
-    # Laplace laws have kinks, across which Gauss's rule would lose its order: pieces end there.
+    # Laplace densities have kinks, at which Gauss's rule would lose accuracy, so pieces end there.
     kinks = np.unique(np.concatenate([[0.0], -lead]))
     width, most = min(own, float(noise.min())), max(own, float(noise.max()))
     ends = [kinks[0] - _FAR_APART * most, *kinks, kinks[-1] + _FAR_APART * most]
@@ -115,7 +115,7 @@ def log_between(low: float, high: float) -> float:
     """Log of the standard normal probability between two limits; -inf if they are equal."""
     if not low < high:
         return -math.inf
-    # Probabilities near 1 have lost the digits that the lower tail, by symmetry, still has.
+    # Near 1, probabilities have lost digits that the lower tail still has, so the sign is reversed.
     if low > 0.0:
         low, high = -high, -low
     if high <= 0.0:
@@ -131,7 +131,7 @@ def log_distribution(x: float, mean: float, low: float, high: float) -> float:
     if x >= high:
         return 0.0
     whole = log_between(low - mean, high - mean)
-    if whole == -math.inf:  # so far out that the law is all at the nearer end
+    if whole == -math.inf:  # So far out, the whole distribution is at the nearer end.
         return 0.0 if mean < low else -math.inf
     return min(0.0, log_between(low - mean, x - mean) - whole)
 
@@ -176,7 +176,7 @@ def _root(gap: Callable[[float], float], left: float, right: float) -> float:
 
 def _log1mexp(negative: float) -> float:
     """log(1 - exp(x)) for x < 0."""
-    # Either form loses digits on the other side of -log 2 (Mächler 2012, on log(1 - exp(-a))).
+    # Each form loses digits on the other side of -log 2 (Mächler 2012, on log(1 - exp(-a))).
     return math.log(-math.expm1(negative)) if negative > -math.log(2.0) else math.log1p(-math.exp(negative))
 
 
@@ -268,7 +268,8 @@ class WinnerLaw(EnclosedReference):
         level = alpha
         if self.method == "hybrid":
             beta = _SHARE * alpha
-            # The projection may miss, or the law within it: beta + (1 - beta) level is alpha.
+            # Both the projection and the interval within it may miss, so the level satisfies beta + (1 -
+            # beta) level = alpha.
             level = (alpha - beta) / (1.0 - beta)
         window = self._window(alpha)
         logs = math.log1p(-0.5 * level), math.log(0.5 * level)
@@ -285,10 +286,10 @@ class WinnerLaw(EnclosedReference):
         if self.method == "projection":
             single = min(0.0, math.log(2.0) + float(log_ndtr(-abs(self.own - null / self.scale))))
             kept = self.family * math.log1p(-math.exp(single)) if single < 0.0 else -math.inf
-            # Where the single p underflows Šidák's 1 - (1 - p)^m is m p to the last digit.
+            # If the single p-value underflows, Šidák's 1 - (1 - p)^m equals m p to the last digit.
             far = single + math.log(self.family)
             return np.array([far if kept == 0.0 else math.log(-math.expm1(kept))])
-        # Intervals take the level itself, which is no normal double below exp(-708).
+        # Intervals need the level itself, and exp(-708) is the smallest normal double.
         low, high = -700.0, 0.0
         for _ in range(_STEPS):
             middle = 0.5 * (low + high)

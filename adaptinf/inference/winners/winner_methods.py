@@ -111,15 +111,15 @@ class HeldOutFacts(ContestFacts):
 
 ORDER = Order(
     [
-        # Shorter than the projection, and never much longer than it.
+        # Hybrid intervals are usually shorter than projection intervals, and never much longer.
         "hybrid",
-        # It may be very long.
+        # Conditional intervals may be very long.
         "conditional",
-        # The longest where arms are far from each other.
+        # Projection intervals are the longest if arms are far apart.
         "projection",
-        # It gives up what the last rounds tell of which arm is best.
+        # Holding out the last batch loses its information on which arm is best.
         "held-out",
-        # With estimators that cannot be asked of such data.
+        # The estimator cannot be applied to such data.
         "of no use",
     ]
 )
@@ -210,7 +210,8 @@ def _conditional(question: WinnerQuestion) -> list[Verdict]:
 
 def _projection(question: WinnerQuestion) -> list[Verdict]:
     found = _behind(question, "projection", "projection", {"method": "projection"})
-    if _of_counts(question, found):  # as the first one
+    # With rare outcomes, the first method is already a projection, which this row would repeat.
+    if _of_counts(question, found):
         return []
     return [replace(found, reason=_with(found, claims.SIMULTANEOUS))] if found.valid else [found]
 

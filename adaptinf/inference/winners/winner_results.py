@@ -42,7 +42,7 @@ def compared_with_best(
     size = x.size
     errors = difference_errors(sigma)
     tails = lead_tails(sigma, errors, df)
-    leads = (x[None, :] - x[:, None]) / errors  # of the column's arm over the row's
+    leads = (x[None, :] - x[:, None]) / errors  # Entry (i, j) is the lead of arm j over arm i.
     np.fill_diagonal(leads, -math.inf)
     ahead = leads.max(axis=1)
     p = np.array([tail(lead) for tail, lead in zip(tails, ahead, strict=True)])
@@ -74,14 +74,15 @@ def lead_tails(sigma: FloatArray, errors: FloatArray, df: float) -> list[Callabl
     (k, k).
     """
     size = len(sigma)
-    if size == 2:  # one rival, one t statistic: nothing to average over
+    if size == 2:  # With one rival there is a single t statistic, so nothing has to be averaged.
         return [lambda limit: _single(limit, df)] * 2
     factor = root_of(sigma)
     largest: list[list[FloatArray]] = [[] for _ in range(size)]
     for directions in even_directions(factor.shape[1], size):
         ends = directions @ factor.T
         for arm in range(size):
-            leads = (ends - ends[:, [arm]]) / errors[arm]  # the arm's own lead over itself is 0
+            # An arm's lead over itself is 0, so the maximum is not negative and its square keeps the order.
+            leads = (ends - ends[:, [arm]]) / errors[arm]
             largest[arm].append(np.square(leads.max(axis=1)))
     groups = [np.sort(np.concatenate(parts)).reshape(-1, _GROUP) for parts in largest]
     squares = [near.mean(axis=1) for near in groups]

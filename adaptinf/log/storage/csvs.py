@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import io
 import json
 from pathlib import Path
 from typing import Any
@@ -30,7 +29,7 @@ from numpy.typing import NDArray
 
 from adaptinf.errors import ParameterError
 from adaptinf.files import file_digest, publish, real, stage, told
-from adaptinf.log.storage.delimited import header_names
+from adaptinf.log.storage.delimited import field_texts, header_names
 from adaptinf.log.storage.header import (
     check_table,
     check_version,
@@ -62,7 +61,7 @@ def write_csv(path: Path, log: StoredLog, owner_only: bool = False) -> None:
         )
         try:
             whole = header | {"sha256": file_digest(table), "releases": releases}
-            # Of a table that others may not read, the metadata may not be read either.
+            # If others may not read the table, they may not read its metadata either.
             like = sidecar if sidecar.exists() else table
             publish(stage(waiting, lambda file: file.write(_json(whole)), like, owner_only), waiting)
             publish(table, place)
@@ -73,7 +72,7 @@ def write_csv(path: Path, log: StoredLog, owner_only: bool = False) -> None:
 
 def read_csv(path: Path, named: bool) -> RestoredLog | None:
     """A log written by adaptinf; None for any other file."""
-    # Where the columns are `named`, a log of a version without a digest counts as such.
+    # If the user has named the columns, a log of a version without a digest is treated like any other file.
     if not any(sidecar.exists() for sidecar in sidecars(path)):
         return None
     data = path.read_bytes()
@@ -82,7 +81,7 @@ def read_csv(path: Path, named: bool) -> RestoredLog | None:
         return None
     names = header_names(data)
     check_version(stored)
-    frame = pd.read_csv(io.BytesIO(data), index_col=False, dtype=str, na_filter=False)
+    frame = field_texts(data)
     dtypes = check_table(stored, len(frame), names)
     columns = {name: _from_text(frame.iloc[:, i], dtypes[name]) for i, name in enumerate(names)}
     said = {name: value for name, value in stored.items() if name not in ("sha256", "releases")}
@@ -114,7 +113,7 @@ def _metadata(path: Path, digest: str, named: bool) -> Any:
     """The content of a table's sidecar; None if the table is treated as one from another program."""
     found = {sidecar: _content(sidecar) for sidecar in sidecars(path) if sidecar.exists()}
     own = [stored for stored in found.values() if _is_of(stored, digest)]
-    # A writer that was stopped may have left the waiting sidecar of a table that never came.
+    # A writer that was interrupted may have left a waiting sidecar whose table was never written.
     others = [(sidecar, stored) for sidecar, stored in found.items() if sidecar.suffix != ".new"]
     if own or not others:
         stored = own[0] if own else None

@@ -89,8 +89,8 @@ class Delimited:
         try:
             whole: NDArray[Any] = texts.cast(pa.int64()).to_numpy()
             if pc.any(pc.match_substring(texts, "x", ignore_case=True)).as_py():
-                return None  # Arrow reads 0x1F as 31
-            return whole if use == "number" else None  # codes such as 01234 are not numbers
+                return None  # Arrow reads 0x1F as 31, although it is a label.
+            return whole if use == "number" else None  # Codes such as 01234 are not numbers.
         except pa.ArrowInvalid:
             pass
         try:
@@ -107,7 +107,7 @@ class Delimited:
         wanted, found, begun = sorted(set(rows)), dict[int, str](), 0
         for name, data in self.parts:
             numbers = starts(io.BytesIO(data), self.sep)
-            next(numbers, None)  # the header
+            next(numbers, None)  # The first record is the header, which is no row.
             for number in numbers:
                 if begun in wanted:
                     found[begun] = f"{number} of {name}" if name else str(number)
@@ -119,11 +119,11 @@ def delimited(
     parts: Sequence[tuple[str, bytes]], dialect: Dialect, wanted: Collection[str] = (), usual: str = ","
 ) -> Delimited:
     """The table in the texts; ValueError, with the lines, if it is not a table."""
-    # `wanted` are columns it must have, `usual` is the separator that the end of the file's name promises.
+    # The table must have the columns in `wanted`; `usual` is the separator that the file's suffix suggests.
     found, readings, heads, frames, sep = [], list[Reading](), [], [], dialect.sep
     for name, data in parts:
         text, told = plain_text(name, data, dialect.encoding)
-        if not text.strip() and len(parts) > 1:  # Spark writes empty ones
+        if not text.strip() and len(parts) > 1:  # Spark writes empty part files.
             continue
         sep = separator(text, sep, wanted)
         names = header_names(text, sep)
@@ -162,7 +162,7 @@ def plain_text(name: str, data: bytes, encoding: str | None) -> tuple[bytes, lis
 def converted(distinct: Any, found: Typed, mark: str) -> Callable[[NDArray[np.int64]], Any]:
     """How a column is built from the codes of its texts; distinct has shape (L,)."""
     bare = [str(text).strip() for text in distinct]
-    empty = [not text for text in (distinct if found.kind == "text" else bare)]  # blanks are not label
+    empty = [not text for text in (distinct if found.kind == "text" else bare)]  # Blanks are not labels.
     missing = np.array([gone or text in found.missing for gone, text in zip(empty, bare, strict=True)])
     if found.kind in ("whole", "float", "flag"):
         return _native(bare, missing, found.kind, mark)
@@ -215,11 +215,23 @@ def _limited(text: io.TextIOWrapper) -> Iterator[str]:
 def read_fields(data: bytes, names: list[str], sep: str) -> pd.DataFrame:
     """Fields of a text unchanged; ValueError for unclosed quotes and rows of other lengths."""
     check_rows(data, len(names), sep)
-    frame: pd.DataFrame = pd.read_csv(
-        io.BytesIO(data), sep=sep, index_col=False, encoding="utf-8-sig", dtype="str", na_filter=False
-    )
-    # pandas renames repeated columns; who reads the frame has to see them.
+    frame = field_texts(data, sep)
+    # pandas renames repeated columns, but the checks need to see the repetition.
     frame.columns = pd.Index(names)
+    return frame
+
+
+def field_texts(data: bytes, sep: str = ",") -> pd.DataFrame:
+    """Fields of a text of regular rows, unchanged."""
+    frame: pd.DataFrame = pd.read_csv(
+        io.BytesIO(data),
+        sep=sep,
+        index_col=False,
+        encoding="utf-8-sig",
+        dtype="str",
+        na_filter=False,
+        engine="python" if b"\0" in data else "c",  # in pandas 3.0, C ends a field at a NUL character
+    )
     return frame
 
 

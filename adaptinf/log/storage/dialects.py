@@ -156,7 +156,8 @@ def separator(data: bytes, given: str | None, wanted: Collection[str]) -> str:
     if given is not None:
         return given
     lines = _head(data)
-    if not lines or len(lines[0]) > 1_000_000:  # anyone who reads the names says that there are too many
+    # Such a line is refused when the names are read, because there are too many of them.
+    if not lines or len(lines[0]) > 1_000_000:
         return ","
     heads = {sep: next(_rows(lines[:1], sep), []) for sep in NAMES}
     several = [sep for sep, names in heads.items() if len(names) > 1]

@@ -26,9 +26,9 @@ from adaptinf.parameters import refuse
 
 COLUMNS = 100_000
 HEADER_CHARACTERS = 2**22
-"""For a CSV's first row."""
+"""Largest number of characters in the first row of a CSV."""
 CHUNKS = 200_000
-"""Columns times row groups of a Parquet file."""
+"""Largest number of columns times row groups in a Parquet file."""
 FOOTER_VALUES = 8_000_000
 _MEBIBYTE = 2**20
 _DECODED = (1024 * _MEBIBYTE, 100)
@@ -198,7 +198,7 @@ def content_digest(header: Mapping[str, Any], releases: Any, columns: Mapping[st
 
 
 def _add(digest: Any, part: bytes) -> None:
-    # With its length, so no two contents run together into the same bytes.
+    # The length precedes the content, so that different parts cannot run together into the same bytes.
     digest.update(len(part).to_bytes(8))
     digest.update(part)
 
@@ -208,7 +208,7 @@ def _parts(values: NDArray[Any]) -> list[bytes]:
         texts = [text.encode() for text in values.tolist()]
         return [np.array([len(text) for text in texts], dtype="<i8").tobytes(), b"".join(texts)]
     if values.dtype.kind == "f":
-        # Every NaN is one value; text keeps no other bits of it.
+        # All NaN count as one value, because text does not preserve their bits.
         values = np.where(np.isnan(values), np.array(np.nan, values.dtype), values)
     return [np.ascontiguousarray(values).tobytes()]
 

@@ -33,7 +33,7 @@ def write_file(path: Any, log: StoredLog, kind: str, owner_only: bool = False) -
 
 def read_own(path: Path, named: bool) -> RestoredLog | StoredPublic | pd.DataFrame | None:
     """A log written by adaptinf or its public part; the frame in another Parquet file; else None."""
-    # Where the user has named the columns, a log of a version without a digest counts as any other file.
+    # If the user has named the columns, a log of a version without a digest is treated like any other file.
     kind = path.suffix.lower()
     if os.path.isdir(path) or kind not in (*PARQUET, *_CSV):
         return None
@@ -54,7 +54,8 @@ def naming(name: object, kind: str, subject: str) -> Iterator[None]:
     except AdaptinfError:
         raise
     except Exception as error:
-        # Damaged bytes can make the libraries below raise nearly anything, or ask for any memory.
+        # A damaged file can make the libraries below raise nearly any exception, or request any amount of
+        # memory.
         said = f"{type(error).__name__}: {error}"
         raise ParameterError(subject, [f"{name} is not a readable {kind} file: {said:.300}"]) from error
 

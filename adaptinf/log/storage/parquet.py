@@ -140,7 +140,7 @@ def write_parquet(path: Path, log: StoredLog, owner_only: bool = False) -> None:
 
 def read_parquet(path: Path, named: bool) -> RestoredLog | StoredPublic | pd.DataFrame:
     """A log written by adaptinf, the public part of one, or the frame in any other file."""
-    # Where the columns are `named`, a log of a version without a digest counts as such.
+    # If the user has named the columns, a log of a version without a digest is treated like any other file.
     table = read_columns(path)
     metadata = table.schema.metadata or {}
     if KEY in metadata:
@@ -163,17 +163,19 @@ def read_columns(path: Path) -> pa.Table:
         check_size(f"bytes in column {stated.name!r:.80}", stated.size, most)
         total += stated.size
     check_size("bytes in all columns", total, 2 * most)
-    # No text of the footer is longer than the file, and no list has more entries than a file may have chunks.
+    # These limits bound the memory for a damaged footer: no text is longer than the file, and no list has
+    # more entries than a file may have chunks.
     options = {"thrift_string_size_limit": size + 1, "thrift_container_size_limit": 2 * CHUNKS}
     with pq.ParquetFile(path, **options) as file:
         schema, metadata = file.schema_arrow, file.metadata
         columns = [file.schema.column(index) for index in range(len(file.schema))]
     texts = [each.path for each in columns if each.path == each.name and each.physical_type == "BYTE_ARRAY"]
-    # Texts are read as codes first: a text of a megabyte that a million rows share is stored but once.
+    # Text is read as codes first, because a long text that a million rows share is then stored only once.
     with pq.ParquetFile(path, metadata=metadata, read_dictionary=texts, **options) as file:
         table = file.read()
     check_size("bytes of text", _text_bytes(table), most)
-    table.validate(full=True)  # texts that are no UTF-8 would stop anyone who reads them first
+    # Invalid UTF-8 would otherwise cause an error only when the text is first used.
+    table.validate(full=True)
     for position, field in enumerate(schema):
         if table.schema.field(position).type != field.type:
             table = table.set_column(position, field, _decoded(table.column(position), field.type))
@@ -189,7 +191,8 @@ def _columns(table: pa.Table, dtypes: dict[str, str]) -> dict[str, NDArray[Any]]
         written = pa.string() if kind in "OU" else pa.array(np.empty(0, dtype)).type
         if column.type != written:
             problems.append(f"has column {name!r} as {column.type}, but its metadata state {dtype}")
-        elif column.null_count and kind != "M":  # no time is NaT, which only outcomes that are missing have
+        elif column.null_count and kind != "M":
+            # Only missing outcomes lack a time, so times may be missing (NaT).
             row = pc.index(column.is_null(), True).as_py()
             problems.append(f"has no value in column {name!r}, first in row {row}")
     refuse("file", problems)

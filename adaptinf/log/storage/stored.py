@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -28,7 +29,7 @@ from adaptinf.log.validation import (
 from adaptinf.parameters import FLAG, Is, OrNone, problems_of, refuse
 from adaptinf.typing import IntArray
 
-# Attributes of a log that are plain values themselves.
+# These attributes are plain values, so they are stored without conversion.
 PLAIN_FIELDS = (
     "arms",
     "phases",
@@ -124,16 +125,19 @@ def same_values(first: NDArray[Any], second: NDArray[Any]) -> bool:
 
 
 _TAGS = frozenset({"float", "tuple", "array", "dict"})
+_AS_THEY_ARE = frozenset({type(None), bool, int, str})
 
 
 def encode(value: object) -> Any:
     """Plain value as JSON from which `decode` restores exactly the same value."""
+    if type(value) in _AS_THEY_ARE:
+        return value
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
-        return value if np.isfinite(value) else {"float": str(value)}
+        return value if math.isfinite(value) else {"float": str(value)}
     if isinstance(value, tuple):
         return {"tuple": [encode(item) for item in value]}
     if isinstance(value, list):
@@ -141,8 +145,8 @@ def encode(value: object) -> Any:
     if isinstance(value, np.ndarray) and value.dtype.kind in "biufUO":
         items = [encode(item) for item in value.ravel().tolist()]
         return {"array": {"dtype": value.dtype.str, "shape": list(value.shape), "values": items}}
-    if isinstance(value, Mapping):
-        if all(isinstance(key, str) for key in value) and not _TAGS & set(value):
+    if isinstance(value, (dict, Mapping)):
+        if _TAGS.isdisjoint(value) and all(isinstance(key, str) for key in value):
             return {key: encode(item) for key, item in value.items()}
         return {"dict": [[encode(key), encode(item)] for key, item in value.items()]}
     raise ParameterError("AdaptiveLog", [f"a file cannot store {value!r} of type {type(value).__name__}"])

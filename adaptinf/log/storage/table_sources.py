@@ -181,9 +181,9 @@ def _of_list(files: list[Path], dialect: Dialect, wanted: Collection[str], subje
         problem = f"the files are of several kinds ({', '.join(kinds)}): give files of one kind"
         raise ParameterError(subject, [problem])
     where = f"files {files[0].name} to {files[-1].name}"
-    kept = next(
-        (file for file in files if owners_alone(file)), files[0]
-    )  # what no one else may read stays so
+    # Files written later copy the permissions of this one, so a file that only its owner may read is
+    # preferred.
+    kept = next((file for file in files if owners_alone(file)), files[0])
     more = len(files) - 1
     told = f"{files[0]} and {more} more file{'s' if more > 1 else ''}" if more else str(files[0])
     return _of_files(files, list(map(str, files)), where, told, kept, dialect, wanted, subject)

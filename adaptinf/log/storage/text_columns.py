@@ -68,7 +68,7 @@ def typed(
         flags = bool(present) and all(bare in FLAGS for bare in present)
         return Typed("flag" if flags else "text", usual)
     if use in ("text", "order") or (present and len(numerals) == len(present)):
-        # In a column of numbers the usual texts are no labels.
+        # In a column of numbers, the usual texts for missing values cannot be labels.
         return _of_numerals(use, name, present, numerals, usual)
     given = usual if missing_values is not None else frozenset[str]()
     labels = [bare for bare in dict.fromkeys(texts.values()) if bare and bare not in given]
@@ -127,7 +127,8 @@ def _of_numerals(
     codes = [bare for bare in numerals if CODE.fullmatch(bare)]
     odd = [bare for bare in numerals if not plainly_written(bare)] if use == "label" else []
     whole = all(bare.isdecimal() for bare in numerals)
-    infinite = any(_INFINITE.fullmatch(bare) for bare in numerals)  # no one's labels
+    # Infinities are no labels, so the column contains numbers.
+    infinite = any(_INFINITE.fullmatch(bare) for bare in numerals)
     kept = {"label": codes or odd, "context": codes if whole else [], "order": []}[use]
     large = use == "label" and _numeric(numerals) == "mixed"
     if (kept or large) and not infinite:
@@ -178,7 +179,8 @@ def _mixed(name: str, odd: Sequence[str]) -> str:
 
 def _merged(name: str, numerals: Sequence[str], order: bool) -> list[str]:
     """Labels that spell one number in several ways, such as 1 and 1.0."""
-    # Whole numbers with and without leading zeros are labels of their own, but as batches.
+    # Whole numbers with and without leading zeros, such as 01 and 1, are different labels, except for
+    # batches.
     spelt: dict[float | int | None, list[str]] = {}
     for bare in numerals:
         if len(bare) <= LONGEST:

@@ -103,7 +103,7 @@ class LogColumns(Promises):
         return tuple(f"  {line}" for line in lines)
 
     def _rounds_by_arm(self) -> IntArray:
-        # Every fit asks for them.
+        # Every fit needs these counts, so they are cached.
         if "rounds by arm" not in self.kept:
             self.kept["rounds by arm"] = np.bincount(self.arrays.action, minlength=self.n_arms)
         found: IntArray = self.kept["rounds by arm"]

@@ -195,7 +195,7 @@ def _columns_by_pattern(pattern: str, arms: Sequence[Label], roles: Roles, found
     pairs: list[tuple[Label, Hashable]] = [
         (arm, columns[text]) for text, arm in known.items() if text in columns
     ]
-    # Where an arm has none, that is told already.
+    # A missing column has already been reported.
     return ArmColumns(pairs, [] if problems else [arm for arm, _ in pairs])
 
 
@@ -349,8 +349,8 @@ def check_propensity_rows(
     Shapes: chosen (T,), table (T, K), action (T,). If `rounded`, rows of the table whose sum differs from 1
     by rounding are renormalised in place.
     """
-    # A row may miss 1 by 1e-6; the two versions of the chosen arm's propensity may differ by a millionth of
-    # it.
+    # A row's sum may differ from 1 by 1e-6, and the two versions of the chosen arm's propensity by a
+    # millionth of it, because files round numbers.
     written = None if action is None else _of_chosen(table, action)
     changed, rounding = settle_sums(table, names, rounded, found)
     if action is None or written is None:
@@ -446,7 +446,8 @@ def filled_from_batches(
 
     Shapes: batch, from 0, action, propensity (T,).
     """
-    # In a batch that leaves no room, an arm without rounds has propensity 0; one alone has what is left.
+    # Propensities of a batch add up to 1: if the chosen arms use all of it, other arms have propensity 0, and
+    # a single other arm has the remainder.
     if batch is None or propensity is None:
         found.add("no-batches", f"propensities={FROM_BATCHES!r} needs batch= and propensity=")
         return None

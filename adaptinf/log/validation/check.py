@@ -211,7 +211,7 @@ def check_frame(
     found: Findings | None = None,
 ) -> CheckedLog:
     """Read a frame, or raise one error that lists all problems, including earlier ones."""
-    # `as_written` says that no step before can have changed a number, as in a file with a digest.
+    # `as_written` means that no earlier step can have changed a number, as in a file with a digest.
     found, how = Findings() if found is None else found, reading or {}
     frame = _frame_of(frame, how.get("missing_values"), found)
     if not len(frame):
@@ -237,7 +237,7 @@ def check_frame(
         n_rounds=len(frame),
         arms=check.arms,
         has_propensity=single.get("propensity") is not None or bool(check.arm_columns.labels),
-        # a column of units with problems of its own has none that could be counted
+        # Units in an invalid column cannot be counted.
         units=np.zeros(0) if units is None and single.get("unit") is not None else units,
         found=found,
     )
@@ -396,7 +396,7 @@ class _FrameCheck(TimedRows):
         labels, self.labels = self.labels, None
         what = f"action column {self.roles.single.get('action', None)!r}"
         action = None if labels is None else code_actions(labels, self.arms, declared, what, self.found)
-        del labels  # of every row
+        del labels  # Labels of all rows may take much memory.
         reward = self.single("reward", self.check_rewards, reward_range)
         batch = self.batches()
         chosen, table = self.propensities(action, batch)
@@ -509,9 +509,10 @@ class _FrameCheck(TimedRows):
             if values is not None and label_key(arm) in position:
                 table[:, position[label_key(arm)]] = values
                 complete.add(label_key(arm))
-            del values, column  # a log may fill the memory
+            del values, column  # A log may be as large as the memory, so columns are released one by one.
         if not complete and self.constant is not None and chosen is not None:
-            # One propensity for whichever arm is every arm's where they fill the whole.
+            # One propensity for the chosen arm, whichever it is, applies to every arm if it is one over their
+            # number.
             alike = np.broadcast_to(chosen[:, None], table.shape)
             fills = len(chosen) and abs(float(chosen[0]) * len(self.arms) - 1.0) <= SUM_TOLERANCE
             return chosen, alike.copy() if fills else None

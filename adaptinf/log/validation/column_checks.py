@@ -178,7 +178,7 @@ _AMBIGUOUS = (
 
 def check_reward_range(reward_range: object, as_written: bool, found: Findings) -> tuple[float, float] | None:
     """Smallest and largest possible reward, or None if none was given or it is invalid."""
-    # An environment whose rewards have no end writes infinities, which no one types in.
+    # Users may not state infinite bounds, but simulated logs have them if rewards are unbounded.
     if reward_range is None:
         return None
     pair = list(reward_range) if isinstance(reward_range, (tuple, list, np.ndarray)) else []
@@ -281,7 +281,7 @@ def batch_labels(
     column: Column, what: str, date_format: str | None, found: Findings
 ) -> tuple[Labels, NDArray[Any] | None, bool] | None:
     """Labels of the rows' batches, their times if known, and whether they are times."""
-    # Numbers and dates, as text too, have values, shape (L,); other labels have none. None with a problem.
+    # Numbers and dates, also as text, have values of shape (L,); other labels have none. None with a problem.
     if column.values.dtype.kind == "O" or (date_format is not None and column.values.dtype.kind in "iu"):
         dates = batch_dates(column, what, date_format, found)
         if dates is None:
@@ -309,7 +309,7 @@ def batch_labels(
 
 def check_batches(column: Column, name: object, date_format: str | None, found: Findings) -> IntArray | None:
     """Batches numbered 0, 1, 2, ... in order; each must be one contiguous stretch of rows."""
-    # Numbers and dates, as text too, must increase; other labels are taken in the order of the rows.
+    # Numbers and dates, also as text, must increase; other labels are taken in the order of the rows.
     what = f"batch column {name!r}"
     read = batch_labels(column, what, date_format, found)
     if read is None:
@@ -332,7 +332,7 @@ def check_batches(column: Column, name: object, date_format: str | None, found: 
     if values is None:
         tell_numbered(what, labels.values, found)
     elif labels.values:
-        # Codes count first appearances, so a new batch is one above the batch before it.
+        # Codes are in order of first appearance, so a new batch has the next code after the batch before it.
         backward = np.zeros(len(values), dtype=bool)
         backward[1:] = values[1:] < values[:-1]
         first = starts[~returning]
@@ -442,12 +442,12 @@ def read_numbers(
         found.add(f"non-numeric-{role}", f"{what} must be numeric, not {column.dtype}")
         return None
     values, inexact = as_float(column.values)
-    # Decimals of fewer digits before the point are read as those of a text are: as the float next to them.
+    # Shorter decimals are rounded to the nearest float, as decimals in text are.
     inexact = inexact if column.inexact is None else inexact | (column.inexact & (np.abs(values) >= EXACT))
     values[column.missing] = np.nan
     if role != "propensity":
         found.add_rows(f"infinite-{role}", f"{what} {FAULTS['infinite']}", np.isinf(values))
-    # Large decimals are refused as rewards whether or not a float holds them.
+    # Large decimals are refused as rewards even if a float holds them exactly, so none is reported here.
     if not (column.decimals and role == "reward"):
         found.add_rows(f"inexact-{role}", f"{what} {FAULTS['inexact']}", inexact & np.isfinite(values))
     return values
@@ -513,7 +513,7 @@ def _tell_no_numbers(column: Column, wrong: BoolArray, what: str, role: str, fou
         )
         found.add_rows(code, message, wrong)
         return
-    # Of a column that is all text, only what is no number in any spelling is at fault.
+    # If the whole column is text, only entries that are no number in any spelling are at fault.
     other = wrong & ~as_text if count == present else wrong
     entries, count = column.values[other][:_CELLS].tolist(), int(other.sum())
     found.add_rows(code, no_numbers(what, column.dtype, role, entries, count, present), other)
@@ -560,7 +560,7 @@ def _alike_another(labels: Labels) -> BoolArray:
     """Rows whose label looks like another, equals one, or has a type that mixes them up."""
     texts = [reads_as(label) for label in labels.values if isinstance(label, str)]
     if len(texts) == len(labels.values):
-        # Objects, as halves of characters are not text to pyarrow.
+        # pyarrow refuses single surrogates, which are not valid text, so objects are used.
         same = pd.Series(texts, dtype=object).duplicated(keep=False)
         return np.array([*same, False], dtype=bool)[labels.codes]
     groups = alike_labels(labels.values) or mixed_labels(labels.values)

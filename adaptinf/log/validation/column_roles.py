@@ -9,7 +9,7 @@ from typing import TypeGuard
 from adaptinf.log.validation.frame_columns import Findings, Label
 from adaptinf.texts import did_you_mean, listed, shown
 
-# Argument of AdaptiveLog -> canonical column.
+# A log stores columns under these canonical names, whatever the user's own names are.
 CANONICAL = {
     "round": "t",
     "unit": "unit_id",

@@ -156,14 +156,14 @@ def _read_pandas(series: pd.Series[Any]) -> Column:
 
 def _read_arrow(array: Any, dtype: str) -> Column:
     """Read a chunked Arrow array, which distinguishes missing values from NaN."""
-    import pyarrow as pa  # there where a column of its own is, and slow to import where none is
+    import pyarrow as pa  # pyarrow is slow to import, and it is already loaded if a column is of its types.
 
     kind = array.type
     if pa.types.is_dictionary(kind):
         array, kind = array.cast(kind.value_type), kind.value_type
     missing = np.asarray(array.is_null().to_numpy(), dtype=bool)
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_duration(kind):
-        # Instants are kept in UTC, whatever their zone.
+        # Instants are stored in UTC, whatever their zone, so that they can be compared.
         unit = "D" if pa.types.is_date32(kind) else "ms" if pa.types.is_date64(kind) else kind.unit
         counts = array.cast(pa.int32() if unit == "D" else pa.int64()).fill_null(0).to_numpy()
         name = "timedelta64" if pa.types.is_duration(kind) else "datetime64"
@@ -246,7 +246,8 @@ def _read_mixed_labels(values: NDArray[Any], missing: BoolArray) -> Labels:
 
 def as_float(values: NDArray[Any]) -> tuple[FloatArray, BoolArray]:
     """Numbers or booleans as a new float64 array, and the rows whose value cannot be represented exactly."""
-    # Whole numbers beyond 2**53 count as inexact, although some of them are not.
+    # Whole numbers beyond 2**53 count as inexact, although some are not, because their floats also represent
+    # neighbouring numbers.
     with np.errstate(over="ignore"):
         numbers = values.astype(np.float64)
     if values.dtype.kind in "iu" and values.dtype.itemsize == 8:
@@ -271,7 +272,8 @@ def plain_label(value: object) -> Label | None:
         return str.__str__(value)
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
-    if isinstance(value, np.timedelta64):  # a subclass of NumPy's integers
+    # timedelta64 is a subclass of NumPy's integers, but it is not a label.
+    if isinstance(value, np.timedelta64):
         return None
     if isinstance(value, (int, np.integer)):
         return int(value)
@@ -394,7 +396,7 @@ EXACT = 2**53
 SUM_TOLERANCE = 1e-6
 """Tolerance for the sum of a row of propensities to differ from 1."""
 MATCH_TOLERANCE = 1e-6
-"""Its share by which the chosen arm's propensity may differ from the arm's own column."""
+"""Relative difference up to which the chosen arm's propensity may differ from the arm's own column."""
 FAULTS = {
     "missing": "has no value (NaN or None)",
     "infinite": "is infinite",

@@ -53,7 +53,7 @@ def nested_options(flat: Mapping[str, Any], groups: Groups = OF_LOGS) -> dict[st
     for name, value in flat.items():
         if name in homes:
             given = nested.get(homes[name]) or {}
-            # what is no mapping stays as it is, for the log to refuse
+            # Values that are not mappings are left for the log to refuse.
             nested[homes[name]] = {**given, name: value} if isinstance(given, Mapping) else given
     return nested
 

@@ -259,7 +259,7 @@ def _check_guarantee(name: str, given: object, found: Findings) -> PrivacyGuaran
         for problem in error.problems:
             found.add("bad-guarantee", f"{name}: {problem}")
         return None
-    except (TypeError, ValueError) as error:  # values that cannot even be compared, such as arrays
+    except (TypeError, ValueError) as error:  # Some values cannot even be compared, such as arrays.
         found.add("bad-guarantee", f"{name} has fields of the wrong type: {error}")
         return None
     return guarantee if known else None
@@ -339,7 +339,7 @@ def _check_releases(given: object, found: Findings) -> pd.DataFrame | None:
 
 
 def _is_number(value: object, least: float = -np.inf) -> bool:
-    # NaN, which fails the comparison, says that a number is not known.
+    # NaN means that a number is unknown; it passes, because every comparison with it is false.
     real = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
     return real and not float(value) < least  # type: ignore[arg-type]
 
@@ -411,7 +411,7 @@ def _check_recommended(given: object, arms: Sequence[Label], found: Findings) ->
     if given is None:
         return None
     label = plain_label(given)
-    # Without arms there is another problem already.
+    # If there are no arms, another problem has already been reported.
     if arms and (label is None or label_key(label) not in set(map(label_key, arms))):
         found.add("bad-recommended", unlisted("recommended", arms, given))
     return label

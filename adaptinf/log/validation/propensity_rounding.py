@@ -59,8 +59,9 @@ def rounding_of(table: FloatArray) -> Rounding | None:
     for decimals in range(1, MOST_DECIMALS + 1):
         slack = slack_of(decimals)
         blocks = (table[first : first + _BLOCK] for first in range(0, len(table), _BLOCK))
-        # A missing value is no digit.
-        with np.errstate(over="ignore", invalid="ignore"):  # of numbers that are no propensities
+        # Missing values show no digits, and comparisons with NaN are false.
+        # Numbers that are no propensities may overflow here; another check reports them.
+        with np.errstate(over="ignore", invalid="ignore"):
             shown = all(not np.any(np.abs(part - np.round(part, decimals)) > slack) for part in blocks)
         if shown:
             return Rounding(decimals, table.shape[1])

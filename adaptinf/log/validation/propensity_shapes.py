@@ -165,11 +165,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if isinstance(value, (list, tuple)) and value and all(isinstance(one, tuple) for one in value):
-        pairs = value  # as Arrow gives its maps
+        pairs = value  # Arrow returns maps as lists of pairs.
         value = dict(pairs) if all(len(one) == 2 for one in pairs) else None
         value = value if value is not None and len(value) == len(pairs) else None
     if isinstance(value, Mapping):
-        # The fields of Arrow's objects are those of all rows: one that a row lacks is null.
+        # All of Arrow's objects have the fields of all rows, so a field that a row lacks is null.
         entries = {str(arm): number for arm, number in value.items() if number is not None}
         once = len(entries) == sum(number is not None for number in value.values())
         fine = once and len(entries) > 0 and all(map(_is_finite, entries.values()))

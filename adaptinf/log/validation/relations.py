@@ -22,7 +22,7 @@ def in_memory(table: Any) -> Any:
     except AdaptinfError:
         raise
     except Exception as error:
-        # Engines raise errors of their own.
+        # Database engines raise exceptions of their own types.
         said = f"{type(error).__name__}: {next(iter(str(error).splitlines()), ''):.200}"
         told = f"the {type(table).__name__} cannot be read into memory ({said}): pass a pandas DataFrame"
         raise LogValidationError([Problem("engine-stopped", told)], "the table") from error
@@ -43,7 +43,7 @@ def without_warnings() -> Iterator[None]:
 
 
 def _converted(table: Any) -> Any:
-    import narwhals as nw  # loads when a table is neither of pandas nor of Polars
+    import narwhals as nw  # narwhals is loaded only if a table belongs to neither pandas nor Polars.
 
     with without_warnings():
         known = nw.from_native(table, pass_through=True)
@@ -70,7 +70,7 @@ def without_texts(frame: Any, texts: Collection[str]) -> Any:
     import narwhals as nw
 
     if frame_kind(frame) == "pandas":
-        if frame.columns.duplicated().any():  # who checks the names says so
+        if frame.columns.duplicated().any():  # Repeated names are reported by the check of names.
             return frame
         wanted = [name for name in frame if frame[name].dtype.kind not in "biufcmM"]
         return frame.assign(**{name: frame[name].mask(frame[name].isin(list(texts))) for name in wanted})

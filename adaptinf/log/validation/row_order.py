@@ -163,7 +163,7 @@ def _times(iso: Sequence[str | None], zoned: Sequence[bool]) -> tuple[np.ndarray
 
 
 def _by_format(texts: Sequence[str], date_format: str) -> tuple[np.ndarray, BoolArray]:
-    # Halves of characters are not text to pyarrow, and in no date.
+    # pyarrow refuses single surrogates, which occur in no date.
     whole = [text if text.encode(errors="ignore").decode() == text else None for text in texts]
     times = pd.to_datetime(pd.Series(whole, dtype="str"), format=date_format, errors="coerce", utc=True)
     values = times.dt.tz_localize(None).to_numpy()
@@ -347,7 +347,7 @@ def instants(
     if read.values.dtype.kind != "M":
         found.add("bad-timezone", f"'timezone' applies to times, but {what} is of type {column.dtype}")
         return None
-    if zoned:  # text of instants is read in UTC
+    if zoned:  # Text with zones has already been converted to UTC.
         return read if kind == "M" else Column(read.values, read.missing, "datetime64[us, UTC]")
     return Column(in_utc(read.values, zone, what, role, found), read.missing, "datetime64[us, UTC]")
 
@@ -406,7 +406,7 @@ def row_order(
         )
         return None
     if keys.dtype.kind == "M" and not has_zone(columns[role], formats.get(role)) and clock_change("", keys):
-        return None  # the check of the column says so
+        return None  # The check of the column reports the change of clocks.
     order = np.argsort(keys, kind="stable")
     moved = int((order != np.arange(len(order))).sum())
     if not moved:

@@ -126,7 +126,8 @@ class Classification(Environment):
         self.reward_range = (0.0, 1.0)
         self.vector_names = tuple(map(str, columns))
         self._label, self._columns, self._order = label, columns, order
-        if dimension == 0 and order == "resampled":  # rows that nothing tells apart: their classes are drawn
+        # Without contexts, rows differ only in their classes, so it is enough to draw these.
+        if dimension == 0 and order == "resampled":
             self._tables = environment_tables(BERNOULLI, self.means)
             return
         self._tables = environment_tables(

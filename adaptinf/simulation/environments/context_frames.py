@@ -69,7 +69,8 @@ def column_problems(frame: Any, names: Sequence[Hashable]) -> list[str]:
 
 def numeric_columns(frame: Any, names: Sequence[Hashable], problems: list[str]) -> FloatArray:
     """Columns of numbers or booleans as an array with shape (rows, columns), NaN if missing."""
-    # The columns must be there, as `column_problems` finds out; what is not a number joins the problems.
+    # `column_problems` has checked that the columns exist; columns that are not numeric are added to the
+    # problems here.
     columns = column_names(frame)
     values, textual, nested = [], [], []
     for name in names:
@@ -137,8 +138,8 @@ def label_codes(
     frame: Any, name: Hashable, arms: Sequence[Any] | None, problems: list[str]
 ) -> tuple[IntArray, tuple[Label, ...]]:
     """Positions of a column's labels among the arms, and the arms; invalid ones are added to the problems."""
-    # Without `arms` they are the labels that occur, sorted where they can be, otherwise as they first occur;
-    # floats that hardly repeat are then taken for measurements.
+    # Without `arms`, the labels that occur are used, sorted if possible and otherwise in order of appearance.
+    # Floats that hardly repeat are probably measurements and not labels.
     known = len(problems)
     found = read_labels(read_column(frame, column_names(frame).index(name)))
     for rows, told in ((np.flatnonzero(found.missing), "missing values"), (np.flatnonzero(found.bad), _BAD)):

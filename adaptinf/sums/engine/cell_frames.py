@@ -52,7 +52,8 @@ def sound(
         squares.append(f"product_0_0_{place + 2}_{place + 2}")
         fine &= _floats(frame, f"{LEAST}{FURTHER}{place}") >= 0.0 if role == DENOMINATOR else True
     for name, centre in zip(squares, centres, strict=True):
-        # No number is further from the centre than the root of the sum of squares.
+        # No number can be further from the centre than the root of the sum of squares, so rows need not be
+        # read.
         fine &= np.sqrt(_floats(frame, name)) + abs(centre) < 0.5 * EXACT
     if reward_range is not None:
         fine &= _between(frame, REWARD, *reward_range)
@@ -66,7 +67,7 @@ def _possible(frame: pd.DataFrame, columns: Columns) -> BoolArray:
         fine &= _between(frame, name, 0.0, 1.0)
     if columns.shares:
         return fine
-    if f"moment_{HIGHEST}_0" in frame:  # from rows, whose weights are known
+    if f"moment_{HIGHEST}_0" in frame:  # These sums come from rows, so their weights are known.
         if columns.every:
             fine &= _between(frame, TOTAL, 1.0 - SUM_TOLERANCE, 1.0 + SUM_TOLERANCE)
         return fine & (_floats(frame, MISMATCHED) == 0.0) if MISMATCHED in frame else fine

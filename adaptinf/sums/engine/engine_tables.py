@@ -163,7 +163,7 @@ def _of_text(
     problems = Findings()
     check_files(kinds, list(own), problems)
     problems.raise_if_any("the table")
-    if not own:  # what names no column that is requested may be no table
+    if not own:  # A file without any of the requested columns may not be a table at all.
         for file in files:
             _check_divided(file, dialect)
         empty = not any(texts.names.values())
@@ -317,7 +317,8 @@ def _plain_series(series: pd.Series[Any], truths: bool | None) -> Any:
     column = read_series(series)
     values, missing = column.values, column.missing
     if isinstance(dtype, pd.ArrowDtype) and str(dtype).startswith("decimal"):
-        # By the type, as partitions, and an empty one that stands for them, must be alike.
+        # The type decides, not the values, because partitions of a table, and empty ones that represent them,
+        # must be treated alike.
         arrow = dtype.pyarrow_dtype
         if arrow.scale or arrow.precision > _DIGITS:
             return _floats(series)
@@ -327,7 +328,8 @@ def _plain_series(series: pd.Series[Any], truths: bool | None) -> Any:
     if values.dtype.kind in "iu":
         numbers = values.astype(np.float64)
         if column.decimals and truths is not None and (np.abs(numbers) >= EXACT).any():
-            return np.where(missing, np.nan, numbers)  # refused by their size, as those of engines are
+            # As for engines, large decimals are refused because of their size.
+            return np.where(missing, np.nan, numbers)
         return pd.arrays.IntegerArray(values.copy(), missing)
     objects = values.dtype.kind == "O" and truths is not None and not missing.all()
     if objects and not no_number(column, bool(truths)).any():
@@ -341,9 +343,9 @@ def _plain_series(series: pd.Series[Any], truths: bool | None) -> Any:
         "string_view",
     ):
         held = values.copy()
-        held[missing] = None  # where a category is missing, another stands
+        held[missing] = None  # A missing category is stored as another one, so it is removed here.
         return held
-    return series  # times with their zone, text, and objects
+    return series  # Times with zones, text and objects need no conversion.
 
 
 def _floats(decimals: pd.Series[Any]) -> FloatArray:
@@ -410,7 +412,7 @@ def waiting(shown: bool) -> Iterator[None]:
     if not shown:
         yield
         return
-    from tqdm import tqdm  # loads when needed: longer than a first table
+    from tqdm import tqdm  # tqdm takes longer to load than a small table takes to aggregate.
 
     done = threading.Event()
     with tqdm(bar_format="aggregate: {elapsed}") as line:
@@ -436,7 +438,7 @@ def as_number(name: str, schema: Mapping[str, nw.dtypes.DType]) -> nw.Expr:
         exact = column <= nw.lit(EXACT, dtype=kind)
         if not isinstance(kind, (nw.UInt64, nw.UInt128)):
             exact = exact & (column >= -EXACT)
-        column = nw.when(exact).then(column)  # Arrow casts no others
+        column = nw.when(exact).then(column)  # Arrow refuses to cast other integers to floats.
     return column.cast(nw.Float64())
 
 

@@ -68,7 +68,8 @@ def homogeneity_pvalue(stratum: IntArray, row: IntArray, column: IntArray, count
     expected = by_row.transform("sum") * by_column.transform("sum")
     size = cells.groupby("stratum")["count"].sum().to_numpy(dtype=np.float64)
     sums = (cells["count"] ** 2 / expected).groupby(cells["stratum"]).sum().to_numpy(dtype=np.float64)
-    # Pearson's sum of (o - e)^2 / e with e = row column / n is n (sum o^2 / (row column) - 1).
+    # With e = row column / n, Pearson's sum of (o - e)^2 / e equals n (sum o^2 / (row column) - 1), which
+    # needs only the cells that occur.
     statistic = size * (sums - 1.0)
     (r, inverse_r), (c, inverse_c) = (_margin(by.sum(), size) for by in (by_row, by_column))
     usable = (size > 3.0) & (r > 1.0) & (c > 1.0)
@@ -84,7 +85,7 @@ def homogeneity_pvalue(stratum: IntArray, row: IntArray, column: IntArray, count
     centre, spread = float(mean.sum()), float(variance.sum())
     if spread <= 0.0:
         return 1.0
-    # The gamma law with this mean and variance has shape mean^2 / variance and rate mean / variance.
+    # The gamma distribution with this mean and variance has shape mean^2 / variance and rate mean / variance.
     return float(special.gammaincc(centre**2 / spread, float(statistic[usable].sum()) * centre / spread))
 
 

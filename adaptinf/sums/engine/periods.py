@@ -134,7 +134,7 @@ def _clock(times: pd.Series[Any], name: str, zone: str | None) -> NDArray[Any]:
         if len(aware) > 1:
             found.add("bad-batch", f"column {name!r} mixes times with an offset and times without")
         zoned, times = True in aware, pd.to_datetime(times, utc=True)
-    clock = read_series(times).values  # in UTC where there is a zone
+    clock = read_series(times).values  # Times with a zone are read in UTC.
     if clock.dtype.kind != "M" and len(clock):
         found.add("bad-batch", not_times(name, str(dtype)))
     elif zone is not None and not zoned and not found.problems:
@@ -146,7 +146,7 @@ def _clock(times: pd.Series[Any], name: str, zone: str | None) -> NDArray[Any]:
 def _start(time: nw.Expr, every: str) -> nw.Expr:
     """Start of the period of a clock time; weeks begin on Monday."""
     found = start = time.dt.truncate(_TRUNCATED[every])
-    day = time.dt.weekday() % 7  # Sunday, 7 elsewhere, is 0 in Spark
+    day = time.dt.weekday() % 7  # Sunday is 0 in Spark and 7 in other engines.
     for later in range(1, 7) if every == "week" else ():
         found = nw.when(day == (later + 1) % 7).then(start.dt.offset_by(f"-{later}d")).otherwise(found)
     return found
@@ -158,7 +158,7 @@ def _within(time: nw.Expr, every: str) -> nw.Expr:
         return time.dt.minute() // 10
     hour = time.dt.hour()
     days = {"week": time.dt.weekday, "month": time.dt.day}
-    # Polars counts days in 8 bits.
+    # Polars stores days in 8 bits, so hours of a month would overflow.
     return hour if every == "day" else days[every]().cast(nw.Int64()) * 24 + hour
 
 

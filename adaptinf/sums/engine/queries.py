@@ -168,7 +168,8 @@ def cell_query(
     summed, both = _summands(columns, centres), propensities_of(columns)
     if weighted:
         read = read.with_columns(_inverse(nw.col(PROPENSITY)).alias(_WEIGHT))
-        numbers.append(nw.col(_WEIGHT))  # missing where the chosen arm's propensity is none
+        # The inverse is missing if the chosen arm's propensity is not positive.
+        numbers.append(nw.col(_WEIGHT))
         summed |= _over_powers(columns, centres) | _over_all(len(columns.every)) | _mismatches(columns)
         if columns.unit is not None:
             own = nw.col(PROPENSITY)
@@ -181,7 +182,7 @@ def cell_query(
     both += [REWARD] if ends else []
     wide = read.with_columns(**summed)
     with warnings.catch_warnings():
-        # Of an eager frame of pandas, to which narwhals adds column by column.
+        # narwhals adds columns to an eager pandas frame one by one, about which pandas warns.
         warnings.filterwarnings("ignore", "DataFrame is highly fragmented")
         return wide.group_by(BATCH, ARM, *keys).agg(
             nw.len().alias(COUNT),
@@ -250,7 +251,7 @@ def _over_all(n_arms: int) -> dict[str, nw.Expr]:
     found = {}
     for place in range(n_arms):
         share = nw.col(f"__share_{place}")
-        # Of arms that cannot be chosen there is no inverse: batches of them are known by the least share.
+        # Arms with propensity 0 have no inverse; the smallest propensity identifies their batches.
         found[f"inverse_{place}"] = _inverse(share).otherwise(nw.lit(0.0))
         found[f"expected_{place}"] = share
         found[f"spread_{place}"] = share * (1.0 - share)

@@ -243,7 +243,7 @@ def _plain(column: nw.Expr, kind: nw.dtypes.DType) -> nw.Expr:
         return column.cast(nw.String())
     if kind.is_float() or kind.is_decimal():
         number = column.cast(nw.Float64())
-        # To Arrow -0.0 is another group than 0.0, and NaN another than what is missing.
+        # Arrow puts -0.0 and 0.0 into different groups, and also NaN and missing values.
         known = nw.when(~missing(number)).then(number)
         return nw.when(number == 0.0).then(nw.lit(0.0)).otherwise(known)
     return column

@@ -75,7 +75,7 @@ def _rounding(rows: nw.LazyFrame[Any], columns: Columns) -> Rounding | None:
         for place, share in enumerate(shares)
     }
     ends = collected(rows.select(**far).select(**{name: nw.col(name).max() for name in far})).iloc[0]
-    if ends.isna().any():  # a column without a value
+    if ends.isna().any():  # A column without values shows no digits.
         return None
     for decimals in range(1, MOST_DECIMALS + 1):
         most = max(float(ends[f"digits_{decimals}_{place}"]) for place in range(len(shares)))

@@ -51,7 +51,7 @@ def reads(file: Path, dialect: Dialect) -> bool:
     own = (dialect.encoding or "utf-8").lower().replace("_", "-") in ("utf-8", "utf8", "utf-8-sig")
     try:
         return own and _is_utf8(_head(file))
-    except OSError:  # cut off, or damaged
+    except OSError:  # The file is truncated or damaged.
         return False
 
 
@@ -126,12 +126,12 @@ class TextFiles:
 
         kinds = set()
         for file, sep in zip(self.files, self.seps, strict=True):
-            # Of dates such as 1/2/2024 the engine would take the day for one of the numbers: they stay text.
+            # DuckDB would guess which number of 1/2/2024 is the day, so such dates stay text.
             part = duckdb.read_csv(str(file), sep=sep, header=True, comment="", date_format="%Y-%m-%d")
             kinds.add(dict(zip(part.columns, map(str, part.types), strict=True)).get(name, "VARCHAR"))
         kind = kinds.pop() if len(kinds) == 1 else ""
         if other := _OTHER_TIMES.get(kind):
-            # The type is that of the first rows.
+            # DuckDB infers the type from the first rows, so all others are checked.
             differ = f"regexp_matches(trim({_quoted(name)}), '{other}')"
             if self.relation.filter(differ).limit(1).fetchall():
                 return None

@@ -48,7 +48,7 @@ def unit_query(
 
 def exact_units(kind: nw.dtypes.DType) -> int:
     """The size up to which a column's floats represent every integer."""
-    # Floats of 32 bits have 24 of them for the digits, those of 64 bits have 53.
+    # Of their 32 bits, single floats use 24 for the digits; doubles use 53.
     return 2**24 if kind == nw.Float32 else EXACT
 
 

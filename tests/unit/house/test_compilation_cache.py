@@ -12,15 +12,17 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
-from types import CodeType
+from types import CodeType, SimpleNamespace
 from typing import Any
 
 import numba
 import pytest
 
 import adaptinf
+import adaptinf.compilation
 from adaptinf.compilation import is_private, kernel, package_hash, source_files, source_hash
 
 ROOT = Path(adaptinf.__file__).parent
@@ -100,6 +102,14 @@ def test_cache_goes_stale_with_what_a_design_can_use_only(home: Path) -> None:
 
     append(home / "adaptinf" / "simulation" / "environment.py", "# an edit")  # imported by way of replicate
     assert run(home) == (first, 0, 1)
+
+
+@pytest.mark.slow
+def test_two_processes_at_once_share_what_they_compile(home: Path) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(run, [home, home])
+    assert first[0] == second[0]
+    assert run(home) == (first[0], 1, 0)
 
 
 def append(path: Path, line: str) -> None:
@@ -221,9 +231,35 @@ class TestFoldersOfTheCache:
     @pytest.mark.parametrize("damage", [b"", b"\x80\x05garbage", b"(lp0\nI1\na."])
     def test_damaged_files_are_compiled_anew(self, tmp_path: Path, suffix: str, damage: bytes) -> None:
         assert self.run(tmp_path) == (0, [])
-        for path in (tmp_path / "__pycache__").glob(f"*.{suffix}"):
+        for path in (tmp_path / "__pycache__").rglob(f"*.{suffix}"):
             path.write_bytes(damage)
+        assert len(cache_files(tmp_path)) == 4
         assert [self.run(tmp_path), self.run(tmp_path)] == [(0, []), (2, [])]
+
+    def test_code_of_earlier_versions_is_removed(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assert self.run(tmp_path) == (0, [])
+        before = set(cache_files(tmp_path))
+        monkeypatch.setattr("adaptinf.compilation.source_hash", lambda _: "another version")
+        adaptinf.compilation._folder.cache_clear()
+        assert [self.run(tmp_path), self.run(tmp_path)] == [(0, []), (2, [])]
+        after = set(cache_files(tmp_path))
+        assert (len(after), before & after) == (len(before), set())
+
+    def test_a_folder_that_cannot_be_made_is_passed_over(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("numba.core.config.CACHE_DIR", "/dev/null/no")
+        assert [self.run(tmp_path), self.run(tmp_path)] == [(0, []), (2, [])]
+        assert {Path(name).parts[:2] for name in cache_files(tmp_path)} == {("__pycache__", "adaptinf")}
+        assert numba.config.CACHE_DIR == "/dev/null/no"
+
+    def test_a_folder_that_numba_finds_by_itself_is_not_used(self, tmp_path: Path) -> None:
+        for cache_path, used in [(tmp_path / "deeper", True), (tmp_path.parent, False)]:
+            stats = SimpleNamespace(cache_path=str(cache_path))
+            dispatcher = SimpleNamespace(enable_caching=lambda: None, _cache=None, stats=stats)
+            assert adaptinf.compilation._cache_on_disk(dispatcher, tmp_path) == used
 
     def test_a_full_disk_is_told_of_once(self, tmp_path: Path) -> None:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA")}

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+PROJECT = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 TABLE = """
 import sys
@@ -31,3 +37,6 @@ def test_it_needs_neither_the_compiler_nor_the_heavy_parts_of_scipy() -> None:
     assert shown == "True"
     heavy = {"scipy.stats", "scipy.optimize", "numba", "matplotlib", "joblib", "formulaic"}
     assert not heavy & set(loaded)
+    declared = {Requirement(one).name for one in PROJECT["dependencies"]}
+    assert len(declared) == 10
+    assert declared & set(loaded) == {"numpy", "scipy", "pandas", "pyarrow", "statsmodels"}

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,8 +14,10 @@ import pytest
 EXTRAS = (
     *("sqlalchemy", "cryptography", "matplotlib", "polars", "duckdb", "dask", "distributed", "opendp"),
     *("ibis", "sklearn", "pyspark", "IPython", "nbclient", "nbformat", "mpmath", "hypothesis"),
-    "great_tables",
+    *("great_tables", "docx", "argcomplete", "jsonschema", "jinja2"),
 )
+MAIN_JOB = Path(__file__).parents[3] / "docs" / "release" / "main_job.py"
+TITLES = ["ArmMeans Results", "AdaptiveOLS Results", "relative to that of the"]
 BLOCKED = f"""
 import sys
 class Absent:
@@ -88,6 +91,11 @@ USES = {
     "a figure": ("ai.plots.figure()", "matplotlib", "plots"),
     "a file of a picture": ("ai.plots.save(None, 'picture.svg')", "matplotlib", "plots"),
     "a Great Table": ("ai.ArmMeans(log).fit().summary().to_gt()", "great-tables", "tables"),
+    "a Word report": (
+        "ai.report(ai.ArmMeans(log).fit(), folder + '/r.html', docx=folder + '/r.docx')",
+        "python-docx",
+        "word",
+    ),
     "exact noise": ("ai.privacy.Laplace(epsilon=1.0).release([1.0], backend='release')", "opendp", "release"),
     "a trial": (
         "ai.Trial.create(folder + '/trial.db', ai.designs.Thompson(floor=.1), 2, 9)",
@@ -140,3 +148,26 @@ def test_what_needs_an_extra_names_it(uses: Any, name: str) -> None:
 
 def test_nothing_is_left_of_what_could_not_be_done(uses: Any) -> None:
     assert uses["left"] == ["rows.parquet"]
+
+
+def test_the_main_job_is_done_without_extras(tmp_path: Path) -> None:
+    """The script that a release runs in an empty environment, and the command line on what it writes."""
+    found = without_extras(
+        f"""
+        import contextlib, io, runpy, sys
+        from adaptinf.cli import main
+
+        told = io.StringIO()
+        with contextlib.redirect_stdout(told), contextlib.chdir({str(tmp_path)!r}):
+            sys.argv = ["main_job.py", "rows.csv"]
+            runpy.run_path({str(MAIN_JOB)!r}, run_name="__main__")
+            line = "rows.csv --action arm --reward reward --propensities p"
+            code = main(["analyze", *line.split()])
+        print(json.dumps([code, told.getvalue()]))
+        """
+    )
+    code, told = found
+    assert code == 0
+    assert [title for title in TITLES if title in told] == TITLES
+    assert told.count("ArmMeans Results") == 2
+    assert "500 rounds" in told

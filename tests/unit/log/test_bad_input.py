@@ -270,7 +270,11 @@ def test_the_tail_of_a_missing_number_is_missing() -> None:
             "column 'y' must contain numbers",
         ),
         (pd.DataFrame({"a": [0, 1], "y": [1j, 1.0]}), {}, "column 'y' must contain numbers"),
-        (pd.DataFrame({"a": [0, 1], "y": [10**400, 1]}), {}, "column 'y' must contain numbers"),
+        (
+            pd.DataFrame({"a": [0, 1], "y": pd.Series([10**400, 1], dtype=object)}),
+            {},
+            "column 'y' must contain numbers",
+        ),
         (pd.DataFrame({"a": [0, "b"], "y": [1, 2]}), {}, "all of one kind if arms= is not"),
         (pd.DataFrame({"a": [[0], [1]], "y": [1, 2]}), {}, "all of one kind if arms= is not"),
         (pd.DataFrame({"a": [0, 1], "y": [1, 2]}), {"arms": 2}, "arms must be a list of labels"),

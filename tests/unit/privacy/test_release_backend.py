@@ -18,6 +18,7 @@ from adaptinf.privacy.release import (
     discrete_gaussian,
     discrete_laplace,
     from_units,
+    item_on_grid,
     scale_above,
     to_grid,
     to_units,
@@ -35,6 +36,12 @@ def test_items_land_on_whole_units_of_their_range() -> None:
         assert np.abs(units * width / GRID_UNITS - items).max() <= width * 2.0**-21 * (1 + 1e-9)
         assert to_grid([0.0, width], width).tolist() == [0, GRID_UNITS]
     assert to_grid([[0, 1], [1, 0]]).tolist() == [[0, GRID_UNITS], [GRID_UNITS, 0]]
+
+
+def test_an_item_lands_where_it_lands_among_others() -> None:
+    halves = (np.arange(1_000.0) + 0.5) / GRID_UNITS
+    items = np.concatenate([np.random.default_rng(2).random(10_000), halves, [0.0, 1.0]])
+    assert [item_on_grid(item) for item in items.tolist()] == (to_grid(items) / GRID_UNITS).tolist()
 
 
 @pytest.mark.parametrize(("values", "width"), [([np.nan], 1.0), ([np.inf], 1.0), ([1e13], 1.0), ([1.0], 0.0)])

@@ -10,7 +10,6 @@ from typing import Any
 import numba
 import numpy as np
 import pytest
-from numba import types
 
 from adaptinf import AdaptiveLog
 from adaptinf.audit.privacy.designs.audited_trial import public_replay
@@ -26,7 +25,7 @@ from adaptinf.designs import (
     Session,
 )
 from adaptinf.errors import ParameterError
-from adaptinf.privacy.noise import Nodes, laplace
+from adaptinf.privacy.noise import laplace
 from adaptinf.privacy.release import GRID_UNITS, discrete_laplace
 from adaptinf.sessions import open_session
 from adaptinf.sessions import steppers as releasing
@@ -263,12 +262,16 @@ def test_decisions_follow_from_the_released_numbers_to_the_last_bit(design: Priv
         assert np.array_equal(part.seen, part.recomputed)
 
 
-def test_kernels_are_told_the_type_that_numba_finds() -> None:
-    """It is said once for all nodes, whatever their number, and put together here from what they hold."""
-    for size in (1, 16, 32):
-        nodes = releasing._room(np.random.default_rng(size), size)
-        found = types.NamedTuple([numba.typeof(field) for field in nodes], Nodes)
-        assert numba.typeof(nodes) == releasing._TYPE == found
+def test_machine_code_takes_all_rooms_and_contexts_for_what_they_are() -> None:
+    """A stepper asks for it once: nodes have one type whatever their number, contexts one layout."""
+    rooms = [releasing._room(np.random.default_rng(size), size) for size in (1, 16, 32)]
+    assert len({numba.typeof(room) for room in rooms}) == 1
+    stepper = opened(INDEX[0], taken([]))._stepper
+    assert isinstance(stepper, releasing.ReleaseStepper)
+    for given in (np.arange(6.0)[::-2], np.array([5, 3, 1]), np.array([5.0, 3.0, 1.0])):
+        context = stepper._step(CHOOSE, given, 0, 0.0).context
+        assert context.flags.c_contiguous
+        assert np.frombuffer(context.tobytes(), np.float64).tolist() == [5.0, 3.0, 1.0]
 
 
 def test_a_draw_that_fails_changes_nothing() -> None:

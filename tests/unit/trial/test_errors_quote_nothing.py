@@ -20,6 +20,7 @@ from adaptinf.designs import Thompson
 from adaptinf.errors import AdaptinfError, FileError, JournalError, ParameterError
 from adaptinf.trial import Trial, journal, requests
 from adaptinf.trial.journal import Journal
+from adaptinf.trial.journal_statements import Prepared
 
 OUTCOMES = [0.3141, 0.2718]
 ARMS = ["arm zeta", "arm eta"]
@@ -109,11 +110,12 @@ def test_whatever_the_database_says_is_told_by_its_code_alone(
         said.append(sa.exc.OperationalError("INSERT INTO journal", {"entry": "Ms Example 3"}, origin))
         said.append(origin)
     said.append(UnicodeDecodeError("utf-8", b"Ms Example 3 \xff", 13, 14, "invalid start byte"))
-    doors = [
+    doors: list[tuple[type, str]] = [
         (sa.Connection, "execute"),
-        (sa.Connection, "begin"),
-        (sa.Connection, "commit"),
         (sa.Connection, "exec_driver_sql"),
+        (Prepared, "cursor"),
+        (Prepared, "write"),
+        (Journal, "_driver"),
     ]
     ways: list[Callable[[Trial], object]] = [
         lambda trial: trial.assign("Ms Example 30", key="visit 30"),
@@ -131,7 +133,7 @@ def test_whatever_the_database_says_is_told_by_its_code_alone(
                     def fail(*given: Any, error: Exception = error, **more: Any) -> Any:
                         raise error
 
-                    broken.setattr(owner, name, fail)
+                    broken.setattr(owner, name, property(fail) if owner is Journal else fail)
                     try:
                         act(trial)
                     except (FileError, JournalError) as found:

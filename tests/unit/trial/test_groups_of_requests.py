@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -110,6 +111,59 @@ def test_a_group_waits_for_the_disk_once(path: Path, monkeypatch: pytest.MonkeyP
         trial.assign_many(UNITS, keys=KEYS)
         trial.record_many([1, 2, 3], [0.0, 1.0, 0.5], keys=TELLS[:3])
     assert commits == [7, 10]
+
+
+def sent(trial: Trial, act: Callable[[], object]) -> list[str]:
+    """Statements that SQLite gets for a request, each by its verb and its table; one for each row written."""
+    texts: list[str] = []
+    driver = trial._requests.journal._driver
+    driver.set_trace_callback(texts.append)
+    act()
+    driver.set_trace_callback(None)
+    told = [re.match(r"(\w+)(?:.*?(?:FROM|INTO)\s+(\w+))?", text, re.DOTALL) for text in texts]
+    return [" ".join(filter(None, found.groups())) for found in told if found is not None]
+
+
+WRITES, ROW, SECRET = ["BEGIN", "SELECT journal"], "INSERT journal", "INSERT secrets"
+
+
+def test_a_request_asks_for_nothing_twice(path: Path) -> None:
+    with made(path) as trial:
+        # The first request alone asks whether the file is a copy, and for the largest number of a secret.
+        first = sent(trial, lambda: trial.assign("Zoe", key="z"))
+        assert first == [*WRITES, "PRAGMA", "SELECT secrets", SECRET, ROW, "COMMIT"]
+        assigned = sent(trial, lambda: trial.assign("Ann", key="a"))
+        assert assigned == [*WRITES, SECRET, ROW, "COMMIT"]
+        assert sent(trial, lambda: trial.assign("Ann", key="a")) == [*WRITES, "ROLLBACK"]
+        told = sent(trial, lambda: trial.record(1, 1.0, key="r"))
+        assert told == [*WRITES, "SELECT secrets", ROW, "COMMIT"]
+        assert sent(trial, lambda: trial.record(1, 1.0, key="r")) == [*WRITES, "ROLLBACK"]
+        assert sent(trial, trial.status) == ["BEGIN", "SELECT journal", "PRAGMA", "ROLLBACK"]
+        group = sent(trial, lambda: trial.assign_many(UNITS, keys=KEYS))
+        assert group == [*WRITES, *6 * [SECRET], *6 * [ROW], "COMMIT"]
+        group = sent(trial, lambda: trial.record_many([3, 4, 5], [0.0, 1.0, 0.5], keys=TELLS[:3]))
+        assert group == [*WRITES, *3 * ["SELECT secrets"], *3 * [ROW], "COMMIT"]
+
+
+def test_rows_of_another_process_cost_one_secret_each(path: Path) -> None:
+    with made(path) as trial, Trial.open(path) as other:
+        first = trial.assign_many(UNITS[:3], keys=KEYS[:3])
+        found = sent(other, lambda: other.assign(UNITS[3], key=KEYS[3]))
+        assert found == [*WRITES, *4 * ["SELECT secrets"], "PRAGMA", SECRET, ROW, "COMMIT"]
+        found = sent(trial, lambda: trial.assign(UNITS[4], key=KEYS[4]))
+        assert found == [*WRITES, "SELECT secrets", SECRET, ROW, "COMMIT"]
+        # Its own secrets, and those of the other, are known to be there.
+        assert other.record(first[1].id, 1.0, key="r").reward == 1.0
+        assert trial.record(4, 0.0, key="s").reward == 0.0
+        assert trial.verify() == other.verify()
+
+
+def test_rows_of_noise_are_written_with_those_of_their_request(path: Path) -> None:
+    with made(path, private=True) as trial:
+        trial.assign_many(UNITS[:2], keys=KEYS[:2])
+        trial.record_many([1, 2], [1.0, 0.0], keys=TELLS[:2])
+        found = sent(trial, lambda: trial.assign(UNITS[2], key=KEYS[2]))
+        assert found == [*WRITES, ROW, ROW, SECRET, "COMMIT"]
 
 
 @pytest.mark.slow

@@ -409,6 +409,7 @@ def test_another_process_waits_and_is_seen(path: Path) -> None:
 def test_without_its_packages_a_trial_names_the_extra(
     path: Path, monkeypatch: pytest.MonkeyPatch, package: str
 ) -> None:
+    monkeypatch.setattr(ai, "trial", importlib.import_module("adaptinf.trial"))
     for name in [name for name in sys.modules if name.startswith("adaptinf.trial")]:
         monkeypatch.delitem(sys.modules, name)
     for name in [name for name in sys.modules if name.partition(".")[0] == package]:

@@ -19,7 +19,7 @@ from adaptinf.simulation.run import TABLEAU
 from adaptinf.simulation.transcripts import Outputs, Transcripts, join_transcripts, replay, sample_transcripts
 from adaptinf.typing import FloatArray, IntArray
 
-# Rewards of the library's neighbouring trials: declared, as any private trial's are.
+# The library's neighbouring trials declare this range, because every private trial has to declare one.
 UNIT_RANGE = (0.0, 1.0)
 
 
@@ -204,9 +204,9 @@ def neighbouring_trials(design: Any, unit: str | None = None) -> tuple[Neighbour
     )
 
 
-# Mean of rewards of 0 and 1 that a test of independence centres.
+# Tests of independence subtract this mean from rewards of 0 and 1.
 FAIR = 0.5
-# Rewards of which some are clipped: their mean is 1/2 once they are.
+# Some of these rewards are clipped to [0, 1]; after clipping, their mean is 1/2, like that of fair coins.
 _OUTSIDE = np.array([-3.0, 0.0, 0.25, 0.5, 1.0, 4.0])
 
 
@@ -418,7 +418,7 @@ def outside_rewards(rounds: int, n_arms: int) -> FloatArray:
     return np.asarray(_OUTSIDE[steps % _OUTSIDE.size])
 
 
-# The lowest and the highest coin: what both of them lead to leaves no choice.
+# If the lowest and the highest coin lead to the same decision, every coin does.
 _COINS = 0.0, 1.0 - 2.0**-53
 
 
@@ -426,9 +426,9 @@ _COINS = 0.0, 1.0 - 2.0**-53
 class PublicReplay:
     """Decisions of every round, recomputed from earlier actions and releases; contexts (rounds, entries)."""
 
-    # Coins are not outputs. Rounds are therefore compared with what follows from the lowest and from the
-    # highest coin: a kind of round that neither gives is wrong, and so is, in a kind of round that no coin
-    # decides, another arm than the one that it has there.
+    # Coins are not outputs, so rounds are compared with the decisions that follow from the lowest and from
+    # the highest coin. A kind of round that neither coin gives is wrong. If the kind of round involves no
+    # coin, a different arm is wrong, too.
 
     program: Program
     contexts: FloatArray
@@ -442,7 +442,8 @@ class PublicReplay:
         agreed = seen.statuses == low.statuses
         status = np.where(agreed, low.statuses, high.statuses)
         arm = np.where(agreed, low.actions, high.actions)
-        # where both coins give this kind of round, they decide its arm unless they agree on one
+        # If both coins give this kind of round, they determine its arm, except in kinds of rounds in which a
+        # coin chooses the arm.
         open_ = np.isin(seen.statuses, np.flatnonzero(self.drawn))
         overridden = seen.statuses == self._override
         return (
@@ -461,8 +462,10 @@ class PublicReplay:
 def public_replay(
     design: Design, environment: Environment, horizon: int, contexts: FloatArray | None = None
 ) -> PublicReplay | None:
-    """The replay of trials; None if releases do not determine decisions, or there are no decisions."""
-    # Contexts (rounds, entries) are by default those of the environment.
+    """The replay of trials; None if releases do not determine decisions, or there are no decisions.
+
+    Shapes: contexts (rounds, entries); by default the environment's.
+    """
     program = design.program(environment, horizon, recording=True)
     if program.replay is None or environment.n_arms == 1:
         return None

@@ -58,9 +58,10 @@ class EstimateCame:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ActionRatio:
-    """Log-likelihood ratio of other participants' actions in the second half, without other outputs."""
+    """Log-likelihood ratio of other participants' actions in the second half, without other outputs.
 
-    # Shapes: log_ratios (others + 1,).
+    Shapes: log_ratios (others + 1,).
+    """
 
     rounds: tuple[tuple[int, ...], tuple[int, ...]]
     log_ratios: tuple[FloatArray, FloatArray]
@@ -78,9 +79,10 @@ class ActionRatio:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LengthRatio:
-    """Log-likelihood ratio of all released lengths, whose common centre has one of two values."""
+    """Log-likelihood ratio of all released lengths, whose common centre has one of two values.
 
-    # Shapes: log_ratios (lengths,).
+    Shapes: log_ratios (lengths,).
+    """
 
     log_ratios: FloatArray
 
@@ -95,8 +97,8 @@ class LengthRatio:
 
 def published_neighbours(epsilon: float, alpha: float) -> tuple[Neighbours, ...]:
     """Neighbours in a trial of 200 rounds and two contexts; a second-half participant has one of them."""
-    # No batch of the first half closes within 100 rounds, so the first half is all fair coins. In the first
-    # two pairs the outputs of one trial are impossible in the other.
+    # No batch of the first half closes within 100 rounds, so all arms of the first half are chosen by fair
+    # coins. In the first two pairs, the outputs of one trial are impossible in the other.
     half = _HORIZON // 2
     some = [1] * (half // 4) + [0] * (half - half // 4)
     turns = [0, 1] * (half // 2)
@@ -115,8 +117,8 @@ def published_neighbours(epsilon: float, alpha: float) -> tuple[Neighbours, ...]
 
 def shared_center_neighbours(epsilon: float, alpha: float, n_features: int = 20) -> Neighbours | None:
     """Neighbours in which a first-half participant changes the common centre of all contexts' lengths."""
-    # One context has f arrivals in the first half or, with the participant, f + 1 as the others have. The
-    # centre is that of the rarest one.
+    # One context has f arrivals in the first half, or f + 1 with the participant, as all other contexts have.
+    # The rarest context determines the centre, so the participant changes it.
     for arrivals in range(1, _MOST_ARRIVALS):
         half = n_features * (arrivals + 1)
         lower, upper = (_center(count, alpha, 2 * half) for count in (arrivals, arrivals + 1))
@@ -177,8 +179,8 @@ def _action_ratio(contexts: list[int], participant: int, epsilon: float, center:
 
 def _log_chances(others: int, place: int | None, epsilon: float, center: int) -> FloatArray:
     """Log-probability of a sequence of arms, by its last arrival without the better one; (others + 1,)."""
-    # Of the others the first T have fair coins, and one fewer where the participant is arrival number `place`
-    # and T reaches it; the rest have the better arm.
+    # The first T of the other participants have fair coins, or one fewer if the participant arrives at
+    # position `place`, up to T. The rest receive the better arm.
     law = TruncatedLaplace(epsilon=epsilon, calibration="published")
     lengths = np.arange(others + 1)
     coins = np.zeros(others + 1)
@@ -250,7 +252,7 @@ class SumsNoise:
                 (_CONTRAST, "contrast", self.contrast_scale),
             ):
                 if scale == 0.0:
-                    continue  # exact counts are recomputed
+                    continue  # Exact counts have no noise: they are recomputed instead.
                 released = released_at(seen, end, code, n_features)
                 for feature in range(n_features):
                     mine = self.contexts[begin:end] == feature
@@ -288,7 +290,7 @@ def conse_trials(design: DPConSE) -> tuple[AuditTrial, ...]:
 
 def corrected_trials(design: DPConSE) -> tuple[AuditTrial, ...]:
     """Three contexts of unequal frequency, rewards outside [0, 1]; and no contexts with 0/1 rewards."""
-    # With exact counts, which are for a single context, the first has none either.
+    # Exact counts require a single context, so the first trial then has no contexts either.
     exact = design.contrast_share == 1.0
     contrast_budget = design.contrast_share * design.epsilon
     scales = 1.0 / contrast_budget, 0.0 if exact else 2.0 / (design.epsilon - contrast_budget)
@@ -317,12 +319,13 @@ def corrected_trials(design: DPConSE) -> tuple[AuditTrial, ...]:
 @neighbouring_trials.register
 def conse_neighbours(design: DPConSE, unit: str | None = None) -> tuple[Neighbours, ...]:
     """Neighbouring trials, corrected or published."""
-    # Corrected: a participant of the first half, alone in the window; one of the second half; one of a window
-    # with others; and one whose sum decides later actions, for ``view="actions"``. In all of them the
-    # participant spends all of epsilon, or for rewards of epsilon_D. With `contrast_share` 1 only rewards can
-    # differ, and the last pair is omitted. Published: whose batch closes with the participant; whether there
-    # is an estimate; other participants' actions alone; and, except at an alpha for which no participant can,
-    # who moves the T_min of twenty contexts. The published calibration refuses ``"reward"``.
+    # Pairs for the corrected calibration: a participant of the first half, alone in the window; one of the
+    # second half; one of a window with others; and, for ``view="actions"``, one whose sum decides later
+    # actions. In each of them the participant spends the whole of epsilon, or of epsilon_D for rewards. If
+    # `contrast_share` is 1, only rewards can differ, and the last pair is omitted.
+    # Pairs for the published calibration: the participant closes a batch; determines whether there is an
+    # estimate; affects only other participants' actions; or changes the T_min of twenty contexts, unless no
+    # participant can at this alpha. The published calibration refuses ``"reward"``.
     unit = record_unit(unit)
     problems = OneOf("record", "reward")("unit", unit)
     if unit == "reward" and design.calibration == "published":
@@ -353,10 +356,11 @@ class Side:
 class WindowRatio:
     """Log-likelihood ratio of all outputs, if the participant's sums are released at one round."""
 
-    # Outputs before that round have the same law on both sides, and given all up to it so have the later
-    # ones. In between, the ratio is that of the sums, given the actions: coins that no output shows (the
-    # participant's own where `unseen`, and in the second half who is in the trial) are averaged over. A round
-    # whose status is `override` is in no sum and not in the trial; its arm has the same law on both sides.
+    # Outputs before that round have the same distribution on both sides, and so have later outputs, given
+    # everything up to `stop`. In between, the ratio is that of the sums, given the actions. Coins that no
+    # output shows are averaged over; these are the participant's own if `unseen`, and in the second half
+    # those that decide who is in the trial. Rounds with the status `override` enter no sum, and their arms
+    # have the same distribution on both sides.
 
     sides: tuple[Side, Side]
     start: int
@@ -427,9 +431,10 @@ def corrected_neighbours(
     unit: str, contrast_budget: float, arrival_budget: float, first_window: int | None
 ) -> tuple[Neighbours, ...]:
     """Neighbours on which the entire budget is spent; the last pair is for audits of actions alone."""
-    # The participant has rewards (0, 1), or (1, 0): the contribution to the sum is +1/2, or -1/2, whatever
-    # the coin, so nothing is gained by not seeing it. The sums of rewards move by 1 in all. With the context
-    # the counts move by 2. Without a budget for counts there is one context, and records differ in rewards.
+    # The participant has rewards (0, 1) or (1, 0), and thus contributes +1/2 or -1/2 to the sum, whatever the
+    # coin: hiding the coin gains nothing. The sums of rewards change by 1 in total, and with the context the
+    # counts change by 2. Without a budget for counts there is one context, and records differ in rewards
+    # only.
     if arrival_budget == 0.0:
         exact = 1.0 / contrast_budget, 0.0
         pairs = _alone("reward", 0, exact), _alone("reward", 2, exact)
@@ -503,7 +508,8 @@ def _later_actions(
     unit: str, arrival_budget: float, scales: tuple[float, float], first_window: int | None
 ) -> Neighbours:
     """A long second half, in which most participants receive the arm favoured by the first half's sums."""
-    # The others' rewards of 1/2 add nothing to the sums. A second context is so rare that T_min is low.
+    # The other participants have rewards of 1/2, which add nothing to the sums. A second context is so rare
+    # that T_min is low, so the first half is short of data.
     horizon = 64
     while horizon < _LONGEST and horizon / 2 - _RARE < 16.0 * math.log(horizon) / arrival_budget:
         horizon += 16

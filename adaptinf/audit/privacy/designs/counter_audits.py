@@ -54,12 +54,15 @@ def earlier_counts(hybrid: bool, counts: IntArray) -> IntArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CounterScore:
-    """Log-likelihood ratio of actions and noisy sums, one counter per arm, of two reward sequences."""
+    """Log-likelihood ratio of actions and noisy sums, one counter per arm, of two reward sequences.
 
-    # Shapes: first, second (rounds, arms), vectors (rounds, arms, dimension).
-    # Given the actions, each counter has received known rewards, and each of its releases brings one noisy
-    # sum of consecutive items that is independent of the others: the ratio is a product over nodes. The rules
-    # that choose the arms are the same on both tapes and cancel. Scales are read off the releases.
+    Shapes: first, second (rounds, arms), vectors (rounds, arms, dimension).
+    """
+
+    # Given the actions, each counter has received known rewards, and each release reveals one noisy sum of
+    # consecutive items, independently of all others. The ratio is therefore a product over nodes. The rules
+    # that choose the arms are the same on both tapes, so they cancel. Scales are those that the releases
+    # state.
 
     first: FloatArray
     second: FloatArray
@@ -77,7 +80,8 @@ class CounterScore:
         changes = (self.second - self.first)[:, :, None] * vectors
         released = transcripts.releases.reshape(runs, rounds, vectors.shape[2], -1)
         ratio = normal_log_ratio if self.gaussian else laplace_log_ratio
-        # row: (cell of a run and an arm) * (rounds + 1) + count; noise on the first tape, shift to the second
+        # Row (run and arm) * (rounds + 1) + count holds the noise on the first tape and its shift to the
+        # second; flat rows let one index address all runs.
         noise = np.zeros((runs * n_arms * (rounds + 1), vectors.shape[2]))
         shift = np.zeros_like(noise)
         sums = np.zeros((runs * n_arms, vectors.shape[2]))
@@ -107,9 +111,10 @@ class CounterScore:
 class CounterNoise:
     """The noise that each release of a counter adds for the node that ends with it."""
 
-    # One counter per arm, of rewards clipped to [0, 1], or of these times vectors of shape (rounds, arms,
-    # dimension). A node's noise is that of the noisy sum less that of the sum where the node begins. Scales
-    # are the promised ones, not those that the releases state.
+    # Each arm has a counter of its rewards, clipped to [0, 1], or of such rewards times vectors of shape
+    # (rounds, arms, dimension). The noise of a node is the noise of the sum up to its end less that of the
+    # sum up to its beginning. Scales are the promised ones, not those that the releases state, because the
+    # audit tests the promise.
 
     n_arms: int
     hybrid: bool
@@ -216,18 +221,21 @@ def counter_pair(
     return reward_neighbours(first, second, row, score, vectors=vectors)
 
 
-# Rounds; where there are many coordinates, fewer, so a run has so many numbers.
+# Trials with many coordinates have fewer rounds, which keeps the amount of numbers in a run about constant.
 _LONG, _SHORT, _FEWEST, _NUMBERS = 1_100, 256, 130, 8_800
-# A first coordinate that is the same for all, and the others' share: together of length at most 1.
+# All vectors share the first coordinate. The others have the rest of the length, so that no vector is longer
+# than 1.
 _FIRST, _REST = 0.6, 0.8
 _VALUE = 3
-# Coordinates of trials of a design that names none: the fewer, the likelier is a loss near the largest.
+# Designs that state no dimension are audited in two dimensions: with fewer coordinates, losses near the
+# largest are more likely.
 _DIMENSION = 2
 
 
 def unequal_contexts(rounds: int, n_arms: int, dimension: int) -> FloatArray:
     """Vectors of length at most 1, different in every round; shape (rounds, arms, dimension)."""
-    # In turn one arm alone has a vector, so all are pulled; then all have the same, and the noise decides.
+    # In the first half of each cycle only one arm has a vector, so every arm is pulled. In the other half all
+    # arms have the same vector, so the noise decides.
     drawn = np.random.default_rng(0).normal(size=(rounds, 1, dimension))
     drawn *= np.linspace(0.2, 1.0, rounds)[:, None, None] / np.linalg.norm(drawn, axis=2, keepdims=True)
     turn = np.arange(rounds)[:, None] % (2 * n_arms)
@@ -238,8 +246,9 @@ def unequal_contexts(rounds: int, n_arms: int, dimension: int) -> FloatArray:
 @neighbouring_trials.register
 def linear_neighbours(design: LinPriv, unit: str | None = None) -> tuple[Neighbours, ...]:
     """Two arms, at most 8 rounds, contexts (1, ..., 1) / sqrt(d), rewards 0 and 1 in one round."""
-    # Such contexts are the longest in L1. In the first pair the second arm has null contexts, so it is hardly
-    # ever pulled; in the second pair both arms have the same.
+    # Among vectors of length 1, these have the largest L1 norm, to which Laplace noise is calibrated. In the
+    # first pair, the second arm has null contexts, so it is hardly ever pulled. In the second pair both arms
+    # have the same contexts.
     refuse_unit(unit)
     dimension = _dimension(design)
     return vector_neighbours(lambda horizon: design._law(dimension, horizon), dimension)
@@ -305,8 +314,8 @@ def _promised_law(design: LinPriv, dimension: int, horizon: int) -> NoiseLaw:
 @neighbouring_trials.register
 def ucb_neighbours(design: PrivateUCB, unit: str | None = None) -> tuple[Neighbours, ...]:
     """Two arms and at most 16 rounds; rewards 0 and 1 in one round and 1/2 in all others."""
-    # First where the reward enters as many noisy sums as it can; then earlier (hybrid) or later (binary) in
-    # the trial. The scores are exact for any sequence of arms.
+    # In the first pair, the reward enters as many noisy sums as possible; in the second, it comes earlier
+    # (hybrid) or later (binary). The scores are exact for any sequence of arms.
     refuse_unit(unit)
     return sum_neighbours(design.counter)
 

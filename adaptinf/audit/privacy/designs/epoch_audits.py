@@ -48,12 +48,14 @@ def first_epoch(design: Design, n_arms: int, horizon: int) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class EpochMeanScore:
-    """Log-likelihood ratio of all actions and releases, if these are noisy means of new epochs."""
+    """Log-likelihood ratio of all actions and releases, if these are noisy means of new epochs.
 
-    # Shapes: first, second (rounds, arms).
-    # Given the releases the actions are fixed, and every release is the mean of an arm's rewards since the
-    # last releases of any arm, plus noise. One release at most has the round's reward in it; the densities of
-    # all others cancel. The ratio does not depend on what the design made of the releases.
+    Shapes: first, second (rounds, arms).
+    """
+
+    # Given the releases, the actions are fixed. Each release is the noisy mean of an arm's rewards since the
+    # previous releases of any arm, so at most one release contains the round's reward, and all other
+    # densities cancel. The ratio does not depend on how the design used the releases.
 
     first: FloatArray
     second: FloatArray
@@ -65,7 +67,7 @@ class EpochMeanScore:
         """One number per run; large if the second table is more likely."""
         ends = seen.releases[:, :, _END]
         arm = seen.actions[:, self.row]
-        # comparisons with NaN, where a run made fewer releases, are false
+        # Rows are NaN if a run made fewer releases, and comparisons with NaN are false.
         holds = (ends > self.row) & (seen.releases[:, :, _GROUP] == arm[:, None])
         counted = _counted(seen, self.override)
         holds &= counted[:, self.row, None]
@@ -106,12 +108,14 @@ class EpochMeanScore:
 
 @dataclass(frozen=True, eq=False)
 class MomentScore:
-    """Log-likelihood ratio of actions and releases, if these are noisy sums of features times rewards."""
+    """Log-likelihood ratio of actions and releases, if these are noisy sums of features times rewards.
 
-    # Shapes: first, second (rounds, arms), features (arms, dimension). Only the first releases have the
-    # round's reward in them; they are one number for each coordinate. The densities of all later ones cancel.
-    # A run that released nothing has a ratio of 0. With overrides the first releases may come before the
-    # round, and what it adds to later ones is omitted.
+    Shapes: first, second (rounds, arms), features (arms, dimension).
+    """
+
+    # Only the first releases, one number for each coordinate, contain the round's reward, so the densities of
+    # all later ones cancel. A run without releases has a log ratio of 0. With overrides, the first releases
+    # may precede the round; its contribution to later ones is then omitted.
 
     first: FloatArray
     second: FloatArray
@@ -125,7 +129,7 @@ class MomentScore:
         released = np.isfinite(end)
         last = int(end[released].max(initial=0.0))
         actions = seen.actions[:, :last]
-        # comparisons with NaN, where a run released nothing, are false
+        # `end` is NaN if a run released nothing, and comparisons with NaN are false.
         counted = _counted(seen, self.override)[:, :last] & (np.arange(last) < end[:, None])
         rows = self.features[actions]
         value = seen.releases[:, :dimension, _VALUE]
@@ -148,7 +152,7 @@ def _counted(seen: Transcripts, override: int) -> BoolArray:
 class EpochMeanNoise:
     """Noise of an arm's mean of clipped rewards since the last release, `scale` divided by their number."""
 
-    # Rounds whose status is `override` do not count.
+    # Overridden rounds do not count, because the design skips them.
 
     scale: float
     normal: bool = False
@@ -197,7 +201,8 @@ class EpochMeanNoise:
 
 
 _BEYOND = 3.0
-# Scales of the noise by which the difference of two means stays below the threshold.
+# The difference of two means stays below the threshold by this many scales of the noise, so that the arms
+# that remain reveal nearly as much as the release itself.
 _REACH = 2.0
 _MOST_PULLS, _MOST_ROUNDS = 64, 4_096
 
@@ -234,7 +239,7 @@ class MomentNoise:
 
 def best_arm_trials(design: Any, horizon: int, noise: Noise, fair: Noise) -> tuple[AuditTrial, ...]:
     """A budget with rewards outside [0, 1] that are equal for all arms, and one with 0/1 rewards."""
-    # Where the arms are alike, noise alone decides who is left.
+    # If the arms are alike, only the noise decides which of them remain.
     n_arms = len(design.features)
     alike = Tableau(np.full((horizon, n_arms), _BEYOND))
     coins = BernoulliArms(np.full(n_arms, FAIR))
@@ -263,8 +268,10 @@ def best_arm_neighbours(
     weight: FloatArray,
     score: Callable[[FloatArray, FloatArray, int], Score],
 ) -> Neighbours:
-    """Trials that differ in a first-phase reward of the arm that changes the releases most."""
-    # Shapes: weight (arms,).
+    """Trials that differ in a first-phase reward of the arm that changes the releases most.
+
+    Shapes: weight (arms,).
+    """
     n_arms = len(design.features)
     opening = first_epoch(design, n_arms, horizon)
     row = int(np.argmax(weight[opening]))
@@ -273,7 +280,7 @@ def best_arm_neighbours(
     rewards = np.zeros((horizon, n_arms))
     rewards[: opening.size] = min(1.0, (1.0 + _REACH * noise) / pulls)
     rewards[: opening.size, moved] = 0.0
-    # if it survives the first phase it is named
+    # If this arm survives the first phase, its high rewards make it the arm that is named.
     rewards[opening.size :, moved] = 1.0
     first, second = one_reward_apart(rewards, row)
     return reward_neighbours(first, second, row, score(first, second, row), tuple(range(horizon - 1)))
@@ -283,8 +290,8 @@ def best_arm_neighbours(
 @neighbouring_trials.register(DPBAIGauss)
 def mean_neighbours(design: DPBAI | DPBAIGauss, unit: str | None = None) -> tuple[Neighbours, ...]:
     """The reward of the first round, 0 and 1, which changes the first mean."""
-    # One pair. The score of its releases is exact: one noisy mean moves by as much as a reward can move any.
-    # The last round pulls the arm that is named, and its action is the only one shown.
+    # There is one pair, and the score of its releases is exact: one noisy mean changes by as much as a reward
+    # can change any mean. The last round pulls the arm that is named, so only its action is shown.
     refuse_unit(unit)
     weight = np.ones(len(design.features))
     score = partial(EpochMeanScore, normal=design.law == GAUSSIAN_NOISE)
@@ -296,7 +303,7 @@ def mean_neighbours(design: DPBAI | DPBAIGauss, unit: str | None = None) -> tupl
 def mean_trials(design: DPBAI | DPBAIGauss) -> tuple[AuditTrial, ...]:
     """The remaining arms are recomputed from the noisy means, and their noise is tested."""
     kind = DPBAIGauss if design.law == GAUSSIAN_NOISE else DPBAI
-    # the scale that the guarantee needs: not what a subclass draws
+    # The noise is tested against the scale that the guarantee requires, not against what a subclass draws.
     noise = EpochMeanNoise(kind._noise(design), design.law == GAUSSIAN_NOISE)  # type: ignore[arg-type]
     return best_arm_trials(design, _horizon(design), noise, replace(noise, fair=True))
 
@@ -308,7 +315,8 @@ def _horizon(design: DPBAI | DPBAIGauss) -> int:
     if not design.max_det:
         one = schedule.phases * n
         return int(one * wanted_pulls(design._noise(), one) + 1)
-    # two beyond whole multiples: rounding pulls up then never costs all of the reserve
+    # Two rounds beyond whole multiples ensure that rounding up the numbers of pulls never uses the whole
+    # reserve.
     one = schedule.phases * (dimension if dimension**2 < n else n)
     return int(reserve(schedule, dimension) + one * (wanted_pulls(design._noise(), one) - 1) + 2)
 
@@ -316,18 +324,19 @@ def _horizon(design: DPBAI | DPBAIGauss) -> int:
 @neighbouring_trials.register
 def moment_neighbours(design: DPOD, unit: str | None = None) -> tuple[Neighbours, ...]:
     """The reward of a first-phase round, 0 and 1, of the pulled arm that changes the moments most."""
-    # One pair. The score of its releases is exact. An arm with the largest sum of absolute coordinates moves
-    # the moments by all that the noise allows for; where the first phase does not pull such an arm the pair
-    # spends less than epsilon. The last round pulls the arm that is named, and its action is the only one
-    # shown.
+    # There is one pair, and the score of its releases is exact. An arm with the largest sum of absolute
+    # coordinates changes the moments by as much as the noise allows for; if the first phase does not pull
+    # such an arm, the pair spends less than epsilon. The last round pulls the arm that is named, so only its
+    # action is shown.
     refuse_unit(unit)
     sums = np.abs(design.rows).sum(axis=1)
     noise = design._noise() * float(sums.max())
     rounds = design.sizes().size - 1
     one = rounds * design.rows.shape[1]
-    # whole shares: what is rounded up is then less than the reserve
+    # With whole shares, rounding up costs less than the reserve.
     horizon = design._reserve() + one * wanted_pulls(noise, one)
-    # among arms that move the moments as much, one with few coordinates: less noise hides it
+    # Among arms that change the moments equally, one with few coordinates is preferred, because less noise
+    # hides its reward.
     weight = sums / sums.max() - 1e-9 * np.count_nonzero(design.rows, axis=1)
     return (best_arm_neighbours(design, horizon, noise, weight, partial(_moment_score, design.rows)),)
 
@@ -346,7 +355,7 @@ def moment_trials(design: DPOD) -> tuple[AuditTrial, ...]:
 
 
 _ARMS, _SHOWN, _LONGEST = 3, 4, 100_000
-# Rounds after an epoch of two arms that tell which of them are left.
+# After an epoch of two arms, two rounds show which of them remain.
 _AFTER = 2
 
 
@@ -355,9 +364,9 @@ def elimination_neighbours(
     design: PrivateSuccessiveElimination, unit: str | None = None
 ) -> tuple[Neighbours, ...]:
     """Two arms, one epoch and two more rounds, with the reward of the first round 0 and 1."""
-    # One pair. The score of its releases is exact, a single Laplace variable that moves by epsilon of its
-    # scales whatever the length of the epoch; the first arm's mean lies so far below the second's that naming
-    # the arms that are left tells nearly as much.
+    # There is one pair, and the score of its releases is exact: it is a single Laplace variable, which shifts
+    # by epsilon times its scale whatever the length of the epoch. The first arm's mean is so far below the
+    # second's that the remaining arms reveal nearly as much.
     refuse_unit(unit)
     horizon, passes, threshold = _shortest_trial(design)
     rewards = np.zeros((horizon, 2))
@@ -400,7 +409,8 @@ def _near_threshold(design: PrivateSuccessiveElimination) -> tuple[str, Tableau,
     """Rewards outside [0, 1] whose clipped means lie one threshold apart."""
     horizon = shortest_horizon(_ARMS, design.beta, design.epsilon)
     lengths, thresholds = _epochs(design, _ARMS, horizon)
-    # the second epoch of as many arms is the longest that can follow; beta may shrink with the horizon
+    # The second epoch is longest if all arms remain. The horizon is recomputed, because beta may decrease
+    # with it.
     horizon = int(_ARMS * (lengths[_ARMS, 0] + 8.0 * lengths[_ARMS, 0]))
     lengths, thresholds = _epochs(design, _ARMS, horizon)
     one, two = (int(_ARMS * lengths[_ARMS, :epochs].sum()) + _SHOWN for epochs in (1, 2))
@@ -412,6 +422,6 @@ def _near_threshold(design: PrivateSuccessiveElimination) -> tuple[str, Tableau,
 
 
 def _fair_epoch(design: PrivateSuccessiveElimination) -> tuple[str, BernoulliArms, int]:
-    # twice the first epoch: a mixture that skips rounds ends it too
+    # Twice the first epoch is enough even if a mixture skips some of the rounds.
     horizon = 2 * shortest_horizon(2, design.beta, design.epsilon) + _SHOWN
     return f"two arms for {horizon:,} rounds, rewards from fair coins", BernoulliArms([0.5, 0.5]), horizon

@@ -36,22 +36,24 @@ from adaptinf.simulation.transcripts import Transcripts
 from adaptinf.typing import FloatArray, IntArray
 
 _ARMS, _PARTICIPANTS = 2, 64
-# A width with which so few noisy reports drop arms and halve bins, in many runs and not in all.
+# With this width, few noisy reports suffice to drop arms and to halve bins, in many runs but not in all.
 _NARROW = 0.01
 _NAME, _GROUP, _VALUE = 1, 2, 3
-# Epsilon of auxiliary participants whose noise is below the rounding of their reports.
+# Auxiliary participants have this epsilon, so their noise is smaller than the rounding error of their
+# reports.
 NEARLY_PUBLIC = 1e18
 MOST_ARRIVALS = 100_000
-# Length of a step, and a radius that no step leaves.
+# Steps of this length never leave a ball of this radius, so projection onto the ball does not hide a report.
 _REACH, _ROOM = 300.0, 1e6
-# Of contexts of two participants, and how far apart signs of their noise are compared with each other.
+# Contexts of the two participants have this many coordinates. The signs of their noise are compared at these
+# lags.
 _COORDINATES, _APART = 8, (1, 2, 3)
 
 
 def laplace_sum_uniforms(noise: FloatArray, terms: int) -> FloatArray:
     """Distribution function of the sum of this number of Laplace variables of scale 1, at its own value."""
-    # The tail at x > 0 is e^-x times sum over k below m of x^k / k! times the chance that a negative binomial
-    # number of failures before m successes, at one half, is below m - k.
+    # The tail at x > 0 is e^-x times the sum over k < m of x^k / k! times the probability that a negative
+    # binomial number of failures before m successes, with success probability 1/2, is below m - k.
     size = np.abs(noise)
     powers = np.arange(terms)
     weights = special.betainc(terms, terms - powers, 0.5)
@@ -116,9 +118,10 @@ class BinReplay:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BinRatio:
-    """Log-likelihood ratio of one participant's report to the locally private bandit."""
+    """Log-likelihood ratio of one participant's report to the locally private bandit.
 
-    # Shapes: first, second (bins, 2).
+    Shapes: first, second (bins, 2).
+    """
 
     first: FloatArray
     second: FloatArray
@@ -139,10 +142,12 @@ class BinRatio:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GradientRatio:
-    """Log-likelihood ratio of one participant's report to the locally private linear bandit."""
+    """Log-likelihood ratio of one participant's report to the locally private linear bandit.
 
-    # The released averages are one-to-one in the report: an arm's are `bases` - `slopes` times its own.
-    # Shapes: first, second (arms, parameters), bases (arms, parameters), slopes (arms,).
+    Shapes: first, second (arms, parameters), bases (arms, parameters), slopes (arms,).
+    """
+
+    # The releases determine the report: the average of an arm is `bases` minus `slopes` times its own report.
 
     first: FloatArray
     second: FloatArray
@@ -268,10 +273,10 @@ def gradient_ratio(
 @neighbouring_trials.register
 def bin_neighbours(design: LDPBandit, unit: str | None = None) -> tuple[Neighbours, ...]:
     """Neighbouring trials with a single participant, whose report is released directly."""
-    # The participant comes after public auxiliary data that leave one arm in each of two bins. They are in
-    # one bin or the other, and get a reward of 1; or they are in one bin, and the reward is 1 or 0. If the
-    # parameters keep bins from being halved within 100,000 participants, one bin is left, and records differ
-    # in the reward. Parameters with which no arm is dropped within 100,000 participants are refused.
+    # The participant follows public auxiliary data that leave one arm in each of two bins. In one pair the
+    # bin differs and the reward is 1; in the other the reward differs. If the parameters prevent bins from
+    # being halved within 100,000 participants, there is a single bin, and records differ in the reward only.
+    # Parameters with which no arm is dropped within 100,000 participants are refused.
     unit = record_unit(unit)
     problems = OneOf("record", "reward")("unit", unit)
     published = design.calibration == "published"
@@ -368,9 +373,9 @@ class GradientNoise:
 class TwoReports:
     """Signs of the noise of two participants whose gradients are 0 in every coordinate of their contexts."""
 
-    # What is released of a coefficient is a multiple of a weighted sum of both reports. Coordinates of a
-    # noise vector have signs like fair coins: where the second vector is the first one with its coordinates
-    # moved, those of the sum agree, so many places apart, more often than not.
+    # The release of a coefficient is a multiple of a weighted sum of both reports. Independent coordinates of
+    # noise have signs like fair coins. If the second noise vector is the first with shifted coordinates, the
+    # signs of the sum agree too often at that lag.
 
     dimension: int
 
@@ -410,10 +415,10 @@ def report_trial(pair: Neighbours, scale: float) -> AuditTrial:
 @neighbouring_trials.register
 def gradient_neighbours(design: LDPLinear, unit: str | None = None) -> tuple[Neighbours, ...]:
     """Neighbouring trials of a single participant, whose report can be inferred from the releases."""
-    # In the greedy stage, and in the warm-up. The participant comes after public auxiliary data with which
-    # the reward is predicted to be 1 at one context and 0 at another, and gets the opposite; or has the first
-    # context, and the reward is 0 or 1. Steps and radius are such that the parameters stay within the ball:
-    # then they are a one-to-one function of the report.
+    # One pair is in the greedy stage, the other in the warm-up. The participant follows public auxiliary data
+    # that predict a reward of 1 in one context and of 0 in another. The participant either has the opposite
+    # reward, or has the first context and a reward of 0 or 1. Steps and radius keep the parameters inside the
+    # ball, where they determine the report.
     unit = record_unit(unit)
     check("neighbouring_trials", unit=(unit, OneOf("record", "reward")))
     return _one_report(design, unit, 0), _one_report(design, unit, 1)
@@ -444,8 +449,8 @@ def _one_report(design: LDPLinear, unit: str, warm_up: int) -> Neighbours:
 @audit_trials.register
 def gradient_trials(design: LDPLinear) -> tuple[AuditTrial, ...]:
     """Trials in which the noise of a report is tested."""
-    # The server's parameters after each report are no releases, so nothing can be recomputed from them; a
-    # participant's arm is their own.
+    # The server's parameters after each report are not released, so nothing can be recomputed from them; a
+    # participant's arm is private.
     scale = LDPLinear.report_sensitivity / float(design.epsilon)
     one = tuple(report_trial(pair, scale) for pair in neighbouring_trials(design))
     return (*one, two_report_trial(design))

@@ -26,7 +26,8 @@ from adaptinf.simulation.environments import Environment, Tableau
 from adaptinf.simulation.replicate import Program
 from adaptinf.typing import FloatArray, IntArray
 
-# Standard deviations of the number of overrides that the trial has rounds for.
+# The trial has room for this many standard deviations above the expected number of overrides, so hardly any
+# run ends too early.
 _SPREAD = 6.0
 _LONGER, _ROUNDS = 16, 4_096
 _SELDOM = 0.05
@@ -35,12 +36,11 @@ _SELDOM = 0.05
 @neighbouring_trials.register
 def mixture_neighbours(mixture: Mixture, unit: str | None = None) -> tuple[Neighbours, ...]:
     """The neighbouring trials of the underlying design."""
-    # With the design's own scores, which stay exact where the design learns from the arm that was pulled,
-    # PrivateUCB and LinPriv. A design in epochs skips overridden rounds: its trial gets so many more of them
-    # that nearly every run makes its releases, while budget and beta stay those of the shorter trial, and the
-    # score leaves the overridden rounds out; so does that of a corrected DPConSE. Other scores take no notice
-    # of overrides and say so: an audit's bound is as valid, but lower. A design in epochs is refused if
-    # nearly all rounds are overridden.
+    # The design's own scores stay exact if it learns from the arm that was pulled (PrivateUCB and LinPriv). A
+    # design in epochs skips overridden rounds, so its trial is lengthened until nearly every run makes its
+    # releases; budget and beta stay those of the shorter trial, and the score leaves out the overridden
+    # rounds. A corrected DPConSE does the same. Other scores ignore overrides and state this: the audit's
+    # bound is still valid, but lower. A design in epochs is refused if nearly all rounds are overridden.
     return tuple(_with_overrides(mixture, pair) for pair in neighbouring_trials(mixture.design, unit))
 
 
@@ -135,7 +135,7 @@ def _stretched_neighbours(
         score = dataclasses.replace(score, row=row)
     score = dataclasses.replace(score, first=first, second=second, override=override)
     shown = pair.horizon - len(pair.hidden)
-    # what else the pair says, its unit and the name of its score, stays
+    # All other fields of the pair, such as its unit and the name of its score, are kept.
     return dataclasses.replace(
         pair,
         first=Tableau(first, reward_range=UNIT_RANGE),
@@ -153,7 +153,8 @@ def _likeliest_round(opening: IntArray, place: int, shares: FloatArray) -> tuple
     begin = int(others[others < place].max(initial=-1)) + 1
     end = int(others[others > place].min(initial=opening.size))
     row, chance = 0, 0.0
-    pulls = np.zeros(end)  # probability of each number of rounds so far that were not overridden
+    # `pulls` is the distribution of the number of rounds so far that were not overridden.
+    pulls = np.zeros(end)
     pulls[0] = 1.0
     for step, overridden in enumerate(shares):
         here = float((1.0 - overridden) * pulls[begin:end].sum())

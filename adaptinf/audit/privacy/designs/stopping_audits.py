@@ -27,7 +27,8 @@ from adaptinf.simulation.transcripts import Transcripts
 from adaptinf.typing import FloatArray
 
 _HUMP = 5
-# Looks just above the threshold before the last one, with exponential steps; by how many scales of noise.
+# At the looks that reveal most, the sum is this many scales of the noise beyond the threshold, so runs stop
+# there with a moderate probability.
 _ABOVE = 0.5
 _MOST_SAMPLES = {"every": 1 << 16, "exponential": 1 << 22}
 
@@ -48,9 +49,10 @@ def sums_at_looks(design: StoppingRule, env: Environment, samples: int) -> Float
 
 @dataclass(frozen=True, eq=False)
 class StoppingScore:
-    """Exact log-likelihood ratio of a stopping time and its estimate on two fixed streams."""
+    """Exact log-likelihood ratio of a stopping time and its estimate on two fixed streams.
 
-    # Shapes: times (looks,), ratios (looks + 1,), sums (2, looks).
+    Shapes: times (looks,), ratios (looks + 1,), sums (2, looks).
+    """
 
     times: FloatArray
     ratios: FloatArray
@@ -71,10 +73,13 @@ class StoppingScore:
 
 @dataclass(frozen=True, eq=False)
 class StoppingNoise:
-    """Stopping time and noise of the estimate on one stream, under the required distributions."""
+    """Stopping time and noise of the estimate on one stream, under the required distributions.
 
-    # Shapes: times (looks,), law (looks + 1,), sums (looks,).
-    # The stopping time is discrete: its place within its probability is drawn, which makes it uniform.
+    Shapes: times (looks,), law (looks + 1,), sums (looks,).
+    """
+
+    # The stopping time is discrete. Adding a uniform draw within its probability makes the transformed time
+    # uniform, so one test serves all.
 
     times: FloatArray
     law: FloatArray
@@ -101,7 +106,8 @@ class StoppingNoise:
 
 def stopping_noise(design: StoppingRule, pair: Neighbours, epsilon: float) -> StoppingNoise:
     """Distributions on the first stream: a sixth of epsilon for the threshold, a third for the looks."""
-    # Half of it is for the estimate. Worked out here, not taken from what the design says that it draws.
+    # The other half is for the estimate. The shares are derived here and not taken from the design, because
+    # the audit must not rely on what it tests.
     sensitivity, samples = 2.0 * float(design.bound), pair.horizon
     times = look_times(design.steps, samples)
     sums = sums_at_looks(design, pair.first, samples)
@@ -131,7 +137,7 @@ def stopping_score(design: StoppingRule, first: Environment, second: Environment
     laws = [mechanism.stopping_law(np.abs(totals), _needed(design, times)) for totals in sums]
     with np.errstate(divide="ignore"):
         logs = np.log(laws)
-    # looks that no run reaches have a probability of 0 on both
+    # Looks that no run reaches have probability 0 on both streams.
     ratios = np.where(np.isfinite(logs).all(axis=0), logs[1] - logs[0], 0.0)
     return StoppingScore(times, ratios, sums, rule.release_scale)
 
@@ -139,11 +145,11 @@ def stopping_score(design: StoppingRule, first: Environment, second: Environment
 @neighbouring_trials.register
 def stopping_neighbours(design: DPNAS, unit: str | None = None) -> tuple[Neighbours, ...]:
     """Two streams that differ in their first sample, bound and -bound, on which outputs differ most."""
-    # The sum climbs to about the threshold, so the rule nearly stops, and crosses 0 to about minus the
-    # threshold, where the stream ends. On the second stream all sums are lower by twice the bound: not to
-    # stop at first is likelier there, and so is it to stop at the end. One pair, of tables of one arm; its
-    # score is the exact log-likelihood ratio of stopping time and estimate. Refused where the rule needs too
-    # long a stream.
+    # The sum climbs to about the threshold, so the rule nearly stops, and then falls to about minus the
+    # threshold, where the stream ends. On the second stream every sum is lower by twice the bound, which
+    # makes it likelier to continue at first and likelier to stop at the end. There is one pair, of tables
+    # with one arm, and its score is the exact log-likelihood ratio of stopping time and estimate. Rules that
+    # need too long a stream are refused.
     refuse_unit(unit)
     rule = design.rule(float(design.bound), 1.0)
     samples = _climb_and_cross(rule) if design.steps == "every" else _doubling(rule)
@@ -206,7 +212,8 @@ def _resting(step: float, length: int, bound: float) -> FloatArray:
 def _climb_and_cross(rule: kernel.Rule) -> FloatArray | None:
     """A stream that rises by the bound per sample to about the threshold, then falls to minus it."""
     noise = max(rule.threshold_scale, rule.query_scale)
-    # looks within a scale of the noise add up
+    # All looks within one scale of the noise have a similar chance of stopping, so their chances add up; the
+    # peak is lowered accordingly.
     crowd = noise / rule.bound
     peak = noise * (_ABOVE - max(0.0, math.log(0.5 * crowd)))
     end = noise * (_ABOVE - max(0.0, math.log(crowd)))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 ALARM = 1e-3
 """P-value, times the number of pairs, below which the difference is considered to depend on availability."""
 _LEAST_REWARDS = 20
-"""Minimum for each arm in each part."""
+"""Minimum number of rewards of each arm in each part, for approximate normality."""
 
 
 class Apart(NamedTuple):
@@ -114,7 +114,8 @@ def _score(parts: _Parts, one: int, other: int, possible: BoolArray, every: Bool
     """Standardised difference between the two parts of a log; NaN if it is not approximately normal."""
     both = np.flatnonzero(possible[one] & possible[other])
     weight = 1.0 / np.sqrt(1.0 / parts.share[one][both] + 1.0 / parts.share[other][both])
-    # Before the first nothing is known of rewards, nor of propensities.
+    # Weights use the propensities of the previous round, and predictions the rewards before, so the first
+    # round has neither.
     weight, places = weight[:-1], both[1:]
     means, variances = [], []
     for part in (every[places], ~every[places]):
@@ -127,7 +128,8 @@ def _score(parts: _Parts, one: int, other: int, possible: BoolArray, every: Bool
         mean = float(h @ gap) / size
         squares = parts.squares[one][at] + parts.squares[other][at] - mean * (2.0 * gap - n * mean)
         terms = h**2 * np.maximum(squares, 0.0)
-        # Of how many rounds of equal size they would be: those of a batch are as many as its rewards.
+        # The effective number of rounds must be large enough for normality. The sums of a batch count as as
+        # many rounds as there are rewards in them.
         fourth = float(terms**2 @ (1.0 / np.maximum(own + others, 1.0)))
         if not terms.sum() ** 2 >= FEW_EFFECTIVE * fourth > 0.0:
             return math.nan

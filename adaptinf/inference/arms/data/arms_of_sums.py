@@ -14,7 +14,8 @@ from adaptinf.inference.arms.data.data_facts import SumsFacts, SumsWeightsFacts
 from adaptinf.inference.arms.data.weight_propensities import fixed_by
 from adaptinf.inference.arms.question import Refused
 from adaptinf.inference.scores.batch_sums import batch_score_means, lagged_weights, shared_means
-from adaptinf.inference.scores.joint_levels import JOINT, earlier_inverse
+from adaptinf.inference.scores.inverse import earlier_inverse
+from adaptinf.inference.scores.joint_levels import JOINT
 from adaptinf.inference.scores.joint_sums import Batches, batch_levels
 from adaptinf.inference.scores.means import SampleMeans, ScoreMeans
 from adaptinf.inference.scores.outcome_predictions import BATCH_MEAN, Covariates, Outcome, checked_penalty
@@ -91,7 +92,7 @@ def estimates(question: Question, choice: Choice, model: Outcome | None) -> Scor
         return unit_score_means(sums.cells, sums.by_unit, question.codes, augmented=model is not None)
     weights = batch_weights(question, choice.weights or "uniform")
     if model is not None and model.covariates:
-        from adaptinf.inference.scores.score_forms import line_score_means  # loads when it is needed
+        from adaptinf.inference.scores.score_forms import line_score_means
 
         given = model.covariates, model.penalty
         return line_score_means(sums.cells, question.codes, weights, *given)
@@ -114,14 +115,15 @@ def batch_weights(question: Question, kind: str) -> FloatArray:
     if fixed_by(question) == "batch":
         one = lagged_weights(inverse, cells.rounds, both)
     else:
-        # The variance of a contrast's score goes with 1 / e of both arms together, here the batch's mean.
+        # The variance of a contrast's score is proportional to the sum of 1 / e over both arms, of which sums
+        # show the batch's mean.
         one = np.sqrt(cells.rounds / inverse.sum(axis=1)) * both
     return np.repeat(one[:, None], len(codes), axis=1)
 
 
 def sample_means_of(cells: Cells) -> SampleMeans:
     """Unweighted means of all arms; returns shapes (K,)."""
-    total = cells.moments[0].sum(axis=1, keepdims=True)  # (4, 1, K)
+    total = cells.moments[0].sum(axis=1, keepdims=True)
     count = total[0, 0]
     with np.errstate(divide="ignore", invalid="ignore"):
         above = total[1, 0] / count
@@ -136,7 +138,7 @@ def cell_means(cells: Cells) -> tuple[FloatArray, FloatArray, FloatArray]:
     count = cells.pulls
     above = cells.moments[0, 1] / np.where(count > 0.0, count, np.nan)
     inside = shifted(cells.moments[0], -np.nan_to_num(above))[2]
-    # Rewards that are all the same leave the rounding of their squares.
+    # If all rewards are equal, their sum of squares about the mean is only rounding error.
     inside = np.where(inside > 1e-14 * cells.moments[0, 2], inside, 0.0)
     return count, above + cells.centre, inside
 
@@ -173,7 +175,9 @@ def arm_forms(
     augmented = outcome is not None
     scores = _scores(products, cells, outcome)
     basis = np.eye(products.size)
-    if not augmented:  # whose scores rest on the origin
+    # Without an outcome model, scores use the rewards themselves and not deviations from the centre, so
+    # centres are added back.
+    if not augmented:
         basis[:, 0] += products.centres
     joint = _batches(question, products, scores, augmented=augmented) if weights == JOINT else None
     _, share = share_of(batch_weights(question, weights), cells.rounds, augmented=augmented)
@@ -227,7 +231,8 @@ def _batches(question: Question, products: Products, scores: Scores, *, augmente
     if fixed_by(question) == "batch":
         mean = earlier_inverse(mean, possible, profile.sums.n_arms)
     if augmented and cells.rounds[0] == 1.0:
-        possible = possible & (np.arange(len(possible)) > 0)[:, None]  # nothing is known of its one reward
+        # A first batch of one round has no earlier reward that could predict its own.
+        possible = possible & (np.arange(len(possible)) > 0)[:, None]
     return Batches(products, scores, cells.rounds, np.where(possible, mean, np.inf), possible, codes)
 
 

@@ -146,7 +146,8 @@ def explained(log: AdaptiveLog, names: Sequence[str]) -> float:
     if not total > 0.0:
         return 0.0
     along = away.T @ spread
-    # Not `solve`: columns that depend on each other make a singular matrix, and still explain rewards.
+    # `solve` would fail here: linearly dependent columns make the matrix singular, but they still explain
+    # rewards.
     slope = np.linalg.lstsq(away.T @ away, along, rcond=None)[0]
     return min(max(float(slope @ along) / total, 0.0), 1.0)
 
@@ -184,7 +185,8 @@ def _note(found: Covariates, ratio: FloatArray) -> str:
 ALARM = 5e-4
 """P-value, times the numbers of arms and columns, below which a covariate is considered affected."""
 _LARGEST_STEP, _LARGEST_INVERSE = 0.25, 0.1
-"""Largest share of one round, in standard deviations, for a sum to count as normal; less if estimated."""
+"""Largest contribution of one round, in standard deviations, for a sum to count as normal; it is lower if the
+variance is estimated."""
 _LEAST_ROUNDS = 100
 
 
@@ -255,7 +257,8 @@ def _of_rows(profile: LogProfile, name: str) -> FloatArray:
             gap, spread = chosen - share, share * (1.0 - share)
         else:
             inverse = chosen / own[rows]
-            # 1{A = k} (1 - e) / e^2 has the mean (1 - e) / e, and needs no e of rounds with other arms.
+            # The term 1{A = k} (1 - e) / e^2 has mean (1 - e) / e and requires only the propensities of
+            # rounds that chose arm k.
             gap, spread = inverse - 1.0, inverse * np.maximum(inverse - 1.0, 0.0)
         for column, x in enumerate(values.T):
             z[column, code] = _standardised(x, gap, spread, largest)
@@ -291,7 +294,8 @@ def _of_cells(cells: Cells, name: str) -> FloatArray:
     spread = np.maximum(squares.sum(axis=1) - rounds * mean**2, 0.0)[:, None]
     share = cells.expected / rounds[:, None]
     usable = cells.constant & np.isfinite(share)
-    # With one e a batch sum (x - mean x)(1{A = k} - e) needs no e: deviations add up to 0.
+    # If e is constant in a batch, the sum of (x - mean x)(1{A = k} - e) does not depend on e, because
+    # deviations from the mean add up to 0.
     gap = np.where(usable, total - mean[:, None] * cells.pulls, 0.0).sum(axis=0)
     variance = np.where(usable, spread * share * (1.0 - share), 0.0)
     enough = np.where(usable, rounds[:, None] * (variance > 0.0), 0.0).sum(axis=0) >= _LEAST_ROUNDS

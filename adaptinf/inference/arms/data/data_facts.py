@@ -43,8 +43,6 @@ class AvailabilityFacts:
     def _arms(self) -> list[str]:
         return [str(self.profile.log.arms[code]) for code in self.question.codes]
 
-    # Why there is nothing to weight
-
     @property
     def never_drawn(self) -> dict[str, Any]:
         drawn = (self._possible & self.profile.drawn(self.question.codes)).any(axis=0)
@@ -76,8 +74,6 @@ class AvailabilityFacts:
     def _undealt(self) -> BoolArray:
         """Rounds that each arm's estimate uses after the initial ones assigned by a fixed schedule."""
         return self._possible[dealt_rounds(self.profile) :]
-
-    # What a fit says
 
     @property
     def compared_in_common(self) -> bool:
@@ -244,7 +240,8 @@ class MissingRewardsFacts:
         table = table[:, table.sum(axis=0) > 0.0]
         if table.shape[1] < 2 or np.any(table.sum(axis=1) == 0.0):
             return {}
-        from scipy.stats import chi2_contingency  # scipy.stats loads when needed: longer than a first table
+        # scipy.stats takes longer to load than the first table takes without it.
+        from scipy.stats import chi2_contingency
 
         found = chi2_contingency(table, correction=False)
         if not found.pvalue < _DIFFERENT:
@@ -325,7 +322,7 @@ class SumsFacts:
     def few_in_a_batch(self) -> dict[str, int]:
         if not self.sums.shares:
             return {}
-        # Batches without rounds of an arm are omitted of its mean.
+        # Batches without rounds of an arm are left out of its mean.
         counts = self.sums.cells.pulls[:, self.question.codes]
         least = int(counts.min(where=counts > 0.0, initial=_FEW_IN_A_BATCH))
         return {"n": least, "enough": _FEW_IN_A_BATCH} if least < _FEW_IN_A_BATCH else {}

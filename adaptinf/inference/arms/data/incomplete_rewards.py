@@ -51,8 +51,6 @@ _MOST_STRATA = 50
 _ROUNDS_A_CELL = 20
 """Smallest average number of rounds of one arm per stratum."""
 
-# Missing at random, and late
-
 
 def past_outcome(question: Question, asked: Asked) -> Outcome:
     """Predictions from rewards observed and known in time, with observation probabilities.
@@ -80,7 +78,7 @@ def past_outcome(question: Question, asked: Asked) -> Outcome:
         return outcome_model(asked.subject, log, codes, asked.outcome, asked.ridge)
     if profile.incomplete and profile.repeated_units:
         raise Refused("aipw with missing rewards", INCOMPLETE())
-    if profile.repeated_units:  # rounds of units are scored by the means of others
+    if profile.repeated_units:  # If units have several rounds, predictions come from other units' rewards.
         return RUNNING_MEAN
     arrays, gaps = log.arrays, log.kept.get(FILLED)
     observed = log.arrays.observed if gaps is None else gaps
@@ -162,9 +160,6 @@ def _every(question: Question) -> FloatArray | None:
     return question.profile.partial_propensities if known is None else known
 
 
-# Bounds
-
-
 def at_both_ends(model: ArmModel, arguments: Mapping[str, Any]) -> Results:
     """A model's results with missing rewards at their lowest and at their highest.
 
@@ -176,7 +171,7 @@ def at_both_ends(model: ArmModel, arguments: Mapping[str, Any]) -> Results:
     low, high = log.reward_range
     ends = {arm: (high, low) if arm in opposed else (low, high) for arm in log.arms}
     lowest = on_log(model, at_one_end(log, {arm: own[0] for arm, own in ends.items()})).fit(**arguments)
-    # the same method at both ends, where it was left to the log
+    # If the method was chosen by default, the fit at the other end has to use the same one.
     same = {"estimator": lowest.estimator, "weights": lowest.weights}
     settled = {name: value for name, value in same.items() if arguments.get(name) is None}
     highest = on_log(model, at_one_end(log, {arm: own[1] for arm, own in ends.items()})).fit(

@@ -33,9 +33,6 @@ if TYPE_CHECKING:
 _USUAL_ALPHA = 0.05
 
 
-# Received
-
-
 def received_effect(model: ContrastModel, arguments: Mapping[str, Any]) -> Results:
     """The effect of receiving treatment rather than control, with assignment as the instrument."""
     _check_received(model, arguments)

@@ -112,7 +112,8 @@ class SummedDenominator:
         centre = float(cells.pulls.sum(axis=0) @ ratios / cells.rounds.sum())
         change = np.repeat(np.eye(products.size)[..., None, None], sums.n_arms, axis=3)
         change[1, 1, 0], change[1, place, 0] = 1.0 / levels, -ratios / levels
-        # Columns are summed less their centres: y - R z lacks the centre of y less R times that of z.
+        # Sums are of columns less their centres, so y - R z lacks the centre of y less R times the centre of
+        # z.
         origin = products.centres[1] - ratios * products.centres[place]
         change[1, 0, 0] = ratios - centre + origin / levels
         found = _of_cells(sums, _with_reward(cells, change, centre))
@@ -125,7 +126,8 @@ class SummedDenominator:
         products, forms = arm_forms(question, str(fit.choice.weights), fit.outcome, self.name)
         spread = covariance_of(products, forms)
         varies = np.diag(fit.covariance) != 0.0
-        # What the fit of linearised rewards does not know, such as errors of few events, stays unknown.
+        # Variances that the fit of linearised rewards leaves unknown, such as those of arms with few events,
+        # stay unknown.
         covariance = np.where(np.outer(varies, varies), spread, 0.0) + 0.0 * fit.covariance
         skewness = standardised(cubes_of(products, forms), np.diag(spread))
         return replace(fit, covariance=covariance, skewness=skewness)
@@ -143,7 +145,8 @@ class SummedDenominator:
         place = self._place(question)
         table = products.about(np.zeros(products.size)).table[0]
         first, squares = table[place, 0, 0].sum(axis=0), table[place, place, 0].sum(axis=0)
-        # Cauchy and Schwarz: (sum z)^2 <= m sum z^2 for m positive z. The factor is for rounding.
+        # By the Cauchy-Schwarz inequality, (sum z)^2 <= m sum z^2 for m positive values z. The last factor
+        # allows for rounding error.
         least = np.floor(first**2 / np.where(squares > 0.0, squares, 1.0) * (1.0 + 1e-9))
         counted = products.positive[place - 2].sum(axis=0)
         return np.asarray(np.where(np.isnan(counted), least, counted)[question.codes], dtype=np.float64)
@@ -398,7 +401,8 @@ def linearised(
     ratios[codes[known]], levels[codes[known]] = ratio[known], bottom[known]
     expected = ratios[action] * below
     residual = reward - expected
-    # Rewards in proportion to their denominators have no error: what is left of them is rounding.
+    # Rewards that are proportional to their denominators have no error: what remains of them is rounding
+    # error.
     residual[np.abs(residual) <= _ROUNDING * (np.abs(reward) + np.abs(expected))] = 0.0
     return np.asarray(ratios[action] + residual / levels[action], dtype=np.float64)
 
@@ -413,7 +417,8 @@ def _by_scores(fit: ArmFit, ratio: Ratio) -> ArmFit:
     kept["scores"] = ratio.value + kept["scores"]
     parts = kept.get("influence_by_unit", kept["influence"])
     varies = np.diag(fit.covariance) != 0.0
-    # What the fit of linearised rewards does not know, such as errors of few events, stays unknown.
+    # Variances that the fit of linearised rewards leaves unknown, such as those of arms with few events, stay
+    # unknown.
     covariance = np.where(np.outer(varies, varies), parts.T @ parts, 0.0) + 0.0 * fit.covariance
     cubes = np.einsum("tk,tk,tk->k", *(3 * [kept["influence"]]))
     squares = np.einsum("tk,tk->k", kept["influence"], kept["influence"])

@@ -13,10 +13,10 @@ from adaptinf.inference.scores.inverse import (
     Fixed,
     combined_stays,
     combined_weights,
+    earlier_propensities,
     lagged_combined_weights,
     sqrt_weights,
 )
-from adaptinf.inference.scores.joint_levels import earlier_propensities
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:

@@ -79,7 +79,8 @@ class ProjectionQuestion:
         """Whether the formula gives every combination of contexts its own effect."""
         columns = [values[self.rounds.keep] for values in self.profile.log.arrays.context.values()]
         width = len(self.covariates.names)
-        # Few distinct rows first: counting combinations of continuous contexts is slow and needless.
+        # Counting distinct rows of continuous contexts is slow, so columns with too many values are ruled out
+        # first.
         if any(len(np.unique(column)) > width for column in columns if column.dtype.kind in "fiub"):
             return False
         return len(group_codes(columns)[1]) == width

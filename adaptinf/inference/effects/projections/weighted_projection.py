@@ -74,7 +74,8 @@ def projection_length(question: ProjectionQuestion, verdict: Verdict) -> float:
     if both is None:
         assert log.arrays.propensity is not None
         ratio = question.chosen.sum(axis=1) / log.arrays.propensity[kept]
-        variance = ratio**2  # its mean given the past is 1/e1 + 1/e0
+        # Given the past, this has mean 1/e1 + 1/e0, so it needs no propensities of arms that were not chosen.
+        variance = ratio**2
     else:
         variance = (1.0 / both[kept]).sum(axis=1)
     weight = np.ones(len(kept))

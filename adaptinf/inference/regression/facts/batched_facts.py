@@ -14,7 +14,6 @@ from adaptinf.claims.regression.regressions import BY_PROPENSITIES
 from adaptinf.inference.regression.batched_regression import BatchRegressions, batch_regressions
 from adaptinf.inference.regression.decorrelation import Decorrelated, decorrelated
 from adaptinf.inference.regression.facts.regression_facts import RegressionFacts, some
-from adaptinf.inference.regression.least_squares import least_squares
 
 _BATCHES = 10
 """Number of batches that a sentence lists."""
@@ -110,7 +109,8 @@ class BatchedFacts(RegressionFacts):
 
 _LARGEST_LEFT = 0.2
 """Share of the least-squares error that the standard errors may omit."""
-# Causes worth naming: columns of sizes that differ tenfold, and one that is 0 in four rounds of five.
+# A caution names these causes: scales of columns that differ tenfold, and a column that is 0 in four of five
+# rounds.
 _UNEVEN, _RARE = 10.0, 0.2
 
 
@@ -200,7 +200,7 @@ class EllipsoidFacts(RegressionFacts):
         data = self.data
         if data.nobs <= data.size:
             return {}
-        norm = float(np.linalg.norm(least_squares(data.x, data.y, data.names).coefficient))
+        norm = float(np.linalg.norm(data.squares.coefficient))
         return {"norm": norm} if norm > self.fit.found.bound else {}
 
 

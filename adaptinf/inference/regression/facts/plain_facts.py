@@ -17,14 +17,14 @@ from adaptinf.inference.corrections.information import Correction
 from adaptinf.inference.distributions.tails import student_quantile
 from adaptinf.inference.regression.design import unit_codes
 from adaptinf.inference.regression.facts.regression_facts import RegressionFacts
-from adaptinf.inference.regression.least_squares import BY_CLUSTER, LeastSquares, least_squares
+from adaptinf.inference.regression.least_squares import BY_CLUSTER, LeastSquares
 from adaptinf.inference.validity.constant_means import shares_moved
 from adaptinf.inference.validity.profile import is_binary
 from adaptinf.log import Stability
 from adaptinf.typing import IntArray
 
 _USUAL_ALPHA = 0.05
-# A correction that makes intervals more than twice as long is not taken unasked.
+# A correction that more than doubles the length of intervals is not made by default.
 _PATIENCE = 2.0
 
 
@@ -34,7 +34,7 @@ class PlainFacts(RegressionFacts):
     @cached_property
     def squares(self) -> LeastSquares:
         """The fit shared by all covariances."""
-        return least_squares(self.data.x, self.data.y, self.data.names)
+        return self.data.squares
 
     @property
     def kind(self) -> str:
@@ -54,8 +54,6 @@ class PlainFacts(RegressionFacts):
     @property
     def no_sandwich(self) -> bool:
         return False
-
-    # Whether it is valid
 
     @property
     def nothing_adapted(self) -> str:
@@ -132,8 +130,6 @@ class PlainFacts(RegressionFacts):
     def only_shares_moved(self) -> bool:
         several = len(self.arms_used) > 1 and not self.data.adaptive
         return several and self.profile.shares_move and not self.shares_moved
-
-    # Its covariance
 
     @property
     def classical(self) -> bool:

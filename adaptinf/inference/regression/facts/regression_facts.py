@@ -12,53 +12,12 @@ from adaptinf.claims.contexts import NEVER_RANDOM
 from adaptinf.claims.regression import regressions as claims
 from adaptinf.claims.units import NOT_BY_UNIT
 from adaptinf.inference.regression.design import CoefficientFit, FitOptions, RegressionData
+from adaptinf.inference.regression.facts.residual_trends import residual_trends
 from adaptinf.inference.regression.least_squares import BY_CLUSTER
 from adaptinf.inference.regression.rare_coefficients import RareCoefficients, rare_coefficients
 from adaptinf.inference.validity.profile import LogProfile
-from adaptinf.inference.validity.stationarity import LEAST_ROUNDS, Trends, standardised, times
 from adaptinf.inference.validity.units import unit_count_cautions
-from adaptinf.typing import FloatArray, IntArray
-
-# What the columns leave of a time or of rewards below this share is rounding.
-_ROUNDING = 1e-12
-
-
-def residual_trends(data: RegressionData, profile: LogProfile) -> Trends:
-    """For K arms: each arm's rewards minus the part explained by the columns, in the rounds used.
-
-    Rewards and times are both replaced by their residuals from least squares on the columns within the arm's
-    own rounds.
-    """
-    time = times(data.n_rounds, profile.log.arrays.batch)[data.rounds]
-    unit = profile.units[data.rounds] if profile.repeated_units and profile.units is not None else None
-    found = np.full(data.n_arms, np.nan)
-    for code in np.unique(data.action):
-        own = data.action == code
-        terms = _terms(data.x[own], np.stack([time[own], data.y[own]], axis=1))
-        if terms is None:
-            continue
-        if unit is not None:
-            terms = np.bincount(np.unique(unit[own], return_inverse=True)[1], terms).astype(np.float64)
-        if len(terms) >= LEAST_ROUNDS:
-            found[code] = standardised(terms)
-    return Trends(found)
-
-
-def _terms(x: FloatArray, both: FloatArray) -> FloatArray | None:
-    """Products of residuals and rewards, None if the columns leave no residuals; x (n, p), both (n, 2)."""
-    used = x[:, x.any(axis=0)]
-    if len(both) - used.shape[1] < LEAST_ROUNDS:
-        return None
-    scale = np.ptp(both, axis=0)
-    if not (np.isfinite(scale) & (scale > 0.0)).all():
-        return None
-    both = (both - both[0]) / scale
-    with_constant = np.column_stack([np.ones(len(both)), used])
-    left = both - with_constant @ np.linalg.lstsq(with_constant, both, rcond=None)[0]
-    if np.einsum("nk,nk->k", left, left).min() <= _ROUNDING * len(both):
-        return None
-    return np.asarray(left[:, 0] * left[:, 1], dtype=np.float64)
-
+from adaptinf.typing import IntArray
 
 _CONTEXTS, _ARMS = 5, 8
 """Number of names that a sentence lists."""
@@ -77,8 +36,6 @@ class RegressionFacts:
     @property
     def always(self) -> bool:
         return True
-
-    # Which rounds
 
     @property
     def all_rounds(self) -> dict[str, Any]:
@@ -125,18 +82,16 @@ class RegressionFacts:
             left.append(claims.UNNAMED_CONTEXTS())
         return {"contexts": some(left, _CONTEXTS)} if left else {}
 
-    @property
+    @cached_property
     def arms_used(self) -> IntArray:
         """Codes of the arms in the rounds used."""
-        return np.unique(self.data.action)
+        return np.flatnonzero(np.bincount(self.data.action, minlength=self.data.n_arms))
 
     @property
     def never_random(self) -> str:
         """Whether no arm was drawn at random, for a regression on several arms."""
         several = len(self.arms_used) > 1
         return NEVER_RANDOM() if several and self.profile.never_random else ""
-
-    # What is evidence against a fit
 
     @property
     def assumes_constant(self) -> bool:

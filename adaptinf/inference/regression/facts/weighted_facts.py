@@ -60,8 +60,6 @@ class WeightedFacts(RegressionFacts):
         uneven = follows and not profile.constant_propensities and not profile.batched
         return "uniform" if profile.propensities is None or uneven else "combined"
 
-    # Why it does not serve
-
     @property
     def lacks_propensities(self) -> bool:
         return self.data.propensity is None
@@ -75,8 +73,6 @@ class WeightedFacts(RegressionFacts):
         adapts = self.profile.traits is not None and self.profile.traits.adapts
         known = self.profile.propensities is not None and not adapts
         return {} if known or not self.gaps else {"gaps": self.gaps}
-
-    # Why it is the default, or is not
 
     @property
     def passed_over(self) -> str:
@@ -124,8 +120,6 @@ class WeightedFacts(RegressionFacts):
         if not self._preferred or self.smallest >= SMALL:
             return {}
         return {"whose": self._whose, "least": self.smallest, "floor": SMALL, "enough": FEW_EFFECTIVE}
-
-    # What a fit says
 
     @property
     def is_shared(self) -> bool:

@@ -16,10 +16,11 @@ from scipy import linalg
 
 from adaptinf.typing import FloatArray, IntArray
 
-# Blocks that grow by a tenth: a fit for each of O(log n) blocks, made of nine tenths of the rounds before.
+# With blocks that grow by a tenth, O(log n) fits suffice, and each uses at least nine tenths of the earlier
+# rounds.
 _GROWTH = 1.1
 _PENALTY = 1.0
-# A variance below this share of the squares is the rounding of a constant column.
+# A variance below this share of the mean square is the rounding error of a constant column.
 _VARIES = 1e-12
 
 

@@ -41,7 +41,7 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 if TYPE_CHECKING:
     from adaptinf.inference.validity.profile import LogProfile
 
-# Eigenvalues below it are those of directions that no round tells of.
+# In directions with smaller eigenvalues, the rounds contain no information.
 _NULL = 1e-10
 PairWeights = Callable[[int, int], FloatArray]
 """Weights of the rounds for the difference between two arms, shape (n,)."""
@@ -145,7 +145,7 @@ def _bases(gram: FloatArray, moved: BoolArray) -> tuple[FloatArray, FloatArray]:
     lost = values <= _NULL * len(place)
     if not lost.any():
         return np.eye(size)[:, place], fixed
-    # Where each arm has columns of its own, differences leave their common level open.
+    # If each arm has columns of its own, differences between arms do not determine their common level.
     null = vectors[:, lost] / scale[:, None]
     whole, _ = np.linalg.qr(np.column_stack([null, np.eye(len(place))]))
     told, left = np.zeros((size, int((~lost).sum()))), np.zeros((size, int(lost.sum())))
@@ -188,7 +188,8 @@ def shared_regression(
         names = tuple(map(str, range(others.shape[1])))
         solved = least_squares(weight[:, None] * rest, weight * (y - told @ effects.estimate), names)
         left = 1.0 - solved.leverage()
-        scaled = solved.residual / np.where(left > FULL_LEVERAGE, left, np.nan)  # HC3's
+        # As for HC3, division by 1 - leverage keeps errors from being too small with few rounds.
+        scaled = solved.residual / np.where(left > FULL_LEVERAGE, left, np.nan)
         lever = solved.q @ solved.root.T
         carried = lever.T @ (weight[:, None] * told)
         estimate = estimate + others @ solved.coefficient
@@ -197,7 +198,9 @@ def shared_regression(
         decided = solved.decided
     share = pull**2
     freedom = np.maximum(effective_size(share) - 1.0, 0.0)
-    known = np.flatnonzero((of_arms != 0.0).sum(axis=0) == 1)  # combinations that are single coefficients
+    # Degrees of freedom of single coefficients are known from the first step; only combinations need the
+    # approximation.
+    known = np.flatnonzero((of_arms != 0.0).sum(axis=0) == 1)
     freedom[np.argmax(of_arms[:, known] != 0.0, axis=0)] = effects.freedom[known]
     return SharedFit(estimate, influence, freedom, effective_size(np.abs(pull)), decided)
 
@@ -277,7 +280,8 @@ def fit_shared(facts: WeightedFacts, kind: str) -> CoefficientFit:
     if kind == "combined" and profile.propensities is None:
         ways = ("weights='uniform'",)
         raise InvalidForLog("weighted with combined weights", EVERY_ONE_NEEDED(), ways)
-    plain = least_squares(data.x, data.y, data.names)  # names columns that cannot be distinguished
+    # Least squares refuses columns that cannot be distinguished, and names them.
+    plain = data.squares
     arms = _columns_of_arms(data, codes)
     fit = _shared(data, profile, kind, arms, codes)
     errors = np.sqrt(np.einsum("tj,tj->j", fit.influence, fit.influence))

@@ -55,7 +55,8 @@ def choices_of(action: IntArray, every: FloatArray) -> Choices:
         inverse = np.zeros((arms, 4))
         add_choices(np.ascontiguousarray(action), np.ascontiguousarray(every), by_piece, by_time, inverse)
         return Choices(_split(by_piece), _split(by_time), *inverse.T)
-    columns = np.ascontiguousarray(every.T)  # sums along rows are quick
+    # Sums along rows are fast, because a row is contiguous in memory.
+    columns = np.ascontiguousarray(every.T)
     arms, rounds = columns.shape
     spread = columns * (1.0 - columns)
     place = np.arange(rounds)

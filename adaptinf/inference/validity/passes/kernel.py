@@ -74,7 +74,7 @@ def add_chosen(action: IntArray, own: FloatArray, table: FloatArray, state: Floa
             if e >= 1.0:
                 sure += 1.0
                 state[chosen, 4] += 1.0
-            # Rounds that were sure for another arm are none of this one's.
+            # In rounds in which another arm had propensity 1, this arm was not possible.
             state[chosen, 2] = t + 1.0 - sure + state[chosen, 4]
 
 

@@ -38,7 +38,8 @@ def cut_to_periods(clock: NDArray[Any], every: str) -> tuple[NDArray[Any], IntAr
     Pieces are ten minutes of an hour, hours of a day, and days and hours of a week or a month.
     """
     hours, days, months = (clock.astype(f"datetime64[{unit}]") for unit in "hDM")
-    weekday = (days.astype(np.int64) + 3) % 7  # day 0, of 1970, was a Thursday
+    # Day 0, 1 January 1970, was a Thursday, and weeks begin on Monday.
+    weekday = (days.astype(np.int64) + 3) % 7
     hour = (hours - days).astype(np.int64)
     if every == "hour":
         start, within = hours, (clock - hours).astype("timedelta64[m]").astype(np.int64) // 10

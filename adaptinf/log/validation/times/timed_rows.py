@@ -80,7 +80,7 @@ class TimedRows:
         zoned, kind, problems = has_zone(column, self.formats.get(role)), column.values.dtype.kind, Findings()
         times: Column | None = column
         if kind == "O" or (self.formats.get(role) is not None and kind in "iu"):
-            # Problems with rounds is told as they are read.
+            # Problems with a round column are reported when rounds are read, so here they are discarded.
             told = self.found if role == "batch" else problems
             times = date_column(column, what, role, self.formats.get(role), told)
         if times is None:

@@ -180,6 +180,19 @@ class TestDefault:
             assert contrast.fit().weights == ("combined" if shared else choice.weights)
             assert own[0].weights in (("sqrt", "two-point") if shared else (choice.weights,))
 
+    def test_a_contrast_has_a_default_of_its_own(self) -> None:
+        rng = np.random.default_rng(3)
+        batch = np.repeat([0, 1], 500)
+        action = rng.binomial(1, np.where(batch == 0, 0.2, 0.8))
+        reward = rng.normal(0.3 * action)
+        arrays = LogArrays(action=action, reward=reward, batch=batch)
+        log = AdaptiveLog.from_arrays(arrays, arms=("a", "b"), adaptive=False)
+        pair = {"treatment": "b", "control": "a"}
+        assert ArmMeans(log).fit().estimator == default_estimator(log).estimator == "sample-mean"
+        assert recommend(log).best.verdict.arguments == {"estimator": "sample-mean"}
+        assert Contrast(log, **pair).fit().estimator == "batched"
+        assert recommend(log, "contrast", **pair).best.verdict.arguments == {"estimator": "batched"}
+
     def test_weights_or_decay_alone_mean_aipw(self) -> None:
         result = ArmMeans(make_log()).fit(decay=0.5)
         assert (result.estimator, result.weights) == ("aipw", "two-point")

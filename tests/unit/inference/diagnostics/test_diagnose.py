@@ -8,11 +8,13 @@ import math
 import numpy as np
 import pytest
 from claims_said import says
+from scipy import stats
 
 from adaptinf import designs
 from adaptinf.claims import diagnosis as claims
 from adaptinf.claims import propensities
 from adaptinf.errors import ParameterError
+from adaptinf.inference.diagnostics import log_checks
 from adaptinf.inference.diagnostics.arm_checks import (
     Differences,
     batch_groups,
@@ -402,6 +404,24 @@ def test_common_drift_is_found_and_what_could_be_missed_is_told() -> None:
     assert 0.3 < least < 0.45
     assert says(found.notes[-1], claims.MISSED_ALONE)
     assert says(found.notes, claims.MISSED, drift="common drift", least=least)
+
+
+@pytest.mark.parametrize("name", ["control_checks", "decay_checks", "arm_checks"])
+def test_what_could_be_missed_counts_every_test_of_the_table(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    made = getattr(log_checks, name)
+    one_more = Check("another", "all arms", "z", 0.0, math.log(0.5))
+    plain = diagnose(gathered(), alpha=0.02)
+    monkeypatch.setattr(log_checks, name, lambda *given: [*made(*given), one_more])
+    more = diagnose(gathered(), alpha=0.02)
+    sizes = [sum(not math.isnan(row.log_pvalue) for row in found.checks) for found in (plain, more)]
+    assert sizes[1] == sizes[0] + 1
+    for found, size in zip((plain, more), sizes, strict=True):
+        frame = found.tables["drift"]
+        critical = stats.t.isf(0.01 / size, frame["df"])
+        least = (critical + stats.norm.ppf(0.8)) * frame["std_error"] / frame["sd"]
+        np.testing.assert_allclose(frame["could_be_missed"], least, rtol=1e-12)
 
 
 def test_a_large_origin_changes_no_statistic() -> None:

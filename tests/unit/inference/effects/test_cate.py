@@ -15,10 +15,11 @@ from adaptinf.claims.privacy import guarantees, releases
 from adaptinf.designs.contextual.conse import ConSE
 from adaptinf.designs.contextual.private_conse import DPConSE
 from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.distributions.sample_shape import rows_of_cells
 from adaptinf.inference.effects.cate import CATE
 from adaptinf.inference.effects.effect_weights import contrast_weights
 from adaptinf.inference.effects.group_question import group_terms
-from adaptinf.inference.effects.group_scores import arm_moments, group_aipw, group_codes, group_rows
+from adaptinf.inference.effects.group_scores import arm_moments, group_aipw, group_codes
 from adaptinf.inference.released.effects import released_intervals
 from adaptinf.inference.scores.inverse import aipw_scores, indicators, running_means
 from adaptinf.inference.scores.means import effective_size, weighted_means
@@ -316,7 +317,7 @@ def test_group_aipw_in_blocks_equals_the_score_functions():
     own = propensities[np.arange(40_000), action]
     result = group_aipw(group, action, reward, own, 3, propensities, np.sqrt(propensities))
     every = np.append(0.0, np.cumsum(reward)[:-1] / np.arange(1, 40_000))
-    for code, rows in enumerate(group_rows(group, 3)):
+    for code, rows in enumerate(rows_of_cells(group, 3)):
         chosen = indicators(action[rows], np.array([0, 1]))
         predicted = running_means(chosen, reward[rows])
         lagged = np.append(every[rows[0]], np.cumsum(reward[rows])[:-1] / np.arange(1, len(rows)))

@@ -455,7 +455,7 @@ def test_batches_come_before_w_decorrelation(monkeypatch: pytest.MonkeyPatch) ->
     assert settled.cautions == ()
     assert says(settled.notes, regressions.NO_TREND)
     monkeypatch.setattr(
-        "adaptinf.inference.regression.facts.regression_facts.LEAST_ROUNDS", 1_000
+        "adaptinf.inference.regression.facts.residual_trends.LEAST_ROUNDS", 1_000
     )  # more than it has
     (caution,) = model.fit("w-decorrelation").cautions
     assert says(caution, regressions.MOVES)

@@ -86,7 +86,7 @@ def test_rows_tell_it_from_scores_and_weights(case: str, small: int, monkeypatch
     if "missing" in options:
         frame.loc[~frame["seen"], "y"] = np.nan
     log = log_of(frame, **options)
-    monkeypatch.setattr(weighted, "_SMALL", small)
+    monkeypatch.setattr(weighted, "FEW_SCORES", small)
     result, (question, _, model, means) = fits_of(monkeypatch, log, **asked, keep_scores=True)
     assert 1e-12 < means.movement < 1e-2
     clock = (frame["day"].to_numpy() + 0.5) / 12 if "batch" in options else np.arange(len(frame)) / len(frame)

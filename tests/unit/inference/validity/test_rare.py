@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from adaptinf.claims import rare_outcomes
+from adaptinf.inference.distributions import sample_shape
 from adaptinf.inference.distributions.sample_shape import squared_skewness, two_values, uncommon_outcomes
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.inference.validity.rare import rare_cautions, rare_notes, without_interval
@@ -89,3 +90,15 @@ def test_what_is_said_of_rare_outcomes() -> None:
     assert says(strong, rare_outcomes.SKEWED_THOUGH_CORRECTED, terms="d, f")
     assert rare_notes(terms[4:], uncommon[4:]) == []
     assert rare_cautions(terms[4:5], uncommon[4:5], skewness[4:5]) == ()
+
+
+def test_many_cells_have_the_outcomes_of_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    cell = rng.integers(60, size=900)
+    values = np.where(rng.random(900) < 0.4, 0.0, rng.integers(3, size=900).astype(float))
+    values[::9] = -0.0
+    few = uncommon_outcomes(cell, values, 60)
+    assert 10 < np.count_nonzero(np.isfinite(few)) < 60
+    monkeypatch.setattr(sample_shape, "_MANY_CELLS", 1)
+    np.testing.assert_array_equal(uncommon_outcomes(cell, values, 60), few)
+    np.testing.assert_array_equal(uncommon_outcomes(cell[:0], values[:0], 3), np.full(3, np.inf))

@@ -1,0 +1,61 @@
+"""Statements of every request, compiled once for a database and given to its driver."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from typing import Any
+
+from adaptinf.errors import MissingDependencyError
+
+try:
+    import sqlalchemy as sa
+except ImportError as error:
+    raise MissingDependencyError("a live trial", "SQLAlchemy", "trial") from error
+
+Row = dict[str, Any]
+
+
+class Prepared:
+    """A statement that the driver executes; rows come back as the driver has them."""
+
+    # SQLAlchemy looks a statement up, and prepares its result, at each execution: ten times the database's
+    # own time for a row.
+    def __init__(self, statement: sa.ClauseElement) -> None:
+        self._statement = statement
+        self._compiled: dict[str, tuple[str, tuple[str, ...] | None]] = {}
+
+    def _text(self, connection: sa.Connection) -> tuple[str, tuple[str, ...] | None]:
+        """The text in the database's dialect, and the names of its parameters if they go by position."""
+        dialect = connection.dialect
+        found = self._compiled.get(dialect.name)
+        if found is None:
+            made: Any = self._statement.compile(dialect=dialect)
+            found = str(made), tuple(made.positiontup) if made.positional else None
+            self._compiled[dialect.name] = found
+        return found
+
+    def _sent(self, connection: sa.Connection, rows: Sequence[Row]) -> Any:
+        """A cursor after the statement, executed for all rows of parameters at once."""
+        text, names = self._text(connection)
+        given: list[Any] = list(rows) if names is None else [[row[name] for name in names] for row in rows]
+        cursor = connection.connection.cursor()
+        if len(given) == 1:
+            cursor.execute(text, given[0])
+        else:
+            cursor.executemany(text, given)
+        return cursor
+
+    def write(self, connection: sa.Connection, rows: Sequence[Row]) -> None:
+        """Execute it for all rows."""
+        self._sent(connection, rows).close()
+
+    def cursor(self, connection: sa.Connection, **values: Any) -> Any:
+        """The driver's cursor before the first row that it finds."""
+        return self._sent(connection, [values])
+
+    def value(self, connection: sa.Connection, **values: Any) -> Any:
+        """The first value of the first row; None if there is none."""
+        with closing(self.cursor(connection, **values)) as cursor:
+            row = cursor.fetchone()
+        return None if row is None else row[0]
