@@ -26,7 +26,7 @@ from adaptinf.inference.group_sequential.score_process import score_process
 from adaptinf.plans.decisions import follow
 
 SEED, BLOCK, ALPHA = 20261128, 256, 0.05
-COMMAND = "python docs/evidence/looks.py --blocks 4"
+COMMAND = "python docs/evidence/looks.py --blocks 3"
 COUNTS = Path(__file__).with_name("looks_counts.csv")
 DESIGNS = {
     "coin": ai.designs.Uniform(),
@@ -171,9 +171,9 @@ def lines(counts: Counts) -> Iterator[str]:
 def page(counts: Counts) -> str:
     """The page."""
     cells = [numbers for numbers in counts.values() if numbers[0]]
-    size = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
     level, holds = (sum(one) for one in zip(*(judged(one) for one in cells), strict=True))
     fewest, most = (int(pick(one[0] for one in cells)) for pick in (min, max))
+    size = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
     size = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
     tested = [one for one in cells if one[3] >= 0.5 * one[0]]
     median = max(0.0, *(abs(one[5] / one[3] - 0.5) - 1.5 / math.sqrt(one[3]) for one in tested))
