@@ -17,7 +17,7 @@ EXTRAS = (
     *("great_tables", "docx", "argcomplete", "jsonschema", "jinja2"),
 )
 MAIN_JOB = Path(__file__).parents[3] / "docs" / "release" / "main_job.py"
-TITLES = ["ArmMeans Results", "AdaptiveOLS Results", "relative to that of the"]
+TITLES = ["ArmMeans Results", "AdaptiveOLS Results", "relative to the first method"]
 BLOCKED = f"""
 import sys
 class Absent:
