@@ -458,6 +458,19 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "too wide: {0} looks; broken words: {1}",
             "none",
         ),
+        "english": (
+            "Whether a native statistician would write the sentences of pages, docstrings and messages",
+            (
+                r"\| pages \| (\d+) \| (\d+) \| (\d+) \| \d+ \| "
+                r"\| docstrings \| (\d+) \| (\d+) \| (\d+) \| \d+ \| "
+                r"\| messages \| (\d+) \| (\d+) \| (\d+) \|"
+            ),
+            (
+                "yes, by two readers (language models): pages {1} and {2} of {0}; docstrings {4} and {5} of "
+                "{3}; messages {7} and {8} of {6}"
+            ),
+            "27 of 30 each",
+        ),
         "case_studies": (
             "Figures printed in six papers, run again",
             r"(\d+), of which (\d+) agree and (\d+) differ",
