@@ -169,10 +169,11 @@ def page(places: list[int], counted: list[Array], runs: int) -> str:
 Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
 Sessions of two arms by simulators in plain NumPy, {ROUNDS:,} rounds, {runs:,} logs a row. Earlier spending
-x is gamma of mean 1 and variance 1/2, orders are Poisson of mean 0.6 x or 3 x, revenue is a sum of
-exponential prices of mean {PRICE:g}, for the second arm the same or 15% higher. Designs follow mean revenue:
-the better arm with probability {1 - EXPLORATION / 2:g}, or the normal approximation of the chance that an arm
-is the better one, at least {FLOOR:g}, in every round or every {BATCH}.
+x is gamma with mean 1 and variance 1/2; the number of orders is Poisson with mean 0.6 x or 3 x; and revenue
+is a sum of exponential prices with mean {PRICE:g}, which in the second arm is the same or 15% higher. Designs
+follow mean revenue: the better arm with probability {1 - EXPLORATION / 2:g}, or the normal
+approximation of the chance that an arm is the better one, at least {FLOOR:g}, in every round or every
+{BATCH}.
 
 Coverage of nominal 95% intervals, all by defaults: *arm*, of revenue per order of an arm, the mean over both;
 *difference* and *lift*, of the second arm's over the first's; *refused*, the share of logs without a lift,
