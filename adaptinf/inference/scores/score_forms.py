@@ -1,9 +1,9 @@
 """Arms' scores as linear forms in rewards and additional columns: ratios and covariates from sums by batch.
 
-With v = (1, reward, further columns) the score of a round and an arm is own'v + 1{arm chosen} gain'v / e, e
-the arm's propensity. Predictions are fixed when a batch starts, and so are own and gain: sums of products of
-two and three entries of v over powers of e are sufficient for variances and skewness. A prediction is a line
-in the covariates x,
+With v = (1, reward, further columns), the score for a given round and arm is own'v + 1{arm chosen} gain'v /
+e, where e is the arm's propensity. Predictions are fixed when a batch starts, and so are own and gain: sums
+of products of two and three entries of v over powers of e are sufficient for variances and skewness. A
+prediction is a line in the covariates x,
 
     mean of the arm over earlier batches + slope'(x - its mean there),
 
