@@ -78,7 +78,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
         ),
         "contrasts": (
             "Intervals for all arms against a control hold at the same time",
-            r"(\d+ of \d+) rows hold at least (\.\d+) at once",
+            r"(\d+ of \d+) rows have simultaneous coverage of at least (\.\d+)",
             "{0} simulations",
             "at least {1} at once",
         ),

@@ -179,7 +179,8 @@ Coverage of nominal 95% intervals, all by defaults: *arm*, of revenue per order 
 *difference* and *lift*, of the second arm's over the first's; *refused*, the share of logs without a lift,
 left out; *revenue*, of the difference of mean revenue, and *adjusted*, the same with x as a covariate;
 *width*, the mean of the adjusted width over the other's; *ratio adjusted* and *its width* the same of revenue
-per order, of which x explains nothing here. The Monte-Carlo error of a share of .95 is {error:.4f}.
+per order, of which x explains nothing here. The Monte Carlo standard error of a proportion
+of .95 is {error:.4f}.
 {len(covered) - short} of {len(covered)} shares are at least .95 less three such errors.
 
 | design | arm | difference | lift | refused | revenue | adjusted | width | ratio adjusted | its width |
