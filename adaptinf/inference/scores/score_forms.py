@@ -7,11 +7,11 @@ prediction is a line in the covariates x,
 
     mean of the arm over earlier batches + slope'(x - its mean there),
 
-and without covariates that mean. The slope is estimated by ridge regression: S the arm's sums of squares and
-products about its means, s the covariates' standard deviations over the earlier batches, (S_xx + penalty
-diag(s^2))^(-1) S_xy. Before an arm's first round, means and slopes are those of all arms. In the first batch
-nothing is known in advance: as without covariates, the prediction is the mean of the batch's other rounds, of
-all arms.
+and without covariates that mean. The slope is the ridge estimate (S_xx + penalty diag(s^2))^(-1) S_xy, where
+S contains the arm's sums of squares and products about its means and s the covariates' standard deviations
+over the earlier batches. Before an arm's first round, means and slopes are those of all arms. In the first
+batch nothing is known in advance: as without covariates, the prediction is the mean of the batch's other
+rounds, of all arms.
 
 References
 ----------
