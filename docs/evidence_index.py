@@ -296,7 +296,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "Thompson sampling is fast",
             r"\| beta \| 2 \| ([\d,]+) \|",
             "{0},000 rounds a second, two arms",
-            "no aim",
+            "no target",
         ),
     },
     "Files, speed and the house": {
@@ -475,7 +475,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "Figures printed in six papers, run again",
             r"(\d+), of which (\d+) agree and (\d+) differ",
             "of {0} figures {1} agree and {2} differ, [with reasons](../gallery.md)",
-            "no aim",
+            "no target",
         ),
     },
 }

@@ -135,7 +135,7 @@ def row(job: tuple[Any, ...], found: Array) -> str:
 
 
 def short(found: Array, column: int, aim: float) -> bool:
-    """Whether coverage is below an aim by three Monte Carlo errors."""
+    """Whether coverage is below a target by three Monte Carlo errors."""
     known = found[:, column][~np.isnan(found[:, column])]
     return len(known) > 0 and known.mean() < aim - 3.0 * math.sqrt(aim * (1.0 - aim) / len(known))
 

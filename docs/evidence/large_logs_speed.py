@@ -154,7 +154,7 @@ queries, for {eager:,} rows.
 
 ## Memory
 
-The peak of a separate process above what its imports need; the aim for files is at most 300 MB. Frames are
+The peak of a separate process above what its imports need; the target for files is at most 300 MB. Frames are
 loaded completely from the files, so their seconds and megabytes include the reading.
 
 | engine | rows | seconds | MB |
