@@ -73,7 +73,7 @@ Two arms with 0/1 rewards, {HORIZON:,} rounds, {runs:,} logs a row. Shares of lo
 excluded an arm's mean, the larger of the two arms', at alpha = {ALPHA:g}; and mean widths after the last
 round. Sequences of sample means, tuned by default. The Monte Carlo standard error of a proportion of
 {ALPHA:g} is {error:.4f}: {kept} of {len(cells) * len(METHODS)} shares are at most {ALPHA:g} plus three
-errors.
+standard errors.
 
 | design and rates | {heads} |
 | --- |{" ---: |" * 2 * len(METHODS)}
