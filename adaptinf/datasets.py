@@ -176,7 +176,8 @@ def farmer_trial(path: str | PathLike[str]) -> pd.DataFrame:
             "farmer_trial", [f"{place} must have the columns {_COLUMNS}, but has {found}: get {_SOURCE}"]
         )
     problems = [
-        f"{place}: {name} must be {what}, but is not in {int(wrong.sum())} rows, the first {wrong.argmax()}"
+        f"{place}: {name} must be {what}; rows with other values: {int(wrong.sum())}, the first being row "
+        f"{wrong.argmax()}"
         for name, known, what in (
             ("treatment", _ARMS, "a whole number from 1 to 6"),
             ("outcome", (0, 1), "0 or 1"),

@@ -25,11 +25,11 @@ class Row:
     ours : float
         Of the full run.
     tolerance, quick_tolerance : float
-        How far a full and a quick run may be from `ours`: from the Monte-Carlo errors of both.
+        How far a full and a quick run may be from `ours`: from the Monte Carlo errors of both.
     paper : float or None
         As printed; None where the paper has no such figure.
     paper_tolerance : float
-        How far ours may be from the paper's: from its rounding and the Monte-Carlo errors of both.
+        How far ours may be from the paper's: from its rounding and the Monte Carlo errors of both.
     where : str
         Place in the paper.
     reason : str

@@ -78,7 +78,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
         ),
         "contrasts": (
             "Intervals for all arms against a control hold at the same time",
-            r"(\d+ of \d+) rows hold at least (\.\d+) at once",
+            r"(\d+ of \d+) rows have simultaneous coverage of at least (\.\d+)",
             "{0} simulations",
             "at least {1} at once",
         ),
@@ -296,7 +296,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "Thompson sampling is fast",
             r"\| beta \| 2 \| ([\d,]+) \|",
             "{0},000 rounds a second, two arms",
-            "no aim",
+            "no target",
         ),
     },
     "Files, speed and the house": {
@@ -458,11 +458,24 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "too wide: {0} looks; broken words: {1}",
             "none",
         ),
+        "english": (
+            "Whether a native statistician would write the sentences of pages, docstrings and messages",
+            (
+                r"\| pages \| (\d+) \| (\d+) \| (\d+) \| \d+ \| "
+                r"\| docstrings \| (\d+) \| (\d+) \| (\d+) \| \d+ \| "
+                r"\| messages \| (\d+) \| (\d+) \| (\d+) \|"
+            ),
+            (
+                "yes, by two readers (language models): pages {1} and {2} of {0}; docstrings {4} and {5} of "
+                "{3}; messages {7} and {8} of {6}"
+            ),
+            "27 of 30 each",
+        ),
         "case_studies": (
             "Figures printed in six papers, run again",
             r"(\d+), of which (\d+) agree and (\d+) differ",
             "of {0} figures {1} agree and {2} differ, [with reasons](../gallery.md)",
-            "no aim",
+            "no target",
         ),
     },
 }

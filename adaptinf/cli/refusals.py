@@ -1,4 +1,4 @@
-"""Messages of a command that refuses: without function names, in terms of the command's options."""
+"""Messages for a refused command, worded in terms of its options rather than function names."""
 
 from __future__ import annotations
 

@@ -170,7 +170,8 @@ def _read(place: Path) -> tuple[pd.DataFrame, Path, list[Label]]:
     ]
     if wrong:
         problems.append(
-            f"{path}: click must be 0 or 1, but is not in {len(wrong)} rows, the first being row {wrong[0]}"
+            f"{path}: click must be 0 or 1; rows with other values: {len(wrong)}, the first being row "
+            f"{wrong[0]}"
         )
     refuse("read_open_bandit", problems)
     return impressions.assign(timestamp=times), path, listed.values

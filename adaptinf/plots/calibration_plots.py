@@ -118,7 +118,7 @@ def bias(
     bound : float, array_like or mapping of row to float, optional
         Bound on the absolute bias by row, as from `bias_bound`; by default that of a SimulatedBias.
     alpha : float
-        One minus the confidence level of the Monte-Carlo intervals, between 0 and 0.5.
+        One minus the confidence level of the Monte Carlo intervals, between 0 and 0.5.
     limits : (float, float), optional
         Limits of the axis. By default all intervals are visible, and bounds as well if the intervals remain
         readable.
@@ -318,7 +318,7 @@ def _bias_table(runs: Replications | SimulatedBias) -> pd.DataFrame:
 
 def _bias_series(name: str, part: pd.DataFrame, place: int) -> Series:
     missed = part["assigned"].min()
-    label = name or "mean error, with Monte-Carlo interval"
+    label = name or "mean error, with Monte Carlo interval"
     if missed < 1.0:
         label = claims.UNPULLED(name=label, share=1.0 - missed)
     numbers = part.rename(columns={"bias": "estimate"})

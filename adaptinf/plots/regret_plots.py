@@ -277,7 +277,7 @@ def frontier(
 
     Notes
     -----
-    Bars are 95% Monte-Carlo intervals; on a log scale, those that reach 0 end at the edge of the axes.
+    Bars are 95% Monte Carlo intervals; on a log scale, those that reach 0 end at the edge of the axes.
 
     Examples
     --------

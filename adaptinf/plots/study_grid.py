@@ -156,7 +156,7 @@ def study(
     where : mapping of str to value, optional
         Values that select rows of the table, such as ``{"term": "1 - 0"}``.
     alpha : float
-        One minus the confidence level of the Monte-Carlo intervals, between 0 and 0.5: Wilson's for
+        One minus the confidence level of the Monte Carlo intervals, between 0 and 0.5: Wilson's for
         proportions, normal ones for bias and regret. Other measures have no intervals.
     limits : (float, float), optional
         Limits of the axes, which all panels share.

@@ -194,8 +194,8 @@ class Session(Telling):
             Context known before the choice: a label from `features`, or an array of shape (dimension,), or
             (arms, dimension) if each arm has its own.
         key : str or int, optional
-            Identifies the request: the same request with the same key receives the same answer, so it can be
-            repeated if an answer was lost.
+            Identifies the request: the same request with the same key receives the same response, so it can
+            be repeated if a response was lost.
 
         Returns
         -------
@@ -445,7 +445,7 @@ class Session(Telling):
         Parameters
         ----------
         missing : {"drop", "bounds", "worst", "best"}, optional
-            What an outcome means that is not in, as for `AdaptiveLog`: needed if there are any.
+            How to treat outcomes that have not arrived, as for `AdaptiveLog`: needed if there are any.
         amended : bool
             Whether amended outcomes have their new values, or those that the design used.
 

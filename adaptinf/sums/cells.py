@@ -29,11 +29,12 @@ class Cells:
 
     Shapes: moments (5, 4, B, K), rounds (B,), inverse, expected, spread, smallest, nonzero (B, K).
 
-    ``moments[p, j]`` is the sum of (y - centre)^j / e^p over the rounds that chose the arm, e its propensity;
-    NaN if it is unknown (j = 3 without cubes; p = 4 has only j = 0). Over all rounds of a batch, `inverse`,
-    `expected` and `spread` are sums of 1 / e, e and e (1 - e), and `smallest` is the smallest e; the first
-    three are NaN if only the chosen arm's propensity is known. `nonzero` is the number of rewards other than
-    0, NaN if they were not counted. `products` contains those with further columns, if there are any.
+    ``moments[p, j]`` is the sum of (y - centre)^j / e^p over the rounds that chose the arm, where e is its
+    propensity; NaN if it is unknown (j = 3 without cubes; p = 4 has only j = 0). Over all rounds of a batch,
+    `inverse`, `expected` and `spread` are sums of 1 / e, e and e (1 - e), and `smallest` is the smallest e;
+    the first three are NaN if only the chosen arm's propensity is known. `nonzero` is the number of rewards
+    other than 0, NaN if they were not counted. `products` contains those with further columns, if there are
+    any.
     """
 
     moments: FloatArray

@@ -261,7 +261,7 @@ class Grouped:
         """
         names = group_names("by", by)
         unknown = [name for name in names if name not in self.group_names]
-        problems = [absent("column of groups", name, self.group_names) for name in unknown]
+        problems = [absent("grouping column", name, self.group_names) for name in unknown]
         refuse("Sums.by_groups", problems + ([] if names else ["by must name at least one column"]))
         return self._of_parts(self._parts.coarser(names, shares=self.shares))
 

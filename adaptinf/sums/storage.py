@@ -136,7 +136,7 @@ def _place(subject: str, path: Any) -> Path:
 
 
 def _columns(sums: StoredSums) -> dict[str, NDArray[Any]]:
-    """One row for each group, batch and arm, in their order."""
+    """One row for each group, batch and arm, in order."""
     parts = list(sums.parts.by_group.values())
     about = len(sums.arms), _centres(parts[0][0])
     tables = [_of_group(place, *part, *about) for place, part in enumerate(parts)]

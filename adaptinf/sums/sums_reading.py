@@ -285,7 +285,7 @@ def improbable(gap: FloatArray, variance: FloatArray, tests: int) -> BoolArray:
 
 
 def _check_units(sums: Mapping[str, FloatArray], found: Findings) -> None:
-    """Rewards in one unit: sum_squares / sum, the size of nonzero rewards, varies within limits; (R,)."""
+    """Check that rewards have one unit: sum_squares / sum, their typical size, varies little; shapes (R,)."""
     first, squares = sums["sum"], sums["sum_squares"]
     clear = (squares > 0.0) & (first * first >= _CLEAR * squares)
     if np.count_nonzero(clear) < 2:

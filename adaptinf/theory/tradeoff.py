@@ -31,7 +31,7 @@ class Simulations(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Frontier:
-    """Error, regret and their product over many runs, with Monte-Carlo standard errors.
+    """Error, regret and their product over many runs, with Monte Carlo standard errors.
 
     Attributes
     ----------

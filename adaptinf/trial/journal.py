@@ -267,7 +267,7 @@ class Journal:
         return self.ask("read", lambda: self.connection.execute(query).scalar())
 
     def nodes(self) -> list[tuple[int, Entry, str]]:
-        """Numbers, entries and digests of the rows of noise, in their order."""
+        """Numbers, entries and digests of the rows of noise, in order."""
         of_noise = sa.func.json_extract(_ROWS.c.entry, "$.node").is_not(None)
         query = sa.select(_ROWS).where(of_noise).order_by(_ROWS.c.number)
         rows = self.ask("read", lambda: self.connection.execute(query).all())

@@ -273,7 +273,7 @@ class Trial(Operations):
         context : optional
             Context known before the choice, as for `Session.assign`.
         key : str or int
-            Identifies the request: if it is repeated, after a crash or a lost answer, it receives the same
+            Identifies the request: if it is repeated after a crash or a lost response, it receives the same
             decision.
 
         Returns

@@ -54,8 +54,8 @@ def word_problems(head: Any, runs: Any, behind: Callable[[str], Sequence[str] | 
     if runs is not None:
         return ["pass head= or runs=, not both: a correct head implies that there were none"]
     instead = (
-        "set runs= to the number of files that continued from it and are lost, or omit both: there is "
-        "then no guarantee"
+        "set runs= to the number of lost files that continued from it, or omit both, in which case there "
+        "is no guarantee"
     )
     kinds = behind(head)
     if kinds is None:

@@ -47,7 +47,7 @@ def table_row(bai: float, privacy: float, dimension: int, horizon: float, delta:
 
 
 def two_arms(horizon: int, epsilon: float, delta: float) -> dict[str, float]:
-    """Logs of the exact errors on two arms with 0/1 rewards of means .55 and .45."""
+    """Logs of the exact errors on two arms with 0/1 rewards with means .55 and .45."""
     pulls = exact.half(horizon - 2)
     noises = {
         "DP-BAI": ("laplace", 1.0 / epsilon),

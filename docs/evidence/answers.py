@@ -84,7 +84,7 @@ Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 ## The hybrid interval of 20 arms
 
 Processor time of `winner_interval` by its default, the hybrid method, for {ARMS} correlated normal estimates
-of equal means, {len(taken)} draws of estimates and covariance. The aim is {AIM * 1_000:g} ms.
+of equal means, {len(taken)} draws of estimates and covariance. The target is {AIM * 1_000:g} ms.
 
 | median, ms | 95th percentile, ms | largest, ms |
 | ---: | ---: | ---: |

@@ -301,7 +301,7 @@ PAGE = """\
 
 Command: `{command}`. Seed: {seed}. Date: {today}.
 
-± is one Monte-Carlo standard error throughout.
+± is one Monte Carlo standard error throughout.
 
 ## Simulated bias where the truth is known
 

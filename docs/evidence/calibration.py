@@ -310,7 +310,7 @@ def page(runs: int, trials: int, n_jobs: int, command: str) -> tuple[str, list[s
         f"design and scenario. {spent:.0f} seconds with {n_jobs} processes on a machine with two cores that "
         "had other work.",
         "A plan is a design with an analysis. Each is simulated under a null and an alternative; "
-        "Monte-Carlo standard errors are in brackets, or after < and > the one-sided 95% limit of a share of "
+        "Monte Carlo standard errors are in brackets, or after < and > the one-sided 95% limit of a share of "
         "0 or 1 (1 - .05^(1/n) for none of n trials). Settings were chosen before any measurement, such "
         "that the claims of the methods apply: exact and anytime methods claim 95% at any number of rounds, "
         "asymptotic ones for many rounds and propensities that are not small. Where asymptotic methods fall "

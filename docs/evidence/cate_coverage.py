@@ -165,8 +165,8 @@ def judge(frame: pd.DataFrame) -> str:
         f"up to {frame.loc[allowed, 'coverage'].max():.4f}). "
     )
     if outside.empty:
-        return head + "All lie in [.94, .97] up to three Monte-Carlo standard errors."
-    return head + "Outside [.94, .97] by more than three Monte-Carlo standard errors:\n\n" + markdown(outside)
+        return head + "All lie in [.94, .97] up to three Monte Carlo standard errors."
+    return head + "Outside [.94, .97] by more than three Monte Carlo standard errors:\n\n" + markdown(outside)
 
 
 PAGE = """\
@@ -187,7 +187,7 @@ A run without an interval (too few arrivals) is counted in the last column and e
 
 {verdict}
 
-Largest bias, in Monte-Carlo standard errors: {bias:.2f} over {cells} cells.
+Largest bias, in Monte Carlo standard errors: {bias:.2f} over {cells} cells.
 
 {main}
 

@@ -20,7 +20,7 @@ TEXT = """# Bias and coverage of projections of effects
 
 Command: `{command}`. Seed: {seed}. Date: {today}.
 
-{rounds:,} rounds, three contexts x = 0, 1, 2 with shares .5, .3, .2, two arms, normal rewards of variance 1
+{rounds:,} rounds, three contexts x = 0, 1, 2 with shares .5, .3, .2, two arms, normal rewards with variance 1
 about 0, 1 and -1 (control). In each context the treatment is drawn with the probability that it is better
 (normal posterior under a flat prior, variance known), but either arm with at least the floor. The formula is
 `~ x`: right for no effect and for the linear one (0, .5, 1), wrong for the curved one (0, -.5, 1.5). The
@@ -28,7 +28,7 @@ truth is the best linear approximation over the contexts. AIPW scores with the a
 intervals; combined weights from the round's own propensities; two-point weights with the floor's own
 exponent.
 
-The table shows the slope. Bias is in units of the standard deviation of the estimates, with a Monte-Carlo
+The table shows the slope. Bias is in units of the standard deviation of the estimates, with a Monte Carlo
 error of {bias_error:.3f}; that of a coverage of .95 is {cover_error:.3f}. Length, of standard errors, is
 relative to uniform weights.
 

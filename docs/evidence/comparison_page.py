@@ -225,11 +225,11 @@ Lengths: {told}.
 
 `t_test` of two arms is `Contrast` to 1e-12 in {_same(cells, found)} logs.
 
-*Benign*: coverage of nominal 95% intervals of at least {LEAST:g}, less three Monte-Carlo errors, over all
+*Benign*: coverage of nominal 95% intervals of at least {LEAST:g}, less three Monte Carlo errors, over all
 logs; cautions in at most {NUISANCE:.0%} of them, beyond standing assumptions; an interval in all but
 {NUISANCE:.0%}. *Coverable*: the same coverage over all logs, cautioned or not; a table that is refused is
 counted apart. *Contradicted*: the log is refused, or at least {TOLD_AT_LEAST:.0%} of the logs are cautioned;
-a table that holds without is counted apart. A Monte-Carlo error is based on as many intervals as there are
+a table that holds without is counted apart. A Monte Carlo error is based on as many intervals as there are
 logs.
 
 A test is right if it does not reject the truth at 5%: the *t_test* of the last arm minus the first, and the

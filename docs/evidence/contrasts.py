@@ -135,7 +135,7 @@ def row(job: tuple[Any, ...], found: Array) -> str:
 
 
 def short(found: Array, column: int, aim: float) -> bool:
-    """Whether coverage is below an aim by three Monte-Carlo errors."""
+    """Whether coverage is below a target by three Monte Carlo errors."""
     known = found[:, column][~np.isnan(found[:, column])]
     return len(known) > 0 and known.mean() < aim - 3.0 * math.sqrt(aim * (1.0 - aim) / len(known))
 
@@ -153,14 +153,14 @@ def page(jobs: list[int], counted: list[Array], runs: int) -> str:
 
 Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
-Normal rewards of variance 1 about 0, the second arm {BETTER} better or not; {runs:,} logs a row. *At once* is
-the share of logs whose intervals by `Contrasts`, with its defaults, hold all differences to the first arm;
-*from sums* the same from `Sums` of the log, for the batched design; *single* the mean coverage of 95%
-intervals one by one; *cautioned* the share of logs whose table carries a caution. At 20 arms a floor of .05
-is uniform assignment.
+Normal rewards with variance 1 around 0, the second arm {BETTER} better or not; {runs:,} logs a row. *At
+once* is the share of logs whose intervals by `Contrasts`, with its defaults, hold all differences to the
+first arm; *from sums* the same from `Sums` of the log, for the batched design; *single* the mean coverage of
+95% intervals one by one; *cautioned* the share of logs whose table carries a caution. At 20 arms a floor of
+.05 is uniform assignment.
 
-{len(parts["contrasts"]) - len(below)} of {len(parts["contrasts"])} rows hold at least .94 at once, three
-Monte-Carlo errors taken off; of the others {told} of {len(below)} are cautioned in most logs.
+{len(parts["contrasts"]) - len(below)} of {len(parts["contrasts"])} rows have simultaneous coverage of at
+least .94, less three Monte Carlo errors; of the others {told} of {len(below)} are cautioned in most logs.
 
 | design | at once | from sums | single | cautioned |
 | --- | ---: | ---: | ---: | ---: |
@@ -170,8 +170,8 @@ Monte-Carlo errors taken off; of the others {told} of {len(below)} are cautioned
 
 Two arms with 0/1 rewards, 4,000 rounds, by the control's rate and the true lift. A lift is refused below 20
 events in either arm, or where the control's mean is within 3 standard errors of 0; *covered* is of the
-available intervals. {len(parts["lifts"]) - len(weak)} of {len(parts["lifts"])} rows cover at least .93, three
-Monte-Carlo errors taken off; of the others {cautioned} of {len(weak)} are cautioned in most logs.
+available intervals. {len(parts["lifts"]) - len(weak)} of {len(parts["lifts"])} rows cover at least .93, less
+three Monte Carlo errors; of the others {cautioned} of {len(weak)} are cautioned in most logs.
 
 | design | covered | refused | cautioned |
 | --- | ---: | ---: | ---: |

@@ -48,7 +48,7 @@ print(ai.ArmMeans(log).fit())
 
 @dataclass(frozen=True)
 class Measured:
-    """One row of the page: what was run, on what, the aim, processor seconds and megabytes above the log."""
+    """One row of the page: what was run, on what, target, processor seconds and megabytes above the log."""
 
     what: str
     log: str
@@ -130,7 +130,7 @@ Command: `python docs/evidence/default_speed.py --plain PYTHON`. Seed: {SEED}. D
 Python {platform.python_version()}, NumPy {np.__version__}. Load of the machine when the page was written:
 {load}, at nice {os.nice(0)}; an idle machine has a load near 0.
 
-| what | rounds x arms | aim | seconds | MB |
+| what | rounds x arms | target | seconds | MB |
 | --- | --- | --- | --- | --- |
 {table}
 

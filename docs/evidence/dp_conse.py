@@ -137,7 +137,7 @@ def regret_table(plain: Replications, private: Replications) -> str:
     ratio = cost / base
     ratio_se = ratio * math.hypot(base_se / base, cost_se / cost)
     return "\n".join(
-        [*lines, "", f"Ratio: **{ratio:.4f}** (standard error {ratio_se:.4f}); the aim: at most 1.5."]
+        [*lines, "", f"Ratio: **{ratio:.4f}** (standard error {ratio_se:.4f}); the target is at most 1.5."]
     )
 
 

@@ -107,7 +107,7 @@ def collect(size: Size, folder: Path, n_jobs: int) -> dict[Cell, np.ndarray]:
 
 
 def mean_and_error(values: np.ndarray) -> tuple[float, float]:
-    """Mean and its Monte-Carlo standard error."""
+    """Mean and its Monte Carlo standard error."""
     return float(values.mean()), float(values.std(ddof=1) / np.sqrt(values.size))
 
 
@@ -217,7 +217,7 @@ PAGE = """\
 Command: `{command}`. Seed: {seed}. Date: {today}.
 
 Five arms pay 1 with probabilities .75, .625, .5, .375 and .25, else 0; the horizon is T = {horizon:,} and
-beta = 1 / T. Regret is pseudo-regret. A figure after ± is one Monte-Carlo standard error.
+beta = 1 / T. Regret is pseudo-regret. A figure after ± is one Monte Carlo standard error.
 
 ## Two settings
 

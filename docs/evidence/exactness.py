@@ -42,7 +42,7 @@ Command: `python docs/evidence/exactness.py{flags}`. Seeds are given in each sec
 
 The smallest 2^k(beta) p + beta over beta, searched in 50 digits on a grid with golden-section refinement,
 for epsilon in {epsilons}, n in {rounds} and p in {pvalues}: the largest relative difference is
-{brute:.1e} over {brute_cases} cases (the aim: 1e-9). No random numbers.
+{brute:.1e} over {brute_cases} cases (target: 1e-9). No random numbers.
 
 ## Corrected p-values and corrected intervals
 
@@ -55,7 +55,7 @@ of the boundary do not count. Seed 20.
 ## AIPW against a literal loop
 
 Weighted AIPW estimates and standard errors of all arms against a loop over rounds written from the
-formula, for 2, 3 and 5 arms and three logs each (seeds 0, 1, 2). Largest relative differences (the aim:
+formula, for 2, 3 and 5 arms and three logs each (seeds 0, 1, 2). Largest relative differences (target:
 1e-9):
 
 {aipw}

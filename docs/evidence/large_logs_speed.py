@@ -124,9 +124,10 @@ written: {load}, at nice {os.nice(0)}. Parquet in pieces of up to {PIECE:,} rows
 
 ## Beside DuckDB's own GROUP BY
 
-Medians of runs in which `aggregate`, with the propensities of both arms, alternates with a grouping of
-eight sums that an analyst would write for a weighted mean and its error (`tests/benchmarks/bench_sums.py`):
-w^a z^b for a and b up to 2, z a reward and w the inverse propensity of its arm. The fit is of a contrast.
+Medians of runs in which `aggregate`, with the propensities of both arms, alternates with a grouping of eight
+sums that an analyst would write for a weighted mean and its error (`tests/benchmarks/bench_sums.py`): w^a
+z^b for a and b up to 2, where z is a reward and w the inverse propensity of its arm. The fit is of a
+contrast.
 
 | rows | aggregate, s | eight sums, s | ratio | ns a row | by the clock, s | fit, ms |
 | --- | --- | --- | --- | --- | --- | --- |
@@ -153,7 +154,7 @@ queries, for {eager:,} rows.
 
 ## Memory
 
-The peak of a separate process above what its imports need; the aim for files is at most 300 MB. Frames are
+The peak of a separate process above what its imports need; the target for files is at most 300 MB. Frames are
 loaded completely from the files, so their seconds and megabytes include the reading.
 
 | engine | rows | seconds | MB |

@@ -110,7 +110,7 @@ Clock time on a machine of two cores; its load when the page was written: {load}
 A frame of actions, rewards, batches and the propensity of every arm is read as an `AdaptiveLog`, arm means
 and a contrast are fitted with their defaults. *Copies* is the peak of memory so far above what there was with
 the frame loaded, as a multiple of the frame; the log itself is one copy, with the chosen arm's propensity
-beside it. The aim is {AIM}. *Before* is the library at commit {commit or "-"}.
+beside it. The target is {AIM}. *Before* is the library at commit {commit or "-"}.
 
 | rows x arms | step | before, s | before, copies | s | copies |
 | --- | --- | --- | --- | --- | --- |

@@ -71,8 +71,9 @@ Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}. {seconds:.0f} s.
 
 Two arms with 0/1 rewards, {HORIZON:,} rounds, {runs:,} logs a row. Shares of logs whose sequence ever
 excluded an arm's mean, the larger of the two arms', at alpha = {ALPHA:g}; and mean widths after the last
-round. Sequences of sample means, tuned by default. The Monte-Carlo error of a share of {ALPHA:g} is
-{error:.4f}: {kept} of {len(cells) * len(METHODS)} shares are at most {ALPHA:g} plus three errors.
+round. Sequences of sample means, tuned by default. The Monte Carlo standard error of a proportion of
+{ALPHA:g} is {error:.4f}: {kept} of {len(cells) * len(METHODS)} shares are at most {ALPHA:g} plus three
+standard errors.
 
 | design and rates | {heads} |
 | --- |{" ---: |" * 2 * len(METHODS)}

@@ -41,7 +41,7 @@ period's mean, and the difference is unchanged. AIPW scores with running means. 
 weights and a difference combined ones, one per round for both policies: from the batch before, or with
 snapshots from the design's policy at the contexts of earlier rounds.
 
-Bias is in units of the standard deviation of the estimates; its own Monte-Carlo error is {bias_error:.3f},
+Bias is in units of the standard deviation of the estimates; its own Monte Carlo error is {bias_error:.3f},
 that of a coverage of .95 is {cover_error:.3f}. Lengths are mean lengths of intervals relative to uniform
 weights.
 

@@ -209,11 +209,11 @@ and at once if they are 1, or at random. Releases and actions are compared, to t
 
 ## Default analysis of late outcomes
 
-{runs:,} sessions of {ROUNDS:,} rounds a row, two arms with 0/1 rewards of means {MEANS[0]:g} and
+{runs:,} sessions of {ROUNDS:,} rounds a row, two arms with 0/1 rewards with means {MEANS[0]:g} and
 {MEANS[1]:g}. Each outcome is recorded this many rounds after its own, and the rest at the end. Shares of
 nominal 95% intervals of the default `Contrast` that contain the difference, their median length, and the
-share of tables that carry a caution. The Monte-Carlo error of a share of .95 is
-{math.sqrt(0.05 * 0.95 / runs):.4f}; a row should hold at least .93, or carry a caution.
+share of tables that carry a caution. The Monte Carlo standard error of a proportion of .95 is
+{math.sqrt(0.05 * 0.95 / runs):.4f}; a row should show coverage of at least .93 or carry a caution.
 
 | session | rounds late | coverage | length | cautioned |
 | --- | ---: | ---: | ---: | ---: |

@@ -32,7 +32,7 @@ PARTS = "import pandas, scipy.special, scipy.linalg, pyarrow.parquet, statsmodel
 
 @dataclass(frozen=True)
 class Compared:
-    """A command, what it is measured by, the aim, and processor seconds of both, run by run."""
+    """A command, what it is measured by, the target, and processor seconds of both, run by run."""
 
     what: str
     by: str
@@ -99,7 +99,7 @@ Command: `python docs/evidence/shell.py`. Seed: {SEED}. Date: {evidence.stamp()}
 Python {platform.python_version()}, NumPy {np.__version__}, pandas {pd.__version__}.
 Load of the machine: {load}.
 
-| `adaptinf` | measured by | seconds | its seconds | ratio | difference | aim |
+| `adaptinf` | measured by | seconds | its seconds | ratio | difference | target |
 | --- | --- | ---: | ---: | ---: | ---: | --- |
 {table}
 

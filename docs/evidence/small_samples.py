@@ -38,7 +38,7 @@ Student's t of n - p degrees of freedom. "HC1, normal" uses the normal distribut
 ## By unit
 
 Errors share a normal part within units (half of the variance), and the arm is drawn by unit. *Uneven*: the
-sizes of units grow like their number to the power 1.5. The default is CR2 with Satterthwaite's degrees of
+sizes of units grow like their number to the power 1.5. The default is CR2 with Satterthwaite degrees of
 freedom; "CR1" has the factor G/(G - 1) (n - 1)/(n - p) and t with G - 1 degrees of freedom.
 
 {units}

@@ -25,7 +25,7 @@ ESTIMATORS = ("ipw", "aipw")
 NAMES = {"action": "arm", "reward": "y", "batch": "day", "unit": "user"}
 CENTRES = (0.3517, 0.9043, 7.513, 0.8131)
 """Predictions by kind of rewards, fixed beforehand; no arm has one for its mean, which rows would refuse."""
-KINDS = ("0/1", "0/1 at 97%", "normal, mean 7", "0 at 70%, else gamma")
+KINDS = ("0/1", "0/1 with mean 0.97", "normal around 7", "0 with probability 0.7, otherwise gamma")
 
 
 def rows_of(number: int) -> pd.DataFrame:
@@ -148,7 +148,7 @@ def page(parts: list[Any], few: list[Any]) -> str:
 Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
 {logs:,} logs of plain NumPy, two to four arms, 200 to 600 rounds of 8 to 120 units, propensities that vary
-from row to row, rewards of four kinds in turn ({"; ".join(KINDS)}).
+from row to row, and four kinds of reward in turn ({"; ".join(KINDS)}).
 `aggregate(unit=)` adds them up; arm means and all contrasts with the first arm from the sums are held against
 those of the rows, with uniform weights, AIPW with the centre of the sums as its prediction. In {same[0]} of
 {logs} logs all numbers agree to {LIMIT:.0e} relative (entries below a thousandth of the largest, to that).

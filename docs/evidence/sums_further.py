@@ -184,13 +184,13 @@ The first {len(few)} logs: {agreeing(few)} of {len(few)} agree.
 Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
 {logs:,} logs of plain NumPy, two to four arms, 200 to 600 rounds, propensities that vary from row to row.
-Rewards are of four kinds in turn ({"; ".join(sums_by_unit.KINDS)}); the last two grow with orders and with
-what was spent before. `aggregate(denominator=, covariate=)` and `aggregate(by=)` compute the sums. Estimates,
-standard errors and limits from the sums are compared with those of the rows with `outcome="batch-mean"`;
-those of groups against the rows of the group alone, for effects without their limits, which have one law for
-all groups. In {agreeing(parts)} of {logs} logs all numbers agree to {LIMIT:.0e} relative (entries below a
-thousandth of the largest, to that), and what is refused for rows is refused for sums. *Answered* is the
-number of logs that were not refused.
+Four kinds of reward are used in turn ({"; ".join(sums_by_unit.KINDS)}); the last two increase with the
+number of orders and with earlier spending. `aggregate(denominator=, covariate=)` and `aggregate(by=)`
+compute the sums. Estimates, standard errors and limits from the sums are compared with those of the rows
+with `outcome="batch-mean"`; those of groups against the rows of the group alone, for effects without their
+limits, which have one law for all groups. In {agreeing(parts)} of {logs} logs all numbers agree to
+{LIMIT:.0e} relative (entries below a thousandth of the largest, to that), and what is refused for rows is
+refused for sums. *Answered* is the number of logs that were not refused.
 
 {table_of(parts)}
 {others or ""}"""

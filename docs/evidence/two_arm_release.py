@@ -135,7 +135,7 @@ def conse_coverage(epsilon: float, alpha: float, horizon: int, runs: int, index:
 
 
 def error(share: float, runs: int) -> float:
-    """Monte-Carlo standard error of a share."""
+    """Monte Carlo standard error of a proportion."""
     return math.sqrt(max(share * (1.0 - share), 1e-12) / runs)
 
 
@@ -147,7 +147,7 @@ def page(runs: int, quick: bool) -> tuple[str, list[float]]:
         "",
         f"Command: `{command}`. Seed: {SEED}. Date: {evidence.stamp()}.",
         "",
-        f"Coverage of 95% intervals over {runs:,} runs a row; a figure after ± is one Monte-Carlo standard",
+        f"Coverage of 95% intervals over {runs:,} runs a row; a figure after ± is one Monte Carlo standard",
         "error.",
         "",
         "## Private successive elimination",
@@ -199,7 +199,7 @@ def main() -> None:
     evidence.publish(text, __file__, options)
     short = [coverage for coverage in claimed if coverage < CLAIM - 4.0 * error(CLAIM, runs)]
     if short:
-        raise SystemExit(f"coverage below {CLAIM} beyond its Monte-Carlo error: {short}")
+        raise SystemExit(f"coverage below {CLAIM} beyond its Monte Carlo error: {short}")
 
 
 if __name__ == "__main__":

@@ -191,7 +191,7 @@ def lit_rows(entries: Sequence[Table]) -> str:
 def speed_rows(times: Sequence[Timed]) -> str:
     """A row for each check, fit and length."""
     lines = [
-        "| rounds | fit | check | seconds with | without | added | aim | pairs |",
+        "| rounds | fit | check | seconds with | without | added | target | pairs |",
         "| ---: | --- | --- | ---: | ---: | ---: | ---: | ---: |",
     ]
     for one in times:
@@ -243,7 +243,7 @@ the rows of each.
 ## Clean logs
 
 Each fit to each of the same logs. *ALEE* and *sequence* are given `stationary=True`, and sample means
-`adaptive=False`, which are true: without these they carry a caution in every log. The aim is at most
+`adaptive=False`, which are true: without these they carry a caution in every log. The target is at most
 {EACH_OF_1000} of 1,000 logs for each check, and {TOGETHER:.0%} for all together.
 
 {clean_rows([entry for entry in entries if entry.kind.standard == CLEAN])}

@@ -122,7 +122,7 @@ def verdict(counted: list[Array], runs: int) -> str:
     others = f"; of the others {told} of {len(short)} are cautioned in most logs" if short else ""
     kept = f"{len(counted) - len(short)} of {len(counted)} rows{others}"
     return (
-        f"Hybrid intervals, from rows and from sums, cover at least .945 less three Monte-Carlo errors,\n"
+        f"Hybrid intervals, from rows and from sums, cover at least .945 less three Monte Carlo errors,\n"
         f"{least:.4f}, in {kept}. The lowest coverage is {lowest:.4f}. At up to ten arms their mean width\n"
         f"is at most {max(widths):.2f} times the usual one; at most {MOST:.2f} was promised."
     )
@@ -134,13 +134,14 @@ def page(counted: list[Array], runs: int) -> str:
 
 Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
-Normal rewards of variance 1 about 0, one arm {BETTER} better or none; {runs:,} logs a row. The arms' means by
-the default of `ArmMeans`, and 95% intervals for the mean of the arm with the highest estimate: *hybrid*, from
-rows; *sums*, the same from sums by batch; *usual* takes no notice of the choice. *Width* is the hybrid's over
-the usual one's, *above* the share of logs whose median-unbiased estimate is above the truth, *cautioned* that
-of logs whose table carries a caution, *refused* that of logs in which an arm has no estimate, so there is no
-interval: they are omitted of the other columns. At 20 arms a floor of .05 is uniform assignment. The
-Monte-Carlo error of a share of .95 is {math.sqrt(0.05 * 0.95 / runs):.4f}.
+Normal rewards with variance 1 around 0, one arm {BETTER} better or none; {runs:,} logs a row. The arms'
+means by the default of `ArmMeans`, and 95% intervals for the mean of the arm with the highest estimate:
+*hybrid*, from rows; *sums*, the same from sums by batch; *usual* takes no notice of the choice. *Width* is
+the hybrid's over the usual one's, *above* the share of logs whose median-unbiased estimate is above the
+truth, *cautioned* that of logs whose table carries a caution, *refused* that of logs in which an arm has no
+estimate, so there is no interval: they are omitted from the other columns. At 20 arms a floor of .05 is
+uniform assignment. The Monte Carlo standard error of a proportion of .95 is
+{math.sqrt(0.05 * 0.95 / runs):.4f}.
 
 {verdict(counted, runs)}
 

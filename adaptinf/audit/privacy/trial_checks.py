@@ -1,4 +1,4 @@
-"""Further checks of an audit: decisions recomputed, noise tested, simulated and live."""
+"""Further checks for audits, simulated and live: decisions are recomputed and noise is tested."""
 
 from __future__ import annotations
 

@@ -269,7 +269,7 @@ def _limits(
 
 
 def _limit(search: _Search, start: float, step: float, end: float, notes: list[str]) -> float:
-    """The outer end of the range of effects that are not rejected, on one side of the start."""
+    """The outer end of the range of effects that are not rejected, on one side of the starting value."""
     side = "below" if step < 0.0 else "above"
     last, first_out, rejected = start, math.nan, 0
     effect = start
@@ -286,10 +286,11 @@ def _limit(search: _Search, start: float, step: float, end: float, notes: list[s
             return _bisect(search, last, first_out, abs(step) / _FINENESS)
         if beyond:
             notes.append(
-                f"no effect {side} the start was rejected: the limit is the most extreme possible effect"
+                f"no effect {side} the starting value was rejected: the limit is the most extreme "
+                "possible effect"
             )
             return end
-    notes.append(f"no effect {side} the start was rejected, up to {effect:.6g}")
+    notes.append(f"no effect {side} the starting value was rejected; the search went as far as {effect:.6g}")
     return math.copysign(math.inf, step)
 
 

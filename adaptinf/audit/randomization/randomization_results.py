@@ -123,7 +123,7 @@ class RandomizationTest:
                     f"Randomisation test: all {self.replications:,} paths of {self.design}",
                     f"  statistic    {self.statistic_name}, {self.alternative}: {self.statistic:.6g}",
                     f"  beyond it    {self.exceedances:,} paths, equal to it {self.ties:,}",
-                    f"  p-value      {self.pvalue:.6g} (enumerated, every tie counted: no Monte-Carlo error)",
+                    f"  p-value      {self.pvalue:.6g} (enumerated, every tie counted: no Monte Carlo error)",
                     *_rests_on(self),
                 ]
             )
@@ -134,7 +134,7 @@ class RandomizationTest:
                 + stopped,
                 f"  statistic    {self.statistic_name}, {self.alternative}: {self.statistic:.6g}",
                 f"  beyond it    {self.exceedances:,}, equal to it {self.ties:,}",
-                f"  p-value      {self.pvalue:.4g} (Monte-Carlo error {self.monte_carlo_error:.2g}; "
+                f"  p-value      {self.pvalue:.4g} (Monte Carlo error {self.monte_carlo_error:.2g}; "
                 f"every tie counted: {self.pvalue_conservative:.4g})",
                 *_rests_on(self),
             ]

@@ -155,7 +155,7 @@ class SimulatedBias:
     frame : DataFrame
         One row per arm and one per difference from the control (by context if the design uses contexts):
         term, kind ("arm-mean" or "contrast"), mean (the true value in the simulation), bias of the sample
-        mean, its Monte-Carlo standard error bias_se, bound (on the absolute bias, by the theorem; NaN if it
+        mean, its Monte Carlo standard error bias_se, bound (on the absolute bias, by the theorem; NaN if it
         does not apply), trivial_bound (which no design can exceed), pulled (share of runs with a reward of
         every arm involved: bias is conditional on this), naive (the log's sample mean), estimate (the log's
         fitted mean) and corrected (naive minus bias).
@@ -249,7 +249,7 @@ def simulate_bias(
     Returns
     -------
     SimulatedBias
-        The bias of each arm's sample mean and of each difference, its Monte-Carlo error, the theorem's bound,
+        The bias of each arm's sample mean and of each difference, its Monte Carlo error, the theorem's bound,
         the naive and the bias-corrected estimate.
 
     Raises
@@ -270,7 +270,7 @@ def simulate_bias(
     the contexts at which it was pulled, and the table contains least-squares predictions at its average
     context.
 
-    This is a parametric bootstrap: the bias is exact at the fitted means, up to Monte-Carlo error, and an
+    This is a parametric bootstrap: the bias is exact at the fitted means, up to Monte Carlo error, and an
     estimate of the bias at the true ones. The fitted means come from `default_estimator`, which is valid
     under adaptivity if the log has a valid one, so the bias is not computed from biased means. Subtracting it
     removes the bias to first order, but the added variance is not reported: use a valid estimator for
@@ -492,7 +492,7 @@ def _given_notes(log: AdaptiveLog, design: Design) -> list[str]:
 
 def _notes(frame: pd.DataFrame, promised: PrivacyGuarantee | None, applies: bool) -> list[str]:
     notes = [
-        "Bias: mean error of the sample means at these means, with its Monte-Carlo standard error. "
+        "Bias: mean error of the sample means at these means, with its Monte Carlo standard error. "
         "Corrected: naive minus bias, accurate to first order only; use ArmMeans for valid intervals."
     ]
     if promised is None:

@@ -227,7 +227,7 @@ class OperatingCharacteristics(PlanTable):
     ----------
     frame : DataFrame
         One number per row: scenario, horizon, measure, arm, context, analysis, term, statistic, value, its
-        Monte-Carlo standard error `mc_error`, for probabilities their exact 95% limits `low` and `high`
+        Monte Carlo standard error `mc_error`, for probabilities their exact 95% limits `low` and `high`
         (Clopper-Pearson, for simulation error), the number of `trials`, and a `note` that explains missing
         values. Arm, context, analysis and term are empty if not applicable. Measures:
 
@@ -269,7 +269,7 @@ class OperatingCharacteristics(PlanTable):
         digits : int
             Number of decimals of probabilities, shares and biases; rounds, rewards and regret have one.
         errors : bool
-            Whether to show Monte-Carlo standard errors in brackets. If a probability is 0 or 1 in all trials,
+            Whether to show Monte Carlo standard errors in brackets. If a probability is 0 or 1 in all trials,
             its one-sided exact 95% limit is shown instead, such as "0.000 (< 0.0059)" for none of 512.
 
         Returns
@@ -379,7 +379,7 @@ def operating_characteristics(
     for designs that choose by vectors, no arm is selected. A correct selection is the selection of a best
     arm, and is undefined if all arms are equal.
 
-    Monte-Carlo standard errors: for a mean or probability, the standard deviation over the trials divided by
+    Monte Carlo standard errors: for a mean or probability, the standard deviation over the trials divided by
     the square root of their number; for a standard deviation, by the delta method; for a quantile, half the
     distance between the quantiles one binomial standard error to either side of its level. They are NaN for a
     single trial. The standard error of a probability is 0 if all trials agree, which is uninformative: use

@@ -343,7 +343,7 @@ class LogCell:
     def again(self, run: int) -> str:
         """How to reproduce the log of a run."""
         source = f"{run + 1}, {written(self.root)}, start={run - run % BLOCK}"
-        return f"the last one of design.logs(env, {self.horizon}, {source})"
+        return f"the last log of design.logs(env, {self.horizon}, {source})"
 
     def _run(self, run: int, logs: Iterator[AdaptiveLog], block: _Block, seconds: dict[str, float]) -> None:
         began = time.process_time()

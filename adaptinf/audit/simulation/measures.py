@@ -279,7 +279,7 @@ def _reasons(reasons: Mapping[str, int]) -> str:
 
 
 def binomial_error(share: float, runs: float) -> float:
-    """Standard error of a share of simulated trials; NaN for a single trial, which is uninformative."""
+    """Standard error of a proportion of simulated trials; NaN for a single trial, which is uninformative."""
     return math.sqrt(share * (1.0 - share) / runs) if runs > 1 else math.nan
 
 

@@ -44,7 +44,7 @@ class SampleSize(PlanTable):
     target : float
         The required power.
     horizon_error : float
-        Effect of the Monte-Carlo standard error of the power on the horizon, in rounds, based on a power
+        Effect of the Monte Carlo standard error of the power on the horizon, in rounds, based on a power
         curve that is normal in the square root of the horizon; 0 if the power is exact.
     frame : DataFrame
         One row per horizon: `horizon`; `power` with its Monte Carlo standard error `power_se` and exact 95%

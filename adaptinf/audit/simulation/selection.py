@@ -300,7 +300,7 @@ def quantile(ordered: FloatArray, level: float) -> float:
 def estimated(
     values: FloatArray, statistics: Sequence[str] = ("mean", "sd")
 ) -> Iterator[tuple[str, float, float]]:
-    """Statistics of simulated values, each with its Monte-Carlo standard error; values (trials,)."""
+    """Statistics of simulated values, each with its Monte Carlo standard error; values (trials,)."""
     count, mean = values.size, float(values.mean())
     squares = np.square(values - mean)
     variance = float(squares.mean())

@@ -183,7 +183,7 @@ _EXPLORING, _LEFTOVER = range(2)
 
 
 class BestArmTables(NamedTuple):
-    """Inputs of the kernels, and their working memory, for n arms with d coordinates.
+    """Inputs to the kernels, and their working memory, for n arms with d coordinates.
 
     Shapes: sizes (phases + 1,), features, first_coefficients (n, d), first_basis (d,), first_weights (n,),
     ranks, order, pulled, counts (n,), estimates, weights, leverage (n,), basis (d,),

@@ -115,7 +115,7 @@ class LinUCB(Design):
         return linear_program(tables)
 
     def tables(self, n_arms: int, dimension: int, horizon: int, *, recording: bool = False) -> LinearTables:
-        """Inputs of the kernels: constants of the index, and space for recorded values."""
+        """Inputs to the kernels: constants of the index, and space for recorded values."""
         failure = 1.0 / horizon if self.failure is None else float(self.failure)
         return LinearTables(
             n_arms=n_arms,
@@ -339,7 +339,7 @@ class LinPriv(Design):
         return linear_program(tables)
 
     def tables(self, n_arms: int, dimension: int, horizon: int, *, recording: bool = False) -> LinearTables:
-        """Inputs of the kernels: constants of the index, and space for recorded values."""
+        """Inputs to the kernels: constants of the index, and space for recorded values."""
         failure = 1.0 / horizon if self.failure is None else float(self.failure)
         law = self._law(dimension, horizon)
         if self.calibration == "published":

@@ -38,7 +38,7 @@ _SUM, _TRUNK = range(2)
 
 
 class LinearTables(NamedTuple):
-    """Inputs of the kernels for a linear design; bounds has shape (slots, slots + 1)."""
+    """Inputs to the kernels for a linear design; bounds has shape (slots, slots + 1)."""
 
     n_arms: int
     dimension: int

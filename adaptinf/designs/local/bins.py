@@ -158,7 +158,7 @@ class LDPBandit(LocallyPrivate):
         return ldp_program(tables, self.max_bins)
 
     def tables(self, n_arms: int, dimension: int, horizon: int, *, recording: bool = False) -> LDPTables:
-        """Inputs of the kernels: constants of the radius, and space for recorded values."""
+        """Inputs to the kernels: constants of the radius, and space for recorded values."""
         published = self.calibration == "published"
         logs = [part.log.arrays for part in self.auxiliary]
         sizes = [part.reward.size for part in logs]

@@ -236,7 +236,7 @@ _OUTCOMES = 5
 
 
 class LDPTables(NamedTuple):
-    """Inputs of the kernels for a locally private design.
+    """Inputs to the kernels for a locally private design.
 
     Shapes: starts, ends (sources,), epsilons, scales (sources,), contexts (auxiliary, dimension), arms,
     rewards (auxiliary,).

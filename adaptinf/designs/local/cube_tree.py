@@ -193,7 +193,7 @@ _OUTCOMES = 4
 
 
 class ABSETables(NamedTuple):
-    """Inputs of the kernels."""
+    """Inputs to the kernels."""
 
     n_arms: int
     dimension: int

@@ -156,7 +156,7 @@ class LDPLinear(LocallyPrivate):
     def tables(
         self, n_arms: int, dimension: int, horizon: int, *, recording: bool = False
     ) -> LDPLinearTables:
-        """Inputs of the kernels: scales, steps, and space for recorded values."""
+        """Inputs to the kernels: scales, steps, and space for recorded values."""
         parameters = dimension + int(self.intercept)
         logs = [part.log.arrays for part in self.auxiliary]
         epsilons = np.array([*(part.epsilon for part in self.auxiliary), self.epsilon], dtype=np.float64)

@@ -35,7 +35,7 @@ _INFORMATION, _WEIGHT, _ITERATE = range(3)
 
 
 class LDPLinearTables(NamedTuple):
-    """Inputs of the kernels for a locally private linear design.
+    """Inputs to the kernels for a locally private linear design.
 
     Shapes: scales, squares (sources,), starts (sources,), contexts, arms, rewards (auxiliary, dimension).
     """

@@ -1,4 +1,4 @@
-"""Inputs of a stopping rule on given data: samples, and noise that is simulated or suitable for release."""
+"""Inputs to a stopping rule applied to given data: samples, and noise, simulated or suitable for release."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def read_growthbook(
     value : str
         Column of the outcome of the decision metric.
     unit : str
-        Column of the unit, that is, the type of identifier that the experiment randomises.
+        Column that identifies the unit, that is, the type of identifier by which the experiment randomises.
     phase : int, optional
         Phase of the experiment, counted from 1; by default the last.
     reward_range : (float, float), optional

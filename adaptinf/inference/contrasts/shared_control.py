@@ -170,7 +170,7 @@ def negative_control(lifts: Sequence[Lift], control: Any, what: str) -> tuple[st
 def _freedom(fit: ArmFit) -> float:
     """Degrees of freedom of the log ratio; for sample means Welch's, from the arms' relative variances.
 
-    As in a difference, scores have those of the arm with fewer, as do errors by unit.
+    As in a difference, scores use the smaller of the two arms' numbers, as do errors by unit.
     """
     if fit.sample is None or fit.by_unit is not None or not np.all(fit.estimate != 0.0):
         return float(fit.degrees.min())

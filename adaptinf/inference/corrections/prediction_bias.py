@@ -226,7 +226,7 @@ def linear_bias(
     Returns
     -------
     LinearBias
-        Bias given each set of rounds, with Monte-Carlo standard errors.
+        Bias given each set of rounds, with Monte Carlo standard errors.
 
     Raises
     ------

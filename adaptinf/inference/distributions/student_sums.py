@@ -65,7 +65,7 @@ class MeanStudent:
         return upper if x >= 0.0 else 1.0 - upper
 
     def norm_tail(self, radius: float, dimension: int) -> float:
-        """Probability that a sum of multivariate Student vectors over the root of their number is longer.
+        """Probability that a sum of n multivariate Student vectors, divided by sqrt(n), is longer.
 
         The sum is also spherically symmetric, so the distribution of its length follows from the
         characteristic function f of one coordinate: with h = dimension / 2 and the Bessel function J of order

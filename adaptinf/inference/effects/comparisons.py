@@ -114,7 +114,7 @@ class GroupResults(Results):
         -------
         Results
             One term per pair, such as ``"feature=1 - feature=0"``, with the joint covariance. Student's t has
-            Satterthwaite's degrees of freedom. From private releases: the interval runs from the lower limit
+            Satterthwaite degrees of freedom. From private releases: the interval runs from the lower limit
             of one effect minus the upper limit of the other to the upper minus the lower, each at half of
             alpha, because the distribution of the noise is not normal.
 
@@ -321,7 +321,7 @@ def equal_effects(estimate: FloatArray, variance: FloatArray, df: FloatArray) ->
 
     With weights w = 1/variance, W their sum and m the weighted mean: Q = sum w (d - m)^2 and L = sum (1 -
     w/W)^2 / df; F = Q/(k - 1) / (1 + 2 (k - 2) L / (k^2 - 1)), with (k^2 - 1) / (3 L) degrees of freedom. For
-    k = 2 this is the square of the t with Satterthwaite's degrees of freedom. Welch's expansion only requires
+    k = 2 this is the square of the t with Satterthwaite degrees of freedom. Welch's expansion only requires
     that the variance of an estimated variance is 2 variance^2 / df.
     """
     size = len(estimate)

@@ -129,7 +129,7 @@ def group_aipw(
 
     The variance of the difference is the sum of squared differences of the two arms' influences. Its degrees
     of freedom are those of a sum of squares of unequal variances (Satterthwaite 1946), (sum w)^2 / sum w^2
-    over the rounds of an arm with w = h^2 / e^2, minus 1, for the arm with fewer.
+    over the rounds of an arm with w = h^2 / e^2, minus 1, the smaller of the two arms' numbers.
     """
     from adaptinf.inference.effects import group_kernel as kernel  # Numba loads when it is needed
 

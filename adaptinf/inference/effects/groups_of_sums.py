@@ -91,7 +91,7 @@ def sums_question(
     problems += label_problems("treatment", [treatment]) + label_problems("control", [control])
     refuse("CATE", problems)
     treatment, control, problems = arm_pair(require_data("CATE", sums), treatment, control)
-    problems += [] if names else ["by must name at least one column of groups"]
+    problems += [] if names else ["by must name at least one grouping column"]
     problems += ["by names a column more than once"] if len(set(names)) < len(names) else []
     problems += [
         f"the sums are not grouped by {name!r}: their groups are by "

@@ -64,7 +64,7 @@ def round_mask(subject: str, log: AdaptiveLog, rounds: Any) -> BoolArray | None:
 
 
 def log_of_rounds(log: AdaptiveLog, keep: BoolArray) -> AdaptiveLog:
-    """Some rounds of a log in their order, without its releases, which are of all rounds; keep (T,)."""
+    """Some rounds of a log, in order, without its releases, which belong to all rounds; keep (T,)."""
     part = copy.copy(log)
     for name, value in vars(log).items():
         setattr(part, name, _rows(value, keep))

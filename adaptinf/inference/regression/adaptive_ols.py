@@ -205,7 +205,7 @@ class AdaptiveOLS:
             that are valid at all rounds simultaneously, for a design that does not adapt.
         covariance : {"classical", "HC0", "HC1", "HC2", "HC3", "CR2", "cluster"}, optional
             Covariance for plain least squares, with t and F tests: robust to unequal variances, by default
-            HC3 below 250 rounds and HC2 otherwise; or by unit, CR2 with Satterthwaite's degrees of freedom,
+            HC3 below 250 rounds and HC2 otherwise; or by unit, CR2 with Satterthwaite degrees of freedom,
             the default if the adjustment is also the default and units have several rounds. Other adjustments
             have their own covariance.
         null : float

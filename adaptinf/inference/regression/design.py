@@ -205,7 +205,7 @@ def regression_data(
             selector, arm = arm, select_arm(log, arm)
         else:
             problems.append(
-                f"there is no arm {shown(arm)}; the log has {listed(log.arms)}, and selectors are "
+                f"there is no arm {shown(arm)}; the log has {listed(log.arms)}, and the valid selectors are "
                 f"{listed(SELECTORS)}{did_you_mean(arm, [*log.arms, *SELECTORS])}"
             )
     arrays = log.arrays

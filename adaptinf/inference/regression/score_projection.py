@@ -70,7 +70,7 @@ class Projection:
 
 
 def freedom(leverage: FloatArray, gain: FloatArray) -> FloatArray:
-    """Degrees of freedom of sums of squared residuals, from the arm with fewer.
+    """Degrees of freedom of sums of squared residuals, the smaller of the two arms' numbers.
 
     Shapes: leverage (n, p), gain (n, 2); returns (p,).
 

@@ -242,7 +242,7 @@ class Footer:
 
     @property
     def naive(self) -> bool:
-        """Whether no number allows for adaptive assignment."""
+        """Whether none of the numbers allow for adaptive assignment."""
         return self.results.validity == "not valid" and self.results.correction is None
 
     @property

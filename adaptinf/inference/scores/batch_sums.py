@@ -1,10 +1,10 @@
 """Scores of arms from sums by batch, with outcome models and weights fixed when a batch starts.
 
-The score of round t and an arm with propensity e is m + 1{arm chosen} (y - m) / e, m the prediction of the
-arm's reward, and the estimate is sum h (score) / sum h. With m the arm's mean over earlier batches, and one
-weight h for all rounds of a batch, sums of (y - m)^j / e^p over the arm's rounds are sufficient. In the first
-batch no reward is known in advance; there m is the mean of the batch's other rounds, of all arms. With the
-batch's mean u, n rounds and z = y - u, this is m = u - z / (n - 1), and
+The score of round t and an arm with propensity e is m + 1{arm chosen} (y - m) / e, where m is the prediction
+of the arm's reward, and the estimate is sum h (score) / sum h. With m the arm's mean over earlier batches,
+and one weight h for all rounds of a batch, sums of (y - m)^j / e^p over the arm's rounds are sufficient. In
+the first batch no reward is known in advance; there m is the mean of the batch's other rounds, of all arms.
+With the batch's mean u, n rounds and z = y - u, this is m = u - z / (n - 1), and
 
     score = u - z / (n - 1) + n / (n - 1) 1{arm chosen} z / e.
 

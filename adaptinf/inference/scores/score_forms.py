@@ -1,17 +1,17 @@
 """Arms' scores as linear forms in rewards and additional columns: ratios and covariates from sums by batch.
 
-With v = (1, reward, further columns) the score of a round and an arm is own'v + 1{arm chosen} gain'v / e, e
-the arm's propensity. Predictions are fixed when a batch starts, and so are own and gain: sums of products of
-two and three entries of v over powers of e are sufficient for variances and skewness. A prediction is a line
-in the covariates x,
+With v = (1, reward, further columns), the score for a given round and arm is own'v + 1{arm chosen} gain'v /
+e, where e is the arm's propensity. Predictions are fixed when a batch starts, and so are own and gain: sums
+of products of two and three entries of v over powers of e are sufficient for variances and skewness. A
+prediction is a line in the covariates x,
 
     mean of the arm over earlier batches + slope'(x - its mean there),
 
-and without covariates that mean. The slope is estimated by ridge regression: S the arm's sums of squares and
-products about its means, s the covariates' standard deviations over the earlier batches, (S_xx + penalty
-diag(s^2))^(-1) S_xy. Before an arm's first round, means and slopes are those of all arms. In the first batch
-nothing is known in advance: as without covariates, the prediction is the mean of the batch's other rounds, of
-all arms.
+and without covariates that mean. The slope is the ridge estimate (S_xx + penalty diag(s^2))^(-1) S_xy, where
+S contains the arm's sums of squares and products about its means and s the covariates' standard deviations
+over the earlier batches. Before an arm's first round, means and slopes are those of all arms. In the first
+batch nothing is known in advance: as without covariates, the prediction is the mean of the batch's other
+rounds, of all arms.
 
 References
 ----------

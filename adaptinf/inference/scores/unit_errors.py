@@ -166,9 +166,9 @@ def others_means(
     is `others_mean` of all of its rounds, at these; shapes (T,), (T,). If `arrival` is given, shape (T,), the
     reward of round s is used from row ``arrival[s]`` on, otherwise from the next row on.
 
-    Before other units had the arm, it is the mean of all their earlier rewards. Rounds before any reward of
-    another unit have no prediction; the first reward is used, and they must have no weight. Adding a constant
-    to all rewards adds it to all predictions.
+    Before other units had the arm, it is the mean of all their earlier rewards. Rounds that precede every
+    reward from another unit have no prediction; the first reward is used instead, and these rounds must be
+    given zero weight. Adding a constant to all rewards adds it to all predictions.
 
     If the arm of a unit is drawn once and the design learns, other units' later arms, and therefore the
     predictions for the unit's later rounds, depend slightly on the draw, but not on the unit's own rewards.

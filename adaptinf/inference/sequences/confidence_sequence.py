@@ -198,10 +198,10 @@ class ConfidenceSequence:
     same. An arm's rewards in the order of its pulls, centred at its mean, are then martingale differences,
     and no propensities are needed; this covers UCB and every other design that does not randomise.
 
-    Inverse-propensity scores (ipw, aipw) require the propensities with which the design chose, and in every
-    round the same expected value of the quantity given the past; contexts may affect rewards and propensities
-    as long as they are drawn afresh. The expected value of a contrast does not change if all arms drift
-    alike. Rounds in which an arm had propensity 0 are left out.
+    Inverse-propensity scores (ipw, aipw) require the propensities with which the design chose arms, and a
+    quantity whose expected value given the past is the same in every round; contexts may affect rewards and
+    propensities as long as they are drawn afresh. The expected value of a contrast does not change if all
+    arms drift alike. Rounds in which an arm had propensity 0 are left out.
 
     Examples
     --------

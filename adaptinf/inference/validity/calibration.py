@@ -290,12 +290,12 @@ class PropensityFacts(UnitFacts):
 
     @cached_property
     def inverse_squares(self) -> FloatArray:
-        """Sum of 1/e^2 over the rounds in which each arm was chosen, e its propensity; (K,)."""
+        """Sum of 1/e^2 over the rounds in which each arm was chosen, where e is its propensity; (K,)."""
         return self._inverse_powers(2)
 
     @cached_property
     def inverse_cubes(self) -> FloatArray:
-        """Sum of 1/e^3 over the rounds in which each arm was chosen, e its propensity; (K,)."""
+        """Sum of 1/e^3 over the rounds in which each arm was chosen, where e is its propensity; (K,)."""
         return self._inverse_powers(3)
 
     def _inverse_powers(self, power: int) -> FloatArray:

@@ -1,9 +1,9 @@
 """Are arms' mean rewards constant? A trend in each arm's own rewards, and statements about it.
 
-With the rewards y of one arm at times t, the sum of (t - mean t) (y - mean y) over the root of the sum of its
-squared terms is approximately standard normal if the mean is constant and nothing adapts, whatever the
-distribution of rewards. Adaptive choice of arms shifts it slightly, to -.7 on average under a greedy design
-with four arms, because an arm that begins badly is abandoned. Therefore the level is small.
+With the rewards y of one arm at times t, the sum of (t - mean t) (y - mean y) divided by the square root of
+the sum of its squared terms is approximately standard normal if the mean is constant and nothing adapts,
+whatever the distribution of rewards. Adaptive choice of arms shifts it slightly, to -.7 on average under a
+greedy design with four arms, because an arm that begins badly is abandoned. Therefore the level is small.
 
 Arms that drift together are detected in the sum of their sums sooner than one by one. Periodic changes, such
 as weekends, have no slope; sums of y - mean y of all arms by eighths of the log have a chi-squared

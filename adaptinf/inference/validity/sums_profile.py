@@ -301,7 +301,7 @@ class SumsProfile(LogProfile):
 
     @cached_property
     def moving_batches(self) -> BoolArray:
-        """Batches in which some arm's propensity changes, or may: with contexts, or within; shape (B,)."""
+        """Batches in which some arm's propensity may change, with the context or in time; shape (B,)."""
         return np.asarray(~self.cells.constant.all(axis=1))
 
     @cached_property

@@ -175,7 +175,7 @@ def _of_path(path: Path, dialect: Dialect, wanted: Collection[str], subject: str
 
 
 def _of_list(files: list[Path], dialect: Dialect, wanted: Collection[str], subject: str) -> TableSource:
-    """Several files as one table, in their order."""
+    """Several files as one table, in the order given."""
     kinds = sorted({kind_of(file) or "none" for file in files})
     if len(kinds) > 1:
         problem = f"the files are of several kinds ({', '.join(kinds)}): give files of one kind"

@@ -121,7 +121,7 @@ def _of_decimals(column: Column, present: NDArray[Any]) -> Column:
 
 
 def _of_whole(column: Column, present: list[int]) -> Column:
-    """Integers in 64 bits, or as Python's own if one does not fit."""
+    """64-bit integers, or Python integers if any value does not fit."""
     fits = all(-(2**63) <= value < 2**63 for value in present)
     values = np.zeros(len(column.values), dtype=np.int64 if fits else object)
     values[~column.missing] = present

@@ -17,7 +17,7 @@ ROUND_HINT = (
 MOST_DECIMALS = 7
 """Number of decimals above which the sums of rows differ from 1 by less than the tolerance."""
 _FLOAT32 = 6e-8
-"""How much a 32-bit number may differ from its decimals."""
+"""How far a 32-bit number may differ from the decimal number it represents."""
 _EXACT = 1e-9
 _EVERY = "every arm needs its column, and propensities= or arms= specifies which columns count"
 _BLOCK = 1 << 17

@@ -274,7 +274,7 @@ def _columns(frame: Any, action: Any, reward: Any, context: Any) -> list[Any]:
 
 
 def _labels(frame: pd.DataFrame, action: str, arms: Any) -> tuple[Any, ...]:
-    """Labels of the arms in their order."""
+    """Labels of the arms, in order."""
     if arms is not None and not (isinstance(arms, Iterable) and not isinstance(arms, (str, bytes))):
         raise ParameterError("Replay", [f"arms must be a list of labels, got {arms!r:.60}"])
     try:

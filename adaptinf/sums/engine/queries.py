@@ -88,7 +88,7 @@ def faults_of(
 
 
 def _faults_of_shares(columns: Columns) -> dict[str, tuple[str, nw.Expr]]:
-    """Checks every arm's propensities against each other, and against the chosen arm's."""
+    """Checks the arms' propensities against each other and against that of the chosen arm."""
     shares = _shares_of(columns)
     if not shares:
         return {}

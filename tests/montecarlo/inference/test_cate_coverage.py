@@ -49,7 +49,7 @@ def release(rng, counts, successes, epsilon_sum, epsilon_count):
 
 
 def within(hits, low, high):
-    """Whether a coverage lies in [low, high] up to its Monte-Carlo error."""
+    """Whether a coverage lies in [low, high] up to its Monte Carlo error."""
     error = FALSE_ALARM * np.sqrt(0.05 * 0.95 / hits.size)
     return low - error < hits.mean() < high + error
 

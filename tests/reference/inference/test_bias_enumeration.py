@@ -17,7 +17,7 @@ State = tuple[int, int, int, int]
 MEANS = [(0.3, 0.6), (0.5, 0.5), (0.9, 0.2)]
 RUNS = 60_000
 ERRORS = 4.8
-"""Monte-Carlo errors that a simulated bias may be off: exceeded with probability 1.6e-6."""
+"""Monte Carlo errors that a simulated bias may be off: exceeded with probability 1.6e-6."""
 
 
 def any_log(horizon: int) -> AdaptiveLog:

@@ -376,7 +376,7 @@ def test_an_error_names_cell_and_replicate(tmp_path, n_jobs):
     text = str(caught.value)
     assert "analysis 'odd' failed in replicate 137 of design 'uniform' in environment 'signal'" in text
     assert "ValueError: no root" in text
-    recipe = text.splitlines()[1].partition("the last one of ")[2]
+    recipe = text.splitlines()[1].partition("the last log of ")[2]
     logs = list(eval(recipe, {"design": Uniform(), "env": ENV, "np": np}))
     assert np.array_equal(logs[-1].arrays.reward, failing.reward)
 

@@ -178,7 +178,7 @@ ROW = "2019-11-24 00:00:17+00:00,1,2,0,0.5,x\n"
         (
             ROW.replace("2,0", "2,0.5"),
             "item_id\n1\n",
-            "click must be 0 or 1, but is not in 1 rows, the first being row 0",
+            "click must be 0 or 1; rows with other values: 1, the first being row 0",
         ),
         (
             ROW.replace("2019-11-24 00:00:17+00:00", "1574553617"),

@@ -471,7 +471,7 @@ def test_bias_is_the_mean_error_with_its_interval() -> None:
     means = np.random.default_rng(8).normal([0.28, 0.6], 0.02, (200, 2))
     means[:50, 1] = np.nan
     ax = plots.bias(runs_of(means, [0.3, 0.6]), bound=[0.05, 0.02], alpha=0.1)
-    label = claims.UNPULLED(name="mean error, with Monte-Carlo interval", share=0.25)
+    label = claims.UNPULLED(name="mean error, with Monte Carlo interval", share=0.25)
     ends, heights = segments(ax, label_text(label))
     error = np.nanmean(means, axis=0) - [0.3, 0.6]
     half = stats.norm.ppf(0.95) * np.nanstd(means, axis=0, ddof=1) / np.sqrt([200, 150])

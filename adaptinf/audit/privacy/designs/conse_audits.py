@@ -79,7 +79,7 @@ class ActionRatio:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LengthRatio:
-    """Log-likelihood ratio of all released lengths, whose common centre has one of two values.
+    """Log-likelihood ratio of all the released lengths for two possible values of their common centre.
 
     Shapes: log_ratios (lengths,).
     """

@@ -160,7 +160,7 @@ class EpochMeanNoise:
     fair: bool = False
 
     def __call__(self, seen: Transcripts) -> tuple[NodeNoise, ...]:
-        """Releases in their order: the first, the second, ... of each run."""
+        """Noise of each run's first release, second release, and so on."""
         runs, most = seen.releases.shape[:2]
         noise, own = np.full((runs, most), np.nan), np.zeros((runs, most))
         for run in range(runs):

@@ -1,1 +1,1 @@
-"""Inputs of arm means: rows, sums, releases, units, gaps, ratios, covariates, received arms."""
+"""Inputs to arm means: rows, sums, releases, units, gaps, ratios, covariates, received arms."""

@@ -35,8 +35,8 @@ def fixed_by(profile: LogProfile, codes: IntArray) -> Fixed:
 def shared_weights(profile: LogProfile, codes: IntArray, *, jointly: bool = True) -> FloatArray:
     """Square roots of 1 / sum(1 / e) over some arms, by propensities unaffected by the round's context.
 
-    Shapes: codes (k,); returns (T,). Rounds in which one of the arms could not be chosen have weight 0, or a
-    sum over the others if joint possibility is not required.
+    Shapes: codes (k,); returns (T,). Rounds in which one of the arms could not be chosen have weight 0; if
+    `jointly` is False, such arms are left out of the sum instead.
     """
     assert profile.propensities is not None
     fixed, every = fixed_by(profile, codes), profile.propensities[:, codes]

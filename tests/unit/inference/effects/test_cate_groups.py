@@ -47,7 +47,7 @@ def cells(group, action, reward, g):
 
 
 def literal_interaction(group, action, reward, first, second):
-    """Difference of differences, its error and Satterthwaite's degrees of freedom, from four samples."""
+    """Difference of differences, its error and Satterthwaite degrees of freedom, from four samples."""
     parts = [*cells(group, action, reward, first), *cells(group, action, reward, second)]
     signs = (1, -1, -1, 1)
     variances = [x.var(ddof=1) / len(x) for x in parts]

@@ -417,7 +417,10 @@ def test_formulas_that_make_no_sense(formula: Any, message: str) -> None:
         ({"covariates": ["x9"]}, "there is no covariate 'x9'"),
         ({"covariates": "x1"}, "covariates must be a list of labels"),
         ({"covariates": ["x1", "x1"]}, "more than once"),
-        ({"arm": "z"}, "there is no arm 'z'; the log has 'a', 'b', 'c', and selectors are 'most-pulled'"),
+        (
+            {"arm": "z"},
+            "there is no arm 'z'; the log has 'a', 'b', 'c', and the valid selectors are 'most-pulled'",
+        ),
         ({"arm": ["a"]}, "arm must be given by labels"),
         ({"arm": "z", "covariates": ["x9"]}, "(?s)no arm 'z'.*no covariate 'x9'"),
     ],
