@@ -10,13 +10,13 @@ import numpy as np
 from numpy.random import Generator
 
 from adaptinf.compilation import compiled, kernel
+from adaptinf.designs.arms.uniform import NonAdaptive
 from adaptinf.designs.base import Design, Needs
-from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import DesignTraits, Outputs
 from adaptinf.parameters import Count, NonNegative, OneOf, Unit
 from adaptinf.privacy.noise import uniform
 from adaptinf.simulation.environments import Environment
-from adaptinf.simulation.replicate import Program, Run, written_arrays
+from adaptinf.simulation.replicate import Program, written_arrays
 from adaptinf.simulation.run import (
     ROUND,
     SCALARS,
@@ -157,7 +157,23 @@ def _program(
 
 
 @dataclass(frozen=True, kw_only=True)
-class DBCD(Design):
+class _Coin(Design):
+    """A coin towards estimated target shares, after a burn-in."""
+
+    rule: Annotated[str, OneOf(*TARGETS)] = "neyman"
+    burn_in: Annotated[int, Count(0)] = 0
+
+    pending: ClassVar[str] = "any"
+    needs: ClassVar[Needs] = Needs(min_arms=2, unit_rewards=True)
+
+    @property
+    def traits(self) -> DesignTraits:
+        """A coin that ignores contexts."""
+        return DesignTraits(uses_context="no")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DBCD(_Coin):
     """Doubly adaptive biased coin: allocate towards a target that is estimated from the responses so far.
 
     Parameters
@@ -200,17 +216,7 @@ class DBCD(Design):
     0.8
     """
 
-    rule: Annotated[str, OneOf(*TARGETS)] = "neyman"
     gamma: NonNegative = 2.0
-    burn_in: Annotated[int, Count(0)] = 0
-
-    pending: ClassVar[str] = "any"
-    needs: ClassVar[Needs] = Needs(min_arms=2, unit_rewards=True)
-
-    @property
-    def traits(self) -> DesignTraits:
-        """A coin that ignores contexts."""
-        return DesignTraits(uses_context="no")
 
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
@@ -222,7 +228,7 @@ class DBCD(Design):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ERADE(Design):
+class ERADE(_Coin):
     """Efficient randomised adaptive design: a biased coin with two sides, for two arms.
 
     Parameters
@@ -258,17 +264,9 @@ class ERADE(Design):
     [0, 1]
     """
 
-    rule: Annotated[str, OneOf(*TARGETS)] = "neyman"
     alpha: Unit = 0.5
-    burn_in: Annotated[int, Count(0)] = 0
 
-    pending: ClassVar[str] = "any"
     needs: ClassVar[Needs] = Needs(min_arms=2, max_arms=2, unit_rewards=True)
-
-    @property
-    def traits(self) -> DesignTraits:
-        """A coin that ignores contexts."""
-        return DesignTraits(uses_context="no")
 
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
@@ -280,7 +278,7 @@ class ERADE(Design):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PermutedBlocks(Design):
+class PermutedBlocks(NonAdaptive):
     """Assign all arms equally often in every block, in random order.
 
     Parameters
@@ -304,24 +302,12 @@ class PermutedBlocks(Design):
 
     per_arm: Annotated[int, Count(1)] = 2
 
-    pending: ClassVar[str] = "any"
     needs: ClassVar[Needs] = Needs(min_arms=2)
 
     @property
     def traits(self) -> DesignTraits:
         """Nothing affects the choice but the arms of the block so far."""
         return DesignTraits(adapts=False, uses_context="no", outputs=Outputs(propensities="outputs"))
-
-    def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
-        """The actions do not depend on the data: epsilon is 0 for whole records."""
-        self._refuse_sizes(horizon, n_arms)
-        return PrivacyGuarantee(epsilon=0.0, unit="record")
-
-    def _feedback_rounds(self, run: Run, horizon: int) -> int | None:
-        return 0
-
-    def _released_rounds(self, run: Run, horizon: int) -> int | None:
-        return 0
 
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True

@@ -112,7 +112,25 @@ def _program(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Uniform(Design):
+class NonAdaptive(Design):
+    """Base of designs whose actions do not depend on any data, so they are 0-differentially private."""
+
+    pending: ClassVar[str] = "any"
+
+    def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
+        """The actions do not depend on the data: epsilon is 0 for whole records."""
+        self._refuse_sizes(horizon, n_arms)
+        return PrivacyGuarantee(epsilon=0.0, unit="record")
+
+    def _feedback_rounds(self, run: Run, horizon: int) -> int | None:
+        return 0
+
+    def _released_rounds(self, run: Run, horizon: int) -> int | None:
+        return 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Uniform(NonAdaptive):
     """Assign each arm with the same probability in every round.
 
     Notes
@@ -128,24 +146,11 @@ class Uniform(Design):
     True
     """
 
-    pending: ClassVar[str] = "any"
-
     @property
     def traits(self) -> DesignTraits:
         """Traits: nothing affects the choice."""
         outputs = Outputs(propensities="outputs")
         return DesignTraits(adapts=False, uses_context="no", floor=Floor(1.0, shared=True), outputs=outputs)
-
-    def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
-        """The actions do not depend on the data: epsilon is 0 for whole records."""
-        self._refuse_sizes(horizon, n_arms)
-        return PrivacyGuarantee(epsilon=0.0, unit="record")
-
-    def _feedback_rounds(self, run: Run, horizon: int) -> int | None:
-        return 0
-
-    def _released_rounds(self, run: Run, horizon: int) -> int | None:
-        return 0
 
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True

@@ -156,7 +156,7 @@ def test_exact_laws_of_biased_coins() -> None:
 def test_refusals() -> None:
     with pytest.raises(ParameterError) as caught:
         ai.designs.DBCD(rule="equal", gamma=-1.0, burn_in=-2)
-    assert [problem.split()[0] for problem in caught.value.problems] == ["rule", "gamma", "burn_in"]
+    assert [problem.split()[0] for problem in caught.value.problems] == ["rule", "burn_in", "gamma"]
     with pytest.raises(ParameterError, match="alpha"):
         ai.designs.ERADE(alpha=1.5)
     with pytest.raises(ParameterError, match="per_arm"):
