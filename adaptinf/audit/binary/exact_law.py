@@ -209,8 +209,7 @@ class ExactLaw(CountLaw):
             Pulls and successes of arm 1 and arm 0.
         statistic : {"wald", "score", "difference"} or callable
             The statistic that orders the outcomes: ``statistic(n1, s1, n0, s0)`` for integer arrays, large if
-            arm 1
-                is better.
+            arm 1 is better.
         alternative : {"two-sided", "central", "greater", "less"}
             Two-sided: the probability that the statistic is at least as large in absolute value. Central:
             twice the smaller of the one-sided p-values. Greater: the alternative that arm 1 is better.
