@@ -51,6 +51,7 @@ def propensities(n_arms: int) -> dict[str, str]:
 BAI = {**FIELDS, **ACTIONS, **propensities(3), **NAMED}
 COVERED: list[tuple[designs.Design, environments.Environment, int, dict[str, str]]] = [
     (designs.Uniform(), ARMS, 40, {**FIELDS, **ACTIONS, **propensities(3)}),
+    (designs.PermutedBlocks(), ARMS, 40, {**FIELDS, **ACTIONS, **propensities(3)}),
     (designs.PrivateUCB(epsilon=1.0), ARMS, 40, {**FIELDS, **ACTIONS}),
     (designs.PrivateUCB(epsilon=1.0, calibration="published"), ARMS, 40, {**FIELDS, **ACTIONS}),
     (
