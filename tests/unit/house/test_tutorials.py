@@ -92,9 +92,9 @@ def product_analyst(names: Names, printed: str) -> None:
     assert (
         f"sells {short:.0%} more than `current`, with a 95% interval from {low:.0%} to {high:.0%}." in first
     )
-    assert f"Plain rates say {rates['short'] / rates['current'] - 1:.0%}" in first
+    assert f"Plain rates suggest {rates['short'] / rates['current'] - 1:.0%}" in first
     low, high = lifts.conf_int_simultaneous().to_numpy()[0]
-    assert f"its interval goes from {low:.0%} to {high:.0%}." in first
+    assert f"its interval extends from {low:.0%} to {high:.0%}." in first
     assert names["best"].winner == "short"
     assert names["best"].low > 0.0
     gap = (names["by_rows"].params - differences.params).abs()
@@ -110,7 +110,7 @@ def methodologist(names: Names, printed: str) -> None:
     first = answer("methodologist")
     errors = [f"{close.loc[name, 'rmse']:.3f}".lstrip("0") for name in ("shrunken", "sample mean", "AIPW")]
     assert "error is {}, compared with {} for sample means and {} for AIPW.".format(*errors) in first
-    assert f"95% intervals cover {apart.loc['shrunken', 'coverage']:.0%}." in first
+    assert f"95% intervals have coverage of {apart.loc['shrunken', 'coverage']:.0%}." in first
     assert names["log"].arrays.propensities.min() >= 0.05  # half of the floor's share of .1
     assert 0.0 < names["test"].pvalue <= 1.0
     assert r"\begin{tabular}" in printed
