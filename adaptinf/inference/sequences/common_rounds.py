@@ -24,8 +24,11 @@ def common_rounds(profile: LogProfile, quantity: Quantity) -> BoolArray | None:
     Whether a round is used is known before its arm is drawn, so the scores of the rounds used are a
     martingale around the same mean.
     """
+    # Where all arms could always be chosen, a table of many arms does not look at each list of arms.
+    if not quantity.among or not profile.knows_propensities or not profile.impossible.any():
+        return None
     codes = np.array(quantity.among, dtype=np.int64)
-    if not len(codes) or not profile.knows_propensities or not np.any(profile.impossible[codes]):
+    if not profile.impossible[codes].any():
         return None
     name = f"rounds with {quantity.among}"
     if name not in profile.log.kept:

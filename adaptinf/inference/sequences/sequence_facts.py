@@ -80,15 +80,17 @@ def shape_cautions(
     arms = [list(one.codes) or list(range(profile.log.n_arms)) for one in quantities]
     parts = [profile if estimator == "sample-mean" else within(profile, one)[0] for one in quantities]
     uncommon = np.array([part.uncommon[codes].min() for part, codes in zip(parts, arms, strict=True)])
-    skewness = np.array(
-        [
-            (part.squared_skewness * _unevenness(part, estimator))[codes].max()
-            for part, codes in zip(parts, arms, strict=True)
-        ]
-    )
+    # One look at all arms of each part, not one for each quantity: a table may have many.
+    every = {id(part): part.squared_skewness * _unevenness(part, estimator) for part in _distinct(parts)}
+    skewness = np.array([every[id(part)][codes].max() for part, codes in zip(parts, arms, strict=True)])
     claim = SKEWNESS_UNKNOWN if profile.knows_rarity else SHAPE_UNKNOWN
     unknown = () if profile.knows_skewness else (claim(),)
     return (*rare_cautions(terms, uncommon, skewness, corrected=False), *unknown)
+
+
+def _distinct(parts: Sequence[LogProfile]) -> Sequence[LogProfile]:
+    """Each part of a log once."""
+    return list({id(part): part for part in parts}.values())
 
 
 def _unevenness(profile: LogProfile, estimator: str) -> FloatArray:
