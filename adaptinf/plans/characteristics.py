@@ -111,8 +111,8 @@ def characteristics(
     rows, looks = [], []
     for place, (name, one) in enumerate(scenarios.items()):
         seed = np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, place))
-        numbers = _simulated(plan, one, replications, seed, n_jobs)
         difference = _difference(plan, one)
+        numbers = _simulated(plan, one, difference, replications, seed, n_jobs)
         rows.append({"scenario": name, "difference": difference, **_row(plan, numbers, difference)})
         looks += [{"scenario": name, **row} for row in _look_rows(plan, numbers)]
     return PlanCharacteristics(
@@ -131,16 +131,20 @@ def _check_design(plan: Plan, environment: Environment) -> None:
 
 def _difference(plan: Plan, environment: Environment) -> float:
     """The true difference between the two arms."""
-    means = environment.arm_means()
-    return float(means[plan.arms.index(plan.treatment)] - means[plan.arms.index(plan.control)])
+    treatment, control = environment.arm_means()[list(plan.positions)]
+    return float(treatment - control)
 
 
 def _simulated(
-    plan: Plan, environment: Environment, replications: int, seed: np.random.SeedSequence, n_jobs: int
+    plan: Plan,
+    environment: Environment,
+    truth: float,
+    replications: int,
+    seed: np.random.SeedSequence,
+    n_jobs: int,
 ) -> dict[str, FloatArray]:
     """Numbers of each trial; by name (r,), and `rounds` of each arm (r, K)."""
     starts = range(0, replications, BLOCK)
-    truth = _difference(plan, environment)
     jobs = (
         (_block, (plan, environment, truth, seed, start // BLOCK, min(BLOCK, replications - start)))
         for start in starts
@@ -174,15 +178,13 @@ def _trial(plan: Plan, environment: Environment, truth: float, rng: np.random.Ge
     told[2] = float(decided[0] and course.z[-1] > 0.0)
     last = course.tests[-1]
     naive = plan.margin + float(process.score[last] / process.slope[last])
-    spread_of = float(np.sqrt(process.clock[last]) / process.slope[last])
     df = np.array([process.effective[last] - 1.0])
-    reach = float(student_quantile(math.log(plan.alpha / plan.sides), df)[0]) * spread_of
-    held = float(abs(naive - truth) <= reach)
-    if plan.law == "rerandomization":
-        return np.array([*told, naive, math.nan, naive, held, *rounds])
-    stopped = course.stopped()
-    estimate = plan.margin + stopped.estimate
-    return np.array([*told, estimate, stopped.tail(truth - plan.margin), naive, held, *rounds])
+    reach = float(student_quantile(math.log(plan.alpha / plan.sides), df)[0]) * course.std_error
+    held, estimate, tail = float(abs(naive - truth) <= reach), naive, math.nan
+    if plan.law == "z":
+        stopped = course.stopped()
+        estimate, tail = plan.margin + stopped.estimate, stopped.tail(truth - plan.margin)
+    return np.array([*told, estimate, tail, naive, held, *rounds])
 
 
 def _row(plan: Plan, numbers: Mapping[str, FloatArray], truth: float) -> dict[str, Any]:
@@ -190,7 +192,8 @@ def _row(plan: Plan, numbers: Mapping[str, FloatArray], truth: float) -> dict[st
     size, tested = numbers["size"], ~np.isnan(numbers["estimate"])
     rejected, trials = float(numbers["rejected"].mean()), len(size)
     error, tail = numbers["estimate"][tested] - truth, numbers["tail"][tested]
-    level = plan.alpha / plan.sides
+    below = np.where(np.isnan(tail), np.nan, tail < 0.5)
+    covered = np.where(np.isnan(tail), np.nan, np.minimum(tail, 1.0 - tail) >= plan.alpha / plan.sides)
     row = {
         "rejected": rejected,
         "rejected_se": math.sqrt(rejected * (1.0 - rejected) / trials),
@@ -209,11 +212,9 @@ def _row(plan: Plan, numbers: Mapping[str, FloatArray], truth: float) -> dict[st
     return {
         **row,
         "bias": float(error.mean()),
-        "median_bias": math.nan if plan.law == "rerandomization" else float((tail < 0.5).mean() - 0.5),
+        "median_bias": float(below.mean() - 0.5),
         "rmse": float(np.sqrt((error**2).mean())),
-        "coverage": math.nan
-        if plan.law == "rerandomization"
-        else float(((tail >= level) & (tail <= 1.0 - level)).mean()),
+        "coverage": float(covered.mean()),
         "naive_bias": float((numbers["naive"][tested] - truth).mean()),
         "naive_coverage": float(numbers["held"][tested].mean()),
     }

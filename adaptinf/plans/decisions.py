@@ -56,6 +56,11 @@ class Course:
     sides: int
     pvalue: float = math.nan
 
+    @property
+    def std_error(self) -> float:
+        """Standard error of the estimate that ignores the looks."""
+        return float(math.sqrt(self.information[-1]) / self.slope[-1])
+
     def stopped(self) -> Stopped:
         """The trial as stage-wise ordering sees it; futility does not bind, so it is left out."""
         lower = -self.bound if self.sides == 2 else np.full(len(self.bound), -np.inf)

@@ -321,7 +321,7 @@ class Plan:
 
     def _ranked(self, log: AdaptiveLog, course: Course) -> StoppedResults:
         """By rank among replays."""
-        estimate = float(course.z[-1] * np.sqrt(course.information[-1]) / course.slope[-1])
+        estimate = float(course.z[-1]) * course.std_error
         reference = RankReference(course.pvalue, self.margin)
         notes = [claims.BY_RANK(replays=self.replays, **self._used(course)), claims.NO_LIMITS()]
         return self._told(log, course, estimate, reference, notes, [claims.NO_EFFECT_ON_ANYONE()])
@@ -347,7 +347,7 @@ class Plan:
             estimands=(Estimand("contrast", treatment=self.treatment, control=self.control),),
             terms=(f"{self.treatment} - {self.control}",),
             estimate=np.array([self.margin + estimate]),
-            std_error=np.array([np.sqrt(course.information[-1]) / course.slope[-1]]),
+            std_error=np.array([course.std_error]),
             reference=reference,
             estimator="aipw",
             facts=LogFacts.of(log),
@@ -369,7 +369,7 @@ class Plan:
         """The trial's course from its scores; only replays look at the log."""
         if self.law == "z":
             return follow(process, self.rule)
-        reached, compared = self.looks[: len(process.score)], self._positions
+        reached, compared = self.looks[: len(process.score)], self.positions
         reward = log.arrays.reward[: int(reached[-1])]
         replays = replayed(
             self.design, reward, len(self.arms), self.horizon, compared, reached, self.replays, self.seed
@@ -377,7 +377,7 @@ class Plan:
         return follow_by_rank(process, replays, self.rule)
 
     @property
-    def _positions(self) -> tuple[int, int]:
+    def positions(self) -> tuple[int, int]:
         """Positions of treatment and control among the design's arms."""
         return self.arms.index(self.treatment), self.arms.index(self.control)
 
@@ -395,7 +395,7 @@ class Plan:
     def _codes(self, log: AdaptiveLog) -> tuple[int, int]:
         """Positions of treatment and control among the log's arms."""
         if log.arms == tuple(range(len(self.arms))) and log.arms != self.arms:
-            return self._positions
+            return self.positions
         if set(log.arms) != set(self.arms):
             refuse("Plan", [f"the log has the arms {log.arms}, but the plan {self.arms}"])
         return log.arms.index(self.treatment), log.arms.index(self.control)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -18,11 +18,9 @@ class StagewiseReference:
 
     stopped: Stopped
     origin: float
-    name: str = "stage-wise ordering"
-    exact: bool = False
-    statistic: str = "z"
-    normal: bool = False
-    uses_std_error: bool = False
+    name: str = field(default="stage-wise ordering", init=False)
+    exact: bool = field(default=False, init=False)
+    statistic, normal, uses_std_error = "z", False, False
 
     def log_pvalues(self, null: float) -> FloatArray:
         """Natural logarithm of the two-sided p-value, shape (1,)."""
@@ -41,11 +39,9 @@ class RankReference:
 
     pvalue: float
     origin: float
-    name: str = "re-randomisation"
-    exact: bool = True
-    statistic: str = "z"
-    normal: bool = False
-    uses_std_error: bool = False
+    name: str = field(default="re-randomisation", init=False)
+    exact: bool = field(default=True, init=False)
+    statistic, normal, uses_std_error = "z", False, False
 
     def log_pvalues(self, null: float) -> FloatArray:
         """Natural logarithm of the p-value, shape (1,); NaN at other differences."""
