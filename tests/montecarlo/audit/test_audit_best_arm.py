@@ -99,5 +99,5 @@ def test_neighbours_fit_every_set_of_features(design: str, features: Any, epsilo
 
 @pytest.mark.parametrize("design", [DPBAI, DPOD])
 def test_units_that_are_refused(design: Any) -> None:
-    with pytest.raises(ParameterError, match=r"neighbouring_trials: unit, where it is given"):
+    with pytest.raises(ParameterError, match=r"neighbouring_trials: unit, if given"):
         neighbouring_trials(design(epsilon=1.0, features=AXES), "record")

@@ -80,5 +80,5 @@ def test_streams_that_cannot_show_all_of_epsilon_say_so() -> None:
         counter, neighbouring_inputs(counter, rounds=31), view="releases", runs=2_000, rng=0
     )
     assert "5 nodes and reveals at most 0.5 of epsilon: neighbouring_inputs(target, rounds=)" in short.target
-    assert "shows at most 0.5 of epsilon" in " ".join(str(short).split())
+    assert "reveals at most 0.5 of epsilon" in " ".join(str(short).split())
     assert "at most" not in epsilon_lower_bound(counter, view="releases", runs=2_000, rng=0).target

@@ -50,5 +50,5 @@ def test_neighbours_hold_one_epoch(epsilon: float, beta: float | None) -> None:
 def test_units_that_are_refused() -> None:
     design = PrivateSuccessiveElimination(epsilon=1.0)
     for unit in ("record", "round", 1):
-        with pytest.raises(ParameterError, match=r"neighbouring_trials: unit, where it"):
+        with pytest.raises(ParameterError, match=r"neighbouring_trials: unit, if"):
             neighbouring_trials(design, unit)  # type: ignore[arg-type]

@@ -88,7 +88,7 @@ def test_streams_are_within_the_bound_and_stop_often_enough(steps: str, epsilon:
 
 def test_everything_that_is_refused() -> None:
     rule = DPNAS(epsilon=1.0, alpha=0.9, beta=0.5)
-    with pytest.raises(ParameterError, match=r"neighbouring_trials: unit, where it is given, must be one of"):
+    with pytest.raises(ParameterError, match=r"neighbouring_trials: unit, if given, must be one of"):
         neighbouring_trials(rule, "record")
     for steps in ("every", "exponential"):
         small = dataclasses.replace(rule, epsilon=1e-4, alpha=1e-4, steps=steps)

@@ -385,7 +385,7 @@ def test_files_keep_any_text_and_every_digit(
     log = AdaptiveLog.from_arrays(arrays, arms=labels)
     if len({label.strip() for label in labels}) == 1:
         for write, name in [(log.to_csv, "log.csv"), (log.to_parquet, "log.parquet")]:
-            with pytest.raises(LogValidationError, match="cannot be told apart"):
+            with pytest.raises(LogValidationError, match="cannot be distinguished"):
                 write(folder / name)
         return
     log.to_csv(folder / "log.csv")
