@@ -173,3 +173,8 @@ def with_texts(frame: Any, change: Callable[[str], str]) -> Any:
             changed.isetitem(place, [change(x) if isinstance(x, str) else x for x in column])
     changed.columns = [change(name) if isinstance(name, str) else name for name in frame.columns]
     return changed
+
+
+def arm_label(arm: Any) -> str:
+    """Name of an arm in sentences and legends, where a number alone would be unclear."""
+    return str(arm) if isinstance(arm, str) else f"arm {arm}"

@@ -25,7 +25,6 @@ from adaptinf.plots.style import (
     BESIDE,
     COLOURS,
     INK,
-    arm_label,
     axes_problem,
     height_of_names,
     ink,
@@ -40,7 +39,7 @@ from adaptinf.plots.style import (
     say_uncovered,
 )
 from adaptinf.sums import Sums
-from adaptinf.texts import absent
+from adaptinf.texts import absent, arm_label
 from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:

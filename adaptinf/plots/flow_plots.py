@@ -21,7 +21,6 @@ from adaptinf.parameters import refuse
 from adaptinf.plots.frames import draws
 from adaptinf.plots.style import (
     PAGE,
-    arm_label,
     axes_problem,
     column,
     figure,
@@ -34,6 +33,7 @@ from adaptinf.plots.style import (
     small,
 )
 from adaptinf.sums import Sums
+from adaptinf.texts import arm_label
 from adaptinf.typing import BoolArray, FloatArray
 
 if TYPE_CHECKING:

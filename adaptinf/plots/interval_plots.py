@@ -38,7 +38,6 @@ from adaptinf.plots.interval_rows import (
     unit_problems,
 )
 from adaptinf.plots.style import (
-    arm_label,
     axes_problem,
     grey,
     ink,
@@ -48,7 +47,7 @@ from adaptinf.plots.style import (
     quantity,
     say_uncovered,
 )
-from adaptinf.texts import absent, level_text
+from adaptinf.texts import absent, arm_label, level_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

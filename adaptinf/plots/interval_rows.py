@@ -15,7 +15,6 @@ from adaptinf.claims.tables import LIFTS, NO_UNIT
 from adaptinf.inference.results.fit_results import Results
 from adaptinf.parameters import number_array
 from adaptinf.plots.style import (
-    arm_label,
     grey,
     ground,
     label_text,
@@ -25,7 +24,7 @@ from adaptinf.plots.style import (
     short_names,
     small,
 )
-from adaptinf.texts import absent
+from adaptinf.texts import absent, arm_label
 from adaptinf.typing import BoolArray, FloatArray
 
 if TYPE_CHECKING:

@@ -18,7 +18,6 @@ from adaptinf.plots.interval_rows import limits_problem, room
 from adaptinf.plots.periods import Stretches, every_problem, stretches
 from adaptinf.plots.style import (
     BESIDE,
-    arm_label,
     axes_problem,
     label_text,
     look,
@@ -30,6 +29,7 @@ from adaptinf.plots.style import (
     say_uncovered,
     titled,
 )
+from adaptinf.texts import arm_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -18,7 +18,6 @@ from adaptinf.parameters import FLAG, UNIT, refuse
 from adaptinf.plots.frames import draws
 from adaptinf.plots.interval_rows import by_name, row_axes
 from adaptinf.plots.style import (
-    arm_label,
     axes_problem,
     grey,
     ground,
@@ -30,6 +29,7 @@ from adaptinf.plots.style import (
     shade,
     small,
 )
+from adaptinf.texts import arm_label
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:

@@ -23,7 +23,6 @@ from adaptinf.plots.interval_rows import (
     uncovered,
 )
 from adaptinf.plots.style import (
-    arm_label,
     axes_problem,
     date_axis,
     ink,
@@ -40,6 +39,7 @@ from adaptinf.plots.style import (
     short_names,
     titled,
 )
+from adaptinf.texts import arm_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -514,11 +514,6 @@ def one_for_each(given: Any, count: int) -> FloatArray | None:
     return values if values is not None and values.shape == (count,) else None
 
 
-def arm_label(arm: Any) -> str:
-    """Name of an arm in a legend, because numbers alone would be unclear."""
-    return str(arm) if isinstance(arm, str) else f"arm {arm}"
-
-
 def legend_of(
     ax: Axes, handles: Sequence[Any], where: Any, *, grow: bool = False, lift: bool = False
 ) -> None:

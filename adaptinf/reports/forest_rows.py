@@ -14,8 +14,8 @@ import numpy as np
 
 from adaptinf.markup import escaped
 from adaptinf.plots.interval_rows import room
-from adaptinf.plots.style import arm_label
 from adaptinf.reports.shown_numbers import Shown
+from adaptinf.texts import arm_label
 
 _LONG, _WIDEST = 9, 36
 """Label lengths, in characters, above which names go above their rows on a phone, or wrap everywhere."""

@@ -20,8 +20,7 @@ from adaptinf.inference.results.tables import (
 )
 from adaptinf.inference.sequences.tracks import SequenceReference
 from adaptinf.plots.interval_rows import ESTIMANDS, MEANS, term_label
-from adaptinf.plots.style import arm_label
-from adaptinf.texts import level_text
+from adaptinf.texts import arm_label, level_text
 
 if TYPE_CHECKING:
     from adaptinf.inference.results.explanation import Explanation

@@ -12,7 +12,7 @@ from adaptinf.inference.results.multiplicity import AT_ONCE
 from adaptinf.inference.results.simultaneous import JointInference
 from adaptinf.inference.results.tables import format_number, percent
 from adaptinf.parameters import refuse
-from adaptinf.texts import absent, level_text, several, visible
+from adaptinf.texts import absent, arm_label, level_text, several, visible
 
 if TYPE_CHECKING:
     from adaptinf.inference.results.estimand import Estimand
@@ -44,11 +44,19 @@ def sentence_of(
         text = found.single(names.index(str(term)) if term is not None else 0)
     else:
         text = found.all_terms()
+    if text.startswith("arm ") and not any(isinstance(arm, str) for arm in _arms(results)):
+        text = f"A{text[1:]}"
     if results.validity == "not valid" and not corrected:
         text = tables.FIRST_NOT_VALID(
             sentence=f"{text[:1].lower()}{text[1:]}" if text[:9] == "Undecided" else text
         )
     return visible(tables.AFTER_CAUTIONS(sentence=text) if results.cautions else text)
+
+
+def _arms(results: JointInference) -> list[Any]:
+    """The arms that terms are about."""
+    named = [arm for one in results.estimands for arm in (one.arm, one.treatment)]
+    return [arm for arm in named if arm is not None]
 
 
 class _Found:
@@ -73,10 +81,10 @@ class _Found:
             return tables.NO_INTERVAL(**values)
         means = self.results._chosen_from
         if means is not None and one.kind in tables.LEVEL_KINDS:
-            values |= {"term": str(one.arm), "what": self._what(one), "count": len(means.terms)}
+            values |= {"term": arm_label(one.arm), "what": self._what(one), "count": len(means.terms)}
             return tables.SELECTED(**values, best=self._best())
         if one.kind in tables.LEVEL_KINDS:
-            return tables.LEVEL(**values, what=self._what(one))
+            return tables.LEVEL(**values | {"term": self._level_name(place)}, what=self._what(one))
         if one.kind in tables.LIFTS and self.results.null == 0.0:
             return self._lift(place, values)
         if one.kind in tables.DIFFERENCES and self.results.null == 0.0:
@@ -91,8 +99,8 @@ class _Found:
     def _difference(self, place: int, values: dict[str, Any]) -> str:
         one = self.results.estimands[place]
         values |= {
-            "treatment": str(one.treatment),
-            "control": str(one.control),
+            "treatment": arm_label(one.treatment),
+            "control": arm_label(one.control),
             "what": self._what(one),
         }
         if not self._decided(place):
@@ -103,7 +111,8 @@ class _Found:
     def _lift(self, place: int, values: dict[str, Any]) -> str:
         """A relative effect: by how many percent a mean is higher, or lower."""
         one = self.results.estimands[place]
-        values |= {"treatment": str(one.treatment), "control": str(one.control), "what": self._what(one)}
+        arms = {"treatment": arm_label(one.treatment), "control": arm_label(one.control)}
+        values |= {**arms, "what": self._what(one)}
         if not self._decided(place):
             return tables.LIFT_UNDECIDED(**values)
         size, ends = float(self.results.estimate[place]), self.limits[place]
@@ -154,7 +163,7 @@ class _Found:
     def _against_control(self) -> str:
         """Differences from one arm: which are decided, the clearest first, and which are not."""
         results, places = self.results, range(len(self.limits))
-        arms = [str(one.treatment) for one in results.estimands]
+        arms = [arm_label(one.treatment) for one in results.estimands]
         decided = sorted(filter(self._decided, places), key=results.log_pvalues.to_numpy().__getitem__)
         told = [
             (tables.LIFTED_ALONE if results.estimands[k].kind in tables.LIFTS else tables.BEYOND)(
@@ -169,7 +178,7 @@ class _Found:
         left = [arms[k] for k in places if k not in decided]
         few = len(left) <= _SHOWN and sum(map(len, left)) <= _LONGEST
         values = {
-            "control": str(results.estimands[0].control),
+            "control": arm_label(results.estimands[0].control),
             "decided": several(told, _SHOWN, "; "),
             "undecided": ", ".join(left) if few else tables.OTHERS[len(left) == 1](count=len(left)),
         }
@@ -187,21 +196,29 @@ class _Found:
         high, low = int(np.nanargmax(estimate)), int(np.nanargmin(estimate))
         return tables.LEVELS(
             count=len(estimate),
-            high=str(self.results.terms[high]),
-            low=str(self.results.terms[low]),
+            high=self._level_name(high),
+            low=self._level_name(low),
             what=self._what(self.results.estimands[high]),
             estimate=self._number(high),
             interval=self._interval(high),
             least=f"{self._number(low)} ({self._interval(low)})",
         )
 
+    def _level_name(self, place: int) -> str:
+        """The arm of a level, or its term if that says more."""
+        term, arm = str(self.results.terms[place]), self.results.estimands[place].arm
+        return arm_label(arm) if str(arm) == term else term
+
     def _bounded(self) -> list[str]:
         """Each level with its bounds."""
         return [
             tables.BOUNDED_LEVEL(
-                term=str(term), what=self._what(one), estimate=self._number(k), interval=self._interval(k)
+                term=self._level_name(k),
+                what=self._what(one),
+                estimate=self._number(k),
+                interval=self._interval(k),
             )
-            for k, (term, one) in enumerate(zip(self.results.terms, self.results.estimands, strict=True))
+            for k, one in enumerate(self.results.estimands)
         ]
 
     def _best(self) -> str:
@@ -210,7 +227,7 @@ class _Found:
             found = self.results.best_arms(self.alpha)  # type: ignore[attr-defined]
         except InvalidForLog:
             return tables.BEST_NOT_ASKED()
-        kept = [str(arm) for arm in found.index[found["in_set"]]]
+        kept = [arm_label(arm) for arm in found.index[found["in_set"]]]
         if len(kept) == 1:
             return tables.BEST_ALONE(alpha=self.alpha)
         return tables.BEST_OF_SEVERAL(arms=several(kept, _SHOWN), alpha=self.alpha)

@@ -21,9 +21,9 @@ def test_against_one_control_the_clearest_arm_comes_first_with_simultaneous_limi
         low, high = (format_number(x) for x in limits.loc[f"{arm} - 0"])
         at = format_number(result.params[f"{arm} - 0"])
         told.append(
-            f"{arm} has a higher mean reward (difference {at}, 95% simultaneous interval {low} to {high})"
+            f"arm {arm} has a higher mean reward (difference {at}, 95% simultaneous interval {low} to {high})"
         )
-    wanted = f"Compared with 0: {'; '.join(told)}; undecided: 1."
+    wanted = f"Compared with arm 0: {'; '.join(told)}; undecided: arm 1."
     assert result.sentence() == result.sentence(adjust="max-t") == wanted
     assert "simultaneous" not in result.sentence(adjust=None)
 
@@ -32,7 +32,7 @@ def test_where_no_arm_differs_the_sentence_says_undecided() -> None:
     result = ai.Contrasts(contrasts([0.3, 0.3, 0.3], 400), control=0).fit()
     assert (
         result.sentence(adjust="max-t")
-        == "Undecided whether any of 2 arms differs from 0 in mean reward. Read the cautions first."
+        == "Undecided whether any of 2 arms differs from arm 0 in mean reward. Read the cautions first."
     )
 
 
@@ -57,13 +57,13 @@ def test_a_lift_is_told_in_percent() -> None:
     up, down, alike = lifts([0.4, 0.6]), lifts([0.6, 0.4]), lifts([0.5, 0.5])
     size = percent(up.params.iloc[0])
     assert size == f"{100 * up.params.iloc[0]:.1f}%"
-    wanted = f"The mean reward is {size} higher for 1 than for 0 (95% interval {ends(up)})."
+    wanted = f"The mean reward is {size} higher for arm 1 than for arm 0 (95% interval {ends(up)})."
     assert up.sentence() == wanted
     size = percent(-down.params.iloc[0])
-    wanted = f"The mean reward is {size} lower for 1 than for 0 (95% interval {ends(down, -1.0)})."
+    wanted = f"The mean reward is {size} lower for arm 1 than for arm 0 (95% interval {ends(down, -1.0)})."
     assert down.sentence() == wanted
     size = percent(alike.params.iloc[0])
-    wanted = f"Undecided whether 1 or 0 has the higher mean reward: lift {size} (95% interval {ends(alike)})."
+    wanted = f"Undecided whether arm 1 or arm 0 has the higher mean reward: lift {size} (95% interval {ends(alike)})."
     assert alike.sentence() == wanted
 
 
@@ -71,8 +71,8 @@ def test_several_lifts_are_told_in_percent_too() -> None:
     result = lifts([0.3, 0.6, 0.31])
     low, high = result.conf_int_simultaneous().iloc[0]
     assert result.sentence() == (
-        f"Compared with 0: 1 has a higher mean reward (lift {percent(result.params.iloc[0])}, "
-        f"95% simultaneous interval {percent(low)} to {percent(high)}); undecided: 2."
+        f"Compared with arm 0: arm 1 has a higher mean reward (lift {percent(result.params.iloc[0])}, "
+        f"95% simultaneous interval {percent(low)} to {percent(high)}); undecided: arm 2."
     )
 
 
