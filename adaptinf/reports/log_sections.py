@@ -29,6 +29,7 @@ from adaptinf.reports.report_page import (
     stacked,
     summary_parts,
 )
+from adaptinf.texts import arm_label
 
 if TYPE_CHECKING:
     from adaptinf.inference.diagnostics import Diagnosis
@@ -131,7 +132,7 @@ def _pictures(log: AdaptiveLog | Sums) -> list[str]:
     order = sorted(np.argsort(-counts, kind="stable")[:_MOST].tolist())
     arms = [log.arms[place] for place in order]
     few = claims.MOST_ASSIGNED(shown=_MOST, arms=log.n_arms) if log.n_arms > _MOST else ""
-    shares = ", ".join(f"{log.arms[place]} {counts[place] / log.n_rounds:.1%}" for place in order)
+    shares = ", ".join(f"{arm_label(log.arms[place])} {counts[place] / log.n_rounds:.1%}" for place in order)
     told = f"{claims.SHARES_TEXT(shares=shares)} {few}".strip()
     parts = [_shown(plots.allocation(log, arms=arms), claims.SHARES(), told)]
     if isinstance(log, AdaptiveLog) and log.arrays.propensity is not None:

@@ -102,8 +102,8 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; background: var(--soft); p
   .wide { overflow: visible; } .wide table { font-size: .8rem; width: 100%; }
   .wide th, .wide td { padding: 1pt 3pt; } .wide td:not(.number) { overflow-wrap: anywhere; }
   .wide th[scope=row] { min-width: 20mm; overflow-wrap: anywhere; }
-  h2 { font-size: 1.2rem; margin: 1.2rem 0 .4rem; break-after: avoid; }
-  figure, tr, .caution { break-inside: avoid; }
+  h2 { font-size: 1.2rem; margin: 1.2rem 0 .4rem; } h2, h3, summary, caption { break-after: avoid; }
+  figure, tr, .caution { break-inside: avoid; } p, li { orphans: 3; widows: 3; }
   figure img { max-width: 120mm; } thead { display: table-header-group; } tfoot { display: table-row-group; }
   a { color: inherit; text-decoration: none; } summary { color: inherit; list-style: none; font-weight: 600; }
   details::details-content { content-visibility: visible; display: block; height: auto; }
