@@ -89,7 +89,7 @@ class Stepwise:
 
     Subclasses state which outcomes may be pending when an arm is chosen: none ("last"), any ("any"), or those
     within a public window ("window"); where context vectors must lie: "any", the unit "ball" or the unit
-    "cube"; the reward as which a missing outcome counts, or None if there is no such rule; and the stream and
+    "cube"; the reward that a missing outcome counts as, or None if there is no such rule; and the stream and
     position that identify a node of exact noise, or None, with a reason, if there is none.
     """
 
@@ -160,7 +160,7 @@ class Stepwise:
         Parameters
         ----------
         arms : list of labels, or int
-            The labels of the arms; a number stands for 0, 1, ...
+            The labels of the arms; a number K stands for the labels 0 to K - 1.
         horizon : int
             Largest possible number of rounds. Guarantees hold for this number.
         features : list of labels, or int, optional

@@ -139,7 +139,7 @@ class Mixture(Design):
         return self.design.reward_guarantee(horizon, n_arms)
 
     def outcome_names(self, n_features: int) -> tuple[str, ...]:
-        """Names of what a run reports at its end."""
+        """Names of the values reported at the end of a run."""
         return self.design.outcome_names(n_features)
 
     def program(

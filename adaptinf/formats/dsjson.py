@@ -343,7 +343,7 @@ def read_dsjson(
     ``'context_free': False``, so no estimator assumes that the arms' rounds have comparable contexts.
 
     ``pdrop``, the probability with which a client dropped events, must be constant: constant thinning that is
-    unrelated to the outcome leaves every estimate valid, other thinning does not.
+    unrelated to the outcome leaves every estimate valid, whereas other thinning does not.
 
     References
     ----------

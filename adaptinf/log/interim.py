@@ -29,10 +29,10 @@ _DAY = len("2026-03-01")
 
 
 class Interim(LogColumns):
-    """What a log states about an earlier time."""
+    """The state of a log at an earlier time."""
 
     __iter__ = None
-    """A log is not a sequence of rows, although `log[:n]` is its beginning: `frame` contains the rows."""
+    """Refuse: a log is not a sequence of rows, although `log[:n]` is its beginning; `frame` contains rows."""
 
     def until(self, round: Any, *, missing: str | None = None, stopping: str | None = None) -> Self:
         """The log as of an earlier round, for an interim analysis.
@@ -40,15 +40,15 @@ class Interim(LogColumns):
         Parameters
         ----------
         round : int, float, str, date or datetime
-            The last round, counted or timed as in the log's ``round=``; a day counts whole. Times without a
-            zone are in UTC where the log's times had zones.
+            The last round, counted or timed as in the log's ``round=``; a date includes the whole day. Times
+            without a zone are taken to be in UTC if the log's times had zones.
         missing : {"drop", "bounds", "worst", "best"}, optional
-            What an outcome means that was not known by then: required if the log has an ``outcome_round=``
-            and there are such outcomes. By default as in the log.
+            How to treat outcomes that were not yet known: required if the log has an ``outcome_round=`` and
+            there are such outcomes. By default as in the log.
         stopping : {"fixed", "data-chosen", "planned"}, optional
             Why the analysis ends there, as for `AdaptiveLog`. By default ``"data-chosen"``, because a
-            complete log can be cut where it looks best. Use ``"fixed"`` if the date of the analysis was set
-            in advance, and ``"planned"`` if a stopping rule was.
+            complete log could be cut at the most favourable round. Use ``"fixed"`` if the date of the
+            analysis was set in advance, and ``"planned"`` if a stopping rule was.
 
         Returns
         -------
@@ -72,14 +72,14 @@ class Interim(LogColumns):
         ``log[:n]`` contains the first n rounds as of the time when the next one began.
 
         A guarantee for the whole log also covers its beginning, which is part of the same outputs, provided
-        that the cut depends on rewards only through these outputs. A guarantee for persons counts the rounds
-        that they have in the beginning. The design's record keeps the planned number of rounds, on which its
+        that the cut depends on rewards only through these outputs. A guarantee for persons counts only their
+        rounds in this part of the log. The design's record keeps the planned number of rounds, on which its
         choices were based; what was known only at the end, such as the recommended arm or a reason for
         stopping, is omitted. The numbers of rounds that could affect later actions and releases become upper
         bounds.
 
-        A batch may be cut. Only beginnings can be extracted, because later arms were chosen based on what
-        came before: ``rounds=`` restricts a model to some rounds.
+        The last batch may be incomplete. Only beginnings can be extracted, because later arms were chosen
+        based on what came before: ``rounds=`` restricts a model to some rounds.
 
         Examples
         --------

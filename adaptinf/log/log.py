@@ -46,8 +46,8 @@ class AdaptiveLog(Interim, Publishable):
     action : str or list of str
         Column of the chosen arms: strings, whole numbers, booleans or finite numbers. Labels that look the
         same or are equal, booleans mixed with other labels, and numbers mixed with text such as ``"1"`` are
-        refused. A list names columns of 0 and 1, one for each arm, which is named after the column; every row
-        has exactly one 1.
+        refused. A list of names refers to columns of 0 and 1, one for each arm and named after it; each row
+        must contain exactly one 1.
     reward : str
         Numeric column of finite rewards; booleans count as 0 and 1.
     propensity : str or float, optional
@@ -87,23 +87,24 @@ class AdaptiveLog(Interim, Publishable):
         All arms in the order you want. By default those chosen or given a propensity column: sorted if they
         are of one type, otherwise by first appearance.
     missing : {"drop", "bounds", "worst", "best"}, optional
-        What a missing reward means; by default none may be missing. ``"drop"``: missing at random given the
-        arm, and the context if there is one. ``"bounds"``: anything within `reward_range`, so estimates have
-        two bounds, which tables show side by side; `params` are the middle of them, or the lower bounds by
-        ``"worst"`` and the upper ones by ``"best"``.
+        How missing rewards are interpreted; by default none may be missing. ``"drop"``: missing at random
+        given the arm, and the context if there is one. ``"bounds"``: anything within `reward_range`, so
+        estimates have two bounds, which tables show side by side; `params` are their midpoints, or the lower
+        bounds with ``"worst"`` and the upper bounds with ``"best"``.
     assigned : str, optional
         Column of the assigned arms, if `action` contains the arms actually received. Propensities, and all
         analyses but one (`Contrast.fit` with ``estimand="received"``), then refer to the assigned arm.
     adaptive : bool, optional
         Whether assignment depended on earlier outcomes; False (an A/B test) gives the classical analysis.
     stopping : {"fixed", "data-chosen", "planned"}, optional
-        What determined the number of rounds: it was fixed in advance; it was chosen after looking at
-        outcomes, as in an A/B test that ends at the first p < .05; or it followed from a planned rule. Tables
-        for a fixed number of rounds then state this. By default they assume that it was fixed.
+        How the number of rounds was determined: it was fixed in advance; it was chosen after looking at
+        outcomes, as in an A/B test that ends at the first p < .05; or it followed from a planned rule. In the
+        last two cases, tables that assume a fixed number of rounds say so. By default they assume that it was
+        fixed.
     reward_range : (float, float), optional
         Smallest and largest possible reward.
     guarantee : PrivacyGuarantee or dict of its fields, optional
-        The privacy guarantee, which is stated rather than derived if it is given here.
+        The privacy guarantee; if it is given here, it counts as stated rather than derived from a design.
     columns : dict, optional
         Further columns by role: ``"phase"``, strings such as learning and estimation; ``"randomised"``,
         booleans that mark rounds whose arm was drawn with fixed probabilities; ``"observation"``,
@@ -111,10 +112,10 @@ class AdaptiveLog(Interim, Publishable):
         ``"outcome_round"``, the round, counted or timed as in `round`, at the end of which the outcome became
         known.
     reading : dict, optional
-        How the columns are read: ``"success"``, the value that counts as 1 in a reward column with two
-        labels, such as ``"Y"``, or a dict with the number for every label; ``"date_format"``, the format of
-        text dates in `round` and `batch`, as for `datetime.datetime.strptime`, required if the month cannot
-        be told from the day, as in 03/04/2020; ``"sort"``, True to sort the rows by `round`, or by `batch` if
+        How to read the columns: ``"success"``, the value that counts as 1 in a reward column with two labels,
+        such as ``"Y"``, or a dict with the number for every label; ``"date_format"``, the format of text
+        dates in `round` and `batch`, as for `datetime.datetime.strptime`, required if the month cannot be
+        told from the day, as in 03/04/2020; ``"sort"``, True to sort the rows by `round`, or by `batch` if
         there is no `round`, for files that are stored newest first: arrays by round that are passed to a
         model are then in that order; ``"timezone"``, the name of a zone in the IANA database, such as
         ``"Europe/Berlin"``, in which times without a zone were recorded, so that they become UTC;

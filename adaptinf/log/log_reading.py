@@ -75,9 +75,9 @@ def read_log(path: Any, **options: Any) -> Any:
     it is read. A file of `PublicLog.to_parquet` is read as a public part.
 
     In text from other sources, columns are converted according to their roles. In columns of labels, only
-    empty text is a missing value; in columns of numbers, text such as ``NA`` is one, too. Labels are kept as
-    written: if a column of arms or units contains 01 or 1.50, or a context of whole numbers contains 01234,
-    all its values are text. The log's report states how text was split and decoded.
+    empty text counts as a missing value; in columns of numbers, text such as ``NA`` does, too. Labels are
+    kept as written: if a column of arms or units contains 01 or 1.50, or a context of whole numbers contains
+    01234, all its values are text. The log's report states how text was split and decoded.
 
     Examples
     --------

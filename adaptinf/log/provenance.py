@@ -24,7 +24,7 @@ SOURCES = ("design", "stated")
 
 
 class Promises:
-    """What a log states about itself, and what follows for persons and auxiliary participants."""
+    """Statements of a log about itself, and their implications for persons and auxiliary participants."""
 
     arms: tuple[Label, ...]
     reward_range: tuple[float, float] | None
@@ -43,14 +43,14 @@ class Promises:
     adaptive: bool | None
     """Whether assignment adapted to outcomes, if stated."""
     stopping: str | None
-    """What determined the number of rounds, if stated: one of `STOPPINGS`."""
+    """How the number of rounds was determined, if stated: one of `STOPPINGS`."""
     missing: str | None
-    """What a missing reward means, one of `MEANINGS`, or None if there may be none."""
+    """The meaning of a missing reward, one of `MEANINGS`; None if no reward may be missing."""
     units: NDArray[Any] | None
     omitted: int = 0
     """Number of rounds omitted from a part of a log."""
     owner_only: bool = False
-    """Whether its files are readable only by their owner: for a trial, or if read from such a file."""
+    """Whether only the owner may read files of the log: for a trial, or a log read from such a file."""
 
     def _promise(self, metadata: Metadata) -> None:
         """Set what is stated; the guarantee for rewards follows from that for rounds unless given."""
@@ -66,7 +66,7 @@ class Promises:
         return tuple(map(str, told)) if isinstance(told, (list, tuple)) else (str(told),)
 
     def unpromised_by(self, reason: str) -> Self:
-        """The same log without a guarantee, and why: part of it was chosen from data not masked by noise."""
+        """The same log without a guarantee: part of it was chosen from data that noise did not mask."""
         if self.guarantee is None and not self.unpromised:
             return self
         made: Any = copy(self)

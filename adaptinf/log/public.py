@@ -447,7 +447,7 @@ class _StatementFacts:
 
 
 class Publishable:
-    """What a log can state about its covered part."""
+    """Access to the part of a log that its guarantee covers."""
 
     def public(self: LogColumns, contexts: Sequence[str] = ()) -> PublicLog:  # type: ignore[misc]
         """The part of the log covered by its privacy guarantee, and nothing else.

@@ -70,7 +70,7 @@ class Stability:
         Whether each count, divided by some sequence of constants, tends to 1 in probability (Lai and Wei's
         condition). Sample means are then asymptotically normal.
     condition : str
-        The conditions, or the reason why it fails.
+        The conditions under which it holds, or the reason why it fails.
     source : str
         Reference for the proof.
 
@@ -202,7 +202,7 @@ class DesignTraits:
         Number of initial rounds per arm that are assigned to the arms in turn, whatever the rewards. The
         floor does not apply to these rounds.
     arm_means : {"comparable", "by-group", "by-vector", "by-bin", "by-released-bin", "by-context"}
-        Whether means of whole arms can be compared, or what replaces them.
+        Whether the means of whole arms can be compared; if not, what is compared in their place.
     auxiliary : tuple of float
         Epsilon of each auxiliary log whose participants reported before the trial began.
     outputs : Outputs or None
@@ -235,7 +235,7 @@ class DesignTraits:
         return "assignment" if self.own_coins else "order"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for a file; later additions only if they carry information."""
+        """Plain values for a file; fields introduced later are included only if they carry information."""
         return {name: value for name, value in asdict(self).items() if _ADDED.get(name, _NEVER) != value}
 
     @classmethod

@@ -177,7 +177,8 @@ def forest(
     MissingDependencyError
         If matplotlib is not installed.
     ParameterError
-        Listing everything that is inconsistent, such as differences and lifts on one axis.
+        If arguments are inconsistent, such as differences and lifts on one axis; the message lists every
+        problem.
 
     See Also
     --------

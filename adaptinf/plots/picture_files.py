@@ -31,7 +31,7 @@ def save(picture: Any, path: str | Path, *, dpi: float = 300.0) -> tuple[Path, P
     Parameters
     ----------
     picture : Axes or Figure
-        The plot to write; axes stand for their whole figure.
+        The plot to write; if axes are given, their whole figure is written.
     path : str or Path
         File name, with or without the extension; its folder must exist.
     dpi : float

@@ -132,9 +132,9 @@ def partition(
 
     Notes
     -----
-    A bin with one remaining arm has that arm's colour and hatch; bins with several are greyer the more
-    remain, and list them if there is room. Bins that no one entered after they were created are drawn as the
-    bin from which they were split.
+    A bin with one remaining arm has that arm's colour and hatch; a bin with several is greyer the more of
+    them remain, and lists them if there is room. Bins that no one entered after they were created are drawn
+    as the bin from which they were split.
 
     Examples
     --------

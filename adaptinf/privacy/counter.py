@@ -193,7 +193,7 @@ class Counter:
 
     @property
     def scales(self) -> tuple[float, float]:
-        """Scale of each noise at powers of two (0 for the binary mechanism), and that of a node.
+        """Scale of the noise at each power of two (0 for the binary mechanism), and of the noise of a node.
 
         In the hybrid mechanism, a node between 2^k and 2^(k + 1) has k times the second scale. For normal
         noise, the second scale is a standard deviation.
@@ -257,7 +257,7 @@ class Counter:
         return self._shown(self._latest)
 
     def noise_variance(self, count: int | None = None) -> float:
-        """Exact variance of a coordinate's noise at a count, by default the current one."""
+        """Exact variance of a coordinate's noise after a number of items, by default the current number."""
         trunk_terms, node_terms, level = self._law(count)
         trunk, node = self.scales
         if self.noise == "gaussian":
@@ -265,7 +265,7 @@ class Counter:
         return float(2.0 * (trunk_terms * trunk**2 + node_terms * (level * node) ** 2))
 
     def noise_quantile(self, p: ArrayLike, count: int | None = None) -> FloatArray:
-        """Quantiles of a coordinate's noise at a count, by default the current one.
+        """Quantiles of a coordinate's noise after a number of items, by default the current number.
 
         Parameters
         ----------
@@ -287,7 +287,7 @@ class Counter:
         return self.sensitivity * noise_quantile(self.mechanism, self.epsilon, self.horizon or 1, at, p)
 
     def norm_bound(self, count: int | None = None, probability: float = 0.95) -> float:
-        """Bound on the L2 norm of the noise vector at a count, valid with at least the given probability.
+        """Bound on the L2 norm of the noise vector after a given number of items.
 
         Parameters
         ----------
@@ -317,7 +317,8 @@ class Counter:
         Parameters
         ----------
         unit, model, notion : str
-            Definition of neighbours: see `PrivacyGuarantee`. The sensitivity must have been stated for them.
+            Definition of neighbours: see `PrivacyGuarantee`. The sensitivity must be stated for the same
+            definition.
         """
         return PrivacyGuarantee(self.epsilon, self.delta, unit, model, notion)
 

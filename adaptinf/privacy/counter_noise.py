@@ -223,8 +223,8 @@ def laplace_norm_bound(
     Returns
     -------
     float
-        The bound. The bound, exact in one dimension, at most 2% above the quantile up to 64 dimensions, and
-        up to 40% above it beyond that (or if the probability is below 1e-260).
+        The bound. The bound is exact in one dimension, at most 2% above the quantile in up to 64 dimensions,
+        and up to 40% above it in more dimensions (or if the probability is below 1e-260).
 
     Notes
     -----

@@ -64,7 +64,8 @@ class Mechanism(ABC):
         Parameters
         ----------
         unit, model, notion : str
-            Definition of neighbours: see `PrivacyGuarantee`. The sensitivity must have been stated for them.
+            Definition of neighbours: see `PrivacyGuarantee`. The sensitivity must be stated for the same
+            definition.
         """
         epsilon, delta, reasons = self._loss()
         return PrivacyGuarantee(epsilon, delta, unit, model, notion, reasons)

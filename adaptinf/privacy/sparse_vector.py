@@ -102,7 +102,7 @@ class SparseVector(Mechanism):
         return 2.0 * (self.threshold_scale**2 + self.query_scale**2)
 
     def tail(self, x: ArrayLike) -> FloatArray:
-        """Probability that a statistic at a distance x below its threshold is reported as above, on its own.
+        """Probability that a single statistic at distance x below its threshold is reported as above it.
 
         Examples
         --------
@@ -212,7 +212,7 @@ class SparseVector(Mechanism):
         Returns
         -------
         ndarray of shape (n + 1,)
-            Probabilities; the last one is that of no yes at all.
+            Probabilities; the last one is that of never stopping.
 
         Notes
         -----

@@ -63,14 +63,14 @@ def report(
     Parameters
     ----------
     data : Results, or several, AdaptiveLog, Sums, PublicLog or OperatingCharacteristics
-        A result, or several in a list or by name, with a sentence, a picture and a table each; or a log,
-        whose arm means are then estimated by the first method of `recommend`; the public part of one, for a
-        report from its releases alone; or a plan alone, for the appendix of a protocol.
+        A result, or several in a list or by name, each of which gets a sentence, a picture and a table; or a
+        log, whose arm means are then estimated by the first method of `recommend`; or the public part of a
+        log, for a report based on its releases alone; or a plan alone, for the appendix of a protocol.
     path : path
-        Ends in ``.html`` or ``.htm``.
+        File name that ends in ``.html`` or ``.htm``.
     log : AdaptiveLog, Sums or PublicLog, optional
-        With a result: the log that it came from, for its checks, valid methods and pictures; or the public
-        part that it was computed from, for what is published.
+        With a result: the log from which it was computed, for its checks, valid methods and pictures; or the
+        public part from which it was computed, for everything that may be published.
     methods : Recommendation, optional
         The output of `recommend` for the log; by default for arm means, or for the first difference between
         arms.

@@ -94,11 +94,11 @@ class Environment:
         return max(1, len(self.features))
 
     def horizon_problems(self, horizon: int) -> list[str]:
-        """Problems with a horizon here, because given data are finite."""
+        """Reasons why a horizon is too long, since given data are finite."""
         return []
 
     def range_problems(self, promised: PrivacyGuarantee | None) -> list[str]:
-        """Why a log with this guarantee is impossible here: its reward range would depend on the rewards."""
+        """Reasons why no log can have this guarantee here: its reward range would depend on the rewards."""
         private = promised is not None and 0.0 < promised.epsilon < np.inf
         if not private or not self.range_learnt:
             return []

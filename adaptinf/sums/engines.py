@@ -130,11 +130,12 @@ def aggregate(
         value from before the trial. A centre so far from the rewards that their squares would lose precision
         is refused. If a centre is given, nothing is subtracted from denominators and covariates.
     collect : bool
-        False returns the query as the engine has it, not run: its plan or SQL can be looked at. With `unit`
-        these are two queries, and `arms` or `propensities` must name the arms. With a centre no row is read:
-        the query is that for propensities which are constant in each batch and arm.
+        If False, the query is returned without being run, in the engine's own form, so that its plan or SQL
+        can be inspected. With `unit` these are two queries, and `arms` or `propensities` must name the arms.
+        If a centre is given, no row is read, and the query is the one for propensities that are constant
+        within each batch and arm.
     progress : bool
-        Whether to show a line with the time that the query has taken.
+        Whether to display the elapsed time of the query.
     arms, reward_range, guarantee, adaptive, stopping : optional
         As in `Sums`.
     reading : dict, optional
@@ -154,7 +155,7 @@ def aggregate(
     Raises
     ------
     ParameterError
-        If an argument is invalid, or the table is not a table.
+        If an argument is invalid, or `table` is not a table.
     LogValidationError
         If rows are invalid; the message gives the number of rows with each problem, and the position of one
         of them. Nothing is dropped. Also raised if the engine fails or runs out of memory.
@@ -167,14 +168,15 @@ def aggregate(
 
     Notes
     -----
-    What is checked, and what is said of it, is the same as of the rows of a log, whatever holds the table.
-    The query is one grouping, whatever the number of rows; what comes back has a row for each batch and arm.
-    It sums rewards, their squares and their cubes, and takes the ends of each propensity. Where propensities
-    vary within a batch and arm, sums over their powers are needed too: if up to 1,000 first rows show it,
-    the one query has these sums, and otherwise a second query follows.
-    A denominator or covariate adds sums of its products with rewards, 7 columns (25 in a query with powers).
-    Without `unit` each row counts as independent. With it a row comes back whose length grows with the square
-    of the number of arms; weights are then uniform, and the outcome model of AIPW is the centre.
+    The checks and their messages are the same as for the rows of a log, whichever engine stores the table.
+    The query is a single grouping, whatever the number of rows, and returns one row for each batch and arm.
+    It sums rewards, their squares and their cubes, and computes the smallest and largest value of each
+    propensity. If propensities vary within a batch and arm, sums divided by powers of the propensities are
+    also needed: if up to 1,000 initial rows show such variation, the same query computes these sums, and
+    otherwise a second query follows. A denominator or covariate adds 7 columns for the sums of its products
+    with rewards (25 in a query with powers). Without `unit`, rows are treated as independent. With `unit`, an
+    additional row is returned whose length grows with the square of the number of arms; weights are then
+    uniform, and the outcome model of AIPW is the centre.
 
     Examples
     --------

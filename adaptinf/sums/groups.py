@@ -200,7 +200,7 @@ def merged(first: Part, second: Part, *, shares: bool, otherwise: str = _OF_PART
 
 
 class Grouped:
-    """Methods of sums by group."""
+    """Methods for sums by group."""
 
     group_names: tuple[str, ...]
     shares: bool

@@ -144,8 +144,8 @@ class Sums(WithFurther, Grouped, Promises):
     batched : bool
         Whether the table has batches.
     share_movement : float or None
-        P-value for constant shares of the arms within batches, if `aggregate` truncated times without
-        propensities and saw the rows; otherwise None.
+        P-value for constant shares of the arms within batches, if `aggregate` read the rows and truncated
+        their times, and there were no propensities; otherwise None.
 
     Raises
     ------

@@ -197,8 +197,8 @@ def dp_bai_gauss_error(features: ArrayLike, theta: ArrayLike, horizon: int, scal
 
     Notes
     -----
-    As `dp_bai_error`, with the tail of normal noise, exp(-x^2 / (2 v)) at x = D / 2, where v is the variance
-    of the noise in the difference between two estimates: 2 (scale / N)^2, or 4 r (scale / N)^2.
+    Like `dp_bai_error`, but with the tail of normal noise, exp(-x^2 / (2 v)) at x = D / 2, where v is the
+    variance of the noise in the difference between two estimates: 2 (scale / N)^2, or 4 r (scale / N)^2.
 
     References
     ----------

@@ -389,10 +389,10 @@ def counter_norm_bound(
 
     Notes
     -----
-    By a union bound, the arms share `failure` equally, the powers of two up to T share the part of an arm,
-    and the counts that begin with a power of two share its part. More terms, larger scales and a smaller part
-    lead to longer noise vectors, so two counts can be worst: the one with the most ones among those that
-    begin with the last power of two, and the last count before these.
+    By a union bound, `failure` is divided equally among the arms, the share of an arm among the powers of two
+    up to T, and the share of a power of two among the counts that begin with it. More terms, larger scales
+    and a smaller share lead to longer noise vectors, so two counts can be worst: the one with the most ones
+    among those that begin with the last power of two, and the last count before these.
 
     Examples
     --------

@@ -416,11 +416,11 @@ def ldp_regret_exponent(dimension: ArrayLike, margin: ArrayLike, *, private: boo
 
     Notes
     -----
-    For Lipschitz continuous expected rewards, and up to logarithmic factors. Of t participants, a bin of edge
-    h has about t h^d, and their mean is known to within h once h^(d + 1) = 1 / (epsilon sqrt(t)), because the
-    noise of t reports is about sqrt(t) / epsilon; without privacy, once h^(d + 2) = 1 / t. A participant
-    loses at most about h there, and arms are that close only for a share h^margin of participants: the loss
-    is h^(1 + margin) per round.
+    The exponent is for Lipschitz continuous expected rewards, and ignores logarithmic factors. Of t
+    participants, a bin of edge h has about t h^d, and their mean is known to within h once h^(d + 1) = 1 /
+    (epsilon sqrt(t)), because the noise of t reports is about sqrt(t) / epsilon; without privacy, once h^(d +
+    2) = 1 / t. A participant loses at most about h there, and arms are that close only for a share h^margin
+    of participants: the loss is h^(1 + margin) per round.
 
     References
     ----------

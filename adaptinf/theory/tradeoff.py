@@ -76,7 +76,7 @@ class Frontier:
 
 
 def frontier(sims: Simulations, estimates: ArrayLike | None = None) -> Frontier:
-    """Largest mean squared error of an effect, times mean regret, over the number of features.
+    """Largest mean squared error of an effect, times mean regret, divided by the number of features.
 
     Parameters
     ----------

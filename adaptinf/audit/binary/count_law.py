@@ -45,7 +45,7 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class CountLaw:
-    """Distribution of the final counts of a two-arm trial, before any test is applied; weights (states,)."""
+    """Distribution of the final counts of a two-arm trial, before any test; weights have shape (states,)."""
 
     name: str
     rule: Any

@@ -273,7 +273,7 @@ class ExactLaw(CountLaw):
 
         Examples
         --------
-        Barnard's test of 3 successes of 10 against 9 of 10:
+        Barnard's test for 3 successes in 10 against 9 in 10:
 
         >>> import adaptinf as ai
         >>> law = ai.audit.exact(lambda n1, s1, n0, s0, t: 1.0 * (n1 < 10), 20)

@@ -186,7 +186,7 @@ class ExactTest(_OfCounts):
         Returns
         -------
         ResultSummary
-            Has the methods as_text, as_latex, as_html, as_markdown and as_csv.
+            A summary with the methods as_text, as_latex, as_html, as_markdown and as_csv.
         """
         from adaptinf.inference.results.tables import format_pvalue
 
@@ -282,7 +282,7 @@ class ExactInterval(_OfCounts):
         Returns
         -------
         ResultSummary
-            Has the methods as_text, as_latex, as_html, as_markdown and as_csv.
+            A summary with the methods as_text, as_latex, as_html, as_markdown and as_csv.
         """
         from adaptinf.inference.results.tables import format_number
 

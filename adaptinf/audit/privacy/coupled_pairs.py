@@ -74,7 +74,7 @@ class CoupledPair:
         How they differ: ``"value"``, ``"context"``, ``"early"``, ``"late"``, ``"never"``, ``"amended"`` or
         ``"erased"``.
     differs : str
-        In words.
+        The difference in words.
     cost : float
         Sum of abs(shift) / scale over all draws, using the scales that were drawn.
     promised : PrivacyGuarantee

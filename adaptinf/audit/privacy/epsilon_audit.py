@@ -228,11 +228,11 @@ def epsilon_lower_bound(
         noise masks poorly. ``"all"``: releases and actions, if there are any, each with half of the error
         probability; for designs, stopping rules and counters also findings of other kinds (see Notes).
     backend : {"simulation", "release"}, optional
-        Source of the noise, by default a simulation. A counter has its own noise, and callables simulate.
-        With ``"release"``, a design is run as users run it, in sessions and in trials in files, with exact
-        OpenDP noise, and a stopping rule is run on data. By default, the bound for a design comes from
-        simulation, and the live path is checked as well; with ``"simulation"``, it is not. Exact noise is
-        slow: ten seconds suffice for about 100,000 runs of `Laplace` or 3,000 of a counter or a short
+        Source of the noise, by default a simulation. A counter uses its own source, and callables always
+        simulate. With ``"release"``, a design is run as users run it, in sessions and in trials in files,
+        with exact OpenDP noise, and a stopping rule is run on data. By default, the bound for a design comes
+        from simulation, and the live path is checked as well; with ``"simulation"``, it is not. Exact noise
+        is slow: ten seconds suffice for about 100,000 runs of `Laplace` or 3,000 of a counter or a short
         session, compared with millions in simulation.
     runs : int, optional
         Runs on each of the two data sets, in each view: by default a million, or as many as amount to 2^28
@@ -411,7 +411,7 @@ def neighbouring_inputs(
     Parameters
     ----------
     target : Mechanism or Counter
-        Of `adaptinf.privacy`.
+        A mechanism or counter of `adaptinf.privacy`.
     rounds : int, optional
         For a counter, the largest number of items that are added: by default the horizon (binary; no more
         than about a million numbers), or 32.

@@ -274,7 +274,7 @@ class EpsilonLowerBound:
     hits : (int, int)
         Number of test runs in which the event occurred, on the first and on the second data set.
     event : str
-        In words.
+        The event in words.
     target : str
         The target and its neighbours.
     promised : PrivacyGuarantee or None
@@ -310,7 +310,7 @@ class EpsilonLowerBound:
 
     @property
     def refuted(self) -> bool:
-        """Whether the bound exceeds the guarantee, or a finding contradicts one of the target's own."""
+        """Whether the bound exceeds the guarantee, or a finding contradicts the target's own guarantee."""
         if self.promised is None:
             return False
         return self.epsilon > self.promised.epsilon or (self.own_promise and bool(self.findings))

@@ -117,7 +117,7 @@ def randomization_test(
     replications : int, optional
         Re-runs, B. B + 1 should be a multiple of 20, so the test can have level exactly .05. If omitted,
         every path is enumerated, provided that there are at most 65,536 and the design's probability of each
-        is known: the p-value then needs no `rng`, and counts ties in full. Else 999.
+        is known: the p-value then needs no `rng`, and counts ties in full. Otherwise 999.
     rng : int, SeedSequence, Generator or None
         Source of randomness; its streams differ from those of `Design.run` with the same `rng`.
     treatment, control : label, optional

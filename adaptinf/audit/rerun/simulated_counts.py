@@ -91,7 +91,7 @@ def stability(
     Returns
     -------
     CountStability
-        The result, for `recommend` as ``stability=``.
+        The result, which can be passed to `recommend` as ``stability=``.
 
     Raises
     ------

@@ -341,9 +341,9 @@ def operating_characteristics(
         elimination; the better arm in each context of ConSE and DPConSE); the one with the highest estimate
         in the first result of `fit` that ranks all arms, in the earliest of the first 64 trials that has one;
         or the one with the highest sample mean. By default the first of these that is available. Arms tied
-        for the highest estimate share the trial equally, and arms without an estimate are not selected: for a
-        contrast within a context, neither arm if it is unknown, or if a log lacks the context. A function
-        receives a log and the result of `fit`, and returns the label of an arm, or None.
+        for the highest estimate share the trial equally, and arms without an estimate are not selected; for
+        contrasts within contexts, neither arm is selected if the contrast is unknown, or if the log lacks the
+        context. A function receives a log and the result of `fit`, and returns the label of an arm, or None.
     wrong_way : float
         Margin that defines "the wrong way", as a share of the rounds, in [0, 1].
     null : float, or dict of float by term, optional
@@ -368,9 +368,9 @@ def operating_characteristics(
     Notes
     -----
     Two arms go the wrong way if the inferior one receives over 0.1 n more of the n rounds than the superior
-    one, N_inferior - N_superior > 0.1 n (Thall, Fox and Wathen, 2015: more than 20 of 200). With more arms,
-    if some inferior arm receives over 0.1 n rounds more than the best one; if there are several best arms,
-    than the one with the most rounds. It is undefined if all arms are equal.
+    one, N_inferior - N_superior > 0.1 n (Thall, Fox and Wathen, 2015: more than 20 of 200). A trial with more
+    arms goes the wrong way if some inferior arm receives over 0.1 n rounds more than the best one (if there
+    are several best arms, than the one of these with the most rounds). It is undefined if all arms are equal.
 
     With finitely many contexts, allocation refers to an arm's rounds over all contexts, whereas the wrong way
     is defined by context: n and the arms' rounds are those in the context, and the best arm is the best one

@@ -150,7 +150,7 @@ def coverage_from_tallies(
     alpha: float = 0.05,
     n_jobs: int = 1,
 ) -> Coverage:
-    """Like `coverage`, for an analysis that needs only sums: many runs together, no rounds stored.
+    """Like `coverage`, for an analysis that needs only sums: runs are analysed together, and not stored.
 
     Parameters
     ----------

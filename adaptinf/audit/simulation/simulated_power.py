@@ -215,8 +215,8 @@ class Power(PlanTable):
         `runs` and `missing`: trials with and without an interval; `absent`: those of the latter in which the
         analysis returned no such result or term, for example because a log lacks a context. Computed over
         these runs: `coverage` and `bias`, with their standard errors, `sd` of the estimates and mean `width`.
-        Standard errors are NaN for a single trial; for a share of 0 or 1 they are 0, and the limits are
-        informative instead.
+        Standard errors are NaN for a single trial; for a share of 0 or 1 they are 0, and only the limits are
+        informative.
     alpha, design, replications, notes
         As in every table of a plan.
 

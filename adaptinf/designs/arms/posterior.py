@@ -158,8 +158,9 @@ class Thompson(PosteriorDesign):
         Parameters of the prior: (successes, failures) for the Beta, or (mean, variance) for the normal; (1,
         1) and (0, 1) by default.
     noise_scale : float or None
-        Standard deviation of a normal reward; None for the empirical one of each arm's rewards so far (with
-        denominator n), treated as known. While the empirical one is 0, that of the prior is used instead.
+        Standard deviation of a normal reward; None to use the empirical standard deviation of each arm's
+        rewards so far (with denominator n), treated as known. While that is 0, the standard deviation of the
+        prior is used instead.
     floor : float, (float, float) or None
         Smallest propensity: a constant, or (scale, decay) for scale * t^-decay; at most 1/K.
     initial_pulls : int
@@ -231,8 +232,9 @@ class TopTwoThompson(PosteriorDesign):
         Parameters of the prior: (successes, failures) for the Beta, or (mean, variance) for the normal; (1,
         1) and (0, 1) by default.
     noise_scale : float or None
-        Standard deviation of a normal reward; None for the empirical one of each arm's rewards so far (with
-        denominator n), treated as known. While the empirical one is 0, that of the prior is used instead.
+        Standard deviation of a normal reward; None to use the empirical standard deviation of each arm's
+        rewards so far (with denominator n), treated as known. While that is 0, the standard deviation of the
+        prior is used instead.
     floor : float, (float, float) or None
         Smallest propensity: a constant, or (scale, decay) for scale * t^-decay; at most 1/K.
     initial_pulls : int
@@ -294,8 +296,9 @@ class ExplorationSampling(PosteriorDesign):
         Parameters of the prior: (successes, failures) for the Beta, or (mean, variance) for the normal; (1,
         1) and (0, 1) by default.
     noise_scale : float or None
-        Standard deviation of a normal reward; None for the empirical one of each arm's rewards so far (with
-        denominator n), treated as known. While the empirical one is 0, that of the prior is used instead.
+        Standard deviation of a normal reward; None to use the empirical standard deviation of each arm's
+        rewards so far (with denominator n), treated as known. While that is 0, the standard deviation of the
+        prior is used instead.
     floor : float, (float, float) or None
         Smallest propensity: a constant, or (scale, decay) for scale * t^-decay; at most 1/K.
     initial_pulls : int

@@ -126,7 +126,7 @@ class BestArmDesign(Design):
 
     @property
     def traits(self) -> DesignTraits:
-        """Traits: no random draws except any privacy noise; outputs determine all but the rewards."""
+        """Traits: no random draws except privacy noise; outputs determine everything except the rewards."""
         private = self.guarantee(self.needs.min_horizon, self.needs.min_arms) is not None
         outputs = Outputs(propensities="outputs", phase="outputs", recommended=True) if private else None
         return DesignTraits(uses_context="no", own_coins=False, outputs=outputs)

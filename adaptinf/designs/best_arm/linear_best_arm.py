@@ -183,8 +183,8 @@ class DPBAI(_NoisyMeans):
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
         """Guarantee for actions, noisy means and recommended arm, by parallel composition over fresh means.
 
-        Which arms a phase pulls, and how often, depends only on the remaining arms, that is, on earlier
-        releases, so it is fixed which mean a reward enters before the reward is read. Later phases start
+        The arms that a phase pulls, and how often, depend only on the remaining arms, that is, on earlier
+        releases, so the mean that a reward enters is determined before the reward is read. Later phases start
         afresh.
         """
         self._refuse_sizes(horizon, n_arms)
@@ -403,8 +403,8 @@ class DPOD(_OptimalRounds):
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
         """Guarantee for actions, noisy moments and the recommended arm, by parallel composition over rounds.
 
-        Which arms a round of the algorithm pulls, and how often, depends only on the remaining arms, that is,
-        on earlier releases; its moments start afresh. Each reward enters the moments of one round.
+        The arms that a round of the algorithm pulls, and how often, depend only on the remaining arms, that
+        is, on earlier releases; its moments start afresh. Each reward enters the moments of one round.
         """
         self._refuse_sizes(horizon, n_arms)
         # One reward changes the moments by at most L in L1.

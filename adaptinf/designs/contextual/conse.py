@@ -278,7 +278,7 @@ class ConSE(Design):
         return DesignTraits(uses_context="groups", arm_means="by-group")
 
     def outcome_names(self, n_features: int) -> tuple[str, ...]:
-        """Names of what a run reports at its end."""
+        """Names of the values reported at the end of a run."""
         return ("t_min", *["better_arm"] * n_features)
 
     def _has_shortcut(self, environment: Environment) -> bool:

@@ -303,8 +303,8 @@ class LinPriv(Design):
         chosen only from contexts and noisy sums, so the actions determine which counter a reward enters. If
         delta is positive, the argument for adaptive streams of normal noise replaces the pointwise one.
 
-        If `dimension` is not given and the noise is the smaller of two kinds, the guarantee that both of them
-        satisfy. The published calibration requires `dimension`.
+        If `dimension` is not given and the noise is the smaller of two kinds, the result is the guarantee
+        that both of them satisfy. The published calibration requires `dimension`.
         """
         self._refuse_sizes(horizon, n_arms)
         epsilon = float(self.epsilon)

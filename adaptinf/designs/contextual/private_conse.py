@@ -102,11 +102,11 @@ class DPConSE(Design):
 
     @property
     def pending(self) -> str:  # type: ignore[override]
-        """Outcomes pending in a public window; none in the published form, whose batches end by counts."""
+        """Outcomes may be pending in a public window; not in the published form, where counts end batches."""
         return "window" if self.calibration == "corrected" else "last"
 
     def longest_window(self, horizon: int) -> float:
-        """Shorter than the second half, whose trial begins once the outcomes of the first are known."""
+        """Less than the second half, whose trial begins once the outcomes of the first half are known."""
         return horizon - horizon // 2 - 1
 
     @property
@@ -176,7 +176,7 @@ class DPConSE(Design):
         return problems
 
     def outcome_names(self, n_features: int) -> tuple[str, ...]:
-        """Names of what a run reports at its end."""
+        """Names of the values reported at the end of a run."""
         if self.calibration == "published":
             names = ["estimate", "length", "better_arm"]
         else:

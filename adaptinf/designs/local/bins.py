@@ -208,7 +208,7 @@ def bin_sums(log: AdaptiveLog) -> pd.DataFrame:
     Parameters
     ----------
     log : AdaptiveLog
-        Of `LDPBandit`.
+        A log of `LDPBandit`.
 
     Returns
     -------

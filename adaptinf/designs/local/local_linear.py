@@ -86,11 +86,12 @@ class LDPLinear(LocallyPrivate):
     iterates have weights proportional to I / rho^2, that is, to t. Reports of auxiliary participants enter in
     the same way with their own rho.
 
-    Replacing a participant's record changes the gradients by at most 2, summing over arms the largest change,
-    so the report is epsilon-private. Changing only the reward moves one gradient by at most 1: rewards have
-    epsilon / 2, which max-information uses. Auxiliary participants always report on every arm; they have the
-    epsilon of their own log, and the guarantee covers the trial's participants. A participant's arm is not
-    among the outputs: in the greedy stage, it depends on the context.
+    Replacing a participant's record changes the gradients by at most 2, where the largest change of a
+    coordinate is summed over the arms, so the report is epsilon-private. Changing only the reward moves one
+    gradient by at most 1: rewards have epsilon / 2, which max-information uses. Auxiliary participants always
+    report on every arm; they have the epsilon of their own log, and the guarantee covers the trial's
+    participants. A participant's arm is not among the outputs: in the greedy stage, it depends on the
+    context.
 
     The releases of a log are the final parameters: for each arm (the group), the coefficient of every
     coordinate of the context, and ``intercept``; `scale` is that of the noise in each participant's report.

@@ -67,7 +67,7 @@ class StoppingResult:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Means compatible with an error of alpha abs(mean); they miss with probability at most beta."""
+        """Means compatible with a relative error below alpha; they miss with probability at most beta."""
         ends = self.estimate / (1.0 + self.alpha), self.estimate / (1.0 - self.alpha)
         return (ends[0], ends[1]) if self.estimate > 0.0 else (ends[1], ends[0])
 

@@ -50,7 +50,8 @@ def read_evidential(
         Names of the values in ``context_vals``, in their order, which is that of the contexts' identifiers;
         all of them or none.
     missing : {"drop", "bounds", "worst", "best"}, optional
-        What a draw without an outcome means, as in `AdaptiveLog`; by default every draw must have one.
+        How draws without an outcome are interpreted, as in `AdaptiveLog`; by default every draw must have
+        one.
     reward_range : (float, float), optional
         Smallest and largest possible outcome.
 

@@ -51,7 +51,7 @@ def read_mrt(
     context : iterable of str, optional
         Columns known before the choice.
     missing : {"drop", "bounds", "worst", "best"}, optional
-        What a missing outcome means, as in `AdaptiveLog`; by default none may be missing.
+        How missing outcomes are interpreted, as in `AdaptiveLog`; by default none may be missing.
     reward_range : (float, float), optional
         Smallest and largest possible outcome.
     adaptive : bool, optional

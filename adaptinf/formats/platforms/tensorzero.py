@@ -47,7 +47,7 @@ def read_tensorzero(
         ``chat_inferences``, ``json_inferences``): ``id``, ``function_name``, ``variant_name`` and
         ``episode_id``.
     feedback : path
-        Such a file of ``BooleanMetricFeedback`` or ``FloatMetricFeedback``: ``id``, ``target_id``,
+        The same kind of file for ``BooleanMetricFeedback`` or ``FloatMetricFeedback``: ``id``, ``target_id``,
         ``metric_name`` and ``value``.
     metric, function : str, optional
         Metric and function; required if the tables contain several.

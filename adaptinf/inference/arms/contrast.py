@@ -49,11 +49,11 @@ class Contrast:
     Parameters
     ----------
     log : AdaptiveLog, Sums or PublicLog
-        The data; for a public part, its releases are used.
+        The data. For the public part of a log, its releases are used.
     treatment, control : label
         The two arms; the control's mean is subtracted.
     rounds, denominator : optional
-        As in `ArmMeans`; with a denominator, the difference between two ratios of means.
+        As in `ArmMeans`; with a denominator, the difference between two ratios of means is estimated.
 
     Raises
     ------
@@ -136,7 +136,7 @@ class Contrast:
         Parameters
         ----------
         estimator : {"sample-mean", "ipw", "aipw", "alee", "batched", "released"}, optional
-            By default the first one listed by ``recommend(log, "contrast", treatment=..., control=...)``.
+            By default, the first method listed by ``recommend(log, "contrast", treatment=..., control=...)``.
             ``"batched"`` is batched least squares, for logs with batches in which both arms were chosen;
             ``"released"`` uses only the log's private releases.
         weights : {"combined", "uniform", "sqrt", "two-point"}, optional
@@ -159,13 +159,13 @@ class Contrast:
         arm_error : {"conservative", "self-normalised"}
             Type of standard error for ALEE.
         named : {"before", "after"}
-            Whether the pair was named before the trial or after looking at its outputs; for released means.
+            For released means: whether the pair was named before the trial or after its outputs were seen.
         chosen_from : {"actions", "releases"}
-            What the choice of arms, null and test depended on, in addition to contexts: by default the
-            corrected columns cover a choice based on the actions, and with ``"releases"`` also one based on
-            the releases.
+            Information other than contexts on which the choice of arms, null and test was based. By default,
+            the corrected columns allow for a choice based on the actions; with ``"releases"``, they also
+            allow for one based on the releases.
         stationary : bool
-            Whether it is known that no arm's mean drifts: the default is then separate weights for each arm.
+            Whether the arm means are known not to drift; if so, each arm has separate weights by default.
 
         Returns
         -------
@@ -240,7 +240,7 @@ class Contrast:
         Returns
         -------
         WaldTest
-            Sum of the squared statistics of the batches, compared with chi-squared.
+            The sum of the batches' squared statistics, referred to a chi-squared distribution.
 
         Raises
         ------

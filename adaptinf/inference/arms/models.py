@@ -91,7 +91,7 @@ class ArmMeans:
     Parameters
     ----------
     log : AdaptiveLog, Sums or PublicLog
-        The data; for a public part, its releases are used.
+        The data. For the public part of a log, its releases are used.
     arms : sequence of labels, optional
         The arms of interest, by default all arms in the log.
     rounds : str or array_like of bool, shape (T,), optional
@@ -123,8 +123,8 @@ class ArmMeans:
 
     A ratio metric is an arm's mean reward divided by its mean of the denominator, both by the same estimator
     with the same weights; its error is that of the mean of linearised rewards (the delta method), as are
-    stored scores. The ratio of an arm is not given, and a caution says so, if the denominator's mean is
-    within 3 standard errors of 0, or fewer than 20 of its rounds have a positive denominator.
+    stored scores. An arm's ratio is withheld, with a caution, if the mean of its denominator is within 3
+    standard errors of 0, or if fewer than 20 of its rounds have a positive denominator.
 
     Sample means are not valid under adaptive collection. If the design was differentially private in the
     rewards, their p-values and intervals are also given in a corrected form, which is valid.
@@ -198,10 +198,10 @@ class ArmMeans:
         Parameters
         ----------
         estimator : {"sample-mean", "ipw", "aipw", "alee", "released"}, optional
-            By default the first one listed by ``recommend(log)``. ``"released"`` uses the timely successes S
-            and failures F, if these were released (``in_time=`` of a session or trial): S / (S + F), which
-            assumes that delays do not depend on outcomes, together with Manski's limits S / n and 1 - F / n.
-            It is the only estimator available for a public part.
+            By default, the first method listed by ``recommend(log)``. ``"released"`` uses the timely
+            successes S and failures F, if these were released (``in_time=`` of a session or trial): S / (S +
+            F), which assumes that delays do not depend on outcomes, together with Manski's limits S / n and 1
+            - F / n. It is the only estimator available for a public part.
         weights : {"joint", "uniform", "sqrt", "two-point", "combined"}, optional
             Weights of the scores of IPW and AIPW. Joint weights are the default; they are replaced with
             uniform ones if the log lacks the propensities of some arms, or no weight is determined before the
@@ -229,17 +229,17 @@ class ArmMeans:
         covariate : str or list of str, optional
             Contexts from before the experiment, such as earlier spending: the outcome model is then a running
             ridge regression on these alone, standardised over the rounds so far (like CUPED, with
-            coefficients from past data only). The notes report the ratio of the variances with and without
-            it, as does ``details["variance_ratio"]``.
+            coefficients from past data only). The notes and ``details["variance_ratio"]`` report the ratio of
+            the variances with and without this adjustment.
         arm_error : {"conservative", "self-normalised"}
             Type of standard error for ALEE.
         chosen_from : {"actions", "releases"}
-            What the choice of arms, null and test depended on, in addition to contexts: by default the
-            corrected columns cover a choice based on the actions, and with ``"releases"`` also one based on
-            the releases.
+            Information other than contexts on which the choice of arms, null and test was based. By default,
+            the corrected columns allow for a choice based on the actions; with ``"releases"``, they also
+            allow for one based on the releases.
         stationary : bool
             Whether each arm's mean is known to be constant (no drift, and no effect of contexts on
-            assignment): the default is then separate weights for each arm.
+            assignment); if so, each arm has separate weights by default.
 
         Returns
         -------

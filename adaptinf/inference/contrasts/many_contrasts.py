@@ -198,7 +198,7 @@ class Contrasts:
     treatments : sequence of labels, optional
         The other arms, by default all of them.
     rounds, denominator : optional
-        As in `ArmMeans`; with a denominator, differences between, or lifts of, ratios of means.
+        As in `ArmMeans`; with a denominator, differences between (or lifts of) ratios of means are estimated.
 
     Raises
     ------
@@ -270,8 +270,8 @@ class Contrasts:
         Parameters
         ----------
         estimator, weights : str, optional
-            As in `Contrast.fit`; by default the default for the first pair, or for the first pair with an arm
-            whose outcomes are so rare that some methods have no interval.
+            As in `Contrast.fit`. The default is the default for the first pair or, if an arm's outcomes are
+            so rare that some methods have no interval, for the first pair with such an arm.
         lift : bool
             Whether to estimate the ratio of an arm's mean to the control's, minus 1, instead of their
             difference. A lift requires 20 outcomes other than the most common one in each arm (if rewards
@@ -281,7 +281,7 @@ class Contrasts:
         null : float
             Difference, or lift, under the null hypothesis.
         stationary : bool
-            Whether it is known that no arm's mean drifts.
+            Whether the arm means are known not to drift.
         **options
             Other arguments of `Contrast.fit`.
 
@@ -295,7 +295,8 @@ class Contrasts:
         ParameterError
             If an argument is invalid.
         InvalidForLog
-            If the log does not support the estimator, or, for lifts, the estimator gives no arm means.
+            If the log does not support the estimator, or lifts are requested and the estimator does not
+            estimate arm means.
         """
         refuse("Contrasts.fit", [*FLAG("lift", lift), *_unusable(options, lift), *null_problems(null)])
         given = {**options, "null": 0.0 if lift else null, "stationary": stationary}

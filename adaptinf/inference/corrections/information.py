@@ -260,7 +260,7 @@ def correct_pvalues(
 
     Returns
     -------
-    ndarray, or Series where ``p`` is one
+    ndarray, or a Series if ``p`` is one
         Corrected p-values in the shape of ``p``: min over beta of 2^k(beta) p + beta, at most 1. All are 1
         (with a warning) if the correction is vacuous at alpha = 0.05.
 
@@ -279,9 +279,10 @@ def correct_pvalues(
     Minimising over beta has no cost: the corrected p-value is at most alpha exactly when p is at most
     ``corrected_level(alpha)``, which is a fixed function of alpha. The choice of the test may depend on the
     actions and contexts, but not on the rewards; it may also depend on the releases if n counts every round
-    whose reward enters one. To cover all rounds of a person, epsilon must be that of the person, and n counts
-    persons: the test must then be valid whatever the dependence within a person, and no round of one person
-    may carry over to another. Normal approximations are poor so far out in the tail, so prefer exact tests.
+    whose reward enters one. To cover all rounds of a person, use the epsilon of a person and let n be the
+    number of persons; the test must then be valid under any dependence within a person, and one person's
+    rounds must not affect another's. Normal approximations are poor so far out in the tail, so prefer exact
+    tests.
 
     References
     ----------

@@ -63,14 +63,14 @@ def correction_for(
     log : AdaptiveLog
         The data.
     chosen_from : {"actions", "releases"}
-        What the choice of the test depends on, in addition to contexts: n counts the rounds whose reward can
-        change a later action, or also a release; all rounds if the log does not state these numbers. The
-        terms, the null and the centre are all part of the test.
+        Information other than contexts on which the choice of the test depends: n is the number of rounds
+        whose reward can change a later action, or also a release, and the number of all rounds if the log
+        does not state these numbers. The terms, the null and the centre are all part of the test.
     unit : {"round", "person"}
-        The independent units. With persons, epsilon is that of all rounds of a person, and n counts persons.
-        The test must then be valid whatever the dependence within persons (those of `ArmMeans`, `Contrast`
-        and `AdaptiveOLS` are not, so use a p-value of your own), and no round of one person may carry over to
-        another.
+        The independent units. With persons, epsilon is that of all rounds of a person, and n is the number of
+        persons. The test must then be valid under any dependence within persons (those of `ArmMeans`,
+        `Contrast` and `AdaptiveOLS` are not, so supply your own p-value), and one person's rounds must not
+        affect another's.
 
     Returns
     -------

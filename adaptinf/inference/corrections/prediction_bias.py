@@ -126,11 +126,10 @@ def linear_bias_bound(
     -----
     The bias is E[x_t'theta_hat | actions] - x_t'theta for the worst sequence of actions with these contexts;
     rewards lie in [0, 1] and are independent across rounds, and contexts are fixed. Let H be the hat matrix
-    and [m_s
-    - down_s, m_s + up_s] the interval from `reward_shift` for m_s = x_s'theta; the bias at t is at most the
-    larger of sum_s (H_ts^+ up_s + H_ts^- down_s) and the same expression with up and down exchanged. It also
-    holds for minimum-norm least squares if the contexts do not span R^d. The published e^epsilon - 1 assumes
-    that H is nonnegative.
+    and [m_s - down_s, m_s + up_s] the interval from `reward_shift`, where m_s = x_s'theta; the bias at t is
+    at most the larger of sum_s (H_ts^+ up_s + H_ts^- down_s) and the same expression with up and down
+    exchanged. It also holds for minimum-norm least squares if the contexts do not span R^d. The published
+    e^epsilon - 1 assumes that H is nonnegative.
 
     If delta is positive, nothing holds given the actions: an event of probability delta may reveal a reward.
 
@@ -221,7 +220,7 @@ def linear_bias(
     theta : array_like of shape (d,)
         Its true coefficients.
     min_runs : int
-        Sets of rounds that fewer runs share are omitted; at least 2.
+        Sets of rounds shared by fewer runs than this are omitted; at least 2.
 
     Returns
     -------

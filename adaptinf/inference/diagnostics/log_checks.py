@@ -96,9 +96,7 @@ def diagnose(
     -----
     Calibration and sample ratio: if e(a) is the probability of arm a given the past, the sums of 1{A = a} -
     e(a) over any rounds selected by the past are martingales, whatever the design and the rewards, with
-    predictable variance equal to the sum of e (1 - e).
-    - e(a) over any rounds that are picked by the past are martingales, whatever the design and the rewards,
-    with predictable variance the sum of e (1 - e). The anytime version is a test martingale and exact.
+    predictable variance equal to the sum of e (1 - e). The anytime version is a test martingale and exact.
 
     Negative controls: if x was determined before the choice, the sum of (x - mean x) (1{A = a} - e(a)) is a
     martingale, too; ranks are used in place of x. The row shows the arm with the largest standardised sum,
@@ -116,17 +114,18 @@ def diagnose(
     Sample mean versus AIPW: the standard error is based on the contribution of each round to the difference;
     the textbook formula for the difference of two variances is not valid under adaptive collection. The test
     has the correct level for designs with stable arm counts (``audit.stability``). A rejection indicates that
-    adaptivity, drift or contexts affected the sample mean; no rejection does not imply that the sample mean
-    is unbiased (``audit.simulate_bias``).
+    adaptivity, drift or contexts affected the sample mean; the absence of a rejection does not imply that the
+    sample mean is unbiased (see ``audit.simulate_bias``).
 
     The same checks are available for sums by batch. Scores use the arm's mean over earlier batches and one
     weight per batch, the time of a batch is that of its middle, and the anytime version bets at the start of
     a batch. If propensities vary within batches, they are replaced by their mean over the batch, and a check
     that needs the product of two arms' propensities says so.
 
-    If rewards are missing, checks of means and drift are left out, and say so. Whether the share of missing
-    rewards depends on the arm, or changes over time within arms, is tested by chi-squared or, where few are
-    expected in a cell, exactly, cell by cell, given the margins.
+    If rewards are missing, the checks of means and drift are omitted, and the table says so. Chi-squared
+    tests are used to examine whether the share of missing rewards depends on the arm, or changes over time
+    within arms; if the expected count of a cell is small, exact tests are used instead, cell by cell and
+    given the margins.
 
     References
     ----------

@@ -88,8 +88,8 @@ class CATE:
     Parameters
     ----------
     log : AdaptiveLog, Sums or PublicLog
-        The data; sums must be by the requested groups, or by more columns; for a public part, its releases
-        are used.
+        The data. Sums must be broken down by the requested groups, possibly by further columns as well; for
+        the public part of a log, its releases are used.
     by : str or sequence of str
         Context columns whose combinations of labels define the groups, by the user's or the canonical names.
     treatment, control : label, optional
@@ -210,12 +210,12 @@ class CATE:
         Parameters
         ----------
         estimator : {"difference-in-means", "aipw", "released"}, optional
-            By default the first of these that the log supports, where plain means over all rounds with
-            constant propensity (``pooled``) are second: the first row of ``recommend(log, "cate", by=...)``.
-            Plain means over randomised rounds, with Welch's t, or with the Agresti-Caffo adjustment for
-            rewards of 0 and 1 if an arm has few successes or failures; AIPW over all rounds in which both
-            arms could be chosen, with a t distribution whose degrees of freedom are the smaller arm's
-            effective number of rewards minus 1; or the estimate from the log's private releases alone.
+            By default, the first of these that the log supports, which is the first row of ``recommend(log,
+            "cate", by=...)``; plain means over all rounds with constant propensity (``pooled``) are second in
+            this order. Plain means over randomised rounds, with Welch's t, or with the Agresti-Caffo
+            adjustment for rewards of 0 and 1 if an arm has few successes or failures; AIPW over all rounds in
+            which both arms could be chosen, with a t distribution whose degrees of freedom are the smaller
+            arm's effective number of rewards minus 1; or the estimate from the log's private releases alone.
         pooled : bool
             Use the difference in means over every round of the estimation phase, not only those marked as
             randomised; the propensities must be constant within each group.
@@ -232,7 +232,7 @@ class CATE:
         null : float
             Effect under the null hypothesis.
         stationary : bool
-            Whether it is known that no arm's mean within a group drifts: sqrt weights are then the default,
+            Whether the arm means within groups are known not to drift; if so, sqrt weights are the default,
             unless other contexts may affect the propensities within a group.
 
         Returns

@@ -38,7 +38,7 @@ def spending_bounds(
     gamma: float = -4.0,
     rho: float = 2.0,
 ) -> FloatArray:
-    """Critical values of z at each look: all looks together reject a true null with probability alpha.
+    """Critical values of z for every look, with overall probability alpha of rejecting a true null.
 
     Parameters
     ----------
@@ -52,8 +52,8 @@ def spending_bounds(
     spending : {"lan-demets-obrien-fleming", "lan-demets-pocock", "hwang-shih-decani", "power", \
 "obrien-fleming", "pocock"}
         How alpha is spent. The last two are the classical designs, whose critical values are proportional to
-        1 / sqrt(fraction), or equal; they need the fractions of all looks, while the others only need those
-        up to now.
+        1 / sqrt(fraction) and constant, respectively; they require the fractions of all looks, whereas the
+        others require only those of the looks so far.
     gamma : float
         Parameter of the Hwang-Shih-DeCani family: negative values spend little early; -4 is close to O'Brien
         and Fleming's design, 1 to Pocock's.
@@ -63,8 +63,8 @@ def spending_bounds(
     Returns
     -------
     ndarray of shape (k,)
-        The null is rejected at a look if z, or for two-sided tests its absolute value, exceeds the entry.
-        Infinite if a look can spend nothing.
+        The null is rejected at a look if z, or for two-sided tests its absolute value, exceeds the entry. An
+        entry is infinite if no alpha can be spent at that look.
 
     Raises
     ------

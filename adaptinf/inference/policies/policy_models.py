@@ -62,19 +62,20 @@ class PolicyValue:
 
     Notes
     -----
-    Assumes that arms do not affect later contexts and rewards; that logged propensities are the arms'
-    probabilities given the past and the round's context; and that a policy was fixed without this log, or
-    learned from other data: a log cannot show that a policy was chosen using it.
+    The estimates assume that arms do not affect later contexts and rewards; that logged propensities are the
+    arms' probabilities given the past and the round's context; and that a policy was fixed without this log,
+    or learned from other data: the log cannot show whether it was used to choose a policy.
 
     Uniform weights, the default, estimate the mean value over the period, whatever drifts. The estimate is
-    normal if propensities settle, and approximately so if a floor bounds them below.
+    asymptotically normal if propensities settle, and approximately normal if they are bounded below by a
+    floor.
 
     Variance-stabilising weights make the estimate asymptotically normal if propensities depend on the data,
     as long as they do not decrease too fast. They assume that contexts and potential rewards are drawn from
     the same distribution in every round: under drift, they do not estimate a mean over the period. They
     require the design's policy at the contexts of other rounds: see `PolicySnapshots`. Non-contextual
-    stable-variance weights and CADR do not need propensities that settle. Contextual and min-variance weights
-    often give shorter intervals, but require it.
+    stable-variance weights and CADR do not require propensities to settle. Contextual and min-variance
+    weights do, although they often give shorter intervals.
 
     References
     ----------

@@ -146,7 +146,7 @@ def recommend(
         default. Several contrasts also require the control, and the winner may be compared with one.
     treatments, lift : optional
         For several contrasts: the arms to compare with the control, by default all others, and whether to
-        estimate their lifts over it, as for `Contrasts`.
+        estimate their lifts over it, as in `Contrasts`.
     runner_up : bool, optional
         For the winner: whether it is compared with the runner-up, as for `Winner`.
     by : str or sequence of str, optional
@@ -167,11 +167,13 @@ def recommend(
         Exponent in [0, 1) of the propensity floor t^-decay, fixed in advance, if the log's design does not
         state it.
     stopping : {"fixed", "data-chosen", "planned"}, optional
-        What determined the number of rounds, overriding the log's statement. If it was chosen from the data
-        or by a planned rule, only sequences are valid. Without a statement, methods assume that it was fixed.
+        How the number of rounds was determined; this overrides the log's statement. If it was chosen from the
+        data or by a planned rule, only sequences are valid. Without a statement, methods assume that it was
+        fixed.
     stability : float or result of `audit.stability`, optional
-        Coefficient of variation of simulated arm counts, the largest over the arms; a result must have the
-        log's arms and number of rounds. If it is at most 0.1, sample means count as asymptotically normal.
+        Largest coefficient of variation of the simulated counts of an arm; if a result is given, it must be
+        for the log's arms and number of rounds. If it is at most 0.1, sample means count as asymptotically
+        normal.
 
     Returns
     -------
@@ -189,7 +191,7 @@ def recommend(
     The order does not depend on estimates: choosing the shortest of several intervals would invalidate it.
     Lengths are expected lengths, based on counts, propensities and the pooled mean and variance of the
     rewards, for a log without drift; sequences are ordered by them, and other methods by their assumptions.
-    If there are many arms, some of them represent all. Without arguments, ``ArmMeans(log).fit()`` and
+    If there are many arms, a selection of them represents all. Without arguments, ``ArmMeans(log).fit()`` and
     ``Contrast(log,
     ...).fit()`` use the first method of their class.
 

@@ -79,7 +79,7 @@ class AdaptiveOLS:
     Raises
     ------
     ParameterError
-        If a name is unknown, or columns are linear combinations of others, which the message names.
+        If a name is unknown, or some columns are linear combinations of others; the message names them.
     InvalidForLog
         If the log does not support the selector, or the arm was never chosen.
 
@@ -229,7 +229,8 @@ class AdaptiveOLS:
         Raises
         ------
         ParameterError
-            If an argument is invalid, or columns are linear combinations of others, which the message names.
+            If an argument is invalid, or some columns are linear combinations of others; the message names
+            them.
         InvalidForLog
             If the log does not support the request; the message gives the reason and valid alternatives.
         """

@@ -40,8 +40,8 @@ class BinMeans:
     Parameters
     ----------
     log : AdaptiveLog or PublicLog
-        Of `LDPBandit`. The log, of which only the releases are used: a server does not know the contexts,
-        arms and rewards of participants.
+        The log of an `LDPBandit`. Only its releases are used: a server does not know the contexts, arms and
+        rewards of participants.
 
     Raises
     ------
@@ -52,14 +52,11 @@ class BinMeans:
 
     Notes
     -----
-    There is one term for each bin that was ever active and each of its initial arms. It estimates E[f_k(X)
-    | X in the bin], where f_k(x) is the arm's expected reward (clipped to [0, 1]) in context x, over the
+    There is one term for each bin that was ever active and each of its initial arms. It estimates E[f_k(X) |
+    X in the bin], where f_k(x) is the arm's expected reward (clipped to [0, 1]) in context x, over the
     distribution of the contexts of the trial's participants, which must be independent and identically
-    distributed.
-    | X in the bin], f_k(x) being the arm's expected reward (clipped to [0, 1]) in context x, over the law of
-    the contexts of the trial's participants, whose contexts must be independent and of one law. Auxiliary
-    logs affect where the bins are, but do not enter the estimates. `Estimand.group` is the bin, as pairs
-    (low, high) of its edges.
+    distributed. Auxiliary logs affect where the bins are, but do not enter the estimates. `Estimand.group` is
+    the bin, as pairs (low, high) of its edges.
 
     Reports on an arm end when the arm is dropped or the bin is halved, both of which depend on the same sums,
     so the ratio of the sums is not normally distributed around the truth. Two methods account for this:
@@ -76,8 +73,8 @@ class BinMeans:
     single point that misses. There is no estimate if the other arms of the bin indicate that the count would
     be less than three standard deviations of its noise: this affects a ratio, and does not select intervals.
 
-    Coverage refers to each available term, not to terms selected because of their estimates, because they
-    have one, or because of how long they were reported on.
+    Coverage refers to each available term, not to terms selected because of their estimates, because an
+    estimate exists, or because of how long reports on them continued.
 
     The random number is derived from `rng` and all digits of the releases. It is the same in each analysis of
     a log, and an analyst who tries several values of `rng` must not choose among the results.

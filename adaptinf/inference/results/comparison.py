@@ -356,12 +356,14 @@ def compare(
     below : {"interval", "std_error", "p_value"}
         Type of the line below each estimate.
     stars : bool
-        Whether estimates have one, two or three stars if their p-value is at most .05, .01 or .001: the
-        corrected p-value if there is one, and no stars in a column that is not valid.
+        Whether to mark estimates with one, two or three stars for p-values of at most .05, .01 or .001.
+        Corrected p-values are used if available, and columns that are not valid have no stars.
     fixed_effects : sequence of str
-        Factors of formulas, such as ``"C(day)"``: a line says who has them, in place of their coefficients.
+        Factors in formulas, such as ``"C(day)"``, whose coefficients are replaced with a line that shows
+        which results include them.
     adjust : {"max-t", "holm", "bh"}, optional
-        Adjust the p-values of each result for the number of its terms; with ``"max-t"`` its intervals, too.
+        Adjustment of each result's p-values for the number of its terms; with ``"max-t"``, intervals are
+        adjusted as well.
 
     Returns
     -------
@@ -376,8 +378,9 @@ def compare(
 
     Notes
     -----
-    A table of several methods shows how much the choice matters. Choosing a method by it, for example for the
-    shortest interval, would invalidate the level: `recommend` chooses before the estimates are seen.
+    A table of several methods shows how much the choice matters. Choosing a method from this table, for
+    example the one with the shortest interval, would invalidate the level; `recommend` makes the choice
+    before the estimates are seen.
 
     Examples
     --------

@@ -71,10 +71,11 @@ def result(
     notes : sequence of str
         Sentences for the table.
     assumptions : sequence of str
-        What the estimator assumes, a clause each, such as ``"outcomes are independent"``: under the table, in
-        `explain`, and in a report, as not checked.
+        The estimator's assumptions, one clause each, such as ``"outcomes are independent"``; they are shown
+        below the table, in `explain` and in reports, as not checked.
     references : sequence of str
-        Publications on the estimator, as they are cited: in `explain`, and below the methods of a report.
+        Publications on the estimator, formatted as citations; they are shown in `explain` and below the
+        methods in a report.
 
     Returns
     -------

@@ -324,8 +324,8 @@ class ConfidenceSequence:
         null : float
             Value of the quantities under the null hypothesis.
         stationary : bool
-            Whether it is known that the expected reward is the same whenever an arm is chosen (no drift, and
-            no contexts that affected the choice) or, for scores, in every round. Sequences assume this, and
+            Whether the expected reward is known to be the same whenever an arm is chosen (no drift, and no
+            contexts that affected the choice) or, for scores, in every round. Sequences assume this, and
             carry a caution unless it is stated.
 
         Returns

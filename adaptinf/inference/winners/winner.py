@@ -104,9 +104,9 @@ class Winner:
             successes or failures and the means have exact intervals, the projection of these intervals is
             used.
         held_out : int, str or array_like of bool, shape (T,), optional
-            Rounds that are not used to select the winner, and from which alone its mean is estimated: the
-            number of last batches, or a column or mask that selects the last rounds. The interval is then the
-            ordinary one of `ArmMeans`, or `Contrast`, for these rounds, and `method` is ignored.
+            Rounds excluded from the selection of the winner and used only to estimate its mean: the number of
+            final batches, or a column or mask that selects the last rounds. The interval is then the ordinary
+            one of `ArmMeans`, or `Contrast`, for these rounds, and `method` is ignored.
         **options
             Other arguments of `ArmMeans.fit`.
 

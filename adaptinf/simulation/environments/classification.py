@@ -142,7 +142,7 @@ class Classification(Environment):
         )
 
     def horizon_problems(self, horizon: int) -> list[str]:
-        """Problems with a horizon, because rows that are used only once are finite."""
+        """Reasons why a horizon is too long: rows that are used only once may run out."""
         return rows_problems(horizon, None if self._order == "resampled" else self.rows, "rows")
 
     def tables(self, horizon: int) -> EnvironmentTables:

@@ -306,8 +306,8 @@ class UnitCube:
         Raises
         ------
         ParameterError
-            If rows and columns have values that are missing, not numbers, infinite, or outside the bounds if
-            that is refused; the message lists them.
+            If values are missing, not numbers, infinite or, if this is refused, outside the bounds; the
+            message lists their rows and columns.
 
         Warns
         -----

@@ -188,7 +188,7 @@ class FunctionEnvironment(Environment):
         return TABLEAU
 
     def horizon_problems(self, horizon: int) -> list[str]:
-        """Problems with a horizon, because the function may be exhausted."""
+        """Reasons why a horizon is too long for what the function can supply."""
         if self.longest is None or horizon <= self.longest:
             return []
         return [

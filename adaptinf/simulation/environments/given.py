@@ -123,7 +123,7 @@ class Tableau(Environment):
             self.vector_names = tuple(f"x{k}_{arm}" for arm in self.arms for k in coordinates)
 
     def horizon_problems(self, horizon: int) -> list[str]:
-        """Problems with a horizon, because the number of rounds is limited."""
+        """Reasons why a horizon is too long for the number of given rounds."""
         rounds = self._rewards.shape[0]
         if horizon <= rounds:
             return []

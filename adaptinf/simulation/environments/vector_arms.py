@@ -160,7 +160,7 @@ class LinearArms(Environment):
         )
 
     def horizon_problems(self, horizon: int) -> list[str]:
-        """Problems with a horizon, because contexts used in order are finite."""
+        """Reasons why a horizon is too long: contexts used in order may run out."""
         return rows_problems(horizon, self.rows if self._in_order else None, "rows of contexts")
 
 
@@ -401,7 +401,7 @@ class SmoothArms(Environment):
         return gathered(self, contexts, action, reward, policy, epsilon)
 
     def horizon_problems(self, horizon: int) -> list[str]:
-        """Problems with a horizon, because contexts used in order are finite."""
+        """Reasons why a horizon is too long: contexts used in order may run out."""
         return rows_problems(horizon, self.rows if self._in_order else None, "rows of contexts")
 
 

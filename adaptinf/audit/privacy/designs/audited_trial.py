@@ -36,7 +36,7 @@ class Neighbours:
     unit : {"reward", "record"}
         What differs: the potential rewards of one round, or its context and potential rewards.
     differs : str
-        In words.
+        The difference in words.
     score : callable, optional
         A function of `Transcripts` that returns one number per run, of shape (runs,), that is large if the
         second environment is more likely: ideally the log-likelihood ratio of everything released.
@@ -49,8 +49,9 @@ class Neighbours:
         Whether this is the pair, among those that a design supplies, whose actions alone are most
         informative.
     design : Design, optional
-        The design that is run on both environments, if it is not the audited design itself but the same one
-        in a state, or with sizes irrelevant to its privacy, in which the unit is most visible.
+        The design that is run on both environments, if it is not the audited design itself but the same
+        design in a state that reveals the unit most clearly, or with sizes that do so and are irrelevant to
+        its privacy.
 
     Raises
     ------
