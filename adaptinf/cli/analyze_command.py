@@ -197,7 +197,7 @@ def report(arguments: argparse.Namespace) -> int:
 
 
 def _fitted(asked: Asked, data: AdaptiveLog | Sums | PublicLog) -> Results:
-    """Results of what was asked; of a public part alone, the table that its releases determine."""
+    """Results for the request; for a public part alone, the table that its releases determine."""
     from adaptinf.log import PublicLog
 
     if not (isinstance(data, PublicLog) and asked.nothing):

@@ -42,7 +42,7 @@ def add_demo(commands: Any, short: str) -> None:
 
 
 def demo(arguments: argparse.Namespace) -> int:
-    """Print what the experiments show, write the report and open it."""
+    """Print the findings of the experiments, write the report and open it."""
     problems = page_problems("--report", arguments.report, None, [])
     if arguments.trials is not None:
         problems += Count()("--trials", arguments.trials)

@@ -46,7 +46,7 @@ class OpenedData:
     name: str
     unused: list[str]
     stored: bool = False
-    """Whether the file itself states what its columns are."""
+    """Whether the file itself describes its columns."""
 
     @property
     def log(self) -> AdaptiveLog | Sums:
@@ -81,7 +81,7 @@ def sources_of(arguments: argparse.Namespace) -> list[Path]:
 
 
 def opened(sources: Sequence[Path], options: Mapping[str, Any]) -> OpenedData:
-    """Data from files, with options as they come from the command line."""
+    """Data from files, with options as given on the command line."""
     if len(sources) == 1 and _holds_sums(sources[0], options):
         return _opened_sums(sources[0], options)
     source = sources[0] if len(sources) == 1 else list(sources)

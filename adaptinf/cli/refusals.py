@@ -11,7 +11,7 @@ from adaptinf.errors import ParameterError
 from adaptinf.texts import visible, visible_lines
 
 _OF_FILES = {f"--{name.replace('_', '-')}" for name in (*COLUMNS, "propensities", "context", "missing")}
-"""Options that a file written by adaptinf does not take."""
+"""Options that do not apply to a file written by adaptinf."""
 _STORED = "the file itself states what its columns are: write it again from its source, with the option"
 _INTERNAL = re.compile(r"[A-Za-z_][\w.]*(?: files)?")
 """Names of functions and classes, as they appear in Python errors."""

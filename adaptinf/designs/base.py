@@ -1,4 +1,4 @@
-"""What every design can do: be run, replicated or used step by step, and state its guarantee."""
+"""The base of all designs, which can be run, replicated or used step by step, and state their guarantee."""
 
 from __future__ import annotations
 

@@ -186,7 +186,7 @@ def log_of(
 
 
 def _stopping(design: Any, run: Run, horizon: int) -> str | None:
-    """What determined the number of rounds; None while participants may still arrive."""
+    """How the number of rounds was determined; None while participants may still arrive."""
     outputs = design.traits.outputs
     if outputs is not None and outputs.length == "releases":
         return "planned"
@@ -267,7 +267,7 @@ def _at_least(counted: int | None, least: int) -> int | None:
 
 
 def _record(design: Any, run: Run, env: Environment, horizon: int, unpromised: list[str]) -> DesignRecord:
-    """What a log stores about its design, and about its collection if that differed from an ordinary run."""
+    """A log's record of its design, and of its collection if that differed from an ordinary run."""
     record: DesignRecord = design.record()
     told: dict[str, Any] = {}
     if run.record.action.size < horizon:

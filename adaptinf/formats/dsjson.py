@@ -52,7 +52,7 @@ _MESSAGES = {
 class Events:
     """Decisions in a file; rows (n,) are their positions among non-blank lines.
 
-    skipped counts those dropped, and absent those without the slot.
+    `skipped` is the number of dropped events, and `absent` that of events without the slot.
     """
 
     listed: list[dict[str, Any]]
@@ -384,7 +384,7 @@ def read_dsjson(
 
 
 def _readings(events: Events, log: AdaptiveLog) -> list[Reading]:
-    """What was dropped, and which features are not contexts of the log."""
+    """Notes on dropped events, and on features that are not contexts of the log."""
     readings = []
     if events.skipped:
         skipped = claims.SKIPPED(skipped=events.skipped, events=events.skipped + log.n_rounds)

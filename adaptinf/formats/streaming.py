@@ -47,7 +47,7 @@ class Clock:
         self._known: list[Any] = []
 
     def read(self, texts: Sequence[Any]) -> tuple[NDArray[np.datetime64], BoolArray]:
-        """Times in UTC, which are invalid, and which have time zones unlike earlier ones; (n,) each."""
+        """Times in UTC, whether each is invalid, and has a time zone unlike earlier ones; (n,) each."""
         frame = pd.DataFrame({"time": [*self._known, *texts]}, dtype=object)
         times, wrong = read_times(column_of(frame, "time"))
         skipped = len(self._known)

@@ -52,7 +52,7 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """An event as a ranking of one choice, or the problem with it; absent: whether it lacks the slot."""
+    """An event as a ranking of one choice, or the problem with it; `absent` if it lacks the slot."""
 
     event: dict[str, Any]
     code: str = ""

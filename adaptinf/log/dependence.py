@@ -1,7 +1,11 @@
-"""Are neighbouring rows' rewards similar if their arm is the same? Events recorded twice, returning units.
+"""Whether neighbouring rows' rewards are similar if their arm is the same.
 
-With y the reward of a row minus the mean of its arm's rewards shortly before, and z that of the next row
-minus the mean of its arm's rewards shortly after, y z has mean zero if rewards depend on the past only
+Events recorded twice and returning units can cause this.
+
+Events recorded twice and returning units can cause this.
+
+Let y be the reward of a row minus the mean of its arm's rewards shortly before, and z that of the next row
+minus the mean of its arm's rewards shortly after. Then y z has mean zero if rewards depend on the past only
 through the choice of arms, however they were chosen; a level that changes for all arms adds the same to pairs
 with one arm and to pairs with two. The mean of y z over pairs with one arm minus that over pairs with two,
 divided by its standard error, is approximately standard normal. Rows recorded twice in a row, or units that
@@ -21,7 +25,7 @@ from adaptinf.typing import FloatArray, IntArray
 ALARM = 2e-4
 """One-sided level. The error also includes large products, so heavy tails give no more false alarms."""
 _NEAR = 20
-"""Number of rewards in a local mean for an arm: few enough to follow a drift, but 5% more noise."""
+"""Number of rewards in an arm's local mean: few enough to follow a drift, at the cost of 5% more noise."""
 _LEAST_PAIRS = 50
 _WHOLE, _BLOCKS, _BLOCK = 2**18, 16, 2**14
 """Number of rows up to which all are examined; of longer logs, blocks with this many rows in total, evenly

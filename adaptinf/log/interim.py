@@ -146,7 +146,7 @@ class _Limit:
         self._value, self._inclusive = value, inclusive
 
     def holds(self, values: NDArray[Any]) -> BoolArray:
-        """Which values are reached, in the shape of the values; missing values are not."""
+        """Whether values are within the limit, in the shape of the values; missing values are not."""
         return np.asarray(values <= self._value if self._inclusive else values < self._value, dtype=bool)
 
 
@@ -226,7 +226,7 @@ def _first(values: Any, count: int) -> Any:
 
 
 def _known_only(rounds: NDArray[Any] | None, pending: BoolArray) -> NDArray[Any] | None:
-    """When outcomes became known, for those that had; shapes (count,)."""
+    """Times at which outcomes became known, for those that had; shapes (count,)."""
     if rounds is None or not pending.any():
         return rounds
     absent = np.datetime64("NaT") if rounds.dtype.kind == "M" else np.nan
@@ -234,7 +234,7 @@ def _known_only(rounds: NDArray[Any] | None, pending: BoolArray) -> NDArray[Any]
 
 
 def _problems(log: Any, count: int, later: int, missing: str | None, stopping: str | None) -> list[str]:
-    """Reasons why a log cannot show what was known by then; `later` outcomes were not."""
+    """Reasons why a log cannot show what was known by then; `later` indicates outcomes that were not."""
     told = {} if log.design is None else log.design.parameters
     problems = []
     if left_out := told.get(LEFT_OUT):
@@ -277,7 +277,7 @@ def _by_releases(log: Any) -> bool:
 
 
 def _moving(log: Any, known: NDArray[Any] | None, count: int) -> tuple[int | None, int | None]:
-    """Upper bound on the rewards that can have affected a later action of the beginning, or a release."""
+    """Upper bound on the number of rewards that can have affected a later action, or a release."""
     actions, releases = log.feedback_rounds, log.released_rounds
     if actions is not None:
         last = count - 1 if known is None else int(np.count_nonzero(known < count))

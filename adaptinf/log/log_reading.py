@@ -153,7 +153,7 @@ def own_log(path: Path, content: RestoredLog | StoredPublic) -> AdaptiveLog | Pu
 
 
 def named_log(table: TableSource, options: Mapping[str, Any]) -> AdaptiveLog:
-    """The log that these arguments of `AdaptiveLog` create from a table; errors name table and lines."""
+    """The log that these arguments of `AdaptiveLog` create from a table; errors state table and lines."""
     uses = uses_of(options, table.columns)
     frame, told = table.typed(uses, _labels_of(flat_options(options).get("success")))
     try:
@@ -213,6 +213,6 @@ def _listed(given: Any) -> list[str]:
 
 
 def _labels_of(success: Any) -> list[str]:
-    """Texts for outcomes that a user names; none if outcomes are numbers."""
+    """Texts that a user lists as outcomes; none if outcomes are numbers."""
     asked = list(success) if isinstance(success, Mapping) else [success]
     return asked if all(isinstance(label, str) for label in asked) else []

@@ -53,7 +53,7 @@ class Promises:
     """Whether only the owner may read files of the log: for a trial, or a log read from such a file."""
 
     def _promise(self, metadata: Metadata) -> None:
-        """Set what is stated; the guarantee for rewards follows from that for rounds unless given."""
+        """Store the statements; the guarantee for rewards follows from that for rounds unless given."""
         for name in METADATA:
             setattr(self, name, getattr(metadata, name))
         if self.reward_guarantee is None and self.guarantee is not None:

@@ -48,7 +48,7 @@ class Part:
 
 
 class _Facts:
-    """Facts that claims use about the guarantee, the design's statements, and one named part."""
+    """Facts for claims about the guarantee, the design's statements, and one named part."""
 
     always = True
 
@@ -198,7 +198,7 @@ class PublicLog:
         The guarantee that covers this part.
     facts : dict of str to object
         Covered fields: the design with its parameters and traits, the arms, the names of contexts, the noise,
-        the number of rounds and, if stated, what determined it (``"stopping"``); if covered, also the
+        the number of rounds and, if stated, how it was determined (``"stopping"``); if covered, also the
         recommended arm, each arm's pulls, and the schedule of the phases.
     releases : DataFrame
         Columns round, name, group, value, mechanism and scale.
@@ -234,7 +234,7 @@ class PublicLog:
 
     @property
     def left_out(self) -> dict[str, str]:
-        """What the log contains but the public part does not, with the reason."""
+        """Contents of the log that the public part omits, with the reason."""
         return {part.name: part.reason for part in self.parts if not part.covered}
 
     @property
@@ -275,7 +275,7 @@ class PublicLog:
 
     @property
     def stopping(self) -> str | None:
-        """What determined the number of rounds, if stated."""
+        """How the number of rounds was determined, if stated."""
         stopping: str | None = self.facts.get("stopping")
         return stopping
 
@@ -393,7 +393,7 @@ def _check_ending(path: Path, suffixes: Sequence[str]) -> None:
 
 
 class _StatementFacts:
-    """The facts that the statement's claims use about a public part."""
+    """Facts about a public part, for the claims in its statement."""
 
     always = True
 

@@ -106,7 +106,7 @@ class _Rows:
         self.others = [values for values in columns if values is not None]
 
     def hashes(self, part: slice) -> NDArray[np.uint64]:
-        """For rewards and arms of some rows."""
+        """Hashes of the rewards and arms of some rows."""
         mixed = self.reward[part] * _ODD
         mixed ^= mixed >> _HALF
         mixed += self.action[part].view(np.uint64) * _OTHER

@@ -19,7 +19,7 @@ _LONGEST_REASON = 200
 
 @dataclass(frozen=True, slots=True)
 class Stopping:
-    """What a log states about how its number of rounds was determined."""
+    """A log's statement on how its number of rounds was determined."""
 
     said: str | None
     rounds: int
@@ -33,7 +33,7 @@ class Stopping:
 
     @classmethod
     def of(cls, log: Any, *, covered: bool = False) -> Stopping:
-        """The report of a log, sums or a public part; `covered`: only what a privacy guarantee covers."""
+        """The report of a log, sums or a public part; `covered` means only what a guarantee covers."""
         parameters = {} if log.design is None else log.design.parameters
         left_out = 0 if covered else int(parameters.get(LEFT_OUT, 0)) + log.omitted
         reason = "" if covered else str(parameters.get(STOP_REASON, ""))
@@ -55,7 +55,7 @@ class Stopping:
 
     @property
     def told(self) -> str:
-        """A short form, for a list of what a log states about itself."""
+        """A short form, for a list of the log's statements about itself."""
         if self.said is None:
             return stopping.UNSTATED()
         if self.said == FIXED:
@@ -88,12 +88,12 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class LogReport:
-    """How a reader treated its input; `AdaptiveLog.report` makes it, and printing shows it.
+    """How a reader treated its input; It is returned by `AdaptiveLog.report`, and can be printed.
 
     Attributes
     ----------
     source : str
-        The source, such as ``"CSV file visits.csv"``; ``"arrays"`` if a design made the log.
+        The source, such as ``"CSV file visits.csv"``; ``"arrays"`` if a design created the log.
     n_rounds : int
         Rounds of the log.
     pulls : dict of label to int

@@ -1,4 +1,4 @@
-"""What a design states once about itself, for every reader of its logs: facts instead of names."""
+"""Statements that a design makes once about itself, for every reader of its logs: facts, not names."""
 
 from __future__ import annotations
 

@@ -298,7 +298,7 @@ def _remark(one: Results, at: int, estimate: float, low: float, high: float, thi
 
 
 def _reason(one: Results, at: int) -> str:
-    """The note that names the term, or an arm in it, before a colon."""
+    """The note that mentions the term, or an arm in it, before a colon."""
     estimand = one.estimands[at]
     labels = (one.terms[at], estimand.arm, estimand.treatment, estimand.control)
     names = {str(label) for label in labels if label is not None}

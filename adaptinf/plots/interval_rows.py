@@ -53,7 +53,7 @@ _SCALES = {
     **dict.fromkeys(("ratio", "ratio-contrast"), "ratios"),
     **dict.fromkeys(("lift", "ratio-lift"), "shares of the control"),
 }
-"""What estimates are counted in; a coefficient has a scale of its own."""
+"""The scale of each kind of estimate; a coefficient has its own scale."""
 _DIFFERENCES = ("contrast", "lift", "ratio-contrast", "ratio-lift", "cate", "policy-contrast")
 
 
@@ -76,14 +76,14 @@ def by_name(
 
 
 def unit_problems(results: Any, unit: str | None) -> list[str]:
-    """A unit for lifts, which have none."""
+    """The problem with a unit for lifts, which have none."""
     several = results.values() if isinstance(results, Mapping) else [results]
     kinds = {one.kind for each in several if isinstance(each, Results) for one in each.estimands}
     return [NO_UNIT()] if unit is not None and not kinds.isdisjoint(LIFTS) else []
 
 
 def scale_problems(named: Mapping[str, Results], rows: Sequence[str]) -> list[str]:
-    """Rows on one axis that are not counted in the same."""
+    """The problem with rows on one axis whose scales differ."""
     kinds = {
         one.kind
         for each in named.values()

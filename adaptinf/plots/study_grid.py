@@ -92,8 +92,8 @@ def _study(
     DataFrame
         One row per cell, analysis and term: `design`, `environment`, `horizon`, `analysis`, `term`, `value`,
         `low`, `high` (NaN for measures whose simulation error is not known), `reference` (the nominal level,
-        or what there would be without error; NaN without one),
-        `runs`, and `partial`: whether some trials have no number.
+        or the value if there were no error; NaN without one), `runs`, and `partial`: whether some trials have
+        no number.
 
     Raises
     ------

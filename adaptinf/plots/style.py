@@ -1,4 +1,4 @@
-"""What all plots share: colours, markers, lines, sizes, and the axes on which they are drawn.
+"""Common elements of all plots: colours, markers, lines, sizes, and the axes on which they are drawn.
 
 References
 ----------

@@ -40,7 +40,7 @@ class Draws:
     runs : ndarray of shape (n,)
         Number of the run, session or file of each draw, from 0; all draws of a run are contiguous.
     places : ndarray of shape (n,)
-        Which node of its run each is; nodes with the same name have the same number in all runs.
+        Number of each draw's node in its run; nodes with the same name have the same number in all runs.
     names : sequence of str
         Of the places.
     law : {"laplace", "gaussian"}

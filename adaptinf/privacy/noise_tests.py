@@ -67,7 +67,7 @@ def law_bound(low: FloatArray, high: FloatArray) -> float:
 
 
 def scale_bounds(reached: FloatArray, beyond: FloatArray) -> tuple[float, float]:
-    """Logs of the probabilities of as small, and as large, a sum of -log size probabilities: gamma."""
+    """Log probabilities of so small, and so large, a sum of -log size probabilities, a gamma variable."""
     n = reached.size
     if n == 0:
         return 0.0, 0.0
@@ -160,7 +160,7 @@ def _before(what: str, step: int) -> str:
 
 
 def lag_looks(draws: Draws, found: Intervals, pairs: list[Pairs]) -> Iterator[Look]:
-    """Draws and sizes against earlier ones, settled values, outcomes of coins, and those they conceal."""
+    """Draws and sizes against earlier ones, settled values, coins, and the outcomes that they conceal."""
     entries = {"the draws": found.middle, "the sizes of the draws": found.size}
     if pairs:
         bounds = [_bound(one[p.later] * one[p.earlier], PAIR_RATE) for one in entries.values() for p in pairs]
@@ -383,7 +383,7 @@ def _near_chances(found: Intervals, steps: FloatArray) -> FloatArray:
 
 
 def _remainder_bound(draws: Draws, step: int) -> float:
-    """Log of a bound on the probability of as unequal remainders; half of it is for remainder 0."""
+    """Log of a bound on the probability that remainders are this unequal; half of it is for remainder 0."""
     chances = multiple_probability(draws, step)
     remainders, counts = np.unique(draws.units % step, return_counts=True)
     at_zero = np.array([float(counts[remainders == 0].sum())])

@@ -21,7 +21,7 @@ from adaptinf.typing import BoolArray, FloatArray, RandomSource
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
 _FEW_NODES, _FEW_WEIGHTS = np.polynomial.legendre.leggauss(4)
 _NARROW = 1.0 / 16.0
-"""Narrower pieces, in scales of the noise, need few nodes, and there are as many pieces as statistics."""
+"""Width, in noise scales, below which a piece needs few nodes; there are as many pieces as statistics."""
 
 
 @compiled

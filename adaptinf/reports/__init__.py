@@ -1,4 +1,4 @@
-"""Reports: one HTML file on what was collected, whether it is sound, what is valid, and the results.
+"""Reports: one HTML file on the data collected, their soundness, the valid methods, and the results.
 
 The command line lists a log's arms with a module in this package, so all others are imported on first use.
 """

@@ -66,7 +66,7 @@ def arms_summed(sums: Sums) -> pd.DataFrame:
 def arm_rows(log: AdaptiveLog | Sums, *, means: bool = True) -> tuple[list[str], list[list[str]]]:
     """Headers and rows of the table of arms, as texts.
 
-    Without means, which next to estimates would be a second number for the same question.
+    `means` is False next to estimates, where sample means would be second numbers for the same question.
     """
     frame = arms_summed(log) if isinstance(log, Sums) else arms_seen(log)
     if not means:
@@ -146,7 +146,7 @@ def uncovered_promise(log: AdaptiveLog | Sums | None, facts: LogFacts, *, releas
 def guarantee_facts(
     log: AdaptiveLog | Sums | None, facts: LogFacts, *, released: bool
 ) -> list[tuple[str, str]]:
-    """The privacy guarantee, who states it, the noise behind it, and whether it covers the report."""
+    """The privacy guarantee, its source, the noise behind it, and whether it covers the report."""
     promised = facts.guarantee
     if promised is None:
         why = "; ".join(facts.unpromised) or claims.NO_PRIVACY()
@@ -164,19 +164,19 @@ def guarantee_facts(
 
 
 class StatementFacts:
-    """Facts that claims use about a log's own statements."""
+    """Facts for claims about a log's own statements."""
 
     def __init__(self, profile: LogProfile) -> None:
         self.profile = profile
 
     @property
     def states_context_free(self) -> bool:
-        """Whether it states that contexts did not affect the choice."""
+        """Whether the log states that contexts did not affect the choice."""
         return self.profile.log.context_free is True
 
     @property
     def contexts_found(self) -> Finding | None:
-        """Whether one of them visibly did."""
+        """Whether a context visibly affected the choice."""
         return self.profile.context_followed(log_claims.FOLLOWED)
 
 

@@ -75,7 +75,7 @@ def diagnosed(found: Diagnosis | None, why: str) -> str:
 
 
 def assumptions(shown: Shown) -> str:
-    """What is assumed, and whether it was checked on the log; and what the estimates average."""
+    """The assumptions, whether they were checked on the log, and the averages that are estimated."""
     rows = [[one.text, _CHECKED[one.check]()] for one in shown.reasons.of("assumes")]
     told = [paragraph(f"{one.text[:1].upper()}{one.text[1:]}.") for one in shown.reasons.of("target")]
     if not rows:
@@ -84,7 +84,7 @@ def assumptions(shown: Shown) -> str:
 
 
 def collected(log: AdaptiveLog | Sums | None) -> str:
-    """What the log states about itself, and its arms."""
+    """The log's statements about itself, and its arms."""
     if log is None:
         return paragraph(claims.NEEDS_LOG())
     headers, rows = arm_rows(log, means=False)

@@ -186,7 +186,7 @@ class Content:
         return [*self._assumed_briefly(), *methods, *self._last()]
 
     def _assumed_briefly(self) -> list[Section]:
-        """The line under the table on what is assumed, as a section of one page."""
+        """The line under the table on assumptions, as a section of a one-page report."""
         if self.shown is None:
             return []
         told = dict(lines(self.shown.reasons, self.shown.results.estimator)).get("Assumes", "")
@@ -256,7 +256,7 @@ class Content:
 
 @dataclass(frozen=True)
 class Several:
-    """A report on several results: a sentence, a picture and a table each, and once what is of the log.
+    """A report on several results: a sentence, a picture and a table for each, and one part on the log.
 
     `names` are those of the results, empty if they have none.
     """

@@ -195,7 +195,7 @@ def methods_told(
 
 
 class _Facts:
-    """Facts that the paragraph's claims use about a result, and about its log if available."""
+    """Facts for the paragraph's claims about a result, and about its log if available."""
 
     def __init__(self, shown: Shown, log: AdaptiveLog | Sums | None, cautions: Sequence[str]) -> None:
         self.shown, self.results, self.log = shown, shown.results, log
@@ -268,7 +268,7 @@ class _Facts:
 
     @property
     def valid(self) -> dict[str, str]:
-        """How valid the numbers are, and whether a caution is evidence against that."""
+        """Validity of the numbers, and whether a caution is evidence against it."""
         kind = self.results.validity
         if kind == "not valid":
             return {}

@@ -173,7 +173,7 @@ def report(
 
 
 def _public_part(*given: Any) -> PublicLog | None:
-    """The public part of a log among what was given."""
+    """The public part of a log, if it is among the arguments."""
     return next((one for one in given if isinstance(one, PublicLog)), None)
 
 
@@ -263,7 +263,7 @@ def _checklist_problems(given: Any) -> list[str]:
 
 
 def _several_problems(data: Any, given: dict[str, Any]) -> list[str]:
-    """Problems with several results, and arguments that are of one."""
+    """Problems with several results, and arguments that apply only to a single one."""
     each = list(data.values()) if isinstance(data, Mapping) else list(data)
     problems = [
         f"data must be results of fit(), got {one!r:.60}" for one in each if not isinstance(one, Results)

@@ -147,7 +147,7 @@ class Decider:
         self.names_arms: bool | None = None
 
     def choose(self, context: Any, step: int) -> tuple[int, list[float] | None]:
-        """The arm for a round, and the propensities; None if `choose` names arms without probabilities."""
+        """The arm for a round, and the propensities; None if `choose` returns arms without probabilities."""
         try:
             answer = self.functions.choose(self.state, context, self.rng)
         except Exception as error:
@@ -177,7 +177,7 @@ class Decider:
         self.state = after
 
     def _read(self, answer: Any, step: int) -> tuple[int, list[float] | None]:
-        """The arm named by an answer, or drawn with its probabilities; and these."""
+        """The arm given by an answer, or drawn with its probabilities; and the probabilities."""
         n_arms = self.functions.n_arms
         named = isinstance(answer, (int, np.integer)) and not isinstance(answer, bool)
         if named and not 0 <= answer < n_arms:
@@ -255,7 +255,7 @@ class _Path:
                 due[step + 1 + delay[step][arm]].append((context, arm, reward))
 
     def _contexts(self) -> Any:
-        """The contexts passed to `choose`, one entry per round; None if it gets none."""
+        """The contexts passed to `choose`, one entry per round; None if it receives none."""
         functions, potential = self.functions, self.potential
         if functions.dimension:
             shape = functions.n_arms, functions.dimension
@@ -287,7 +287,7 @@ class _Path:
                 kept[run] = row
 
     def _write_propensities(self, record: Record, action: IntArray, n_arms: int) -> None:
-        """Every arm's propensity; NaN if `choose` names arms without them and nothing overrides it."""
+        """Every arm's propensity; NaN if `choose` returns arms without them and nothing overrides it."""
         own = np.full((len(action), n_arms), np.nan)
         mixing = self.world.share.shape[0] > 0
         if self.propensities:

@@ -22,9 +22,9 @@ BLOCK = 64
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What the run loop needs from a design for one environment and horizon; share (0,) or (rounds,).
+    """Inputs to the run loop from a design, for one environment and horizon; share (0,) or (rounds,).
 
-    Single steps use their compiled entry point, `Functions` in Python, or None. Choices read the first
+    Single steps use their compiled entry point, `Functions` in Python, or None. Choices use the first
     `n_public` rows of the state, or all if it is None; none of these contains a number that is not released.
     `replay` is the entry point that recomputes decisions from releases, None if these do not determine them.
     """
@@ -55,7 +55,7 @@ def enter(
 ) -> None:
     """Run a program once per row of the results, with separate tables if they are renewed.
 
-    Shapes: state as the program has it.
+    Shapes: state as in the program.
     """
     if not environment.renewed:
         program.entry(program.tables, world, stream, state, results)
@@ -80,7 +80,7 @@ class Collector(Protocol):
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
     ) -> Program:
-        """Entry point and tables; `recording` asks for propensities and releases, without a shortcut."""
+        """Entry point and tables; `recording` requests propensities and releases, without a shortcut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class Run:
 
 
 def seed_sequence(rng: RandomSource | None) -> np.random.SeedSequence:
-    """The seed sequence for `rng`: a Generator is drawn from once, None asks the system."""
+    """The seed sequence for `rng`: a Generator supplies one draw, and None uses the system's randomness."""
     if isinstance(rng, np.random.SeedSequence):
         return rng
     if isinstance(rng, np.random.Generator):

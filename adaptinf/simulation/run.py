@@ -112,7 +112,7 @@ ROUND, RELEASED = 0, 1
 
 
 class EnvironmentTables(NamedTuple):
-    """The environment as the loop needs it; one layout for all, so that nothing is compiled twice.
+    """The environment in the form used by the loop: one layout for all, so that nothing is compiled twice.
 
     Shapes: arrivals (periods, features), location, scale (features, arms), start, size (features, arms),
     tableau (rounds, arms), tableau_features (rounds,), theta (arms, dimension), vectors (rows, arms *
@@ -305,7 +305,7 @@ def _write_propensities(
 
 @kernel
 def _keep(tables: Any, state: FloatArray, record: Record, run: int) -> None:
-    """Copy what an observer sees of the run that just ended, and the rewards if there is space."""
+    """Copy the observable part of the run that just ended, and the rewards if there is space."""
     for step in range(record.actions.shape[1]):
         record.actions[run, step] = record.action[step]
         record.statuses[run, step] = record.status[step]
@@ -418,7 +418,10 @@ def single_step(
     rng: np.random.Generator,
     state: FloatArray,
 ) -> int:
-    """Call one kernel of a design; returns the arm if it chooses, else -1. Shapes: state (rows, columns)."""
+    """Call one kernel of a design; returns the arm if it chooses, otherwise -1.
+
+    Shapes: state (rows, columns).
+    """
     arm = -1
     if step.kernel == CHOOSE:
         arm = choose(tables, state, step.context, rng)

@@ -1,8 +1,8 @@
-"""What an observer sees of runs, their actions and releases, and decisions recomputed from it.
+"""The observable part of runs, their actions and releases, and decisions recomputed from it.
 
-A private design has two sides. `learn` sees rewards and noise, and writes its releases to the outbox, a row
-of the public state. All other kernels read public rows alone: `choose`; `advance`, which counts a round and
-determines how many numbers are released after it; `publish`, which continues from the outbox; `finish`. A
+A private design has two sides. `learn` receives rewards and noise, and writes its releases to the outbox, a
+row of the public state. All other kernels use public rows alone: `choose`; `advance`, which counts a round
+and determines how many numbers are released after it; `publish`, which continues from the outbox; `finish`. A
 replay fills the outbox from the releases of a run and calls the same kernels, so no decision is implemented
 twice.
 """
@@ -139,7 +139,7 @@ def send(
 
 @kernel
 def _deliver(outbox: Outbox, public: FloatArray, releases: FloatArray, row: int, now: int) -> int:
-    """Put what was released after a round into the outbox; returns the row of the first later release."""
+    """Put the numbers released after a round into the outbox; returns the row of the first later release."""
     while row < releases.shape[0] and releases[row, _END] == now:
         column = int(releases[row, _GROUP]) * outbox.names + int(releases[row, _NAME])
         if 0 <= column < public.shape[1]:

@@ -1,4 +1,4 @@
-"""Sums of products of rewards with additional columns, as ratios and covariates need.
+"""Sums of products of rewards with additional columns, as required for ratios and covariates.
 
 References
 ----------
@@ -108,8 +108,8 @@ def products_of(
 ) -> Products:
     """Sums from those for powers of rewards and those for products with additional columns.
 
-    Shapes: moments (4, 4, B, K) by inverse power and power, others (4, B, K) each, centres (D,), positive (D
-    - 2, B, K). Products that are not among the others are unknown.
+    Shapes: moments (4, 4, B, K) by inverse power and power, others (4, B, K) each, centres (D,), positive
+    (D - 2, B, K). Products that are not among the others are unknown.
     """
     size = len(names) + 2
     table = np.full((POWERS, size, size, size, *moments.shape[2:]), np.nan)

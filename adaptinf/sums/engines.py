@@ -273,7 +273,7 @@ def _names(given: Any) -> list[str]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Asked:
-    """The request to an engine: its rows, the columns read, by what rows are grouped, and the sums."""
+    """The request to an engine: its rows, the columns read, the grouping of rows, and the sums."""
 
     rows: nw.LazyFrame[Any]
     read: nw.LazyFrame[Any]
@@ -285,7 +285,7 @@ class _Asked:
     reward_range: tuple[float, float] | None
 
     def query(self, *, weighted: bool) -> nw.LazyFrame[Any]:
-        """The query by batch and arm, with sums over powers of propensities or without."""
+        """The query by batch and arm, with or without sums over powers of propensities."""
         ends = self.reward_range is not None
         return cell_query(self.read, self.keys, self.columns, self.centres, ends=ends, weighted=weighted)
 

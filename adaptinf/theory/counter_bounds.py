@@ -437,7 +437,7 @@ def _norm_bound(
 
 
 def _longest_counts(horizon: int) -> list[int]:
-    """Counts up to the horizon among which is the one with the longest noise vector."""
+    """Counts up to the horizon that include the one with the longest noise vector."""
     top = 1 << (horizon.bit_length() - 1)
     rest = horizon - top
     # Below `rest`, no number has more one-bits than the largest number 2^k - 1.

@@ -15,7 +15,7 @@ from adaptinf.typing import FloatArray, IntArray
 
 
 class Simulations(Protocol):
-    """What `frontier` needs from many runs; the output of ``replicate`` for ConSE and DPConSE provides it."""
+    """Input to `frontier` from many runs, provided by the output of ``replicate`` for ConSE and DPConSE."""
 
     @property
     def regret(self) -> FloatArray:

@@ -172,7 +172,7 @@ class Inversion:
         return self._outermost(inner, middle, side, alpha) if found is None else found
 
     def _may_be_kept(self, inner: float, outer: float, alpha: float) -> bool:
-        """Whether an effect between two others may be accepted, by all outcomes as extreme at any of them."""
+        """Whether any effect between two others may be accepted, given all outcomes that are as extreme."""
         terms = self._as_far(inner, outer)
         return self._worst(terms, inner, alpha) > alpha or self._worst(terms, outer, alpha) > alpha
 

@@ -261,7 +261,7 @@ class _Play:
         self.outputs: list[Output] = []
 
     def happen(self, kind: str, steps: list[int]) -> None:
-        """An event that concerns several participants; those who were refused an arm have none."""
+        """Apply an event to several participants together; those who were refused an arm are left out."""
         if kind == ASSIGN:
             self._assign(steps)
             return

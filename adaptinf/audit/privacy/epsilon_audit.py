@@ -531,7 +531,7 @@ def _promise(design: Design, pair: Neighbours) -> PrivacyGuarantee | None:
 
 @dataclass(frozen=True, eq=False)
 class _Scored:
-    """Scores on both data sets, how many of the first are used to choose the event, and what was learned."""
+    """Scores on both data sets, the number of first ones used to choose the event, and the learned score."""
 
     sides: list[FloatArray]
     n_chosen: int

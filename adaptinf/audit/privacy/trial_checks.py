@@ -343,7 +343,7 @@ def _rounds(trial: AuditTrial) -> int:
 
 
 def _number(share: float, nodes: int, each: int, rounds: int, long: int) -> int:
-    """Runs that give a number of noise draws or take a number of rounds: a fraction of the smaller."""
+    """Number of runs that supply the noise draws, or take up the rounds, if fewer; times the share."""
     # Rounding to a power of two ensures that the number of runs does not depend on the coins of the first
     # run.
     each = 2 ** round(math.log2(max(each, 1)))

@@ -420,7 +420,7 @@ def make_plan(
     subject: str = "randomization_test",
     problems: Sequence[str] = (),
 ) -> Plan:
-    """Everything that a test needs, after all checks; a single error lists all problems."""
+    """All inputs to a test, after all checks; a single error lists all problems."""
     listed = list(problems) + SEED("rng", rng)
     if not isinstance(log, AdaptiveLog):
         raise ParameterError(subject, [*listed, f"log must be an AdaptiveLog, got {log!r:.60}"])

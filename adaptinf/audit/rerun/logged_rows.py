@@ -50,7 +50,7 @@ def design_of(source: Any, problems: list[str]) -> Design | None:
 
 
 def length_cautions(log: AdaptiveLog, instead: Claim) -> tuple[str, ...]:
-    """Statement about a test with a fixed number of rounds; `instead`: when it is valid nevertheless."""
+    """Statement about a test with a fixed number of rounds; `instead`: when it is valid all the same."""
     if log.stopping == FIXED:
         return ()
     told = StoppingFacts(Stopping.of(log), instead())

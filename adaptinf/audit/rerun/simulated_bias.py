@@ -482,7 +482,7 @@ def _bounds(
 
 
 def _given_notes(log: AdaptiveLog, design: Design) -> list[str]:
-    """Evidence that another design collected the log: its record, or else its propensities."""
+    """Evidence that another design collected the log: its record or, failing that, its propensities."""
     problems = contradictions(log, design)
     if not problems:
         return []

@@ -62,7 +62,7 @@ class Place:
     def row(
         self, measure: str, statistic: str, value: float, mc_error: float, trials: int, **where: Any
     ) -> dict[str, Any]:
-        """A row of the long table; `where`: arm, context, analysis, term, low, high, note."""
+        """A row of the long table; `where` contains arm, context, analysis, term, low, high and note."""
         return {
             "scenario": self.scenario,
             "horizon": self.horizon,

@@ -50,7 +50,7 @@ _RUNS, _COVERED, _BELOW, _ABOVE, _REJECTED, _ERROR, _SPREAD, _WIDTH, _SE, _SES, 
 
 
 class Key(NamedTuple):
-    """What a row of sums refers to; `truth` is None if unknown, `null` if nothing is tested."""
+    """The subject of a row of sums; `truth` is None if unknown, `null` if nothing is tested."""
 
     analysis: str
     term: str
@@ -59,7 +59,7 @@ class Key(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """Trials in which an analysis gives nothing for a term; the term is empty if there is no result."""
+    """Trials in which an analysis has no result for a term, which is empty if there is no result at all."""
 
     kind: str
     analysis: str
@@ -179,7 +179,7 @@ def table_rows(sums: BlockSums, analyses: Sequence[str] = ()) -> list[dict[str, 
 
 
 def rejections(sums: BlockSums) -> list[int | None]:
-    """How many runs rejected the null, in the order of `table_rows`; None if nothing is tested."""
+    """Number of runs that rejected the null, in the order of `table_rows`; None if nothing is tested."""
     return [None if key.null is None else int(parts[_REJECTED]) for key, parts in sums.parts.items()]
 
 
@@ -332,8 +332,8 @@ def plain(
 ) -> str:
     """A frame as a text table of at most 80 columns, below a heading and above its notes.
 
-    Columns that distinguish rows (`once`), and are the same in all of them, are told once in the head.
-    `aligns` is that of `LiteralTable`; by default numbers are on the right.
+    Columns that identify rows (`once`) but are constant are stated once, in the heading. `aligns` is that of
+    `LiteralTable`; by default numbers are on the right.
     """
     # statsmodels is slow to import, so tables load it only when they are printed.
     from adaptinf.inference.results.tables import plain_table

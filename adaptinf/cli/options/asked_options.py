@@ -197,7 +197,7 @@ class Asked:
         return first, second
 
     def _conflicts(self) -> list[str]:
-        """Options that do not go together: what each of them requires, so that obeying it is enough."""
+        """Incompatible options, with the requirements of each, so that it is enough to meet these."""
         alone = self.by or self.received
         problems = []
         if self.received and (self.by or self.treatment is None or self.control is None):

@@ -55,7 +55,7 @@ class _Tables(NamedTuple):
 
 @kernel
 def _write_block(tables: _Tables, state: FloatArray, done: int) -> None:
-    """Shares of the arms remaining in a block of which some rounds are over."""
+    """Shares of the arms in the remaining rounds of a block."""
     blocks = done // (tables.block * tables.n_arms)
     left = tables.block * tables.n_arms - done % (tables.block * tables.n_arms)
     for arm in range(tables.n_arms):

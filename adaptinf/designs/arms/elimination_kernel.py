@@ -28,7 +28,7 @@ from adaptinf.typing import FloatArray, IntArray
 
 _GONE, _MEAN, _SUM = range(1, 4)
 _PUBLIC = _SUM
-"""If means are private, choices use only the rows before this one, which depend on sums through releases."""
+"""If means are private, choices use only the rows before this one, which depend on sums only via releases."""
 _OUTBOX = Outbox(_MEAN, 1)
 _DROPPED, _COMPARED, _PASSES, _NEXT, _DECIDED, _LEARNT, _BEGUN, _FRESH = range(2, 10)
 """The last three count rounds: those with known outcomes, those of the current turn that have passed, and

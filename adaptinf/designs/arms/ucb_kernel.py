@@ -29,8 +29,9 @@ from adaptinf.typing import FloatArray, IntArray
 
 _COUNT, _SHOWN, _INVERSE, _BASE, _ROOT, _SLOPE, _SUM, _TRUNK = range(1, 9)
 _PUBLIC = _SUM
-"""The choice uses the rows before this one: counts, sums as released, and derived quantities. The rest, raw
-sums and the counters' noise, affects them only through the outbox."""
+"""The choice uses the rows before this one: counts, sums as released, and derived quantities. The rest (raw
+sums and the counters' noise) affects them only through the outbox.
+"""
 _OUTBOX = Outbox(_SHOWN, 1)
 _CELL, _LOG, _WIDTH, _PULLED = range(2, 6)
 _SCALAR_COLUMNS = 8

@@ -156,7 +156,7 @@ class BestArmDesign(Design):
         return horizon if np.isnan(decided) else int(decided)
 
     def _released_rounds(self, run: Run, horizon: int) -> int:
-        """The same number: the last decision is based on the last release, and names an arm."""
+        """The same number: the last decision is based on the last release, and determines the arm."""
         return self._feedback_rounds(run, horizon)
 
 

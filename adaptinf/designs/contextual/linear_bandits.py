@@ -324,7 +324,7 @@ class LinPriv(Design):
         return PrivacyGuarantee(epsilon=epsilon, delta=float(self.delta) if normal else 0.0)
 
     def _feedback_rounds(self, run: Run, horizon: int) -> int:
-        """All but the last: a reward immediately enters its arm's noisy sums, which later choices read."""
+        """All rounds but the last: a reward at once enters its arm's noisy sums, which later choices use."""
         return horizon - 1
 
     def _released_rounds(self, run: Run, horizon: int) -> int:

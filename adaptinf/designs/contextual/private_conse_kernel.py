@@ -46,7 +46,7 @@ _WINDOW, _T_MIN, _LEARNT = 2, 3, 4
 """The last entry counts the rounds whose outcome is known, which determine windows and halves."""
 _DECIDED, _POOLED, _TOTAL, _INCLUSION, _BETTER, _OUT, _CONTRAST, _ARRIVALS = range(1, 9)
 _PUBLIC, _ROWS = _CONTRAST, 9
-"""Choices read the rows before the sums and counts of the current window."""
+"""Choices use the rows before the sums and counts of the current window."""
 _OUTBOX = Outbox(_OUT, 2)
 _SCALAR_COLUMNS = 8
 _CONTRAST_SUM, _ARRIVAL_COUNT = 0, 1

@@ -1,9 +1,9 @@
 """Kernels of the locally private bandit: every participant's report is noisy for every active bin and arm.
 
 The state of a bin has blocks with one entry per arm: `STOPPED`, noisy counts and sums from each source,
-estimates and radii; what participants have to report since the last check; then, used only in recorded runs,
-three weighted sums, and three columns for the bin itself. Everything except what is yet to be reported is
-known to the server.
+estimates and radii; values that participants are to report, stored since the last check; then, used only in
+recorded runs, three weighted sums, and three columns for the bin itself. The server knows everything except
+the values that are yet to be reported.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Designs for contexts in the unit cube: what the locally private ones share, and non-private ABSE."""
+"""Designs for contexts in the unit cube: common parts of the locally private ones, and non-private ABSE."""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ class AleeFacts(ArmFacts):
 
     @property
     def may_not_adapt(self) -> dict[str, str]:
-        """The alternative if nothing adapted, which the user may know."""
+        """The alternative if nothing adapted, which only the user may know."""
         test = "Welch" if self.question.contrast else "t"
         return {"test": test} if self.profile.may_not_adapt else {}
 
@@ -200,7 +200,7 @@ def _fit(question: Question, choice: Choice, asked: Asked) -> ArmFit:
 
 
 def _facts(question: Question, fit: ArmFit, test: str, correction: Correction | None) -> AleeFacts:
-    """Facts that the claims on a fit use."""
+    """Facts for claims about a fit."""
     return AleeFacts(question, fit.arm_error, fit, test)
 
 

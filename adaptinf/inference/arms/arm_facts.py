@@ -1,4 +1,4 @@
-"""Facts that claims on any method for arm means use: about a log, and about a fit."""
+"""Facts for claims about any method for arm means: about a log, and about a fit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SHORT = 200
 
 
 def exact_calls(profile: LogProfile) -> tuple[str, str] | None:
-    """Calls to the exact test and interval for a short two-arm trial with rewards 0 and 1; else None."""
+    """Calls to the exact test and interval for a short two-arm trial with 0/1 rewards; otherwise None."""
     log = profile.log
     short = log.n_arms == 2 and log.n_rounds <= _SHORT and not log.context and profile.sums is None
     if not (short and profile.binary and profile.adaptive):
@@ -79,7 +79,7 @@ class ArmFacts(Fitted["ArmFit"], ConstantMeans):
 
     @property
     def _weighed(self) -> list[tuple[str, float, bool]]:
-        """The same for tests that need both; tests based on counts need neither."""
+        """The same for tests that need estimates and standard errors; tests based on counts do not."""
         return [] if self.test in ("exact", "few") else self._lacking_numbers
 
     @property

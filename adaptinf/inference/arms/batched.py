@@ -87,7 +87,7 @@ def batch_contrasts(
 
 
 def arm_batches(batch: IntArray, action: IntArray, reward: FloatArray, n_arms: int, size: int) -> ArmBatches:
-    """Rewards of every arm in each of so many batches; batch, action and reward have shape (T,)."""
+    """Rewards of every arm in a given number of batches; batch, action and reward have shape (T,)."""
     counts, squares = np.zeros((size, n_arms)), np.zeros((size, n_arms))
     means = np.full((size, n_arms), np.nan)
     shift = np.zeros(n_arms)
@@ -134,7 +134,7 @@ def usable_batches(question: Question) -> tuple[BatchContrasts, str]:
 
     Which batches lack an arm is determined before their own rewards, but not before those of earlier batches.
     Under a design that abandons an arm after an extreme first batch, the number of usable batches depends on
-    their statistics, and a sum over a number of terms that depends on the terms is not normal: stopping when
+    their statistics, and a sum is not normal if the number of its terms depends on the terms: stopping when
     the first is large can double the error. An adaptive log with such batches is therefore refused.
     """
     independent_rounds("batched", question)
@@ -152,7 +152,7 @@ def usable_batches(question: Question) -> tuple[BatchContrasts, str]:
 
 
 def _contrasts_of(question: Question) -> BatchContrasts:
-    """Differences in all batches, within which nothing may vary."""
+    """Differences in all batches, provided that nothing varies within a batch."""
     codes, sums = question.codes, question.profile.sums
     if sums is not None:
         counts, means, squares = (part[:, codes].T for part in cell_means(sums.cells))
@@ -301,7 +301,7 @@ class BatchedFacts(BatchedRow):
 
     @property
     def unvarying(self) -> bool:
-        """Whether no reward varies."""
+        """Whether rewards do not vary."""
         return math.isnan(self._estimate)
 
 

@@ -1,4 +1,4 @@
-"""The method that a log supports: names, defaults, and refusals that name valid alternatives.
+"""The choice of a method that a log supports: names, defaults, and refusals with valid alternatives.
 
 The choice uses actions, propensities and contexts, and of the rewards only whether all are 0 or 1: choosing
 by the estimates would invalidate their intervals.

@@ -1,4 +1,4 @@
-"""What all methods for arm means share: the fit, its tests, its efficiency, and what is missing.
+"""Parts shared by all methods for arm means: the fit, its tests, its efficiency, and missing numbers.
 
 References
 ----------
@@ -116,7 +116,7 @@ def null_problems(null: object) -> list[str]:
 
 
 def holds_always(question: Question, test: str, correction: Correction | None) -> bool:
-    """Error for a method that runs only if it is valid."""
+    """True, for a method that runs only if it is valid."""
     return True
 
 

@@ -31,7 +31,7 @@ from adaptinf.typing import FloatArray, IntArray
 
 _NORMAL = np.inf
 _MOST_ROUNDS = 2_000
-"""Rounds of a long log used for lengths with joint weights: at least these, fewer than twice as many."""
+"""Rounds of a long log used for lengths with joint weights: at least this number, less than twice as many."""
 
 
 def typical_arms(question: Question) -> tuple[IntArray, FloatArray]:

@@ -200,8 +200,8 @@ class ArmMeans:
         estimator : {"sample-mean", "ipw", "aipw", "alee", "released"}, optional
             By default, the first method listed by ``recommend(log)``. ``"released"`` uses the timely
             successes S and failures F, if these were released (``in_time=`` of a session or trial): S / (S +
-            F), which assumes that delays do not depend on outcomes, together with Manski's limits S / n and 1
-            - F / n. It is the only estimator available for a public part.
+            F), which assumes that delays do not depend on outcomes, together with Manski's limits S / n and
+            1 - F / n. It is the only estimator available for a public part.
         weights : {"joint", "uniform", "sqrt", "two-point", "combined"}, optional
             Weights of the scores of IPW and AIPW. Joint weights are the default; they are replaced with
             uniform ones if the log lacks the propensities of some arms, or no weight is determined before the

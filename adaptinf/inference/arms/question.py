@@ -1,4 +1,4 @@
-"""What a model of arms asks its methods, what they choose or refuse, and the fit that they return."""
+"""Questions of a model of arms to its methods, their choices or refusals, and the fits that they return."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Question:
-    """The question of a model of arms about a log, and what a user knows beyond it; codes: (k,).
+    """A model's question about a log, and what the user knows in addition; codes has shape (k,).
 
     `stationary` means that no mean drifts, so arms may have separate weights; `table` contains the contrasts
     of which this one is a row.
@@ -99,7 +99,8 @@ class ArmFit:
     `freedom` contains the degrees of freedom if they differ from the pulls minus one. `movement` is the
     p-value for slopes over time of contrasts between arms that share their weights. If one pass gave all
     pairs of a table, `products` are the sums of products of their errors, (P, P), in place of contributions
-    of rounds. For ratios, these are in `kept`, if scores give them, notes in `told` and cautions in `warned`.
+    of rounds. For ratios, these are in `kept` if scores provide them, notes are in `told`, and cautions in
+    `warned`.
     """
 
     choice: Choice

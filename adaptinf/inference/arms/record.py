@@ -45,7 +45,7 @@ class ArmMethod(MethodRecord[Question]):
     resolve_test: Callable[..., str] = normal_test
     """The test that a fit uses: "normal", "t", "exact" or "few" (exact tests for few events)."""
     rows: Callable[[Question, ArmFit], Mapping[str, FloatArray]] = residual_rows
-    """What each round contributes."""
+    """The contributions of rounds."""
     options: tuple[str, ...] = ()
     """Arguments of `fit` that it accepts, beyond the test."""
     implied_by: tuple[str, ...] = ()

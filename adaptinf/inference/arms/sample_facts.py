@@ -1,4 +1,4 @@
-"""Facts that claims use about sample means: about a log, and about a fit."""
+"""Facts for claims about sample means: about a log, and about a fit."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def holds(question: Question, test: str, correction: Correction | None) -> bool:
 
 
 class SampleFacts(ArmFacts):
-    """Facts for unadjusted sample means; with a fit, for what it states."""
+    """Facts about unadjusted sample means; with a fit, those for its statements."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class SampleFacts(ArmFacts):
 
     @property
     def means_stay(self) -> bool:
-        """Whether an arm's rounds may be unevenly spread, so its mean is the period's only without drift."""
+        """Whether an arm's rounds may be spread unevenly; its mean is then biased by drift."""
         return self.profile.adaptive or self.profile.shares_move
 
     @property

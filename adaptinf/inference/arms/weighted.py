@@ -278,7 +278,7 @@ def _rows(question: Question, fit: ArmFit) -> Mapping[str, FloatArray]:
 
 
 def _facts(question: Question, fit: ArmFit, test: str, correction: Correction | None) -> WeightedFacts:
-    """Facts that the claims about a fit use."""
+    """Facts for claims about a fit."""
     return WeightedFacts(question, fit.choice.weights, decay=fit.choice.decay, fit=fit, test=test)
 
 

@@ -1,4 +1,4 @@
-"""Facts that claims use about inverse propensity weighting: for a log with given weights, and for a fit."""
+"""Facts for claims about inverse propensity weighting: for a log with given weights, and for a fit."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ COMMON = "combined"
 OWN = ("two-point", "sqrt")
 """Separate weights for each arm."""
 _FEW_ARMS = 3
-"""Number of arms for which every pair is compared in any log that fits in memory."""
+"""Number of arms up to which every pair is compared, in any log that fits in memory."""
 
 
 class WeightedFacts(ArmFacts):
-    """Facts that claims use; without a fit, for a row of `recommend` with one kind of weights."""
+    """Facts for claims; without a fit, for a row of `recommend` with one kind of weights."""
 
     def __init__(
         self,
@@ -270,7 +270,7 @@ class WeightedFacts(ArmFacts):
 
     @property
     def _may_drift(self) -> bool:
-        """Whether constant means are not stated: even equal arms would differ under hourly drift."""
+        """Whether means are not stated to be constant: under hourly drift, even equal arms would differ."""
         return self.means_stay and not self.stationary
 
     @property

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 class ContrastsResults(Results):
     """Differences between arms and a control, or lifts over it.
 
-    Printed like every result, followed by p-values and intervals that hold simultaneously.
+    They print like every result, followed by p-values and intervals that hold simultaneously.
 
     Parameters
     ----------
@@ -323,7 +323,7 @@ class Contrasts:
     def _fitted_pairs(
         self, keep: bool, estimator: str | None, weights: str | None, given: dict[str, Any]
     ) -> tuple[list[Results], list[Kept]]:
-        """All single contrasts, by one method, and what they kept of their errors."""
+        """All single contrasts, by one method, and the errors that their fits stored."""
         fitted: dict[int, tuple[Results, Kept]] = {}
         # An effect of receiving an arm joins the errors of rounds with those of other columns.
         at_once = given.get("estimand", "assigned") == "assigned"
@@ -343,7 +343,7 @@ class Contrasts:
         return [fitted[place][0] for place in order], [fitted[place][1] for place in order]
 
     def _question(self, treatment: Any, *, stationary: bool = False) -> Question:
-        """What one pair asks of the log."""
+        """The question about one pair."""
         codes = np.array(self._codes(treatment))
         return Question(profile_of(self.log), codes, contrast=True, stationary=stationary)
 
@@ -488,11 +488,11 @@ def _unusable(options: dict[str, Any], lift: bool) -> list[str]:
 
 
 Kept = Mapping[str, FloatArray]
-"""What a fit keeps of its errors: those of rounds or units, or their products with those of other pairs."""
+"""Errors that a fit stores: those of rounds or units, or their products with those of other pairs."""
 
 
 def _fitted(pair: Contrast, keep: bool, **given: Any) -> tuple[Results, Kept]:
-    """The fit, and what it kept of its errors, if they can be kept."""
+    """The fit, and the errors that it stored, if it can store them."""
     if not keep:
         return pair.fit(**given), {}
     try:

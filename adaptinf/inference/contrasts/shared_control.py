@@ -37,7 +37,7 @@ def influence_of(kept: Mapping[str, FloatArray]) -> FloatArray | None:
 
 
 def pairs_correlation(kept: Sequence[Mapping[str, FloatArray]]) -> FloatArray | None:
-    """Correlation of contrasts from what their fits kept: products of all errors, or influences; (P, P)."""
+    """Correlation of contrasts from stored errors: products of all errors, or influences; (P, P)."""
     found = [one.get("products") for one in kept]
     if found[0] is not None and all(one is found[0] for one in found):
         return correlation_of(found[0])
@@ -170,7 +170,7 @@ def negative_control(lifts: Sequence[Lift], control: Any, what: str) -> tuple[st
 def _freedom(fit: ArmFit) -> float:
     """Degrees of freedom of the log ratio; for sample means Welch's, from the arms' relative variances.
 
-    As in a difference, scores use the smaller of the two arms' numbers, as do errors by unit.
+    As for a difference, scores and errors by unit use the smaller of the two arms' degrees of freedom.
     """
     if fit.sample is None or fit.by_unit is not None or not np.all(fit.estimate != 0.0):
         return float(fit.degrees.min())

@@ -183,7 +183,7 @@ _USUAL_ALPHA = 0.05
 ChosenFrom: TypeAlias = Literal["actions", "releases"]
 CountedUnit: TypeAlias = Literal["round", "person"]
 CHOSEN_FROM, COUNTED_UNIT = OneOf("actions", "releases"), OneOf("round", "person")
-"""What the choice of a test may depend on, and what a correction counts."""
+"""The possible bases for the choice of a test, and the possible units that a correction counts."""
 
 
 class VacuousCorrectionWarning(AdaptinfWarning):
@@ -400,10 +400,10 @@ class Correction:
     bound : {"max-information", "moment"}
         As in `correct_pvalues`.
     chosen_from : {"actions", "releases"}
-        What the choice of a test may depend on, in addition to contexts: the actions only, or the releases as
-        well. This determines what `n` counts.
+        Information other than contexts on which the choice of a test may depend: the actions only, or the
+        releases as well. This determines what `n` counts.
     unit : {"round", "person"}
-        What `n` counts: rounds, or persons with all of their rounds.
+        The unit that `n` counts: rounds, or persons with all of their rounds.
 
     Raises
     ------

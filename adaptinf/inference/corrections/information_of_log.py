@@ -26,7 +26,7 @@ from adaptinf.parameters import check
 
 
 class GuaranteedLog(Protocol):
-    """What a log must state about itself for a correction."""
+    """Statements about a log that a correction requires."""
 
     @property
     def reward_guarantee(self) -> PrivacyGuarantee | None:

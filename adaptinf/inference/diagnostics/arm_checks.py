@@ -526,7 +526,7 @@ def unavailable_rounds(propensities: FloatArray) -> FloatArray:
 
 
 def availability_checks(log: AdaptiveLog | Sums, absent: FloatArray, last: FloatArray) -> list[Check]:
-    """Rounds in which arms could not be chosen, and whether that is so at the end; absent, last (K,)."""
+    """Rounds in which arms could not be chosen, and whether that is so in the end; absent, last (K,)."""
     checks = []
     for code in np.flatnonzero(absent).tolist():
         gone = last[code] == 0.0

@@ -38,7 +38,7 @@ PRIOR = 10.0
 # show it.
 _SPAN = 1e-3
 _ROWS = 1 << 16
-"""Rounds that are searched at a time."""
+"""Number of rounds that are searched at a time."""
 # The first two decimals of a propensity give the bin at which the search for its bin starts, which makes it
 # fast.
 _CELLS = np.searchsorted(EDGES, np.arange(101) / 100.0)

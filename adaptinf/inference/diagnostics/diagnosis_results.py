@@ -161,7 +161,7 @@ class Diagnosis:
         return ResultSummary("Diagnosis of the Log", [table], [*self._advice(), *self.notes])
 
     def _advice(self) -> list[str]:
-        """Advice and reasons, each stated once, with the checks that they are about."""
+        """Advice and reasons, each stated once, with the checks to which they refer."""
         about: dict[str, dict[str, None]] = {}
         for check in self.checks:
             if check.advice:
@@ -221,5 +221,5 @@ class NotesFacts:
 
     @property
     def missed_alone(self) -> dict[str, float]:
-        """The smallest for a single arm, if there are several."""
+        """The smallest detectable drift for a single arm, if there are several."""
         return {"least": np.nanmin(self._missed[:-1])} if len(self._missed) > 1 else {}

@@ -1,4 +1,4 @@
-"""Checks of a log: correct propensities, arms that do not change, and enough rewards to weight.
+"""Checks of a log: correct propensities, arms that do not change, and enough rewards for weighting.
 
 References
 ----------

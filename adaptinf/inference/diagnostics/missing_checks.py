@@ -59,7 +59,8 @@ def _place(log: AdaptiveLog) -> IntArray:
 def _tested(name: str, lost: FloatArray, rounds: FloatArray, differ: tuple[str, ...]) -> Check:
     """Whether the share lost is the same in all rows of each column; lost, rounds (G, k).
 
-    Cells in which few are expected are tested one by one, exactly given the margins, by Bonferroni.
+    Cells with small expected numbers are tested one by one, exactly given the margins, with Bonferroni's
+    correction.
     """
     share = lost.sum(axis=0) / np.maximum(rounds.sum(axis=0), 1.0)
     there = (rounds > 0.0) & (share > 0.0) & (share < 1.0)

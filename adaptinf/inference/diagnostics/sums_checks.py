@@ -51,9 +51,9 @@ def batch_score_sums(cells: Cells, codes: IntArray, weights: FloatArray, group: 
 
     Shapes: codes (k,), weights (B, k), group (B,).
 
-    The sums of `passes.score_sums` with weights h and times x common to all rounds of a batch, where x is
-    that of its middle, and the scores of `batch_sums`: the contribution of a round to two errors is then a
-    product of two scores, whose sums over a batch are known.
+    These are the sums of `passes.score_sums`, with weights h and times x common to all rounds of a batch (x
+    is the time of its middle) and with the scores of `batch_sums`: the contribution of a round to two errors
+    is then a product of two scores, whose sums over a batch are known.
     """
     parts, h, n = score_parts(cells, codes, augmented=True), weights.copy(), cells.rounds[:, None]
     if cells.rounds[0] == 1.0:

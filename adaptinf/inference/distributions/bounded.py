@@ -160,10 +160,9 @@ def _chernoff(
 ) -> float:
     """Log of Chernoff's bound on P(difference of sample means >= observed), for the worst control mean.
 
-    With a = lambda/n1 and b = lambda/n0, the exponent is n1 log(1 + (p + null)(e^a - 1)) + n0 log(1 + p (e^-b
-    - 1)) - lambda * observed.
-    - 1)) - lambda * observed. It is concave in p, with its maximum in closed form, and the maximum is convex
-    in lambda: false position on its derivative finds the minimum. Every lambda gives a valid bound.
+    With a = lambda/n1 and b = lambda/n0, the exponent is n1 log(1 + (p + null)(e^a - 1)) + n0 log(1 + p
+    (e^-b - 1)) - lambda * observed. It is concave in p, with its maximum in closed form, and the maximum is
+    convex in lambda: false position on its derivative finds the minimum. Every lambda gives a valid bound.
     """
     n1, n0 = max(count, 1.0), max(control_count, 1.0)
     floor = min(low, high)

@@ -22,7 +22,7 @@ def confidence_set(
 ) -> tuple[tuple[float, float], ...]:
     """Ratios b for which effect - b received is within `quantile` standard errors of 0, as intervals.
 
-    Shapes: covariance of the two effects (2, 2). The set is one interval if the lower effect is far enough
+    Shapes: covariance of the two effects (2, 2). The set is one interval if the denominator is far enough
     from 0, and otherwise two rays or the whole line; it is empty if a number is unknown.
     """
     v_effect, v_both, v_received = covariance[0, 0], covariance[0, 1], covariance[1, 1]
@@ -54,7 +54,7 @@ def confidence_set(
 class AndersonRubinReference:
     """Tests for a ratio of two effects using the t distribution of effect - ratio * received.
 
-    It is asymptotic in the two effects, but not in their ratio: the lower one may be 0.
+    It is asymptotic in the two effects, but not in their ratio: the denominator may be 0.
     """
 
     effect: float

@@ -93,7 +93,7 @@ class EnclosedReference:
 class NormalReference:
     """Two-sided normal tests and intervals.
 
-    Asymptotic, and not reliable far in the tail.
+    They are asymptotic, and not reliable far in the tail.
     """
 
     estimate: FloatArray
@@ -121,7 +121,7 @@ class NormalReference:
 class StudentReference:
     """Two-sided t-tests and intervals.
 
-    Exact for normal rewards of equal variance within an arm; asymptotic otherwise.
+    They are exact for normal rewards of equal variance within an arm, and otherwise asymptotic.
     """
 
     estimate: FloatArray
@@ -151,8 +151,8 @@ class BinomialReference:
     """Central exact tests of success rates, with Clopper-Pearson intervals.
 
     The p-value is twice the smaller tail, capped at 1, so it is at most alpha exactly when the
-    Clopper-Pearson interval excludes the null. Exact for independent binary rewards, given the action
-    history.
+    Clopper-Pearson interval excludes the null. They are exact for independent binary rewards, given the
+    action history.
     """
 
     successes: FloatArray

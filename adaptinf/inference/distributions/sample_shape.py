@@ -35,8 +35,8 @@ def uncommon_outcomes(cell: IntArray, values: FloatArray, n_cells: int) -> Float
     Shapes: cell, values (n,); returns (n_cells,).
 
     An outcome is common if it makes up at least half of a cell of two or more. With two values, the others
-    are the successes or the failures, whichever are fewer. In sorted order, at least half of the values lie
-    on one of the two in the middle, so nothing else needs to be counted.
+    are the successes or the failures, whichever are fewer. A common outcome is one of the two middle values
+    in sorted order, so nothing else needs to be counted.
     """
     if n_cells > _MANY_CELLS:
         return _uncommon_in_order(cell, values, n_cells)
@@ -132,8 +132,8 @@ def part_shapes(
     Shapes: part, influence, pull (n, k), reward (n,).
 
     `pull` is the absolute amount that one unit of the round's reward adds to the estimate; it is 0 for rounds
-    whose reward is not used. With it as c, a part is expected to have the squared skewness of the rewards
-    times (sum c^3)^2 / (sum c^2)^3; `skewness` is that of all rewards.
+    whose reward is not used. If c is this amount, a part is expected to have the squared skewness of the
+    rewards times (sum c^3)^2 / (sum c^2)^3; `skewness` is that of all rewards.
     """
     count = influence.shape[1]
     error, shape = np.zeros((count, size)), np.zeros((count, size))

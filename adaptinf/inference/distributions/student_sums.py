@@ -236,11 +236,11 @@ def max_student_tail(correlation: FloatArray, df: float) -> Callable[[float], fl
 
     Shapes: correlation (k, k).
 
-    With Z = A g the numerators (g being r independent normals), u the direction and R the length of g, and
-    s^2 chi-squared divided by its degrees of freedom, the largest statistic is (R/s) max|Au|; R^2 / (r s^2)
-    has the F distribution, whose tail is averaged over 65,536 directions (Sobol). Accurate to about 2e-4 of
-    the probability, and to as many digits far out in the tail. It is at least the probability for one test
-    and at most Šidák's, which holds for t as well.
+    Let Z = A g be the numerators, where g contains r independent normal variables and has direction u and
+    length R, and let s^2 be chi-squared divided by its degrees of freedom. The largest statistic is then
+    (R/s) max|Au|; R^2 / (r s^2) has the F distribution, whose tail is averaged over 65,536 directions
+    (Sobol). The result is accurate to about 2e-4 of the probability, and to as many digits far out in the
+    tail. It is at least the probability for one test and at most Šidák's, which holds for t as well.
     """
     size = len(correlation)
     factor = root_of(correlation)

@@ -3,9 +3,9 @@
 One function, the logarithm of the regularised incomplete beta function, serves Student's t and the binomial
 distribution; both quantile functions solve for it with Newton steps that cannot overshoot.
 
-These are the distributions of privately released sums: the sampling error is close to normal and the noise of
-the release is Laplace. All computations are in logs and keep their relative precision far beyond the point
-where the probability itself underflows.
+Normal-Laplace distributions are those of privately released sums: the sampling error is close to normal and
+the noise of the release is Laplace. All computations are in logs and keep their relative precision far beyond
+the point where the probability itself underflows.
 
 References
 ----------
@@ -27,7 +27,7 @@ from scipy import special
 from adaptinf.typing import FloatArray
 
 LOG_2 = math.log(2.0)
-"""Two tails instead of one: what a level loses, and a p-value gains, if a test is two-sided."""
+"""The logarithm of 2, for two-sided tests: subtracted from log levels, and added to log p-values."""
 
 # Smaller tails are computed in logarithms, because doubles end at 5e-324 and lose digits before.
 _UNDERFLOW = 1e-280
@@ -337,9 +337,9 @@ def log_normal_two_laplace_tail(
 ) -> FloatArray:
     """Log of P(sigma Z + Laplace(scale_a) + Laplace(scale_b) > x) for x >= 0.
 
-    Partial fractions give (a^2 T_a - b^2 T_b) / (a^2 - b^2) with T the one-Laplace tails. If the squares
-    nearly coincide, the scales are spread symmetrically, which causes a relative error of about 2.5e-9 times
-    (x/scale)^2.
+    Partial fractions give (a^2 T_a - b^2 T_b) / (a^2 - b^2), where T are the tails with one Laplace variable.
+    If the squares nearly coincide, the scales are spread symmetrically, which causes a relative error of
+    about 2.5e-9 times (x/scale)^2.
     """
     larger = np.maximum(scale_a, scale_b).astype(float)
     smaller = np.minimum(scale_a, scale_b).astype(float)

@@ -1,7 +1,7 @@
 """Differences between the means of two arms, with intervals that keep their level in small samples.
 
-Welch's t if both arms vary; the Agresti-Caffo adjustment for binary rewards if an arm has few successes or
-few failures, because the plain interval is then too short and has length 0 at 0 out of n.
+They use Welch's t if both arms vary, and the Agresti-Caffo adjustment for binary rewards if an arm has few
+successes or few failures, because the plain interval is then too short and has length 0 at 0 out of n.
 
 References
 ----------
@@ -83,9 +83,9 @@ def difference_in_means(
 ) -> Difference:
     """Welch's difference computed from tallies.
 
-    Unbiased given the counts if the rounds were assigned with a known constant probability. Rewards far from
-    0 lose digits in a sum of squares; subtract a constant from both arms first. A variance below the rounding
-    error of its tallies counts as 0.
+    It is unbiased given the counts if the rounds were assigned with a known constant probability. Rewards far
+    from 0 lose digits in a sum of squares; subtract a constant from both arms first. A variance below the
+    rounding error of its tallies counts as 0.
     """
     return welch(
         counts1,

@@ -45,7 +45,7 @@ class HeterogeneityTest:
     Attributes
     ----------
     test : {"chi2", "F", "intervals"}
-        Law of the statistic; ``"intervals"`` has none.
+        Distribution of the statistic; ``"intervals"`` has none.
     statistic : float
         Weighted sum of squared distances of the effects from their weighted mean (chi2), or that sum by its
         degrees of freedom and Welch's factor (F); NaN for intervals.
@@ -87,7 +87,7 @@ class HeterogeneityTest:
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class GroupResults(Results):
-    """Effects by group, and comparisons between the groups; made by `CATE.fit`.
+    """Effects by group, and comparisons between the groups; created by `CATE.fit`.
 
     Notes
     -----

@@ -37,9 +37,9 @@ class GroupFit:
     weights: str | None = None
     covariance: FloatArray | None = None
     terms: tuple[str, ...] | None = None
-    """Value for this fit, if it differs from the question's."""
+    """Terms of this fit, if they differ from the question's."""
     groups: Sequence[Any] | None = None
-    """Value for this fit, if it differs from the question's."""
+    """Groups of this fit, if they differ from the question's."""
     private: bool = False
 
 

@@ -26,7 +26,7 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Past:
-    """What orders the rounds used within their cells; cell, unit, batch (n,), the last two if known.
+    """The order of the rounds used within their cells; cell, unit, batch (n,), the last two if known.
 
     `free` means that propensities depended on nothing but the cell.
     """
@@ -38,7 +38,7 @@ class Past:
 
 
 def past_of(profile: LogProfile, cell: IntArray, keep: BoolArray, *, others: bool) -> Past:
-    """For the rounds used: cell (n,), keep (T,); `others`: the log has contexts besides the cells.
+    """The past of the rounds used; cell (n,), keep (T,); `others` states whether the log has other contexts.
 
     If the design declares that it uses contexts, the log contains the ones it uses.
     """
@@ -81,11 +81,11 @@ def combined_weights(
     Shapes: propensities (n, 2), both positive; returns (n,). None if no such weights exist.
 
     Within a cell (a group, or a combination of contexts) a round's own propensities are used if no other
-    context is known to be involved, or if the weights are found to be constant. Otherwise a weight that
-    depends on the round's own context, which the log may lack, would change the shares of contexts; the mean
-    of 1/e1 + 1/e0 over the cell's previous batch (over its previous round without batches) is used, which is
-    determined by the past alone; a cell's first weight is 1. Without batches there are no such weights if
-    contexts of the log may affect propensities within a cell (`movers`).
+    context is known to be involved, or if the weights are found to be constant. Otherwise, a weight that
+    depends on the round's own context, which the log may lack, would change the shares of contexts. The mean
+    of 1/e1 + 1/e0 over the cell's previous batch (without batches, over its previous round) is then used,
+    because it is determined by the past alone; a cell's first weight is 1. Without batches there are no such
+    weights if contexts of the log may affect propensities within a cell (`movers`).
     """
     batch = past.batch
     if past.free or combined_stays(propensities, past.cell, batch):

@@ -1,4 +1,4 @@
-"""Facts that claims use about effects within groups: for a log with one variant, and for a fit."""
+"""Facts for claims about effects within groups: for a log with one variant, and for a fit."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _SHOWN, _FEW = 8, 3
 
 
 def some(terms: Sequence[str]) -> str:
-    """The first terms, and how many more there are."""
+    """The first terms, and the number of others."""
     return several(terms, _SHOWN, "; ")
 
 
@@ -199,7 +199,7 @@ class _RoundFacts(GroupFacts, Fitted[RoundFit]):
 
 
 class DifferenceFacts(_RoundFacts[DifferenceFit]):
-    """For differences in means; without a fit, for a row of `recommend`."""
+    """Facts for differences in means; without a fit, for a row of `recommend`."""
 
     estimator = "difference-in-means"
     drift_allowed = True
@@ -238,7 +238,7 @@ class DifferenceFacts(_RoundFacts[DifferenceFit]):
 
 
 class WeightedFacts(_RoundFacts[WeightedFit], WeightFacts):
-    """For inverse propensities with one kind of weights; without a fit, for a row of `recommend`."""
+    """Facts for inverse propensities with one kind of weights; without a fit, for a row of `recommend`."""
 
     estimator = "aipw"
 
@@ -364,7 +364,7 @@ class WeightedFacts(_RoundFacts[WeightedFit], WeightFacts):
 
 
 class ReleasedFacts(GroupFacts):
-    """For private releases; terms has shape (G,)."""
+    """Facts for private releases; terms has shape (G,)."""
 
     estimator = "released"
     of_releases = True
@@ -383,7 +383,7 @@ class ReleasedFacts(GroupFacts):
 
     @property
     def effects(self) -> ReleasedEffects:
-        """What the releases show."""
+        """The effects that the releases show."""
         assert self._effects is not None
         return self._effects
 

@@ -18,9 +18,9 @@ SQUARES, CUBES, PRODUCT, CHANGE = range(MOMENTS)
 class GroupRounds(NamedTuple):
     """Rounds by group; empty arrays stand for missing inputs.
 
-    Shapes: group, treated (T,), 1 for the treatment, 0 for the control and else -1, reward, propensity (T,),
-    of the chosen arm, propensities, weights (T, 2), the control's first; weights (T, 1) are shared by both
-    arms, and (0, 0) are 1.
+    Shapes: group, treated (T,), 1 for the treatment, 0 for the control and otherwise -1, reward, propensity
+    (T,), of the chosen arm, propensities, weights (T, 2), the control's first; weights (T, 1) are shared by
+    both arms, and (0, 0) are 1.
     """
 
     group: IntArray
@@ -70,7 +70,7 @@ def _propensity(rounds: GroupRounds, t: int, arm: int) -> float:
 
 @compiled
 def add_groups(rounds: GroupRounds, state: FloatArray, sums: FloatArray) -> None:
-    """First pass; state (STATE, G, 2), sums (SUMS, G, 2), of zeros but for the least propensities."""
+    """First pass; state (STATE, G, 2), sums (SUMS, G, 2), all 0 except for the smallest propensities."""
     every = 0.0
     for t in range(rounds.group.shape[0]):
         g, chosen = rounds.group[t], rounds.treated[t]
@@ -98,7 +98,7 @@ def add_groups(rounds: GroupRounds, state: FloatArray, sums: FloatArray) -> None
 def add_errors(
     rounds: GroupRounds, means: FloatArray, totals: FloatArray, state: FloatArray, moments: FloatArray
 ) -> None:
-    """Second pass, of what each round contributes to the errors of both means and of their difference.
+    """Second pass, for the contributions of rounds to the errors of both means and of their difference.
 
     Shapes: means, totals (G, 2), state (STATE, G, 2), of zeros, moments (MOMENTS, G, 2), of zeros.
     """

@@ -251,7 +251,7 @@ def _law(found: GroupEffects, std_error: FloatArray, *, corrected: bool) -> Refe
 
 
 def _default_weights(question: GroupQuestion, stationary: bool) -> str:
-    """Separate weights for each arm without drift, else shared; uniform if neither is known in time.
+    """Separate weights for each arm without drift, otherwise shared; uniform if neither is known in time.
 
     Weights of units with several rounds are uniform, because other weights would create dependence between
     units.
@@ -264,7 +264,7 @@ def _default_weights(question: GroupQuestion, stationary: bool) -> str:
 
 
 def _weights(question: GroupQuestion, kind: str) -> tuple[FloatArray | None, Fixed]:
-    """Weights of both arms, (n, 2), or one of both, (n, 1), None if uniform; and whose propensities count."""
+    """Weights by arm, (n, 2), or shared, (n, 1), None if uniform; and the source of their propensities."""
     if kind == "combined":
         weight, fixed = question.combined
         return weight[:, None], fixed
@@ -275,9 +275,9 @@ def _weights(question: GroupQuestion, kind: str) -> tuple[FloatArray | None, Fix
 
 
 def _effects(question: GroupQuestion, weight: FloatArray | None) -> tuple[GroupEffects, UnitErrors | None]:
-    """Effects by group in the rounds used; arms are 0 for control, 1 for treatment, else -1.
+    """Effects by group in the rounds used; arms are 0 for control, 1 for treatment, otherwise -1.
 
-    Shapes: weight (n, 2), or (n, 1) where both arms share it.
+    Shapes: weight (n, 2), or (n, 1) if both arms share it.
     """
     profile, keep, both = question.profile, question.weightable.keep, question.propensities
     log, unit = profile.log, question.by_unit

@@ -120,7 +120,7 @@ def group_aipw(
     """Adaptively weighted AIPW estimates of the effect within each group of one log.
 
     Shapes: group (T,), treated (T,), reward, propensity (T,), propensities (T, 2), weights (T, 2), or (T, 1)
-    where both arms share them.
+    if both arms share them.
 
     The outcome model is the arm's mean reward over earlier rounds of the group; before the arm's first round
     it is the mean of all earlier rewards of the group, or of all groups before the group's first. The first
@@ -128,8 +128,8 @@ def group_aipw(
     estimates.
 
     The variance of the difference is the sum of squared differences of the two arms' influences. Its degrees
-    of freedom are those of a sum of squares of unequal variances (Satterthwaite 1946), (sum w)^2 / sum w^2
-    over the rounds of an arm with w = h^2 / e^2, minus 1, the smaller of the two arms' numbers.
+    of freedom are (sum w)^2 / sum w^2 - 1 with w = h^2 / e^2 over the rounds of an arm, as for a sum of
+    squares with unequal variances (Satterthwaite 1946); the smaller of the two arms' numbers is used.
     """
     from adaptinf.inference.effects import group_kernel as kernel  # Numba loads when it is needed
 

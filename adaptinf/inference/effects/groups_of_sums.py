@@ -107,7 +107,7 @@ def sums_question(
 
 
 def _assess(question: SumsQuestion) -> list[Verdict]:
-    """Unweighted means if every group's propensities are constant, else AIPW; nothing else is available."""
+    """Unweighted means if every group's propensities are constant, otherwise AIPW; there is nothing else."""
     found = question.questions()
     if not found:
         reason = claims.NO_COMMON_BATCH(treatment=question.treatment, control=question.control)
@@ -192,7 +192,7 @@ def _contrast(question: SumsQuestion, part: Sums, how: Mapping[str, Any]) -> Res
 def _chosen(
     question: SumsQuestion, estimator: str | None, weights: str | None, stationary: bool
 ) -> tuple[str, str | None]:
-    """Estimator and weights: those requested if all groups allow them, else the first that they do allow."""
+    """Estimator and weights: those requested if all groups allow them, or the first that they allow."""
     found = FROM_SUMS.assess(question)
     kinds = ("sqrt", *_KINDS[:2]) if stationary else _KINDS[:2]
     order: list[tuple[str, str | None]] = [] if weights is not None else [(_PLAIN, None)]
@@ -270,4 +270,4 @@ def _law(found: Sequence[Results | None], estimate: FloatArray, std_error: Float
 
 
 FROM_SUMS: MethodRecord[SumsQuestion] = MethodRecord("from sums", _assess, _fit, length=_length)
-"""All methods that sums allow."""
+"""All methods that are available for sums."""

@@ -1,4 +1,4 @@
-"""Facts that claims use about projections on covariates: for a log with one kind of weights, or for a fit."""
+"""Facts for claims about projections on covariates: for a log with one kind of weights, or for a fit."""
 
 from __future__ import annotations
 

@@ -254,7 +254,7 @@ def _both(
     level: FloatArray | None,
     drift: float,
 ) -> tuple[FloatArray, FloatArray]:
-    """Critical values that spend the type II error at a drift, and the level without one; (k,) each."""
+    """Critical values that spend the type II error at a drift, and the level without drift; (k,) each."""
     at_drift, at_null = Walk(drift), Walk()
     lower, above = np.full(len(spent), -np.inf), upper.copy()
     for look, size in enumerate(information.tolist()):

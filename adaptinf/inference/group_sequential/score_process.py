@@ -36,7 +36,7 @@ class ScoreProcess(NamedTuple):
 
     @property
     def z(self) -> FloatArray:
-        """Standardised scores, (k,); NaN if no reward varied."""
+        """Standardised scores, (k,); NaN if rewards did not vary."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(self.score / np.sqrt(self.clock), dtype=np.float64)
 

@@ -27,7 +27,7 @@ _EXACT = 1e-12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stopped:
-    """A trial that stopped at its last look; information, lower, upper (k,), score its statistic then.
+    """A trial that stopped at its last look, with statistic `score` there; information, lower, upper (k,).
 
     The score at look j has mean effect * slope_j and variance information_j; slope (k,). The two are equal if
     the estimator is efficient.
@@ -40,7 +40,7 @@ class Stopped:
     score: float
 
     def tail(self, effect: float) -> float:
-        """Probability of an outcome at least as extreme upwards."""
+        """Probability of an outcome at least as extreme in the upper direction."""
         walk, before = Walk(), 0.0
         mean, root = effect * self.slope, np.sqrt(self.information)
         low, high = self.lower * root - mean, self.upper * root - mean

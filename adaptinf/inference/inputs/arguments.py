@@ -1,4 +1,4 @@
-"""Arguments shared by several estimators: checked, and read by their labels if they have any."""
+"""Arguments shared by several estimators: they are checked, and matched by their labels if they have any."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def require_log(subject: str, log: object, *, incomplete: bool = False) -> Adapt
 
 
 def require_data(subject: str, data: object, *, public: bool = False) -> AdaptiveLog:
-    """Return a log, or sums, which offer what models of arms need under the same names; refuse others.
+    """Return a log, or sums, in which models of arms find the same names; refuse anything else.
 
     The public part of a log is accepted if it is requested.
     """

@@ -1,6 +1,6 @@
 """The Python within formulas: parsed into a tree, compared with a list of what is allowed, and evaluated.
 
-Python's own `eval` is never called: what is not on the list cannot run.
+Python's own `eval` is never called: anything that is not on the list cannot run.
 """
 
 from __future__ import annotations
@@ -251,7 +251,7 @@ class Expression:
     names: frozenset[str]
 
     def compute(self, columns: Mapping[str, Any], states: MutableMapping[str, Any]) -> Any:
-        """Its value; transforms store in `states` the statistics of columns, or read them from there."""
+        """Compute the value; transforms store statistics of columns in `states`, or read them from there."""
         try:
             return _value(self.tree, columns, states)
         except Exception as error:
@@ -458,7 +458,7 @@ def _value(node: ast.AST, columns: Mapping[str, Any], states: MutableMapping[str
 
 
 def _number(value: Any) -> Any:
-    """A value that can be used in arithmetic; strings could be multiplied and formatted."""
+    """A value that can be used in arithmetic; strings, which could be multiplied or formatted, cannot."""
     if np.asarray(value).dtype.kind not in "biuf":
         raise TypeError("arithmetic requires numbers")
     return value

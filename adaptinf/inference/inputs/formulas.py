@@ -92,7 +92,7 @@ class Formula:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CovariateModel:
-    """A formula with the statistics of the columns it was read on, and which are numbers; matrix (T, p)."""
+    """A formula, the statistics of its columns, and which of these are numeric; matrix (T, p)."""
 
     formula: Formula
     names: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""The public part of a log used in place of the log: what its releases answer, and what requires rounds."""
+"""The public part of a log in place of the log: calls that releases answer, and calls that need rounds."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ def propensities_before(propensities: FloatArray, n_arms: int, before: IntArray 
 
 
 def moves(values: FloatArray, place: IntArray | None, beyond: float = 0.0) -> IntArray:
-    """Rounds at which some column differs by more than that from the round before in the same place.
+    """Rounds at which some column differs, beyond rounding, from the round before in the same place.
 
     Shapes: values (T, k), place (T,), in order, None if there is only one.
     """
@@ -174,7 +174,7 @@ def possible_rounds(
     *,
     jointly: bool = False,
 ) -> BoolArray:
-    """Rounds in which each arm could be chosen, as far as is known, or all of them where asked jointly.
+    """Rounds in which each arm (if jointly, every arm) could be chosen, as far as is known.
 
     Shapes: chosen (T, k), needed without propensities, propensity (T,), propensities (T, k); returns (T, k).
     """

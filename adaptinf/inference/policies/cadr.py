@@ -1,10 +1,10 @@
 """Contextual adaptive doubly robust estimation (CADR) of policy values.
 
-The score of round t is D_t = p_t + c_t / g_t: p_t is the policy's mean of the predicted rewards, c_t the
-policy's probability of the chosen arm times the residual, g_t the arm's propensity. It is weighted by the
-inverse of a predictable estimate of its conditional standard deviation. For round t, an earlier round s is
-weighted by the ratio rho of its arm's propensity under the design of t to its own propensity, and its score
-is recomputed with the former and with the predictions of round s.
+The score of round t is D_t = p_t + c_t / g_t, where p_t is the policy's mean of the predicted rewards, c_t is
+the policy's probability of the chosen arm times the residual, and g_t is the arm's propensity. It is weighted
+by the inverse of a predictable estimate of its conditional standard deviation. For round t, an earlier round
+s is weighted by the ratio rho of its arm's propensity under the design of t to its own propensity, and its
+score is recomputed with the former and with the predictions of round s.
 
 References
 ----------
@@ -217,4 +217,4 @@ def _fit(question: PolicyQuestion, options: PolicyOptions) -> PolicyFit:
 
 
 CADR: MethodRecord[PolicyQuestion] = MethodRecord("cadr", _assess, _fit, length=policy_length)
-"""With an outcome model, and its own weights."""
+"""It uses an outcome model and its own weights."""

@@ -1,4 +1,4 @@
-"""Facts that claims use about policy values: for one kind of weights, and for a fit."""
+"""Facts for claims about policy values: for one kind of weights, and for a fit."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NEEDS_SETTLING = "min-variance"
 
 
 class WeightFacts(KindOfWeights):
-    """Facts that claims use about one kind of weights."""
+    """Facts for claims about one kind of weights."""
 
     def __init__(
         self, question: PolicyQuestion, estimator: str, weights: str | None, *, contextual: bool = False
@@ -136,7 +136,7 @@ class WeightFacts(KindOfWeights):
 
 
 class FitFacts(WeightFacts):
-    """Facts that claims use about a fit, its distribution and its options."""
+    """Facts for claims about a fit, its distribution and its options."""
 
     def __init__(
         self,
@@ -189,12 +189,12 @@ class FitFacts(WeightFacts):
 
     @property
     def uniform_difference(self) -> bool:
-        """Combined weights would be normal; they do not help if they create dependence between units."""
+        """Combined weights would give normality, but weights must not make units dependent."""
         return self.uniform_of_adaptive and self.question.contrast and not self.profile.repeated_units
 
     @property
     def uniform_value(self) -> bool:
-        """Stable-variance weights would be normal; they do not help if they make units dependent."""
+        """Stable-variance weights would give normality, but weights must not make units dependent."""
         return self.uniform_of_adaptive and not self.question.contrast and not self.profile.repeated_units
 
     @property
@@ -239,7 +239,7 @@ class FitFacts(WeightFacts):
 
     @property
     def unit_notes(self) -> list[str]:
-        """Basis of errors by unit, and why there are none."""
+        """Basis of errors by unit, or the reason why there are none."""
         if self.fit.units is None or self.fit.events is None:
             return []
         notes = unit_notes(self.profile, self.profile.n_units, self.log.n_rounds)
@@ -284,7 +284,7 @@ class FitFacts(WeightFacts):
 
     @property
     def _drift_spoils(self) -> bool:
-        """Whether each policy has weights of its own without a declaration that rewards do not drift."""
+        """Whether each policy has separate weights, although rewards were not declared free of drift."""
         common = self.allows_drift or (self.question.contrast and self.is_cadr)
         # A trend need not be visible: drift within each day, for instance, leaves none.
         return not (common or self.options.stationary or self.profile.constant_propensities)
@@ -330,7 +330,7 @@ class FitFacts(WeightFacts):
 
     @property
     def few_events(self) -> dict[str, float]:
-        """The smallest effective size corresponds to few outcomes other than the most common."""
+        """The smallest effective size, if it corresponds to few outcomes other than the most common."""
         reward, sizes = self.profile.rewards, self.fit.ess[self.fit.ess > 0.0]
         uncommon = float(uncommon_outcomes(np.zeros(len(reward), dtype=np.int64), reward, 1)[0])
         rate = uncommon / max(len(reward), 1)

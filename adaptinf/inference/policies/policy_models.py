@@ -168,7 +168,7 @@ class PolicyValue:
         keep_scores : bool
             Whether the result stores scores and weights, as arrays over the rounds.
         stationary : bool
-            Whether it is known that contexts and rewards do not drift: weights that assume this are then the
+            Whether contexts and rewards are known not to drift; if so, weights that assume this are the
             default, and carry no caution.
 
         Returns

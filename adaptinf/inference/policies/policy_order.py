@@ -1,4 +1,4 @@
-"""What one way to weight the scores of policies is worth, and its place in the order of recommendation."""
+"""The validity of one way to weight the scores of policies, and its place among the recommendations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests of models of policies: policies as users give them, and the rounds that can be used."""
+"""Requests to models of policies: policies as supplied by users, and the rounds that can be used."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ class PolicyQuestion:
 
     @property
     def _without_propensities(self) -> str:
-        """What the log supports instead of a policy's value."""
+        """Alternatives that the log supports instead of a policy's value."""
         if self.profile.context_refusal:
             return self.profile.in_place_of_means
         return claims.MEANS_OF_ARMS()

@@ -1,4 +1,4 @@
-"""What the methods of policy values share: options, scores, and which policies have no estimate."""
+"""Parts shared by methods for policy values: options, scores, and policies without an estimate."""
 
 from __future__ import annotations
 
@@ -169,15 +169,15 @@ def policy_freedom(share: FloatArray) -> FloatArray:
 
 
 def difference_size(share: FloatArray) -> FloatArray:
-    """Effective rewards that raise a difference, or lower it, the fewer; share (T, k); returns (k,).
+    """Effective number of rewards on the smaller side of a difference; share (T, k); returns (k,).
 
-    Rounds in which the policies agree are in neither.
+    One side raises the difference and the other lowers it; rounds in which the policies agree are on neither.
     """
     return _fewer(share, 1)
 
 
 def deciding_sides(share: FloatArray) -> list[tuple[FloatArray, BoolArray]]:
-    """What raises each estimate and what lowers it, (T, k), and whether that side counts, (k,)."""
+    """Rewards that raise each estimate, or lower it, (T, k), and whether that side counts, (k,)."""
     sides = [np.maximum(sign * share, 0.0) for sign in (1.0, -1.0)]
     squares = [np.einsum("tk,tk->k", one, one) for one in sides]
     least = _LITTLE * (squares[0] + squares[1])
@@ -241,7 +241,7 @@ _BLOCK = 65_536
 
 
 def policy_length(question: PolicyQuestion, verdict: Verdict) -> float:
-    """Based on propensities; own weights use each round's own score variance in place of its forecast."""
+    """Length based on propensities; separate weights use each round's own score variance, not a forecast."""
     profile, kind = question.profile, verdict.arguments.get("weights")
     std, log = profile.pooled_std, profile.log
     mean = profile.pooled_mean if verdict.arguments["estimator"] == "ipw" else 0.0

@@ -8,8 +8,8 @@ with pi the policy's and e_t the design's probabilities. Non-contextual weights 
 of earlier rounds; contextual weights use its value at the round's own context, compared with what the designs
 of all other rounds would have chosen there.
 
-With d the difference of two policies, the difference of their scores has, given the past, a variance close to
-that of the rewards times
+If d is the difference of two policies, the difference of their scores has, given the past, a variance close
+to that of the rewards times
 
     v_t = E sum over arms a of d(X, a)^2 / e_t(X, a),
 
@@ -105,8 +105,8 @@ def contextual_fit(
 
     Shapes: scores (T, k).
 
-    With h_t the weight and Z(x) = sum_s h_s(x), round t has the share h_t(X_t)/Z(X_t). These sum to 1 on
-    average; Zhan et al. use them unchanged, here they are divided by their sum, so adding a constant to
+    If h_t is the weight and Z(x) = sum_s h_s(x), the share of round t is h_t(X_t)/Z(X_t). These sum to 1 on
+    average; Zhan et al. use them unchanged; here they are divided by their sum, so adding a constant to
     rewards adds it to the estimate. With B_t the share times the score minus the estimate, round t
     contributes B_t - sum_s h_t(X_s)/Z(X_s) B_s to the error. Rounds before `start`, which is 0 or 1, have no
     weight.
@@ -231,7 +231,7 @@ def _blocks(rows: FloatArray, distinct: FloatArray, kind: str) -> Iterator[tuple
 
 
 NEAREST = 50
-"""Rounds in which the policies differ used for a forecast, or more if the previous batch has more."""
+"""Number of rounds with differing policies used for a forecast, or more if the previous batch has more."""
 
 
 def contrast_weights(question: PolicyQuestion, logging: LoggingPolicies | None) -> FloatArray:
@@ -299,7 +299,7 @@ def _from_earlier_rounds(question: PolicyQuestion, squares: FloatArray) -> Float
 
 
 def _place(question: PolicyQuestion) -> IntArray:
-    """Batches, or turns of units, or rounds; no round in one is the past of another; shape (T,)."""
+    """Batches, or turns of units, or rounds; no round in one of them is the past of another; shape (T,)."""
     profile = question.profile
     if profile.log.arrays.batch is not None:
         return profile.log.arrays.batch

@@ -56,7 +56,7 @@ def with_unit_errors(fit: PolicyFit, support: Support, unit: IntArray) -> Policy
 def policy_support(
     question: PolicyQuestion, weights: FloatArray, observed: FloatArray, unit: IntArray
 ) -> Support:
-    """The data behind each policy or, for comparisons, behind the policy of a pair with less.
+    """The data behind each policy or, for comparisons, behind the policy of a pair that has less.
 
     Shapes: weights, observed (T, m), unit (T,), for the m policies: the multiplier of a reward in its score.
     """
@@ -70,7 +70,7 @@ def policy_support(
 def difference_support(
     question: PolicyQuestion, weights: FloatArray, share: FloatArray, unit: IntArray
 ) -> Support:
-    """The data behind differences: what raises them or what lowers them, whichever is less.
+    """The data behind differences: those that raise them or those that lower them, whichever are fewer.
 
     Shapes: weights, share (T, k), unit (T,): the amount that a reward adds to the estimate.
     """
@@ -95,7 +95,7 @@ _OWN = (
 
 
 def _assess(question: PolicyQuestion, estimator: str) -> list[Verdict]:
-    """With each kind of weights."""
+    """Verdicts with each kind of weights."""
     shared = (COMMON, "uniform") if question.contrast else ("uniform",)
     kinds = [*((weights, False) for weights in shared), *_OWN]
     return [

@@ -237,7 +237,7 @@ def recommend(
 
 
 def _beside(rows: Sequence[Method], always: Sequence[Method]) -> list[Method]:
-    """Sequences ranked as if they estimated the same as the best other method: before or after it."""
+    """Sequences, ranked before or after the best other method as if it had the same estimand."""
     least = min((row.verdict.unanswered for row in rows if row.verdict.valid), default=0)
     return [replace(row, verdict=replace(row.verdict, unanswered=least)) for row in always]
 

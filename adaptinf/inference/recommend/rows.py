@@ -52,7 +52,7 @@ def _arm_lengths(question: Question) -> list[Verdict]:
 class Metric:
     """A question about arms: mean rewards or ratios to a denominator, with or without covariates.
 
-    What is computed from all rounds is computed once, for all arms in question.
+    Quantities based on all rounds are computed once, for all arms in question.
     """
 
     def __init__(self, question: Question, denominator: Any = None, covariate: Any = None) -> None:

@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recommendation:
-    """Every method for a target, the valid ones first; made by `recommend`.
+    """Every method for a target, the valid ones first; created by `recommend`.
 
     Attributes
     ----------
     target : str
         What is to be estimated.
     methods : tuple of Method
-        In order.
+        The methods in order.
     facts : tuple of (str, str)
-        What was read from the log.
+        Facts read from the log.
     """
 
     target: str
@@ -92,7 +92,7 @@ class Recommendation:
         Returns
         -------
         Results
-            Of the call in the frame.
+            Results of the call in the frame.
 
         Raises
         ------
@@ -124,7 +124,7 @@ class Recommendation:
         return ResultSummary(self._title, tables, lines=self._lines(any(row[3] for row in rows)))
 
     def explain(self) -> ResultSummary:
-        """The table, with why each method is valid or not, in numbered notes that methods may share.
+        """The table, with numbered notes on why each method is valid or not.
 
         Returns
         -------
@@ -160,7 +160,7 @@ class Recommendation:
         ]
 
     def _tables(self, rows: list[list[str]], heads: list[str]) -> list[SimpleTable]:
-        """What was read from the log with the first choice, and the methods."""
+        """Facts read from the log, with the first choice, and the methods."""
         from adaptinf.inference.results.tables import plain_table
 
         first = self.methods[0]

@@ -294,7 +294,7 @@ def _chosen(
     covariance: str | None,
     stationary: bool,
 ) -> tuple[Adjustment[Any], str | None, list[str]]:
-    """The adjustment and covariance to use, and notes on what was chosen for the log."""
+    """The adjustment and covariance to use, and notes on the choice."""
     if adjustment is not None:
         return ADJUSTMENTS[adjustment], covariance, []
     entry, reason = default_adjustment(data, profile)

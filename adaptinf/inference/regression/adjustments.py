@@ -1,4 +1,4 @@
-"""The adjustments of `AdaptiveOLS`: their list, the default, and what errors offer."""
+"""The adjustments of `AdaptiveOLS`: their list, the default, and the alternatives in errors."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ _ORDER: tuple[Adjustment[Any], ...] = (
     # It is used on request only, because the user must supply bounds and its intervals are the longest.
     ELLIPSOID,
 )
-"""The default if nothing is requested, and what errors suggest: the first valid one."""
+"""Order of preference for the default and for suggestions in errors: the first valid one is used."""
 ADJUSTMENTS: Mapping[str, Adjustment[Any]] = MappingProxyType({one.name: one for one in _ORDER})
 """Adjustments keyed by name."""
 _AFTER_WEIGHTED = _ORDER[_ORDER.index(WEIGHTED) + 1 :]

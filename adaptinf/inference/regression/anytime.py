@@ -36,7 +36,7 @@ class AnytimeReference:
 
         sqrt(r) ((1 + t^2/df) / (1 + r t^2/df))^((df + 1) / 2),
 
-    and the p-value its inverse, at most 1. As t grows, the factor stays below r^(-df/2); if alpha is less
+    and the p-value is its inverse, at most 1. As t grows, the factor stays below r^(-df/2); if alpha is less
     than the inverse of that, the interval is the whole line.
     """
 

@@ -102,8 +102,8 @@ class CoefficientFit:
 
     Shapes: estimate, std_error (p,), covariance (p, p), details (p,).
 
-    `found` contains further facts for the adjustment's claims; `decided` is the number of rounds that
-    determine a coefficient alone, in which case there are no errors.
+    `found` contains further facts for the adjustment's claims; `decided` is the number of rounds that alone
+    determine a coefficient; if there are any, there are no standard errors.
     """
 
     estimate: FloatArray
@@ -143,14 +143,14 @@ class Adjustment(Generic[Facts]):
 
     name: str
     facts: Callable[[RegressionData, LogProfile, FitOptions | None], Facts]
-    """Facts that claims use about a log, and about a fit once there is one."""
+    """Facts for claims about a log, and about a fit once there is one."""
     fit: Callable[[Facts], CoefficientFit]
     claims: tuple[Claim | Part, ...]
     """The claims that a fit may make, in order: notes and cautions."""
     needs: tuple[Claim | Part, ...] = ()
-    """Why a log does not support it, regardless of the options of a fit."""
+    """Why a log does not support the adjustment, whatever the options of a fit."""
     reasons: tuple[Claim | Part, ...] = ()
-    """Why it is the default for a log."""
+    """Why the adjustment is the default for a log."""
     covariances: tuple[str, ...] = ("classical",)
     options: tuple[str, ...] = ()
     why: str = ""

@@ -73,7 +73,7 @@ class EllipsoidReference:
 
     Shapes: rows (k, d), values (k,).
 
-    Valid for all combinations simultaneously, including those chosen after looking at the data.
+    They are valid for all combinations simultaneously, including those chosen after looking at the data.
     """
 
     ellipsoid: Ellipsoid

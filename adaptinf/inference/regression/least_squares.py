@@ -201,7 +201,7 @@ def _centre(columns: FloatArray) -> tuple[int | None, FloatArray]:
 def _orthonormal(
     columns: FloatArray, center: FloatArray, names: Sequence[str]
 ) -> tuple[FloatArray, FloatArray]:
-    """Orthonormal columns, in place of the given ones if these serve, and the matrix that maps to them."""
+    """Orthonormal columns, written over the given ones if these suffice, and the matrix that maps to them."""
     n, p = columns.shape
     if p == 0:
         raise ParameterError("least squares", ["there are no columns for the regression"])
@@ -230,7 +230,7 @@ def _orthonormal(
 
 
 def _parts(n: int) -> list[slice]:
-    """Rows, some at a time: what is made of them needs little memory."""
+    """Blocks of rows, so that computations on them need little memory."""
     return [slice(start, start + _ROWS) for start in range(0, n, _ROWS)]
 
 
@@ -296,8 +296,8 @@ class ClusterFreedom:
     With orthonormal rows q of a cluster, S = q'q and B = (I - S)^(-1/2), the variance of w'q'y is estimated
     by the sum of (w'B q'e)^2. For independent errors with one variance this is a quadratic form with the
     matrix W = diag(w'B S B w) - V V', V = S B w by cluster, and has about (tr W)^2 / tr W^2 degrees of
-    freedom. Matrices with more than a million entries are not stored; a combination then has the fewest of
-    its terms.
+    freedom. Matrices with more than a million entries are not stored; a combination then has the smallest
+    degrees of freedom of its terms.
     """
 
     root: FloatArray
@@ -306,7 +306,7 @@ class ClusterFreedom:
     carried: FloatArray | None = None
 
     def of(self, row: FloatArray) -> float:
-        """For one combination; row (p,)."""
+        """Degrees of freedom of one combination; row (p,)."""
         if self.adjusted is None or self.carried is None or np.count_nonzero(row) == 1:
             return float(np.min(self.own[row != 0.0], initial=np.inf))
         return float(_satterthwaite(self.adjusted, self.carried, row[None, :] @ self.root)[0])

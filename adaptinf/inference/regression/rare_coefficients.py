@@ -33,9 +33,10 @@ class RareCoefficients:
 def rare_coefficients(data: RegressionData, fit: CoefficientFit) -> RareCoefficients:
     """Which coefficients depend on rare outcomes.
 
-    A coefficient of least squares is a weighted sum of rewards. The rewards with weights of either sign, such
-    as the rounds of an arm and of the arm it is compared with, must vary; weights below a twentieth of the
-    largest are ignored. Distributions that hold in finite samples for all bounded rewards are not checked.
+    A coefficient of least squares is a weighted sum of rewards. The rewards with positive weights and those
+    with negative weights, such as those of an arm and of the arm with which it is compared, must both vary;
+    weights below a twentieth of the largest are ignored. Distributions that hold in finite samples for all
+    bounded rewards are not checked.
     """
     if fit.reference.exact or data.nobs <= data.size:
         return RareCoefficients(np.zeros(data.size, dtype=np.bool_))

@@ -1,4 +1,4 @@
-"""Passes over the rounds of a regression that its cautions need, compiled: rare outcomes, and trends."""
+"""Compiled passes over the rounds of a regression for its cautions: rare outcomes, and trends."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def vote(pull: FloatArray, reward: FloatArray, least: FloatArray, sides: FloatAr
 
     Shapes: pull (n, p), reward (n,), least (p,), sides (SIDES, p, 2), of zeros at first.
 
-    With two candidates, each of which loses a vote to a reward that is neither, any reward of more than a
-    third of a side's rounds is one of them in the end.
+    There are two candidates, each of which loses a vote to any reward that equals neither, so a reward of
+    more than a third of a side's rounds is one of them in the end.
     """
     for t in range(pull.shape[0]):
         y = reward[t]
@@ -86,7 +86,7 @@ def add_residuals(
     crossed: FloatArray,
     residual: FloatArray,
 ) -> None:
-    """Fill in what an arm's slopes leave of the last two columns, and its products with the others.
+    """Fill in an arm's residuals of the last two columns, and their products with the other columns.
 
     Shapes: action (n,), columns (n, m), centre (K, m), slope (K, m - 2, 2), crossed (K, m - 1, 2), sums of
     the residuals last, of zeros at first, residual (n, 2).

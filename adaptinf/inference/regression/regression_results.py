@@ -246,7 +246,7 @@ class CoefficientTests:
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class RegressionResults(Results):
-    """Coefficients of a regression; made by `AdaptiveOLS.fit`.
+    """Coefficients of a regression; created by `AdaptiveOLS.fit`.
 
     Attributes
     ----------
@@ -319,8 +319,8 @@ class RegressionResults(Results):
         Returns
         -------
         LinearTest
-            With effect, std_error, tvalue, pvalue, conf_int and to_frame; for least squares also
-            pvalue_corrected and conf_int_corrected, if a correction is needed. By Student's t if the
+            Tests with effect, std_error, tvalue, pvalue, conf_int and to_frame; for least squares also with
+            pvalue_corrected and conf_int_corrected, if a correction is needed. They use Student's t if the
             covariance is classical or by cluster.
 
         Raises
@@ -346,9 +346,9 @@ class RegressionResults(Results):
         Returns
         -------
         WaldTest
-            With statistic, df and pvalue; for least squares an `FTest`, also with df_denom and, if a
-            correction is needed, pvalue_corrected. By the F distribution if the covariance is classical or by
-            cluster.
+            A test with statistic, df and pvalue; for least squares an `FTest`, also with df_denom and, if a
+            correction is needed, pvalue_corrected. It uses the F distribution if the covariance is classical
+            or by cluster.
 
         Raises
         ------

@@ -75,9 +75,9 @@ def freedom(leverage: FloatArray, gain: FloatArray) -> FloatArray:
     Shapes: leverage (n, p), gain (n, 2); returns (p,).
 
     In the sum over rounds of (a h)^2 times a squared residual, the part of the rounds that chose an arm has
-    the mean and variance of chi-squared with (sum w)^2 / sum w^2 degrees of freedom, w = (a h / e)^2, if that
-    arm's rewards are normal with one variance (Satterthwaite 1946); 1 is subtracted for its mean. For the
-    indicator of a group these are the group's own.
+    the mean and variance of chi-squared with (sum w)^2 / sum w^2 degrees of freedom, where w = (a h / e)^2,
+    if that arm's rewards are normal with one variance (Satterthwaite 1946); 1 is subtracted for its mean. For
+    the indicator of a group these are the group's own.
     """
     sizes = [effective_size(np.square(leverage * one[:, None])) for one in gain.T]
     return np.maximum(np.minimum(*sizes) - 1.0, 0.0)

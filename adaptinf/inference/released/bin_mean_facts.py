@@ -1,4 +1,4 @@
-"""Facts that claims use about means by bin."""
+"""Facts for claims about means by bin."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class BinFacts:
 
     @cached_property
     def _limits(self) -> FloatArray:
-        """For 95% intervals, shape (k, 2)."""
+        """Limits of 95% intervals, shape (k, 2)."""
         return self.reference.interval(float(np.log(0.05)))
 
     @property

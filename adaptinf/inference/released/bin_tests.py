@@ -58,8 +58,8 @@ class BinReports:
 
         The expected count is derived from the other arms of the bin; a single arm is compared with its own
         count. This describes where a ratio of the sums is meaningful. It is no basis for inference: it
-        depends on how long this arm and the others were reported on, which was determined by their own sums,
-        and intervals of pairs selected by it miss more often than they should.
+        depends on how long reports on this arm and the others continued, which was determined by their own
+        sums, and intervals of pairs selected by it miss more often than they should.
         """
         bins = np.unique(self.bins, return_inverse=True)[1]
         others = np.bincount(bins, self.count)[bins] - self.count
@@ -266,7 +266,7 @@ class AnytimeTest:
         return int(self.reports.count.size)
 
     def slopes(self) -> FloatArray:
-        """Exponents, shape (k, 20): from what the rest of the trial could resolve to half the noise's."""
+        """Exponents, shape (k, 20): from those that the rest of the trial resolves to half the noise's."""
         known = self.reports
         noise = known.scale**2
         low = 2.0 / np.sqrt(known.ahead * (4.0 * noise + 0.25))
@@ -279,7 +279,8 @@ class AnytimeTest:
     def log_wealth(self, value: FloatArray) -> FloatArray:
         """Log of the mixture at candidate means of shape (k, m).
 
-        The mean over slopes l of exp(l V - g U) ((1 - l^2 b^2) (1 - g^2 b^2))^t, g = log(1 - f + f e^l).
+        It is the mean over slopes l of exp(l V - g U) ((1 - l^2 b^2) (1 - g^2 b^2))^t, where g = log(1 - f +
+        f e^l).
         """
         known = self.reports
         slopes = self.slopes()

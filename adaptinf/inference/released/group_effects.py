@@ -137,7 +137,7 @@ _DEEPEST = -1e6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReleasedDifferenceReference:
-    """Differences between released effects, between the limits of two intervals at alpha/2 each.
+    """Differences between released effects, with limits from two intervals at alpha/2 each.
 
     Shapes: plus, minus (k,).
 

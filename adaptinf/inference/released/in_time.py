@@ -29,7 +29,7 @@ _NAME = "released"
 _GRID = 1_001
 _BISECTIONS = 50
 _FEWEST = 6.0
-"""Noise scales that the in-time count must exceed: three standard deviations of its noise."""
+"""Multiple of the noise scale that the in-time count must exceed: three standard deviations of its noise."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -167,7 +167,7 @@ def _pulls(log: AdaptiveLog | PublicLog) -> FloatArray:
 
 
 def _correction(log: AdaptiveLog | PublicLog) -> Correction | None:
-    """What the guarantee permits for a test chosen from the releases."""
+    """The correction that the guarantee permits for a test chosen from the releases."""
     level = None if log.guarantee is None else log.guarantee.reward_level()
     if level is None or guarantee_refusal(level):
         return None

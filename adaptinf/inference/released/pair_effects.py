@@ -39,9 +39,9 @@ def refuse_repeated_units(
     Their tests assume the variance of a sum of independent rounds. With equal probabilities in each round,
     two rounds of one unit have contributions (2a - 1)(r - 1/2) with covariance Var(a unit's own effect) / 4,
     which is 0 only if effects do not differ between units. With m rounds per unit the variance is up to m
-    times what a test allows for, and the releases do not show how much. `last_stretch`: only rounds after all
-    earlier releases; `until`: only so many rounds. A public part does not identify units, but declares the
-    number of rounds per unit.
+    times what a test allows for, and the releases do not show how much. `last_stretch` considers only rounds
+    after all earlier releases; `until` considers only that many rounds. A public part does not identify
+    units, but declares the number of rounds per unit.
     """
     vary, ways = claims.SUMS_VARY_MORE(), [claims.ONE_ROUND_A_UNIT(), claims.FROM_THE_LOG()]
     if isinstance(log, PublicLog):
@@ -97,8 +97,9 @@ def epoch_share(epoch: int, *, last: bool) -> float:
     Notes
     -----
     It is a function of what was known before the epoch began, and on every path the shares sum to at most 1.
-    With the epoch E at which a pair was last released together, P(miss) is therefore at most the sum over e
-    of P(epoch e is reached, and its interval misses), which is E of the sum of alpha's shares: at most alpha.
+    If E is the epoch at which a pair was last released together, P(miss) is therefore at most the sum over e
+    of P(epoch e is reached, and its interval misses), which is the expected sum of the shares of alpha: at
+    most alpha.
     """
     left = (1.0 - _SPENT) ** (epoch - 1)
     return left if last else _SPENT * left

@@ -173,7 +173,7 @@ class Comparison:
     stars : bool
         Whether estimates have stars.
     fixed_effects : tuple of str
-        Factors whose coefficients are one line of the printed table.
+        Factors whose coefficients are replaced with one line of the printed table.
     adjust : {"max-t", "holm", "bh"} or None
         How p-values allow for the number of terms of a result; with ``"max-t"`` intervals as well.
     """
@@ -192,9 +192,9 @@ class Comparison:
         -------
         DataFrame
             Columns term, method, label, estimate, std_error, statistic, p_value, conf_low and conf_high; also
-            label_corrected, p_value_corrected, conf_low_corrected and conf_high_corrected where a result has
-            a correction, and with `adjust` p_value_adjusted and, by max-t, conf_low_simultaneous and
-            conf_high_simultaneous. Terms in the order in which they first come.
+            label_corrected, p_value_corrected, conf_low_corrected and conf_high_corrected if a result has a
+            correction, and with `adjust` p_value_adjusted and, by max-t, conf_low_simultaneous and
+            conf_high_simultaneous. Terms are in the order in which they first appear.
         """
         parts = []
         for name, result in self.results.items():
@@ -213,7 +213,7 @@ class Comparison:
         return frame.iloc[np.argsort(places, kind="stable")].reset_index(drop=True)
 
     def _adjusted_columns(self, result: Results) -> dict[str, FloatArray]:
-        """Numbers that allow for the number of terms, where they are asked for."""
+        """Numbers that allow for the number of terms, if they are requested."""
         if self.adjust is None:
             return {}
         found = {"p_value_adjusted": probabilities(_adjusted(result, self.adjust))}
@@ -241,7 +241,7 @@ class Comparison:
         return [term for term in found if _factor(term[0], self.fixed_effects) is None]
 
     def _foot(self) -> dict[str, list[str]]:
-        """How each result was obtained, with one line per property that some result has."""
+        """How each result was obtained, with one line for each property that applies to some result."""
         results = list(self.results.values())
         lines: dict[str, list[str]] = {
             factor: ["yes" if any(_factor(x, (factor,)) for x in one.terms) else "no" for one in results]
@@ -286,7 +286,7 @@ class Comparison:
         return tables.NULLS_DIFFER(nulls=f"{', '.join(parts[:-1])} and {parts[-1]}")
 
     def _logs(self) -> list[str]:
-        """Results with different data, as far as can be seen."""
+        """Results with different data, as far as can be determined."""
         found: dict[tuple[int, str], list[str]] = {}
         for name, result in self.results.items():
             found.setdefault((result.facts.n_rounds, result.facts.design or "unknown"), []).append(name)

@@ -1,4 +1,4 @@
-"""What the terms of a result estimate."""
+"""Estimands of the terms of a result."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Estimand:
-    """What one term of a result estimates.
+    """The estimand of one term of a result.
 
     Attributes
     ----------

@@ -84,7 +84,7 @@ class Estimates:
         return self.validity == "anytime"
 
     def _instead(self, complete: bool) -> str:
-        """What is valid if the number of rounds was not fixed; `complete`: no reward is missing."""
+        """Methods valid if the number of rounds was not fixed; `complete` means that no reward is missing."""
         if self.private:
             return stopping.NO_RELEASED_METHOD()
         followed = complete and all(one.kind in _FOLLOWED for one in self.estimands)
@@ -104,7 +104,7 @@ class Estimates:
     def tvalues(self) -> pd.Series[float]:
         """Distances of the estimates from the null in standard errors, by term.
 
-        If p-values use an adjusted estimate (Agresti-Caffo), its distance.
+        If p-values use an adjusted estimate (Agresti-Caffo), the distance is that of this estimate.
         """
         with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
             values = np.where(self.std_error > 0, (self.estimate - self.null) / self.std_error, np.nan)
@@ -290,7 +290,7 @@ class Estimates:
 
     @property
     def _bounds(self) -> tuple[FloatArray, FloatArray] | None:
-        """Lowest and highest estimates whatever the missing rewards, (k,) each; None if none is missing."""
+        """Lowest and highest estimates over all missing rewards, (k,) each; None if none is missing."""
         if "lowest" not in self.details:
             return None
         return self.details["lowest"], self.details["highest"]
@@ -301,7 +301,7 @@ class Estimates:
         return None
 
     def _is_corrected(self, alpha: float) -> bool:
-        """Whether numbers at level 1 - alpha should be the corrected ones: needed, and informative."""
+        """Whether numbers at level 1 - alpha should be corrected: a correction is needed, and informative."""
         return self.correction is not None and not self.correction.vacuous(alpha)
 
     def _law_said(self, alpha: float) -> list[str]:

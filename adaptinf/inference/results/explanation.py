@@ -56,12 +56,12 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """All assumptions, cautions and notes of a result; made by ``result.explain()``.
+    """All assumptions, cautions and notes of a result; created by ``result.explain()``.
 
     Attributes
     ----------
     title : str
-        Of the table that it explains.
+        Title of the table that it explains.
     reasons : tuple of Reason
         Cautions first.
     """
@@ -233,7 +233,7 @@ def _wrapped(text: str, first: str, further: str) -> list[str]:
 
 
 class Footer:
-    """Facts that claims use about a result; alpha is the level of its intervals."""
+    """Facts for claims about a result with intervals of level 1 - alpha."""
 
     def __init__(self, results: JointInference, alpha: float, adjust: str | None) -> None:
         self.results, self._alpha, self._adjust = results, alpha, adjust
@@ -262,7 +262,7 @@ class Footer:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The model's own statement, and why terms have no limits at this level if it does not say so."""
+        """The model's own statement and, if it does not say so, why terms have no limits at this level."""
         return (*self.results.notes, *self._without_interval)
 
     @property
@@ -325,7 +325,7 @@ class Footer:
 
     @property
     def repeated_units(self) -> dict[str, int]:
-        """Units with several rounds, for which nothing allows."""
+        """Units with several rounds, which the result does not allow for."""
         units = self.facts.n_units
         return {} if units is None else {"units": units, "rounds": self.facts.n_rounds}
 
@@ -336,7 +336,7 @@ class Footer:
 
     @property
     def privacy(self) -> list[str]:
-        """The guarantee, who gives it, and how much of it covers these numbers."""
+        """The guarantee, its source, and the extent to which it covers these numbers."""
         guarantee = self.facts.guarantee
         if guarantee is None:
             return []

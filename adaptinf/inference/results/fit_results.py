@@ -26,7 +26,7 @@ class Results(JointInference):
     model : str
         Name of the model class.
     estimands : tuple of Estimand
-        What the k terms estimate.
+        Estimands of the k terms.
     terms : tuple of str
         Their labels in tables.
     estimate, std_error : ndarray
@@ -38,7 +38,7 @@ class Results(JointInference):
     facts : LogFacts
         Facts about the log.
     validity : {"exact", "anytime", "asymptotic", "not valid"}
-        How valid the numbers are for the log, without any correction.
+        Validity of the numbers for the log, without any correction.
     weights : str, optional
         Such as ``"sqrt"``; None if the estimator has none.
     covariance : ndarray, optional
@@ -84,7 +84,7 @@ class Results(JointInference):
     def summary(self, alpha: float = 0.05, adjust: str | None = None) -> ResultSummary:
         """Table of the results, with cautions and a few lines on the method.
 
-        `explain` lists everything that the results are based on.
+        `explain` lists everything on which the results are based.
 
         Parameters
         ----------
@@ -154,7 +154,7 @@ class Results(JointInference):
         unit: str | None = None,
         adjust: str | None = None,
     ) -> str:
-        """What was found, in one sentence.
+        """The findings in one sentence.
 
         Parameters
         ----------
@@ -163,20 +163,21 @@ class Results(JointInference):
         alpha : float
             One minus the confidence level of the intervals, between 0 and 0.5.
         unit : str, optional
-            What rewards are counted in, such as ``"clicks"``; not of lifts, which are told in percent.
+            Unit of the rewards, such as ``"clicks"``; not for lifts, which are in percent.
         adjust : {"max-t", "holm", "bh"}, optional
             As in `summary`; with ``"max-t"`` the intervals of all terms hold simultaneously.
 
         Returns
         -------
         str
-            With estimates and limits as printed in the table; "undecided" if an interval contains the null.
+            A sentence with estimates and limits as printed in the table; "undecided" if an interval contains
+            the null.
 
         Raises
         ------
         ParameterError
-            If there is no such term, alpha is not between 0 and 0.5, the adjustment is unknown, or a lift is
-            to have a unit.
+            If there is no such term, alpha is not between 0 and 0.5, the adjustment is unknown, or a unit is
+            given for a lift.
 
         Examples
         --------
@@ -197,15 +198,15 @@ class Results(JointInference):
     def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
         """Draw the estimates and their intervals.
 
-        By `plots.forest`; confidence sequences by `plots.confidence_sequence`, and the best of several arms
-        by `plots.winner`.
+        They are drawn by `plots.forest`, confidence sequences by `plots.confidence_sequence`, and the best of
+        several arms by `plots.winner`.
 
         Parameters
         ----------
         ax : Axes, optional
             Where to draw; by default a new figure.
         **options
-            As for that picture.
+            As for that plot.
 
         Returns
         -------

@@ -121,11 +121,11 @@ class LinearTest:
     effect, std_error, value : ndarray, shape (q,)
         Estimates of the combinations, their standard errors, and their values under the null hypothesis.
     reference : Reference
-        For effect minus value, so every null is 0.
+        Distribution of effect minus value, so every null is 0.
     notes : tuple of str
         Further facts about the tests.
     covariance : ndarray, shape (q, q), or None
-        For the combinations, if known.
+        Covariance of the combinations, if known.
     """
 
     labels: tuple[str, ...]
@@ -270,7 +270,7 @@ def wald_statistic(
 ) -> tuple[float, int, float]:
     """Wald's statistic of a hypothesis; estimate (k,), covariance (k, k).
 
-    The p-value is by chi-squared or, with `df_denom`, by F.
+    The p-value is from the chi-squared distribution or, with `df_denom`, from the F distribution.
     """
     _refuse_contradiction(hypothesis)
     used = hypothesis.matrix.any(axis=0)
@@ -319,9 +319,9 @@ def linear_test(
 ) -> LinearTest:
     """Separate tests of linear combinations; estimate (k,), covariance (k, k), freedom (k,).
 
-    Normal or, if the terms have degrees of freedom, by Student's t with the smallest of those involved.
-    Differences of two terms have their own distribution if `contrast_of` provides it; joint inference then
-    uses the correlations of the terms.
+    Tests are normal or, if the terms have degrees of freedom, use Student's t with the smallest of those
+    involved. Differences of two terms have their own distribution if `contrast_of` provides it; joint
+    inference then uses the correlations of the terms.
     """
     size = len(hypothesis.labels)
     effect, std_error = np.zeros(size), np.zeros(size)

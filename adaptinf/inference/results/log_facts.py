@@ -50,7 +50,7 @@ class ArmCounts:
 
     @classmethod
     def of(cls, log: AdaptiveLog | Sums) -> ArmCounts:
-        """Counted once per log."""
+        """The counts of a log, computed only once."""
         if "counts" not in log.kept:
             log.kept["counts"] = _counts_of_sums(log) if isinstance(log, Sums) else _counts_of_rows(log)
         found: ArmCounts = log.kept["counts"]
@@ -86,7 +86,7 @@ class LogFacts:
     design : str or None
         Name of the design that collected the log.
     guarantee : PrivacyGuarantee or None
-        What that design promises.
+        The guarantee that the design provides.
     noise : {"simulation", "release"} or None
         Backend of its privacy noise.
     n_units : int or None
@@ -100,7 +100,7 @@ class LogFacts:
     unpromised : tuple of str
         Why there is no guarantee although the design has one.
     outcome : str
-        The outcome assumed for those that missed their window, in a table from releases.
+        The value assumed for outcomes that missed their window, in a table from releases.
     readings : tuple of str
         Processing by a reader, and statements of the log about received arms and late outcomes, as sentences.
     stopping : Stopping or None
@@ -108,12 +108,12 @@ class LogFacts:
     owner_only : bool
         Whether files about it are readable by their owner only.
     spread : float
-        Of its rewards, from the smallest to the largest, or of their declared range; their standard deviation
-        if the range is not known; NaN if neither is.
+        Distance between the smallest and the largest reward, or width of their declared range; standard
+        deviation of the rewards if the range is unknown; NaN if neither is.
     ranged : bool
         Whether `spread` is a range.
     cautions : tuple of str
-        Evidence against every number from it, whatever the method.
+        Evidence against every number computed from the log, whatever the method.
     reward : str
         Name of the column of the rewards; empty if unknown.
     counts : ArmCounts or None
@@ -141,12 +141,12 @@ class LogFacts:
 
     @property
     def longest(self) -> float:
-        """Length, in units of the rewards, from which an interval has no information; NaN if not known."""
+        """Length, in units of the rewards, from which an interval is uninformative; NaN if not known."""
         return self.spread * (RANGES if self.ranged else LONGEST)
 
     @classmethod
     def of(cls, log: AdaptiveLog | Sums, *, by_unit: bool = False, private: bool = False) -> LogFacts:
-        """Facts about a log, or about sums; `private`: only those that its guarantee covers."""
+        """Facts about a log, or about sums; `private` restricts them to those that its guarantee covers."""
         if private:
             return cls.released(log)
         told = not isinstance(log, Sums) and (
@@ -176,7 +176,7 @@ class LogFacts:
 
     @classmethod
     def released(cls, log: AdaptiveLog | PublicLog | Sums, outcome: str = "") -> LogFacts:
-        """What a table from releases alone may show, the same for a log and for its public part.
+        """Facts that a table from releases alone may show, the same for a log and for its public part.
 
         `outcome` is the assumed outcome for late ones if the table does not treat them as the design did.
         """
@@ -197,7 +197,7 @@ class LogFacts:
 
 
 def _undecided(log: AdaptiveLog | PublicLog | Sums, *, covered: bool = False) -> Stopping | None:
-    """What a log states about its number of rounds, unless that was fixed; `covered`: by its guarantee."""
+    """The log's statement on its number of rounds, unless that was fixed; `covered`: by its guarantee."""
     return None if log.stopping == FIXED else Stopping.of(log, covered=covered)
 
 
@@ -210,7 +210,7 @@ def _reward_name(log: AdaptiveLog | Sums) -> str:
 def copies_told(log: AdaptiveLog | Sums) -> tuple[str, ...]:
     """Whether rows occur twice, or neighbouring rows are dependent; computed once and stored with the log.
 
-    Sums do not tell. Recurring stretches explain similar neighbours, and are then reported alone.
+    Sums cannot show this. Recurring stretches explain similar neighbours, and are then reported alone.
     """
     if isinstance(log, Sums):
         return ()
@@ -277,7 +277,7 @@ def _late_told(parameters: Mapping[str, Any]) -> tuple[str, str]:
 
 
 class StoppingFacts:
-    """Facts for claims on a table for a fixed number of rounds; `instead`: what is valid otherwise."""
+    """Facts for claims on a table for a fixed number of rounds; `instead` contains valid alternatives."""
 
     def __init__(self, stopping: Stopping, instead: str) -> None:
         self.stopping = stopping
@@ -296,18 +296,18 @@ class StoppingFacts:
 
     @property
     def chosen_by_data(self) -> dict[str, str]:
-        """Whether the data determined it, as the log states."""
+        """Whether, according to the log, the data determined its number of rounds."""
         by_data = self.stopping.said == "data-chosen" and not self.stopping.reason
         return self._values if by_data else {}
 
     @property
     def chosen_by_plan(self) -> dict[str, str]:
-        """Whether a planned rule determined it."""
+        """Whether a planned rule determined the number of rounds."""
         return self._values if self.stopping.said == "planned" else {}
 
 
 RANGES = 10.0
-"""Length, in ranges of the rewards, from which an interval has no information on a mean or a difference."""
+"""Length, in ranges of the rewards, from which an interval for a mean or a difference is uninformative."""
 LONGEST = 1e6
 """The same in units of anything else."""
 _OF_REWARDS = ("arm-mean", "contrast", "received-contrast", "cate", "interaction", "bin-mean")
@@ -327,8 +327,8 @@ def meaningful(
 
     Shapes: limits (k, 2), std_error (k,); returns (k, 2).
 
-    The longest is that of means, differences and values, on the scale of the rewards; relative effects are in
-    units of the control's mean, and whatever has a scale of its own in standard errors.
+    The limit on lengths is on the scale of the rewards for means, differences and values, in units of the
+    control's mean for relative effects, and in standard errors for terms with other scales.
     """
     most = _lengths(estimands, longest, std_error)
     with np.errstate(invalid="ignore", over="ignore"):
@@ -377,7 +377,7 @@ def without_meaning(
 
 
 def _lengths(estimands: Sequence[Estimand], longest: float, std_error: FloatArray) -> FloatArray:
-    """The longest interval with information, by term; (k,)."""
+    """Length of the longest informative interval, by term; (k,)."""
     own = [
         LONGEST if one.kind in _RELATIVE else longest if _of_rewards(one.kind) else np.nan
         for one in estimands
@@ -391,7 +391,7 @@ def _of_rewards(kind: str) -> bool:
 
 
 def _scale_of(kind: str, facts: LogFacts) -> Said:
-    """What the lengths of intervals are compared with."""
+    """The scale with which the lengths of intervals are compared."""
     if kind in _RELATIVE:
         return tables.OF_CONTROL()
     if not _of_rewards(kind) or math.isnan(facts.spread):

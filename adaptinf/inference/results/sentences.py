@@ -247,7 +247,7 @@ class _Found:
         return " to ".join(self._figure(place, float(ends[place])) for ends in bounds) + self.unit
 
     def _figure(self, place: int, value: float) -> str:
-        """A number as the table has it; of a lift, in percent."""
+        """A number as printed in the table; for a lift, in percent."""
         relative = self.results.estimands[place].kind in tables.LIFTS
         return percent(value) if relative else format_number(value)
 

@@ -168,8 +168,9 @@ class JointInference(Estimates):
     def t_test(self, restriction: Any) -> LinearTest:
         """Separate tests of linear combinations of the terms.
 
-        Normal or, if terms have Student's distribution, by t with the smallest degrees of freedom of those
-        involved. The difference of two arms of a table is that of `Contrast`, with its own distribution.
+        Tests are normal or, if terms have Student's distribution, use t with the smallest degrees of freedom
+        of those involved. The difference of two arms of a table is that of `Contrast`, with its own
+        distribution.
 
         Parameters
         ----------
@@ -180,7 +181,7 @@ class JointInference(Estimates):
         Returns
         -------
         LinearTest
-            With effect, std_error, tvalue, pvalue, conf_int and to_frame.
+            Tests with effect, std_error, tvalue, pvalue, conf_int and to_frame.
 
         Raises
         ------
@@ -197,8 +198,8 @@ class JointInference(Estimates):
     def wald_test(self, restriction: Any) -> WaldTest:
         """Joint test of linear restrictions, by the chi-squared distribution.
 
-        If the terms have Student's distribution it is by F, with the smallest degrees of freedom of those
-        involved.
+        If the terms have Student's distribution, the F distribution is used instead, with the smallest
+        degrees of freedom of those involved.
 
         Parameters
         ----------
@@ -208,7 +209,7 @@ class JointInference(Estimates):
         Returns
         -------
         WaldTest
-            With statistic, df and pvalue.
+            A test with statistic, df and pvalue.
 
         Raises
         ------
@@ -253,7 +254,7 @@ class JointInference(Estimates):
         return self.reference.df if isinstance(self.reference, StudentReference) else None
 
     def _test_notes(self) -> tuple[str, ...]:
-        """Why tests of combinations are no more valid than those of single terms, or less."""
+        """Why tests of combinations are not more valid than those of single terms, or are less valid."""
         found: list[str] = []
         if self.validity == "not valid":
             found.append(tables.NOT_VALID())

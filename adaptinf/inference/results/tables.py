@@ -211,7 +211,7 @@ def narrowed(
     gap: str,
     lines: Callable[[int, int], Sequence[int]] = lambda place, width: (1,),
 ) -> list[int]:
-    """Widths reduced from columns above their floors until all fit, where it costs the fewest lines.
+    """Widths reduced until all columns fit, none below its floor, where this adds the fewest lines.
 
     If there are several, the widest is reduced. `lines` are those of the rows of a column for a given width.
 

@@ -1,10 +1,10 @@
 """Scores of arms from sums by batch, with outcome models and weights fixed when a batch starts.
 
 The score of round t and an arm with propensity e is m + 1{arm chosen} (y - m) / e, where m is the prediction
-of the arm's reward, and the estimate is sum h (score) / sum h. With m the arm's mean over earlier batches,
-and one weight h for all rounds of a batch, sums of (y - m)^j / e^p over the arm's rounds are sufficient. In
-the first batch no reward is known in advance; there m is the mean of the batch's other rounds, of all arms.
-With the batch's mean u, n rounds and z = y - u, this is m = u - z / (n - 1), and
+of the arm's reward, and the estimate is sum h (score) / sum h. If m is the arm's mean over earlier batches,
+and h is one weight for all rounds of a batch, sums of (y - m)^j / e^p over the arm's rounds are sufficient.
+In the first batch no reward is known in advance; there m is the mean of the batch's other rounds, of all
+arms. With the batch's mean u, n rounds and z = y - u, this is m = u - z / (n - 1), and
 
     score = u - z / (n - 1) + n / (n - 1) 1{arm chosen} z / e.
 
@@ -93,7 +93,7 @@ class ScoreParts(NamedTuple):
 
 
 def batch_score_means(cells: Cells, codes: IntArray, weights: FloatArray, *, augmented: bool) -> ScoreMeans:
-    """Estimates of arm means, with what tests and tables need.
+    """Estimates of arm means, and the quantities that tests and tables require.
 
     Shapes: codes (k,), weights (B, k), 0 if an arm could not be chosen.
 
@@ -134,7 +134,7 @@ def slope_shares(rounds: FloatArray, share: FloatArray) -> FloatArray:
 def described_means(
     cells: Cells, codes: IntArray, h: FloatArray, found: tuple[FloatArray, FloatArray, FloatArray]
 ) -> ScoreMeans:
-    """Estimates, with what tests and tables also need.
+    """Estimates, and the other quantities that tests and tables require.
 
     Shapes: codes (k,), h the weights (B, k), found the estimates above the centre (k,), their covariance
     (k, k) and the sums of cubed contributions to their errors (k,).
@@ -219,11 +219,11 @@ def correlation_of(spread: FloatArray) -> FloatArray:
 def shared_means(cells: Cells, codes: IntArray, weights: FloatArray, means: ScoreMeans) -> ScoreMeans:
     """The estimates, with errors for propensities replaced by the shares in each batch.
 
-    Shapes: codes (k,), weights (B, k). Each estimate is then sum w (mean of the arm in the batch), with w the
-    share of all rounds among batches that have a weight; given the arms, its variance is sum w^2 s^2 / N with
-    the batch's own s^2, or that of all batches if N is 1. Small batches have most of the weight, so an s^2 of
-    all batches would not follow the errors: skewed rewards would affect the estimate but not its standard
-    error. Degrees of freedom are Satterthwaite's for equal variances.
+    Shapes: codes (k,), weights (B, k). Each estimate is then sum w (mean of the arm in the batch), where w is
+    the batch's share of the rounds in all batches that have a weight; given the arms, its variance is sum w^2
+    s^2 / N with the batch's own s^2, or that of all batches if N is 1. Small batches have most of the weight,
+    so an s^2 of all batches would not follow the errors: skewed rewards would affect the estimate but not its
+    standard error. Degrees of freedom are Satterthwaite's for equal variances.
     """
     about, used = cells.moments[0][..., codes], weights > 0.0
     # A batch without rounds of an arm has no weight in its mean.

@@ -21,7 +21,7 @@ from adaptinf.inference.inputs.rounds import possible_rounds, propensities_befor
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 Fixed = Literal["round", "round before", "batch"]
-"""Whose propensities fix a round's weight: its own, the previous round's, or the previous batch's."""
+"""Propensities that determine a round's weight: its own, the previous round's, or the previous batch's."""
 _ROWS = 1 << 16
 """Number of rounds processed at once."""
 LAGGED = "lagged"
@@ -72,7 +72,7 @@ def predictions(chosen: FloatArray, reward: FloatArray) -> FloatArray:
     Shapes: chosen (T, k), reward (T,); returns (T, k).
 
     A constant added to all rewards is added to every prediction but those of the first round. In that round
-    no reward is known: its row is 0, and its weight must be 0 as well, otherwise rewards that are all far
+    no reward is known: its row is 0, and its weight must be 0 as well; otherwise, rewards that are all far
     from 0 would count as noise. Every row is computed without the rewards of its round and later rounds, so
     scores stay unbiased.
     """
@@ -106,7 +106,7 @@ def origin_of(reward: FloatArray, outcome: object) -> float:
 
 
 def first_weighted(outcome: object, start: int | None) -> int:
-    """First round with a weight: 1 for running means, which have no data at round 0; else 0 by default."""
+    """First round with a weight: 1 for running means, without data at round 0; otherwise 0 by default."""
     return int(isinstance(outcome, str)) if start is None else start
 
 
@@ -308,7 +308,8 @@ def earlier_inverse(mean: FloatArray, known: BoolArray, n_arms: int) -> FloatArr
 def earlier_propensities(propensities: FloatArray, batch: IntArray, n_arms: int) -> FloatArray:
     """Harmonic means of each arm's propensities in the previous batch, shape (T, k).
 
-    Shapes: propensities (T, k), batch (T,). Rounds in which an arm was not possible have no part in its mean.
+    Shapes: propensities (T, k), batch (T,). Rounds in which an arm was not possible are not included in its
+    mean.
     """
     size = int(batch.max(initial=-1)) + 1
     possible = propensities > 0.0

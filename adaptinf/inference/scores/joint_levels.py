@@ -6,10 +6,9 @@ and j is
     delta_ij = sum h_t (score_ti - score_tj) / sum h_t,
 
 in which effects common to both arms cancel. Levels d solve the normal equations of the least squares fit of
-d_i
-- d_j to delta_ij with weights (sum h_t)^2, which are close to the contrasts' precisions, so differences of
-levels are averages of contrasts. They are shifted by c = mean over t of sum_k v_tk (score_tk - d_k), in which
-all rounds have equal weight: v_t divides one unit among the arms that could be chosen in round t, in
+d_i - d_j to delta_ij with weights (sum h_t)^2, which are close to the contrasts' precisions, so differences
+of levels are averages of contrasts. They are shifted by c = mean over t of sum_k v_tk (score_tk - d_k), in
+which all rounds have equal weight: v_t divides one unit among the arms that could be chosen in round t, in
 proportion to w_k = 1 / sum_t(1 / e_tk). If arms drift in parallel, d + c are the arms' means over the period,
 including those of arms that were added or removed. Arms that are not connected by a chain of common rounds
 are shifted separately. All of this is linear in the scores, given the weights, so the contribution of a round
@@ -56,7 +55,7 @@ _MOST = 1_000_000_000
 _SMALL = 500_000
 """Pairs times rounds up to which NumPy is fast enough that loading Numba does not pay off."""
 _FEWEST_ALIKE = 0.125
-"""Stretches of rounds with the same weights, as a share of the rounds, up to which each is taken at once."""
+"""Number of stretches with equal weights, as a share of rounds, up to which each is processed at once."""
 # With up to this many columns, a matrix product column by column is faster than BLAS.
 _NARROW = 6
 # A block of rounds has this many numbers, half a megabyte, and stays in the processor's cache.
@@ -195,7 +194,7 @@ class Pairs:
 
 
 def _stretches(inverse: FloatArray) -> list[slice] | None:
-    """Rounds in a row with the same inverses, None if most are alone; inverse (n, k)."""
+    """Consecutive rounds with the same inverses, None if most are alone; inverse (n, k)."""
     starts = [0, *moves(inverse, None).tolist(), len(inverse)]
     if len(starts) - 1 > _FEWEST_ALIKE * len(inverse):
         return None
@@ -377,7 +376,7 @@ def projected(rounds: LogRounds) -> Projection:
 
 
 def joint_means(rounds: LogRounds) -> ScoreMeans:
-    """Levels of arms, with what tests and tables need.
+    """Levels of arms, and the quantities that tests and tables require.
 
     Arms without a reward get NaN and do not affect the others' levels.
     """

@@ -78,17 +78,18 @@ class UnitErrors:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreMeans:
-    """Weighted means of scores, with what tests and tables need.
+    """Weighted means of scores, and the quantities that tests and tables require.
 
     Shapes: above (k,), covariance (k, k), pulls, successes, ess, freedom, min_propensity, used, skewness,
     unevenness (k,).
 
     The means are `above` an origin, about which their sums were taken; `freedom` is (sum w)^2 / sum w^2 - 1
-    over the rounds of an arm, w = h^2 / e^2; `used` counts the rounds with a weight. With influences d,
+    over the rounds of an arm, where w = h^2 / e^2; `used` counts the rounds with a weight. With influences d,
     `skewness` is sum d^3 / (sum d^2)^(3/2); `unevenness` is (sum g^3)^2 / (sum g^2)^3 over the rounds of an
-    arm, g = h / e. Of weights that arms share `movement` is the p-value of slopes in time of the arms'
-    contrasts, and of joint weights `squares` is what an estimate's variance is of that of one reward. Of the
-    pairs of a table `products` are the sums of products of the errors of all pairs' differences, (P, P).
+    arm, where g = h / e. For weights that arms share, `movement` is the p-value for slopes over time of the
+    arms' contrasts; for joint weights, `squares` is the variance of an estimate relative to that of one
+    reward. For the pairs of a table, `products` are the sums of products of the errors of all pairs'
+    differences, (P, P).
     """
 
     above: FloatArray
@@ -247,7 +248,7 @@ def score_means(
     propensities: FloatArray | None,
     time: FloatArray | None = None,
 ) -> ScoreMeans:
-    """Weighted means of arms' scores, with what tests and tables need.
+    """Weighted means of arms' scores, and the quantities that tests and tables require.
 
     Shapes: reward, propensity (T,), propensities (T, k), time (T,), of two arms that share their weights.
     """

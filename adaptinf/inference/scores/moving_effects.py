@@ -1,7 +1,7 @@
 """Whether an effect visibly changes over the rounds, based on the weighted scores of its estimate.
 
 With scores s, weights h, estimate D = sum h s / sum h and time t, sum h t (s - D) has mean 0 if the effect is
-constant, whatever is common to all arms, as h is known before s. It detects a trend, and an effect that
+constant, whatever is common to all arms, because h is known before s. It detects a trend, and an effect that
 changes once, but not one that varies with the hour of the day.
 """
 

@@ -61,7 +61,7 @@ class Outcome:
     seen: SeenRounds | None = None
     """Rounds whose reward is observed and known, if some are missing or late."""
     notes: tuple[str, ...] = ()
-    """For the rounds with a weight, if rewards are missing or late."""
+    """Notes for the rounds with a weight, if rewards are missing or late."""
     assumes: tuple[str, ...] = ()
     cautions: tuple[str, ...] = ()
     covariates: tuple[str, ...] = ()
@@ -87,7 +87,7 @@ RUNNING_MEAN = Outcome(
 def outcome_model(
     subject: str, log: AdaptiveLog, codes: IntArray, outcome: Any, ridge: object, *, by_batch: bool = False
 ) -> Outcome:
-    """Complete and check the user's request, allowing means over batches if asked; outcome (T, k)."""
+    """Complete and check the user's request, allowing means over batches if requested; outcome (T, k)."""
     covariates = outcome if isinstance(outcome, Covariates) else None
     regression = covariates is not None or (isinstance(outcome, str) and outcome == "running-ridge")
     if ridge is not None and not regression:
@@ -180,10 +180,10 @@ def checked_penalty(subject: str, ridge: object) -> float:
 
 
 def running_standardised(x: FloatArray) -> FloatArray:
-    """Columns standardised by mean and standard deviation of the rounds up to each; x (T, d), returns so.
+    """Columns standardised by mean and standard deviation of the rounds so far; x (T, d), returns (T, d).
 
-    A row is known before its arm is drawn. Rounds before a column varies have 0, and so does a constant
-    column.
+    A row is known before its arm is drawn. Entries are 0 until a column varies, so a constant column is 0
+    throughout.
     """
     rounds = np.arange(1.0, len(x) + 1.0)[:, None]
     above = x - x[:1]  # Differences from the first row keep the digits of columns that are far from 0.

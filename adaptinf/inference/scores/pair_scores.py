@@ -1,7 +1,8 @@
 """Scores of many contrasts with one control, summed in one compiled pass over the rounds.
 
-The same numbers as from a stream for each pair (`score_stream`): predictions are the arms' running means,
-and a round has one weight for both arms of a pair. The control's part of a round serves all pairs.
+The numbers are the same as from a separate stream for each pair (`score_stream`): predictions are the arms'
+running means, and a round has one weight for both arms of a pair. The control's part of a round is used for
+all pairs.
 
 References
 ----------
@@ -103,7 +104,7 @@ def pair_scores(
 def _described(
     rounds: PairRounds, sums: FloatArray, gains: FloatArray, estimate: FloatArray, moments: FloatArray
 ) -> list[ScoreMeans]:
-    """The estimates of each pair, with what tests and tables need."""
+    """The estimates of each pair, and the quantities that tests and tables require."""
     origin, found = rounds.origin, list[ScoreMeans]()
     for p in range(len(rounds.first)):
         spread, product = moments[:, _SPREAD, p], moments[0, _PRODUCT, p]
@@ -135,7 +136,7 @@ def _described(
 
 @kernel
 def _weigh(rounds: PairRounds, t: int, state: FloatArray) -> None:
-    """Propensities and weights of a round; weight 0 if an arm is impossible, or predictions know nothing."""
+    """Propensities and weights of a round; weight 0 if an arm is impossible, or there is no prediction."""
     size = rounds.first.shape[0]
     last = rounds.propensities[t, rounds.second]
     usable = last > 0.0 and (t > 0 or not rounds.running)
@@ -176,7 +177,7 @@ def _learn(rounds: PairRounds, t: int, chosen: int, state: FloatArray) -> None:
 
 @compiled
 def _add_up(rounds: PairRounds, state: FloatArray, sums: FloatArray, gains: FloatArray) -> None:
-    """First pass: sums of weights, of weighted scores, and of what tables show.
+    """First pass: sums of weights, of weighted scores, and of other columns of tables.
 
     Shapes: state (STATE, P + 1), sums (2, SUMS, P), gains (2, 4, P).
     """
@@ -224,7 +225,7 @@ def _spread(
     moments: FloatArray,
     block: FloatArray,
 ) -> None:
-    """Second pass, of some rounds: squares, cubes and products of what they contribute to the errors.
+    """Second pass, over some rounds: squares, cubes and products of their contributions to the errors.
 
     Shapes: found are estimates (2, P), their scales (P,) and the centres of time (P,); moments
     (2, MOMENTS, P), block (n, P), to be filled with the contributions to the pairs' differences.

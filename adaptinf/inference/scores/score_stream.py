@@ -267,7 +267,7 @@ def own_weight(stream: Stream, t: int, j: int, state: FloatArray) -> float:
 
 @kernel
 def _two_point(stream: Stream, t: int, j: int, e: float, state: FloatArray) -> float:
-    """Two-point weight of an arm with propensity e, which uses its share of what is left for the arm."""
+    """Two-point weight of an arm with propensity e, which uses its share of the arm's remaining budget."""
     share = min(max((1.0 - e) * stream.floored[t] + e * stream.always[t], 0.0), 1.0)
     weight = math.sqrt(share * state[_LEFT, j] * e)
     state[_LEFT, j] *= 1.0 - share
@@ -381,7 +381,8 @@ def _spread(
 ) -> None:
     """Second pass: products of each round's contributions to the errors of two arms, and their cubes.
 
-    For a contrast also the sums of its slopes in time about their centre, and of their squares; slope (2,).
+    For a contrast, the sums of its slopes in time about their centre, and of their squares, are added; slope
+    (2,).
     """
     size = stream.codes.shape[0]
     prepare(stream, state)

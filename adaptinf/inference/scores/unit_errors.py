@@ -118,7 +118,7 @@ def _without_rounding(covariance: FloatArray, estimate: FloatArray) -> FloatArra
 
 
 def where_events(covariance: FloatArray, events: FloatArray) -> FloatArray:
-    """NaN if fewer than 5 units had an event; covariance (k, k), events (k,)."""
+    """Covariance, NaN if fewer than 5 units had an event; covariance (k, k), events (k,)."""
     few = np.where(events < FEWEST_EVENTS, np.nan, 0.0)
     return np.asarray(covariance + few[:, None] + few[None, :], dtype=np.float64)
 
@@ -162,9 +162,9 @@ def others_means(
 ) -> tuple[FloatArray, BoolArray]:
     """Mean reward of every arm over other units' earlier rounds, and whether there are any such rounds.
 
-    Shapes: chosen (T, k), reward, unit (T,); returns (T, k), (T,). If the rounds are some of a log, `overall`
-    is `others_mean` of all of its rounds, at these; shapes (T,), (T,). If `arrival` is given, shape (T,), the
-    reward of round s is used from row ``arrival[s]`` on, otherwise from the next row on.
+    Shapes: chosen (T, k), reward, unit (T,); returns (T, k), (T,). If the rounds are part of a log, `overall`
+    is `others_mean` of the whole log at these rounds; shapes (T,), (T,). If `arrival` is given, shape (T,),
+    the reward of round s is used from row ``arrival[s]`` on, otherwise from the next row on.
 
     Before other units had the arm, it is the mean of all their earlier rewards. Rounds that precede every
     reward from another unit have no prediction; the first reward is used instead, and these rounds must be

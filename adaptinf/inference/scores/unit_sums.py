@@ -1,8 +1,8 @@
 """Scores of arms with clustered errors, from sums by batch and totals by unit.
 
-All rounds have the same weight and prediction m, the centre of the sums, or none (m = 0). With the totals of
-a unit, n its number of rounds, A of 1 / e and Y of (y - centre) / e, it adds (n (m - mean) + (centre - m) A +
-Y) / T to the error of an arm's mean: a combination L of n, A and Y, whose squares sum to L P L', where P
+All rounds have the same weight and prediction m, the centre of the sums, or none (m = 0). If a unit has n
+rounds, and totals A of 1 / e and Y of (y - centre) / e, it adds (n (m - mean) + (centre - m) A + Y) / T to
+the error of an arm's mean. This is a combination L of n, A and Y, whose squares sum to L P L', where P
 contains the sums of products of these over units.
 """
 

@@ -1,4 +1,4 @@
-"""Scores use the rounds in which all arms of a quantity could be chosen; this is that part of the log."""
+"""The part of a log that scores use: rounds in which all arms of a quantity could be chosen."""
 
 from __future__ import annotations
 

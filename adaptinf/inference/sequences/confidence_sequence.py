@@ -64,7 +64,7 @@ def build_track(profile: LogProfile, quantity: Quantity, settings: Settings) -> 
 
 
 def _track_of_all(profile: LogProfile, quantity: Quantity, settings: Settings) -> tuple[Track, float, float]:
-    """The same where all arms of the quantity could be chosen throughout."""
+    """The same if all arms of the quantity could be chosen throughout."""
     if profile.sums is not None:
         return batch_track(profile.sums.cells, quantity, settings)
     log = profile.log

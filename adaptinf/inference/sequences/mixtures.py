@@ -154,8 +154,8 @@ class BetaBinomialCounts:
 def gamma_wealth(excess: FloatArray, variance: FloatArray, scale: float) -> FloatArray:
     """Log wealth of the gamma-exponential mixture; excess, variance (n,), both at least 0; returns (n,).
 
-    The average of exp(b * excess - psi(b) * variance), psi(b) = -log(1 - b) - b, over shares b in [0, 1),
-    where 1 - b has the gamma distribution with shape and rate `scale`, restricted to below 1.
+    It is the average of exp(b * excess - psi(b) * variance), where psi(b) = -log(1 - b) - b, over shares b in
+    [0, 1), where 1 - b has the gamma distribution with shape and rate `scale`, restricted to below 1.
     """
     shape = variance + scale
     reach = excess + shape

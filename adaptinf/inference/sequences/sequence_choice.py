@@ -175,7 +175,7 @@ def _estimator(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Req
 
 
 def _without_drift(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Request) -> str:
-    """Scores that drift common to the arms of a contrast does not move, the narrower first; or none."""
+    """Scores that drift common to both arms of a contrast does not affect, the narrower first; or none."""
     if asked.stationary or asked.sigma is not None or profile.deciding_context:
         return ""
     if not all(profile.pulls[code] for one in quantities for code in one.codes):
@@ -260,7 +260,7 @@ def _check_scores(profile: LogProfile, quantities: tuple[Quantity, ...], subject
 
 
 def _never(profile: LogProfile, quantity: Quantity) -> dict[str, Any]:
-    """Arms that were never all available, with the one that was least often."""
+    """Arms that were never all available, and the one that was available least often."""
     worst = max(quantity.among, key=lambda code: profile.impossible[code])
     arms = "the two arms" if len(quantity.codes) > 1 else "the requested arms"
     rounds = {"n": int(profile.impossible[worst]), "rounds": profile.log.n_rounds}

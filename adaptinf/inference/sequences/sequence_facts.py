@@ -1,4 +1,4 @@
-"""Facts that claims use about one confidence sequence on one kind of scores, and about a fit.
+"""Facts for claims about one confidence sequence on one kind of scores, and about a fit.
 
 With weights w of a value, propensities e and means m of the arms' own rewards, the scores are w 1{A = k} (y -
 m_k) / e + sum w_k m_k. A drift shared by both arms of a contrast does not affect its value.
@@ -101,7 +101,7 @@ def _unevenness(profile: LogProfile, estimator: str) -> FloatArray:
 
 
 class SequenceFacts(ConstantMeans):
-    """Facts that claims use about a sequence before there is a fit."""
+    """Facts for claims about a sequence before there is a fit."""
 
     def __init__(
         self,
@@ -137,7 +137,7 @@ class SequenceFacts(ConstantMeans):
 
     @cached_property
     def drift_found(self) -> Finding | None:
-        """For the arms' own rewards, or for the value of scores in every round."""
+        """Drift in the arms' own rewards, or in the value of scores in every round."""
         if self.is_by_pull:
             return self.profile.drift_of(self.codes)
         terms = self.terms or [""] * len(self.quantities)
@@ -184,7 +184,7 @@ class SequenceFacts(ConstantMeans):
 
 
 class FitFacts(SequenceFacts):
-    """Facts that claims use about sequences with settings, for named quantities."""
+    """Facts for claims about sequences with settings, for named quantities."""
 
     def __init__(
         self,
@@ -235,7 +235,7 @@ class FitFacts(SequenceFacts):
 
     @property
     def different_rounds(self) -> bool:
-        """Whether arms set side by side by their own rewards joined late or left early."""
+        """Whether arms compared by their own rewards joined late or left early."""
         profile, codes = self.profile, np.array(self.codes)
         if self.stationary or not (self.is_by_pull and profile.knows_propensities):
             return False

@@ -45,7 +45,7 @@ class Weights:
 class Quantity:
     """One quantity: its arms, for sequences of their own rewards, and its weights, for scores.
 
-    Scores are about the rounds in which all arms in `among` could be chosen.
+    Scores are for the rounds in which all arms in `among` could be chosen.
     """
 
     codes: tuple[int, ...]
@@ -103,10 +103,11 @@ class SequenceMethod:
 
     `options` are its own tuning arguments; `bounds` indicates for an estimator whether the bounds of its
     scores must be known. `bets` indicates a wealth for either side, with half of alpha each, on scores that
-    need no upper bound. `two_valued` indicates whether rewards must be at either end of their range, and
-    sample means. `offered` indicates whether errors name it. `distance` is the expected distance of one
-    side's bound from the mean, for those whose wealth has its own form. `batch_sides` are the sides if sums
-    of scores are known only at the ends of batches, None if these are insufficient.
+    need no upper bound. `two_valued` indicates whether the sequence is for sample means of rewards that are
+    always at one end of their range. `offered` indicates whether errors suggest it. `distance` is the
+    expected distance of one side's bound from the mean, for those whose wealth has its own form.
+    `batch_sides` are the sides if sums of scores are known only at the ends of batches, None if these are
+    insufficient.
     """
 
     name: str

@@ -119,7 +119,7 @@ class SequenceResults(Results):
         return [law(law=self.reference.name), *self._outside(alpha)]
 
     def _outside(self, alpha: float) -> list[str]:
-        """Whether an estimate is not between the limits printed with it."""
+        """Whether an estimate lies outside the limits printed with it."""
         limits = self.conf_int(alpha)
         outside = (self.estimate < limits["low"].to_numpy()) | (self.estimate > limits["high"].to_numpy())
         return [claims.OUTSIDE(term=term) for term, flag in zip(self.terms, outside, strict=True) if flag]

@@ -1,4 +1,4 @@
-"""How valid every confidence sequence is for a log."""
+"""Validity of every confidence sequence for a log."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def sequence_verdicts(profile: LogProfile, quantities: Sequence[Quantity], order
 def _key(verdict: Verdict) -> tuple[Any, ...]:
     """Rank: methods valid at every round come before asymptotic ones, and then the narrowest.
 
-    No list can tell which is the narrowest, because it depends on the number of rounds and the variance. The
-    widths are expected ones, which do not use any arm's own rewards, so this choice does not invalidate
-    intervals.
+    No fixed list can determine which is the narrowest, because this depends on the number of rounds and the
+    variance. The widths are expected ones, which do not use any arm's own rewards, so this choice does not
+    invalidate intervals.
     """
     width = verdict.length if verdict.valid else 0.0
     return not verdict.valid, verdict.rank, verdict.label != "anytime", width

@@ -272,7 +272,7 @@ class MixtureSide:
         return cls(np.cumsum(score), np.arange(1.0, len(score) + 1.0), variance, scale, lowest)
 
     def peak(self, mean: float) -> float:
-        """Largest log wealth against a claimed mean; infinite if no mean can be."""
+        """Largest log wealth against a claimed mean; infinite if no mean is possible."""
         if mean < self.lowest:
             return math.inf
         excess = self.total - self.count * mean
@@ -290,7 +290,7 @@ class MixtureSide:
 
 
 def bernstein_side(score: FloatArray, floor: FloatArray, alpha: float) -> LinearSide:
-    """Empirical Bernstein with predictable plug-in bets; score (n,), floor (n,)."""
+    """Empirical Bernstein process with predictable plug-in bets; score (n,), floor (n,)."""
     centre, variance = predictable_moments(score)
     scale = 1.0 - floor
     bet = np.minimum(CAP / scale, plug_in_bets(variance, alpha))

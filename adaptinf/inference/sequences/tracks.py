@@ -114,8 +114,7 @@ class DifferenceTrack:
         """Largest threshold at which one end passed the null.
 
         It is the largest value, over means of the second arm, of the smaller of two peaks: against the first
-        arm's mean on this side, and against the second's on the other. One increases where the other
-        decreases.
+        arm's mean on this side, and against the second's on the other. As one increases, the other decreases.
         """
 
         def peaks(value: float) -> tuple[float, float]:

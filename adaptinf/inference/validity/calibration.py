@@ -1,9 +1,9 @@
 """The propensities of a log: what is known about them, and whether arms were chosen according to them.
 
 If e are the probabilities of the arms given the past and the context, the sums of 1{A = a} - e(a) over any
-rounds selected by the past and the context are martingales with predictable variance equal to the sum of e (1
-- e), whatever the design. Rounds are selected by the propensity itself, by time and by contexts, and all are
-used together, also with weights 1 / e(a), whose variance is the sum of 1 / e - 1.
+rounds selected by the past and the context are martingales with predictable variance equal to the sum of e
+(1 - e), whatever the design. Rounds are selected by the propensity itself, by time and by contexts, and all
+are used together, also with weights 1 / e(a), whose variance is the sum of 1 / e - 1.
 
 If only the chosen arms' propensities p are known, the sum of 1{A = k} / p - 1 over the rounds in which arm k
 was possible is a martingale too, whose variance is estimated without bias by the sum of 1{A = k} (1 - p) /
@@ -51,16 +51,16 @@ ALARM = 1e-3
 A table from rows and one from the sums of the same log run these tests twice.
 """
 _OVERALL = 0.8
-"""Its share for the unweighted sums over all rounds; the other tests divide the rest equally.
+"""Share of that probability for unweighted sums over all rounds; the other tests divide the rest equally.
 
-At level a, a normal sum that deviates by m standard deviations is detected with probability F(m - c(a)), c(a)
-the quantile of its absolute value. If rows of one arm are lost depending on their outcome, that arm's plain
-sum changes by hardly more standard deviations than its mean is biased by: a fifth of the failures of an arm
-with half of 4,000 rounds changes it by 3.2 standard deviations, and a contrast by 3.5 standard errors. With
-all of the .001, c is 3.29, with .8 of it 3.35, which reduces the probability by at most .03; equal parts for
-five tests give 3.72, which reduces it by up to .17. Propensities of another arm or round, averages and
-invented ones change sums by size, time or context by many standard deviations before estimates are biased as
-much; for these, c is 4.11 with the remaining level, instead of 3.72.
+At level a, a normal sum that deviates by m standard deviations is detected with probability F(m - c(a)),
+where c(a) is the quantile of its absolute value. If rows of one arm are lost depending on their outcome, that
+arm's plain sum changes by hardly more standard deviations than its mean is biased by: a fifth of the failures
+of an arm with half of 4,000 rounds changes it by 3.2 standard deviations, and a contrast by 3.5 standard
+errors. With all of the .001, c is 3.29, with .8 of it 3.35, which reduces the probability by at most .03;
+equal parts for five tests give 3.72, which reduces it by up to .17. Propensities of another arm or round,
+averages and invented ones change sums by size, time or context by many standard deviations before estimates
+are biased as much; for these, c is 4.11 with the remaining level, instead of 3.72.
 """
 DOUBTED = 1e-3
 """P-value, times the number of arms, below which the chosen arms' propensities alone are doubted."""
@@ -273,10 +273,10 @@ class PropensityFacts(UnitFacts):
 
     @cached_property
     def partial_propensities(self) -> FloatArray | None:
-        """Every arm's propensities as far as those of chosen arms show; None if they exclude no arm; (T, K).
+        """Every arm's propensities as implied by the chosen arms' own; None if no arm is excluded; (T, K).
 
-        0 for arms without rounds in a batch whose chosen arms have probabilities that sum to 1, the logged
-        value for the chosen arm, and 1 for arms that may have been possible.
+        They are 0 for arms without rounds in a batch whose chosen arms have probabilities that sum to 1, the
+        logged value for the chosen arm, and 1 for arms that may have been possible.
         """
         arrays, n_arms = self.log.arrays, self.log.n_arms
         if self.estimated or self.propensity is None or arrays.batch is None or self.knows_every_propensity:
@@ -320,8 +320,8 @@ class PropensityFacts(UnitFacts):
     def constant_propensities(self) -> bool:
         """Whether every arm's propensity is known to be constant; estimates do not count as known.
 
-        The chosen arms' propensities alone show this if each arm's never changes and they sum to 1. A log
-        that states that assignment reacted to outcomes contradicts them.
+        The chosen arms' propensities alone show this if each arm's never changes and they sum to 1. A log's
+        statement that assignment reacted to outcomes contradicts this.
         """
         return self._never_move and not self.log.adaptive
 
@@ -357,7 +357,7 @@ class PropensityFacts(UnitFacts):
 
     @cached_property
     def propensities_found(self) -> Finding | None:
-        """Evidence against the log's propensities; None if there can be none, as arms are certain or few."""
+        """Evidence against the log's propensities; None if impossible: choices are certain or few."""
         if not self.logs_propensities:
             return None
         draws = np.unique(self._first_rounds) if self.one_draw_a_unit else None
@@ -371,14 +371,14 @@ class PropensityFacts(UnitFacts):
         return self._found(told, asked)
 
     def _found(self, told: tuple[str, ...], asked: bool) -> Finding | None:
-        """Evidence against the propensities, and what the log itself states against them."""
+        """Evidence against the propensities, including the log's own statements that contradict them."""
         if self.log.adaptive and self._never_move:
             told = (*told, claims.CONTRADICTED())
         return Finding(told) if told or asked else None
 
     @property
     def _order_pvalue(self) -> float:
-        """P-value for so few runs of one arm, in a batch or overall, if propensities are constant; else 1.
+        """P-value for so few runs of one arm, in a batch or overall, at constant propensities; otherwise 1.
 
         Counts of arms always match propensities that were computed from them, such as shares of the day.
         """

@@ -1,4 +1,4 @@
-"""Facts that claims use if arm means must be constant: trends in rewards, and changing shares."""
+"""Facts for claims that require constant arm means: trends in rewards, and changing shares."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ _SHOWN = 5
 def shares_moved(profile: LogProfile, codes: Iterable[int]) -> str:
     """Whether arms' shares change while rewards drift too or cannot be tested; otherwise empty.
 
-    Two tests, of the effect of changing shares on plain means and of a trend that arms have in common.
-    Changing shares are rare if nothing adapts, so the level need not be as small as that of a trend alone.
+    There are two tests: of the effect of changing shares on plain means, and of a trend that arms have in
+    common. Changing shares are rare if nothing adapts, so the level need not be as small as that of a trend
+    alone.
     """
     if not profile.shares_move:
         return ""
@@ -31,7 +32,7 @@ def shares_moved(profile: LogProfile, codes: Iterable[int]) -> str:
 
 
 class ConstantMeans:
-    """Facts that claims use about a method that needs some arms' means to be constant; codes (k,)."""
+    """Facts for claims about a method that requires some arms' means to be constant; codes (k,)."""
 
     profile: LogProfile
     codes: Iterable[int]

@@ -13,7 +13,7 @@ from adaptinf.inference.validity.order import Rank
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How valid one method is for a log."""
+    """Validity of one method for a log."""
 
     name: str
     label: str
@@ -25,7 +25,7 @@ class Verdict:
     baseline: bool = False
     """Whether it runs although it is not valid."""
     offered: bool = True
-    """Whether errors name it as an alternative."""
+    """Whether errors suggest it as an alternative."""
     corrected: bool = False
     """Whether the valid columns are the corrected ones."""
     length: float = math.nan
@@ -33,7 +33,7 @@ class Verdict:
     unanswered: int = 0
     """Number of arms without an interval, because their outcomes are too rare for it."""
     opening: str = ""
-    """The opening of a fit treated as not valid for this reason, instead of its own; or empty."""
+    """The opening for a fit that is treated as not valid for this reason, in place of its own; or empty."""
 
     @property
     def order(self) -> tuple[bool, int, Rank]:

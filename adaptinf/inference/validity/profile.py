@@ -1,4 +1,4 @@
-"""Everything about a log that determines what is valid for it, computed once and stored with the log."""
+"""Facts about a log that determine what is valid for it, computed once and stored with the log."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class LogProfile(RowPieces):
         return {}
 
     def once(self, what: Any, work: Callable[[], Found]) -> Found:
-        """What a room above finds out about the data, computed once and kept by its name."""
+        """A result that another room computes about the data: computed once, and stored by name."""
         if what not in self._kept:
             self._kept[what] = work()
         found: Found = self._kept[what]
@@ -94,14 +94,14 @@ class LogProfile(RowPieces):
 
     @cached_property
     def traits(self) -> DesignTraits | None:
-        """What the design states about itself; None if nothing, or if the log contradicts it."""
+        """The design's statements about itself; None if there are none, or if the log contradicts them."""
         traits = None if self.log.design is None else self.log.design.traits
         contradicted = traits is not None and not traits.adapts and self.varying_propensities
         return None if contradicted else traits
 
     @cached_property
     def adaptive(self) -> bool:
-        """Whether rewards may have changed later actions: as stated, else true unless the log rules it out.
+        """Whether rewards may have changed later actions: as stated, or true unless the log rules it out.
 
         Exact propensities of every arm that are the same in all rounds exclude it, too.
         """
@@ -136,12 +136,12 @@ class LogProfile(RowPieces):
 
     @cached_property
     def shares_move_in_batches(self) -> bool:
-        """Whether this happens within batches, where batched least squares assumes constant shares."""
+        """Whether shares change within batches, where batched least squares assumes constant ones."""
         return self.batched and self.shares_move and self._runs_pvalue < MOVED / 2.0
 
     @cached_property
     def shares_found(self) -> Finding | None:
-        """Whether the arms' shares change within batches; None if neither propensities nor order can tell.
+        """Whether the arms' shares change within batches; None if propensities and order cannot show it.
 
         Batches within which propensities are known to change cannot be used by methods that assume constant
         ones.
@@ -276,7 +276,7 @@ class LogProfile(RowPieces):
 
     @cached_property
     def context_free(self) -> bool:
-        """Whether contexts did not affect the choice: declared, without contexts, or by the design."""
+        """Whether contexts did not affect the choice: as declared, for lack of contexts, or by design."""
         if self.log.context_free is not None or not self.log.context:
             return self.log.context_free is not False
         return self.traits is not None and self.traits.uses_context == "no"
@@ -339,7 +339,7 @@ class LogProfile(RowPieces):
 
     @cached_property
     def deciding_context(self) -> str:
-        """Name of a context that visibly determines arms, in a log that states neither how nor how likely.
+        """Name of a context that visibly determines arms, in a log that states no rule or propensities.
 
         Empty if none does, or if it need not be checked: contexts did not affect the choice, or propensities,
         not 1 in all rounds, account for it.
@@ -479,7 +479,7 @@ class LogProfile(RowPieces):
         return correction_for(self.log)
 
     def correction_chosen_from(self, chosen_from: ChosenFrom) -> Correction | None:
-        """The correction that the guarantee permits for tests chosen from releases as well, or not."""
+        """The correction that the guarantee permits for tests chosen from actions, or also from releases."""
         return (
             self.correction if chosen_from == "actions" else correction_for(self.log, chosen_from=chosen_from)
         )

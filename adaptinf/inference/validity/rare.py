@@ -1,4 +1,4 @@
-"""When outcomes are too rare, or rewards too skewed, for intervals: from counts and moments, not codings."""
+"""Whether outcomes are too rare, or rewards too skewed, for intervals, judged by counts and moments."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from adaptinf.texts import several
 from adaptinf.typing import BoolArray, FloatArray
 
 FEWEST = 5
-"""With fewer outcomes other than the most common, an arm has no interval."""
+"""Number of outcomes other than the most common below which an arm has no interval."""
 CAUTIOUS = 20
-"""With fewer of them, its interval carries a caution."""
+"""Number of such outcomes below which an interval carries a caution."""
 SKEWED = 0.01
 """Squared skewness of an estimate from which its interval is corrected for skewness."""
 STRONGLY_SKEWED = 0.5
-"""Above it, the corrected interval carries a caution."""
+"""Squared skewness above which a corrected interval carries a caution."""
 TOO_SKEWED = 0.05
-"""Above it, an uncorrected interval carries a caution."""
+"""Squared skewness above which an uncorrected interval carries a caution."""
 _SHOWN = 8
 
 
@@ -91,7 +91,7 @@ def rare_notes(terms: Sequence[str], uncommon: FloatArray) -> list[str]:
 def rare_cautions(
     terms: Sequence[str], uncommon: FloatArray, skewness: FloatArray, *, corrected: bool = True
 ) -> tuple[str, ...]:
-    """Why terms' intervals may be too short; uncommon, skewness (k,), the estimates' squared one."""
+    """Why terms' intervals may be too short; uncommon, skewness (k,), that of the estimates, squared."""
     cautions = []
     few = _named(terms, uncommon, ~without_interval(uncommon) & (uncommon < CAUTIOUS))
     if few:

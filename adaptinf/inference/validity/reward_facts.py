@@ -42,7 +42,7 @@ class RewardFacts:
 
     @cached_property
     def rows_of_arms(self) -> list[IntArray]:
-        """Places in `rewards` of each arm's own."""
+        """Positions of each arm's rewards in `rewards`."""
         return rows_of_cells(self.rewarded_actions, self.log.n_arms)
 
     def _with_arms(self, arms: tuple[int, ...]) -> RewardFacts:
@@ -97,7 +97,7 @@ class RewardFacts:
 
     @cached_property
     def successes(self) -> FloatArray:
-        """Number of each arm's rewards equal to the larger of two values, else 0; shape (K,)."""
+        """Number of each arm's rewards equal to the larger of two values, otherwise 0; shape (K,)."""
         if self.two_values is None:
             return np.zeros(self.log.n_arms)
         larger = self.rewarded_actions[self.rewards == self.two_values[1]]
@@ -117,10 +117,10 @@ class RewardFacts:
     def heavy_tailed(self) -> bool:
         """Whether the pooled rewards have heavy tails on both sides; never for two values.
 
-        Sample kurtosis above 20 (3 for the normal distribution, 9 for the exponential), and above 4 times the
-        squared skewness, which is at most the kurtosis minus 1: if skewness causes the kurtosis, an interval
-        that allows for it is better than other weights. Pooled, because the choice of a method uses no single
-        arm.
+        The criterion is a sample kurtosis above 20 (3 for the normal distribution, 9 for the exponential),
+        and above 4 times the squared skewness, which is at most the kurtosis minus 1: if skewness causes the
+        kurtosis, an interval that allows for it is better than other weights. Rewards are pooled, because the
+        choice of a method must not use those of a single arm.
         """
         reward = self.rewards
         low, high = reward.min(initial=np.inf), reward.max(initial=-np.inf)
@@ -149,7 +149,7 @@ class _Rewards(RewardFacts):
 
 
 class _RewardsOfArms(RewardFacts):
-    """The facts about some arms' rewards; if these take one value only, all rewards show what another is."""
+    """The facts about some arms' rewards; if these take only one value, all rewards show the other one."""
 
     def __init__(self, whole: RewardFacts, arms: tuple[int, ...]) -> None:
         self.log = whole.log

@@ -1,4 +1,4 @@
-"""Are arms' mean rewards constant? A trend in each arm's own rewards, and statements about it.
+"""Are arms' mean rewards constant? Trends in each arm's own rewards, and statements about them.
 
 With the rewards y of one arm at times t, the sum of (t - mean t) (y - mean y) divided by the square root of
 the sum of its squared terms is approximately standard normal if the mean is constant and nothing adapts,
@@ -9,8 +9,8 @@ Arms that drift together are detected in the sum of their sums sooner than one b
 as weekends, have no slope; sums of y - mean y of all arms by eighths of the log have a chi-squared
 distribution.
 
-The same holds for scores w 1{A = k} (y - mean) / e with weights w and propensities e, which do not concern an
-arm, but the mean of the scores in every round.
+The same holds for scores w 1{A = k} (y - mean) / e with weights w and propensities e, which concern not an
+arm but the mean of the scores in every round.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ STATED: dict[str, bool] = {"stationary": True}
 SEEN = 5e-4
 """P-value, times the number of arms tested, below which rewards are assumed to drift.
 
-For the arms' own slopes, and for levels by stretch of the log.
+It is for the arms' own slopes, and for levels by stretch of the log.
 """
 SEEN_ALONE = SEEN_TOGETHER = 1e-3
 """The same for slopes tested alone, and for one that arms have in common."""
@@ -56,7 +56,7 @@ _BLOCK, _FEW, _SHOWN = 2**14, 4, 5
 _SMALL = 2_000_000
 """Number of rounds up to which NumPy is fast enough not to load Numba for this alone."""
 _SPAN = 1e-8
-"""Relative to the largest direction of variation of sums by stretch: smaller ones are rounding error."""
+"""Share of the largest direction of variation of sums by stretch below which one is rounding error."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +125,8 @@ class Trends:
         """P-value for constant levels of some arms over all stretches; NaN if there is too little to test.
 
         With n_sk rewards of arm k in stretch s, and n_k in total, the sums of residuals over arms have
-        covariances sum_k v_k (n_sk [s = r] - n_sk n_rk / n_k), v_k the variance of the arm's rewards.
+        covariances sum_k v_k (n_sk [s = r] - n_sk n_rk / n_k), where v_k is the variance of the arm's
+        rewards.
         """
         if self.stretches is None:
             return math.nan

@@ -110,7 +110,7 @@ class SumsProfile(LogProfile):
 
     @cached_property
     def successes(self) -> FloatArray:
-        """Number of each arm's rewards equal to the larger of two values, else 0; shape (K,)."""
+        """Number of each arm's rewards equal to the larger of two values, otherwise 0; shape (K,)."""
         if self.two_values is None:
             return np.zeros(self.log.n_arms)
         low, high = self.two_values
@@ -221,7 +221,7 @@ class SumsProfile(LogProfile):
 
     @cached_property
     def contradicted_draws(self) -> str:
-        """Why propensities are not those of the choices: groups or single draws set the arms; else empty."""
+        """Why propensities are not those of the choices: groups or single draws set the arms; or empty."""
         return self.context_refusal if self.deciding_context else super().contradicted_draws
 
     @cached_property

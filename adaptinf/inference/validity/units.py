@@ -1,4 +1,4 @@
-"""What a table states about units with several rounds."""
+"""Statements in a table about units with several rounds."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LOGGED_ROUNDS = "for the logged rounds"
 
 
 class ErrorsByUnit:
-    """Facts that claims use about clustered errors.
+    """Facts for claims about clustered errors.
 
     Shapes: units, events (k,), of the units used for each term, and of those among them with an event.
     """

@@ -75,9 +75,9 @@ class Contest:
     def tied(self, x: FloatArray, sigma: FloatArray, near: float = 0.0) -> bool:
         """Whether a lead is at most this many standard errors, or rounding error; x (k,), sigma (k, k).
 
-        Among equal estimates the choice had another reason. Just above, the distribution of the estimate
-        given the choice is so close to its end that intervals shrink to a point, away from the estimate
-        itself.
+        Among equal estimates, the choice was made for another reason. Just above this limit, the distribution
+        of the estimate given the choice is so close to its end that intervals shrink to a point, away from
+        the estimate itself.
         """
         rounding = 1e-12 * max(math.sqrt(float(np.diagonal(sigma).max())), float(np.abs(x).max()))
         for first, second in self.ahead:

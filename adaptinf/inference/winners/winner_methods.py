@@ -30,7 +30,7 @@ FEWEST = 2
 
 
 class ContestFacts:
-    """For arms in a contest, whatever the method for their means."""
+    """Facts about arms in a contest, whatever the method for their means."""
 
     def __init__(self, question: Question) -> None:
         self.question, self.profile = question, question.profile

@@ -125,8 +125,7 @@ class WinnerInterval:
     against : label or None
         The arm with which it is compared; None if the numbers refer to the winner itself.
     estimate, std_error : float
-        Its estimate, or that of the difference; too high on average, because it was selected for its
-        estimate.
+        Its estimate, or that of the difference; it is too high on average, because of the selection.
     median_unbiased : float
         Median-unbiased estimate, given which arm won.
     low, high : float

@@ -46,7 +46,7 @@ class Delimited:
     def typed(
         self, uses: Mapping[str, Use], keep: Collection[str] = ()
     ) -> tuple[pd.DataFrame, list[Reading]]:
-        """Columns by their uses, others as text, and what was done; ParameterError for what cannot be read.
+        """Columns typed by their uses, others as text, and notes on this; ParameterError if this fails.
 
         `keep` contains outcomes that are labels although they look like a missing value.
         """
@@ -152,7 +152,7 @@ def delimited(
 
 
 def plain_text(name: str, data: bytes, encoding: str | None) -> tuple[bytes, list[Reading]]:
-    """A text as UTF-8, and what was done; an unreadable part is named."""
+    """A text as UTF-8, and notes on the conversion; errors quote the part that cannot be read."""
     try:
         return decoded(decompressed(data), encoding)
     except (ValueError, OSError) as error:
@@ -197,7 +197,7 @@ def _native(
 
 
 def header_names(data: bytes, sep: str = ",") -> list[str]:
-    """Names of the columns, before limits allow anything else to be read."""
+    """Names of the columns, which are read before limits permit anything else."""
     with io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="") as text:
         names = next(csv.reader(_limited(text), delimiter=sep), [])
     check_size("columns", len(names), COLUMNS)

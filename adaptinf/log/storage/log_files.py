@@ -32,7 +32,7 @@ def write_file(path: Any, log: StoredLog, kind: str, owner_only: bool = False) -
 
 
 def read_own(path: Path, named: bool) -> RestoredLog | StoredPublic | pd.DataFrame | None:
-    """A log written by adaptinf or its public part; the frame in another Parquet file; else None."""
+    """A log written by adaptinf or its public part; the frame in another Parquet file; otherwise None."""
     # If the user has named the columns, a log of a version without a digest is treated like any other file.
     kind = path.suffix.lower()
     if os.path.isdir(path) or kind not in (*PARQUET, *_CSV):

@@ -114,7 +114,7 @@ def _numeric(numerals: Sequence[str]) -> Any:
 def _of_numerals(
     use: Use, name: str, present: Sequence[str], numerals: Sequence[str], missing: frozenset[str]
 ) -> Typed:
-    """A column of numbers, or of values that need not be; text if a label is not as Python writes it."""
+    """A column of numbers, or of labels that may be numbers; text if Python would write one differently."""
     numeric = bool(present) and len(numerals) == len(present)
     if use == "text" or not numeric:
         flags = use != "text" and bool(present) and all(bare in FLAGS for bare in present)

@@ -249,7 +249,7 @@ def _unchosen_arms(
 def order_arms(
     observed: Sequence[Label], declared: Sequence[Label] | None, columns: ArmColumns, found: Findings
 ) -> tuple[Label, ...]:
-    """All arms: as declared; otherwise sorted if of one type, else in order of first appearance."""
+    """All arms: as declared; otherwise sorted if of one type, or in order of first appearance."""
     if declared is not None:
         arms = list(declared)
         _check_declared(arms, columns, found)
@@ -292,7 +292,7 @@ def check_actions(column: Column, name: object, role: str, as_written: bool, fou
 def code_actions(
     labels: Labels, arms: Sequence[Label], declared: bool, what: str, found: Findings
 ) -> IntArray:
-    """Positions of the chosen arms, shape (T,); -1 if missing; `what` is their column."""
+    """`what` describes their column. `what` is their column."""
     _check_distinct(labels, arms, what, found)
     position = {label_key(arm): code for code, arm in enumerate(arms)}
     codes = np.array([position.get(label_key(label), -1) for label in labels.values] + [-1], dtype=np.int64)

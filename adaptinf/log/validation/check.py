@@ -62,13 +62,13 @@ from adaptinf.texts import listed
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 MEANINGS = ("drop", "bounds", "worst", "best")
-"""What a missing reward may mean: missing at random given the arm, or any value in the range."""
+"""Possible meanings of a missing reward: missing at random given the arm, or any value in the range."""
 
 
 def check_meaning(
     missing: object, observation: bool, reward_range: tuple[float, float] | None, found: Findings
 ) -> str | None:
-    """What missing rewards mean; None if none are allowed. Probabilities of observation imply "drop"."""
+    """The meaning of missing rewards; None if none are allowed. Probabilities of observation imply "drop"."""
     if missing is None:
         return "drop" if observation else None
     if not isinstance(missing, str) or missing not in MEANINGS:
@@ -92,7 +92,7 @@ def check_some_observed(reward: FloatArray | None, found: Findings) -> None:
 
 
 def check_observation(column: Column, name: object, found: Findings) -> FloatArray | None:
-    """Probabilities that outcomes are observed, shape (T,): above 0, as they are divided by."""
+    """Probabilities that outcomes are observed, shape (T,): above 0, because they are used as divisors."""
     return check_probabilities(column, f"observation column {name!r}", "(0", found)
 
 

@@ -373,7 +373,7 @@ def check_units(column: Column, name: object, found: Findings) -> NDArray[Any] |
 
 
 def check_ids(column: Column, name: object, found: Findings) -> NDArray[Any] | None:
-    """Identifier of each decision elsewhere."""
+    """Identifier of each decision in other tables."""
     return _check_names("id", column, name, found)
 
 
@@ -497,7 +497,7 @@ def _nearest_float(value: Any) -> tuple[float, bool]:
 
 
 def _tell_no_numbers(column: Column, wrong: BoolArray, what: str, role: str, found: Findings) -> None:
-    """Report which entries of a column of numbers are not, quoting the first; wrong has shape (T,)."""
+    """Report the non-numeric entries of a column of numbers, quoting the first; wrong has shape (T,)."""
     code = f"non-numeric-{role}"
     count, present = int(wrong.sum()), int((~column.missing).sum())
     if not count:
@@ -520,7 +520,7 @@ def _tell_no_numbers(column: Column, wrong: BoolArray, what: str, role: str, fou
 
 
 def no_numbers(what: str, dtype: str, role: str, entries: Sequence[Any], count: int, present: int) -> str:
-    """Descriptions of non-numeric entries, of which the first are given, among those present."""
+    """Descriptions of the kinds of non-numeric entries that are present, given the first ones."""
     shown = _shown(entries, count)
     if count == present:
         success = (
@@ -557,7 +557,7 @@ def _not_text(labels: Labels) -> BoolArray:
 
 
 def _alike_another(labels: Labels) -> BoolArray:
-    """Rows whose label looks like another, equals one, or has a type that mixes them up."""
+    """Rows whose label looks like another, equals another, or belongs to a mixture of types."""
     texts = [reads_as(label) for label in labels.values if isinstance(label, str)]
     if len(texts) == len(labels.values):
         # pyarrow refuses single surrogates, which are not valid text, so objects are used.

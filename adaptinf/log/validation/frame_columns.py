@@ -315,7 +315,7 @@ def mixed_labels(labels: Iterable[Label]) -> list[list[Label]]:
 
 
 def label_array(labels: Sequence[Label]) -> NDArray[Any]:
-    """Labels as an array that preserves each one's type: native for numbers of one type, else objects."""
+    """Labels as an array that preserves each one's type: native for numbers of one type, or objects."""
     kinds = {type(label) for label in labels}
     if kinds == {bool} or kinds == {float}:
         return np.array(labels)
@@ -336,7 +336,7 @@ _ROWS_KEPT = 100
 
 
 class Findings:
-    """Problems in the order found, and what was done to the frame.
+    """Problems in the order found, and the actions taken on the frame.
 
     If `order` is given, rows were sorted by it, and problems name the rows as numbered in the frame.
     """

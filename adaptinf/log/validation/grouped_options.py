@@ -79,7 +79,7 @@ def group_options(
 
 
 def _unknown(group: str, name: object, known: tuple[str, ...], groups: Groups) -> str:
-    """Message that there is no such option: where it belongs instead, or which may have been meant."""
+    """Message for an unknown option: where it belongs, or which option may have been meant."""
     elsewhere = next((other for other, options in groups.items() if name in options), None)
     if elsewhere is not None:
         return f"{group}= has no option {name!r}: it belongs in {elsewhere}="

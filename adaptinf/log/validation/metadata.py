@@ -180,7 +180,7 @@ _MOST = 2**53
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """What a log states about itself, as given by the user or after checks."""
+    """A log's statements about itself, as given by the user or after checks."""
 
     guarantee: Any = None
     reward_guarantee: Any = None

@@ -37,7 +37,7 @@ class Rounding(NamedTuple):
 
     @property
     def unit(self) -> float:
-        """How much one propensity may have changed."""
+        """How much one propensity may have changed by rounding."""
         return float(0.5 * 10.0**-self.decimals)
 
     @property
@@ -121,7 +121,7 @@ def settle_chosen(
 
     Shapes: chosen, own, action (T,), table (T, K); `own` is the table's entry as it was written. If
     requested, a chosen arm's propensity with more digits than the table replaces its entry there, and the
-    others share the rest.
+    others share the remainder.
     """
     with np.errstate(invalid="ignore"):
         differs = np.abs(chosen - own) > MATCH_TOLERANCE * own

@@ -56,7 +56,7 @@ class Entries:
 
 
 def holds_entries(column: Column) -> bool:
-    """Whether the first value of a column is a list, an object, or text of one."""
+    """Whether the first value of a column is a list, an object, or text that represents one."""
     present = np.flatnonzero(~column.missing)
     return len(present) > 0 and _parsed(column.values[present[0]]) is not None
 

@@ -319,7 +319,7 @@ def batch_dates(column: Column, what: str, date_format: str | None, found: Findi
 
 
 def has_zone(column: Column, date_format: str | None) -> bool:
-    """Whether times, or text for them, are instants: the first text decides, as all must be alike."""
+    """Whether times, or text for them, are instants: the first text decides, because all must be alike."""
     if column.values.dtype.kind == "M":
         return bool(_ZONED_TYPE.search(column.dtype))
     if date_format is not None:

@@ -28,7 +28,7 @@ _SUBJECT = "FunctionEnvironment"
 
 
 class _Drawn(NamedTuple):
-    """What a function drew for one run."""
+    """The output of a function for one run."""
 
     rewards: FloatArray
     contexts: Any = None

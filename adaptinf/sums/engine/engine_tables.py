@@ -45,7 +45,7 @@ from adaptinf.texts import listed
 from adaptinf.typing import FloatArray
 
 Uses: TypeAlias = Callable[[Sequence[str] | None], dict[str, Use]]
-"""The use of columns with these names; None: those named one by one."""
+"""The use of columns with these names; None stands for columns that are named individually."""
 NO_ROLES: Mapping[str, str] = {}
 NO_NUMBERS: Mapping[str, bool] = {}
 _BY_ARROW = (nw.Implementation.PYSPARK, nw.Implementation.PYSPARK_CONNECT, nw.Implementation.IBIS)
@@ -279,7 +279,7 @@ def _with_instants(rows: nw.LazyFrame[Any], names: Sequence[str]) -> nw.LazyFram
 
 
 def no_labels(rows: nw.LazyFrame[Any], name: str, times: bool = False) -> bool:
-    """Whether a pandas column contains objects that are neither labels nor `times`; engines have types."""
+    """Whether a pandas column contains objects that are neither labels nor `times`; engines are typed."""
     if rows.implementation is not nw.Implementation.PANDAS:
         return False
     column = rows.to_native()[name]
@@ -310,7 +310,7 @@ def _plain(frame: pd.DataFrame, numbers: Mapping[str, bool] = NO_NUMBERS) -> pd.
 
 
 def _plain_series(series: pd.Series[Any], truths: bool | None) -> Any:
-    """The same for one column; `truths`: whether a column of numbers may contain booleans; None: unknown."""
+    """The same for one column; `truths`: whether a column of numbers may have booleans, None if unknown."""
     dtype = series.dtype
     if isinstance(dtype, np.dtype) and dtype.kind in "biufMm" and dtype != np.float16:
         return series
@@ -400,7 +400,7 @@ def _first_line(error: Exception) -> str:
 
 
 def collected(query: nw.LazyFrame[Any]) -> pd.DataFrame:
-    """What a query returns."""
+    """The result of a query."""
     if query.implementation in _BY_ARROW:
         return pd.DataFrame(query.collect("pyarrow").to_native().to_pandas())
     return pd.DataFrame(query.collect("pandas").to_native())

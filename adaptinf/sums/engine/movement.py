@@ -1,4 +1,8 @@
-"""Do arms' shares change within batches? Counts in pieces of a batch, if shares replace propensities.
+"""Whether arms' shares change within batches.
+
+The test compares counts in pieces of a batch, and is for shares that replace propensities.
+
+The test compares counts in pieces of a batch, and is for shares that replace propensities.
 
 References
 ----------

@@ -98,7 +98,7 @@ def in_periods(
 def instants_of(starts: NDArray[Any], zone: str | None) -> NDArray[Any]:
     """Starts of periods in UTC, from starts on a zone's clock, shape (B,).
 
-    If clocks go back over a start, its first occurrence counts; if they skip it, the end of the gap.
+    If clocks go back over a start, its first occurrence counts; if they skip it, the end of the gap does.
     """
     if zone is None or zone == UTC:
         return starts
@@ -163,13 +163,13 @@ def _within(time: nw.Expr, every: str) -> nw.Expr:
 
 
 def _clock_of_narwhals(rows: nw.LazyFrame[Any], batch: str, zone: str) -> Any:
-    """For Polars, which has zones that narwhals supports."""
+    """Clock time for Polars, whose zones narwhals supports."""
     clock = nw.col(batch).dt.convert_time_zone(zone).dt.replace_time_zone(None)
     return rows.with_columns(clock).to_native()
 
 
 def _clock_of_duckdb(rows: nw.LazyFrame[Any], batch: str, zone: str) -> Any:
-    """For a relation, whose instants would be cut in the zone of its connection."""
+    """Clock time for a relation, whose instants would otherwise be cut in the zone of its connection."""
     import duckdb
 
     call = duckdb.FunctionExpression(
@@ -180,7 +180,7 @@ def _clock_of_duckdb(rows: nw.LazyFrame[Any], batch: str, zone: str) -> Any:
 
 
 def _clock_of_ibis(rows: nw.LazyFrame[Any], batch: str, zone: str) -> Any:
-    """For an ibis table, whose engine has its own function."""
+    """Clock time for an ibis table, whose engine has its own function."""
     import ibis
 
     table = rows.to_native()
@@ -212,7 +212,7 @@ def _called(name: str, *arguments: Any) -> Any:
 
 
 def _clock_of_spark(rows: nw.LazyFrame[Any], batch: str, zone: str) -> Any:
-    """For a Spark frame, whose instants would be cut in the zone of its session."""
+    """Clock time for a Spark frame, whose instants would otherwise be cut in the zone of its session."""
     from pyspark.sql import functions
 
     clock = functions.convert_timezone(None, functions.lit(zone), functions.col(batch))

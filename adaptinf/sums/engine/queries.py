@@ -40,7 +40,7 @@ from adaptinf.sums.unit_totals import SAME
 
 
 def fault_query(read: nw.LazyFrame[Any], faults: Mapping[str, tuple[str, nw.Expr]]) -> nw.LazyFrame[Any]:
-    """Numbers of rows with each fault, by batch and arm: where sums show that there may be some."""
+    """Numbers of rows with each fault, by batch and arm, if sums show that there may be faults."""
     flagged = read.with_columns(
         **{column_of_fault(code): counted(flag) for code, (_, flag) in faults.items()}
     )
@@ -115,7 +115,7 @@ def _mismatch(shares: Mapping[Label, nw.Expr]) -> nw.Expr:
 
 
 def _mismatches(columns: Columns) -> dict[str, nw.Expr]:
-    """Counts them, if both propensities are known."""
+    """Counts mismatches, if both propensities are known."""
     if columns.propensity is None or not columns.every:
         return {}
     return {MISMATCHED: counted(_mismatch(_shares_of(columns)))}
@@ -139,12 +139,12 @@ COUNT = "n"
 HIGHEST = 3
 """Highest inverse power of propensities used with powers of rewards; the next is used for counts alone."""
 KNOWN, KNOWN_SUM = "known", "known_sum"
-"""Number of rows that have every number, and the sum of all of these, which infinity and NaN spoil."""
+"""Number of rows that have every number, and the sum of all of these, which infinity and NaN invalidate."""
 MISMATCHED = "mismatched"
 LOGS, SURE = "logs", "sure"
 """Sums of logs of the chosen arms' propensities, and numbers of those that are 1: if there are units."""
 LEAST, MOST = "least", "most"
-"""Prefixes of the columns for the ends of what is in rows."""
+"""Prefixes of the columns with the smallest and the largest values in rows."""
 TOTAL = "__total"
 _WEIGHT = "__weight"
 
@@ -158,11 +158,11 @@ def cell_query(
     ends: bool,
     weighted: bool,
 ) -> nw.LazyFrame[Any]:
-    """Lazy sums by batch and arm of rewards and columns minus their centres, and what shows faulty rows.
+    """Lazy sums by batch and arm of rewards and columns minus centres, and indicators of faulty rows.
 
-    By `keys` rows are distinguished too; `ends` asks for the ends of rewards. Sums over powers of
-    propensities are added up if `weighted`; where propensities are constant within each batch and arm, which
-    their ends show, they follow from the others.
+    Rows are also distinguished by `keys`; `ends` adds the smallest and the largest reward. Sums divided by
+    powers of propensities are computed if `weighted`; if propensities are constant within each batch and arm,
+    as their extremes show, these sums follow from the others.
     """
     numbers = [nw.col(name) for name in columns.numbers]
     summed, both = _summands(columns, centres), propensities_of(columns)
@@ -205,7 +205,7 @@ def _summands(columns: Columns, centres: Sequence[float]) -> dict[str, nw.Expr]:
 
 
 def _over_powers(columns: Columns, centres: Sequence[float]) -> dict[str, nw.Expr]:
-    """The same over powers of propensities."""
+    """The same, divided by powers of propensities."""
     above, weight = nw.col(REWARD) - centres[0], nw.col(_WEIGHT)
     found, products = dict[str, nw.Expr](), _products(columns, centres)
     for power, inverse in enumerate(_powers(weight), 1):

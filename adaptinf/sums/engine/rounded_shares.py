@@ -23,7 +23,7 @@ from adaptinf.sums.engine.query_columns import Columns, label_of
 def settled_shares(
     rows: nw.LazyFrame[Any], columns: Columns, asked: object, found: Findings
 ) -> nw.LazyFrame[Any]:
-    """Lazy rows with propensities renormalised if they miss 1 by rounding and it is requested."""
+    """Lazy rows with propensities renormalised if their sums miss 1 by rounding and this is requested."""
     if not isinstance(asked, bool):
         found.add(*no_flag(asked))
         return rows

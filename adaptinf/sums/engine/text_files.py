@@ -41,7 +41,7 @@ _TYPES = {"whole": "BIGINT", "float": "DOUBLE", "flag": "BOOLEAN"}
 
 
 def reads(file: Path, dialect: Dialect) -> bool:
-    """Whether DuckDB can read a text: UTF-8, with gzip or Zstandard compression as its name says."""
+    """Whether DuckDB can read a text: UTF-8, with gzip or Zstandard compression as its name indicates."""
     with file.open("rb") as stream:
         mark = stream.read(len(ZSTANDARD))
     packed = next((end for end, start in _MARK_OF.items() if mark.startswith(start)), "")
@@ -91,8 +91,8 @@ class TextFiles:
     def typed(self, uses: Mapping[str, Use], roles: Mapping[str, str]) -> tuple[Any, dict[str, str]]:
         """The relation with its used columns typed, and the types of columns of times.
 
-        `roles` contains a log's names for columns of numbers. LogValidationError names entries that are not
-        numbers where numbers are required, ParameterError ambiguous ones.
+        `roles` contains a log's names for columns of numbers. LogValidationError lists entries that are not
+        numbers where numbers are required, and ParameterError lists ambiguous ones.
         """
         seen = {name: self._texts(name) for name in uses}
         numbers = {name: seen[name] for name, use in uses.items() if use in ("number", "context")}

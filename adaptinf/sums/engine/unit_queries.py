@@ -25,7 +25,7 @@ UNIT = "unit"
 _UNNAMED, _INEXACT = "unnamed", "inexact"
 _LEAST = "least_log"
 _OF_CHOSEN = ("keeping", "sure")
-"""Totals that the query by batch and arm knows in part or whole: logarithms by row are slow."""
+"""Totals that follow, in part or whole, from the query by batch and arm: logarithms by row are slow."""
 
 
 def unit_query(
@@ -74,7 +74,7 @@ def _of_rows(arms: Sequence[Label], centre: float) -> dict[str, nw.Expr]:
 
 
 def _added(n_arms: int) -> dict[str, nw.Expr]:
-    """What is summed within units."""
+    """Quantities that are summed within units."""
     names = ["inverse", "weighted", "had", "events"]
     by_arm = [f"{name}_{arm}" for name in names for arm in range(n_arms)]
     share = nw.col(PROPENSITY)

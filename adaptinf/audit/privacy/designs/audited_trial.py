@@ -146,7 +146,7 @@ def one_reward_apart(rewards: FloatArray, row: int) -> tuple[FloatArray, FloatAr
 def reward_neighbours(
     first: FloatArray, second: FloatArray, row: int, score: Any, hidden: tuple[int, ...] = (), **tables: Any
 ) -> Neighbours:
-    """Trials on two tables of rewards (rounds, arms) that differ in one round; `tables`: of `Tableau`."""
+    """Trials on two tables of rewards (rounds, arms) that differ in one round; `tables` is for `Tableau`."""
     return Neighbours(
         Tableau(first, reward_range=UNIT_RANGE, **tables),
         Tableau(second, reward_range=UNIT_RANGE, **tables),
@@ -408,7 +408,7 @@ def laplace_uniforms(noise: FloatArray, scale: Any) -> FloatArray:
 
 
 def fair_rewards(seen: Transcripts, fair: bool) -> dict[str, Any]:
-    """Rewards drawn by fair coins, in the form that `NodeNoise` requires; empty if they were not."""
+    """Rewards drawn by fair coins, in the form that `NodeNoise` requires; empty if there are none."""
     names = [f"the reward of round {step + 1}" for step in range(seen.rewards.shape[1])]
     return {"fair": seen.rewards - FAIR if fair else np.zeros((0, 0)), "fair_names": names}
 

@@ -177,7 +177,7 @@ def stopping_neighbours(design: DPNAS, unit: str | None = None) -> tuple[Neighbo
 
 
 def _doubling(rule: kernel.Rule) -> FloatArray | None:
-    """Above the threshold at five consecutive looks, below minus it at the next; includes samples of 0."""
+    """A stream above the threshold at five consecutive looks, and below its negative at the next."""
     noise = _ABOVE * max(rule.threshold_scale, rule.query_scale)
     most = _MOST_SAMPLES["exponential"].bit_length() - 1
     for first in range(1, most - _HUMP + 1):
@@ -210,7 +210,7 @@ def _resting(step: float, length: int, bound: float) -> FloatArray:
 
 
 def _climb_and_cross(rule: kernel.Rule) -> FloatArray | None:
-    """A stream that rises by the bound per sample to about the threshold, then falls to minus it."""
+    """A stream that rises by the bound per sample to about the threshold, then falls to its negative."""
     noise = max(rule.threshold_scale, rule.query_scale)
     # All looks within one scale of the noise have a similar chance of stopping, so their chances add up; the
     # peak is lowered accordingly.
@@ -231,7 +231,7 @@ def _climb_and_cross(rule: kernel.Rule) -> FloatArray | None:
 
 @dataclass(frozen=True, eq=False)
 class StoppingOutputs:
-    """Many runs of a private stopping rule on two fixed streams: what `epsilon_lower_bound` samples."""
+    """Many runs of a private stopping rule on two fixed streams, as sampled by `epsilon_lower_bound`."""
 
     rule: StoppingRule
     neighbours: Neighbours

@@ -1,6 +1,10 @@
-"""Is the difference between two arms the same when a third is unavailable? It compares two parts of a log.
+"""Whether the difference between two arms is the same when a third is unavailable.
 
-Scores of round t are g_t = (1{A = i} (y - m) / e_i) - (1{A = j} (y - m) / e_j), with m the mean of all
+The question is answered by comparing two parts of a log.
+
+The question is answered by comparing two parts of a log.
+
+Scores of round t are g_t = (1{A = i} (y - m) / e_i) - (1{A = j} (y - m) / e_j), where m is the mean of all
 earlier rewards, so their mean is the difference between arms i and j in the round, even if the level of all
 arms changes. With weights h = (1/e_i + 1/e_j)^(-1/2) from the previous round or batch, means over rounds in
 which all arms were possible and over the other rounds have a difference with mean zero if arms differ equally

@@ -87,10 +87,10 @@ def expected_skewness(question: Question, fit: ArmFit) -> FloatArray:
 
     For an estimate sum h (m + 1{A = k} (y - m) / e) / sum h, with rewards of variance s^2 and third moment c,
     the third central moment is sum h^3 c / e^2 over all rounds, and the second is sum h^2 s^2 / e, apart from
-    the error of m: hence c^2 / s^6 times (sum h^3 / e^2)^2 / (sum h^2 / e)^3. The sums are estimated without
-    bias by those of h^3 / e^3 and h^2 / e^2 over the rounds that chose the arm, which require only the chosen
-    arm's propensity. An arm's own rewards are not used: if their skewness is small by chance, so is their
-    variance.
+    the error of m; the squared skewness is therefore c^2 / s^6 times (sum h^3 / e^2)^2 / (sum h^2 / e)^3. The
+    sums are estimated without bias by those of h^3 / e^3 and h^2 / e^2 over the rounds that chose the arm,
+    which require only the chosen arm's propensity. An arm's own rewards are not used: if their skewness is
+    small by chance, so is their variance.
     """
     return np.asarray(compared(question).squared_skewness * fit.evenness_lost, dtype=np.float64)
 

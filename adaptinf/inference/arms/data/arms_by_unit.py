@@ -72,7 +72,7 @@ def contributions(question: Question, influence: FloatArray) -> dict[str, FloatA
 
 
 def fit_notes(question: Question, fit: ArmFit) -> list[str]:
-    """The basis of clustered errors, and why there are none."""
+    """The basis of clustered errors, or the reason why there are none."""
     assert fit.by_unit is not None
     profile, errors = question.profile, fit.by_unit
     notes = _model_note(question, fit) + unit_notes(profile, profile.n_units, profile.log.n_rounds)

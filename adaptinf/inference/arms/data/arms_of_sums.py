@@ -1,4 +1,4 @@
-"""Arm means from sums by batch and arm: their estimates, and what sums cannot show."""
+"""Arm means from sums by batch and arm: their estimates, and the limitations of sums."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def notes(question: Question) -> list[str]:
 
 
 def cautions(question: Question) -> list[str]:
-    """Why numbers from sums may be less reliable than their label suggests."""
+    """Reasons why numbers from sums may be less reliable than their label suggests."""
     assert question.profile.sums is not None
     return said(claims.FIT, SumsFacts(question, question.profile.sums), "caution")
 

@@ -116,7 +116,7 @@ def covariates_refusal(profile: LogProfile) -> str:
 
 
 def covariate_verdict(verdict: Verdict, names: Sequence[str], given: Any, share: float) -> Verdict:
-    """Verdict on a variant of AIPW with covariates, based on the one without; `given` is for `fit`.
+    """Verdict on a variant of AIPW with covariates, from the one without; `given` is an argument of `fit`.
 
     The expected length decreases with the share of the variance of all rewards that is `explained`.
     """
@@ -173,7 +173,7 @@ def adjusted(model: ArmModel, arguments: Mapping[str, Any]) -> Results:
 
 
 def _note(found: Covariates, ratio: FloatArray) -> str:
-    """By how much variances decrease; ratio has shape (k,)."""
+    """A note on the reduction in variance; ratio has shape (k,)."""
     names, known = ", ".join(found.names), ratio[np.isfinite(ratio)]
     if not len(known):
         return claims.ADJUSTED(names=names)

@@ -1,4 +1,4 @@
-"""Facts that claims use about changing arms, missing or late rewards, releases, and sums."""
+"""Facts for claims about changing arms, missing or late rewards, releases, and sums."""
 
 from __future__ import annotations
 
@@ -165,18 +165,18 @@ def shares_of(log: AdaptiveLog) -> dict[str, str]:
 
 
 FILLED = "rewards that were observed"
-"""What a log whose missing rewards are at one end of their range remembers of them."""
+"""Where a log whose missing rewards were replaced records which rewards were observed."""
 
 
 def at_one_end(log: AdaptiveLog, values: float | Mapping[Any, float]) -> AdaptiveLog:
-    """A log with missing rewards at one end, which remembers which ones were observed."""
+    """A log with missing rewards set to one end of their range, which records the ones that were observed."""
     filled = log.filled(values)
     filled.kept[FILLED] = log.arrays.observed
     return filled
 
 
 def was_filled(log: AdaptiveLog) -> bool:
-    """Whether a log's missing rewards are at one end of their range."""
+    """Whether a log's missing rewards were set to one end of their range."""
     return FILLED in log.kept
 
 
@@ -257,7 +257,7 @@ class ReleasedPairFacts:
 
     @property
     def contexts_found(self) -> None:
-        """None, because a table from releases reveals nothing that only rows show."""
+        """None, because a table of releases reveals nothing that only rows can show."""
 
     @property
     def means_stay(self) -> bool:

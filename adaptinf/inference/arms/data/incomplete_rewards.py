@@ -120,7 +120,7 @@ def past_outcome(question: Question, asked: Asked) -> Outcome:
 
 
 def _shares(past: PastRewards, action: IntArray, codes: IntArray) -> FloatArray:
-    """Share of earlier rewards observed of each round's arm, 1 for arms that were not asked about; (T,)."""
+    """Share of earlier rewards observed of each round's arm, 1 for arms that were not requested; (T,)."""
     mine = action[:, None] == codes[None, :]
     return np.where(mine.any(axis=1), (past.share * mine).sum(axis=1), 1.0)
 
@@ -161,7 +161,7 @@ def _every(question: Question) -> FloatArray | None:
 
 
 def at_both_ends(model: ArmModel, arguments: Mapping[str, Any]) -> Results:
-    """A model's results with missing rewards at their lowest and at their highest.
+    """A model's results with missing rewards set to their lowest and to their highest value.
 
     The rewards of a control, which are subtracted, are set to the other end.
     """

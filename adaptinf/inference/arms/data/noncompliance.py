@@ -74,7 +74,7 @@ def received_effect(model: ContrastModel, arguments: Mapping[str, Any]) -> Resul
 
 
 def _check_received(model: ContrastModel, arguments: Mapping[str, Any]) -> None:
-    """Refuse what the instrumental estimate cannot use."""
+    """Refuse logs and options that the instrumental estimate cannot use."""
     subject = "Contrast.fit"
     if not isinstance(arguments["estimand"], str) or arguments["estimand"] != "received":
         named = arguments["estimand"]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class PairTable:
-    """The pairs of a table of a log, and whether one pass may do; codes (P, 2), the control last."""
+    """The pairs of a table, and whether one pass is enough for them; codes (P, 2), the control last."""
 
     profile: LogProfile
     codes: IntArray
@@ -28,14 +28,14 @@ class PairTable:
     def means(
         self, profile: LogProfile, pair: IntArray, weights: str | None, model: Outcome | None
     ) -> ScoreMeans | None:
-        """Estimates of both means of one of the pairs; None if one pass does not serve all; pair (2,)."""
+        """Estimates of both means of one of the pairs; None if one pass is not enough for all; pair (2,)."""
         if not self.at_once or profile is not self.profile or not self._serves(weights, model):
             return None
         place = int(np.flatnonzero(self.codes[:, 0] == pair[0])[0])
         return self._of(weights, running=model is not None)[place]
 
     def _serves(self, weights: str | None, model: Outcome | None) -> bool:
-        """Whether one pass serves: of long logs, with running means, and weights of the rounds themselves."""
+        """Whether one pass is enough: for long logs, running means, and weights from rounds themselves."""
         profile = self.profile
         if profile.sums is not None or profile.propensities is None or profile.repeated_units:
             return False
@@ -46,7 +46,7 @@ class PairTable:
         return weights == "uniform" or (weights == "combined" and self._by_rounds())
 
     def _by_rounds(self) -> bool:
-        """Whether every pair's combined weights rest on the rounds' own propensities."""
+        """Whether every pair's combined weights are based on the rounds' own propensities."""
         profile = self.profile
         batched = profile.log.arrays.batch is not None
         settled = batched and profile.fixed_before_contexts[np.unique(self.codes)].all()

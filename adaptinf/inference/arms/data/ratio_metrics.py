@@ -391,8 +391,8 @@ def linearised(
 ) -> FloatArray:
     """Rewards R + (y - R z) / mean(z), each with the ratio and mean denominator of its own arm.
 
-    Shapes: below (T,), ratio, bottom, codes (k,); returns (T,). Arms without a ratio, or not requested, are
-    given those of all rounds.
+    Shapes: below (T,), ratio, bottom, codes (k,); returns (T,). Arms that have no ratio, or were not
+    requested, are given that of all rounds.
     """
     reward, action = log.arrays.reward, log.arrays.action
     overall, level = reward.sum() / below.sum(), below.mean()
@@ -428,7 +428,7 @@ def _by_scores(fit: ArmFit, ratio: Ratio) -> ArmFit:
 
 
 def _check(method: ArmMethod, asked: Asked) -> None:
-    """Refuse methods that do not estimate arm means, and predictions of rewards only."""
+    """Refuse methods that do not estimate arm means, and outcome models that predict only rewards."""
     if method.contrast_only:
         raise InvalidForLog(
             f"denominator= with {method.name}",

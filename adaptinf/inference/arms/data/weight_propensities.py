@@ -49,7 +49,7 @@ def pair_weights(question: Question) -> FloatArray:
 
 
 def joint_propensities(question: Question) -> FloatArray | None:
-    """Propensities that fix joint weights before a round's context, shape (T, k); None for its own."""
+    """Propensities that determine joint weights before a context, shape (T, k); None for the round's own."""
     arrays, every = question.profile.log.arrays, question.profile.propensities
     assert every is not None
     fixed = fixed_by(question)
@@ -64,7 +64,7 @@ def joint_propensities(question: Question) -> FloatArray | None:
 
 
 def lagged_sqrt_weights(question: Question) -> FloatArray | str:
-    """Square roots of the propensities before each round, shape (T, k); a name if units need no array."""
+    """Square roots of earlier propensities, shape (T, k), or a name if no array by unit is needed."""
     profile, every = question.profile, question.profile.propensities
     if every is None or not profile.repeated_units:
         return LAGGED
@@ -88,7 +88,7 @@ def fixed_propensities(question: Question) -> str:
 
 
 def fixed_by(question: Question) -> Fixed | Literal["availability"]:
-    """Whose propensities fix a pair's weight before a round's context, even if it is not in the log.
+    """The source of the propensities that determine a pair's weight before a context, logged or not.
 
     If contexts may affect propensities, weights computed from these would change the mix of contexts. If an
     arm's availability seldom changes, it is treated as following the calendar: the weights of a table are

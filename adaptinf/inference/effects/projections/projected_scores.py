@@ -49,7 +49,7 @@ WEIGHTS = ("uniform", "combined", "two-point")
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class ProjectionResults(Results):
-    """Coefficients of the effect's projection on covariates; made by `CATEProjection.fit`.
+    """Coefficients of the effect's projection on covariates; created by `CATEProjection.fit`.
 
     Attributes
     ----------
@@ -177,7 +177,7 @@ def _fit(
 
 
 def _effect_scores(question: ProjectionQuestion, model: Outcome) -> tuple[FloatArray, BoolArray]:
-    """AIPW scores for the effect in the rounds used, and which had an earlier reward to use; shape (n,)."""
+    """AIPW scores for the effect in the rounds used, and whether an earlier reward existed; shape (n,)."""
     reward, kept, chosen = question.profile.log.arrays.reward, question.kept, question.chosen
     assert question.profile.propensity is not None
     origin = float(reward[kept[0]])

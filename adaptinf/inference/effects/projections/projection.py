@@ -54,9 +54,9 @@ class CATEProjection:
 
     Notes
     -----
-    Assumes that contexts do not depend on earlier rewards or actions, and that the propensities are the
-    probabilities with which arms were chosen, given the context. If the effect at given covariates changes
-    over the rounds, the estimand is the projection of its average, weighted like the rounds.
+    The model assumes that contexts do not depend on earlier rewards or actions, and that the propensities are
+    the probabilities with which arms were chosen, given the context. If the effect at given covariates
+    changes over the rounds, the estimand is the projection of its average, weighted like the rounds.
 
     References
     ----------

@@ -121,7 +121,7 @@ class ProjectionQuestion:
 
     @property
     def alternatives(self) -> list[str]:
-        """What errors offer."""
+        """The alternatives that errors suggest."""
         return [effects.MARK_THE_ROUNDS(), *([] if self.profile.log.releases.empty else ["released"])]
 
 

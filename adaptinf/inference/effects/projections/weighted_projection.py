@@ -68,7 +68,7 @@ def standard_errors(fit: Projection, kept: IntArray) -> tuple[FloatArray, list[S
 
 
 def projection_length(question: ProjectionQuestion, verdict: Verdict) -> float:
-    """For the mean effect over the rounds used, which represents the projection's terms."""
+    """Length for the mean effect over the rounds used, which represents the projection's terms."""
     log, kept, kind = question.profile.log, question.kept, verdict.arguments["weights"]
     both, std = question.propensities, question.profile.pooled_std
     if both is None:

@@ -1,1 +1,1 @@
-"""Facts about a log and a fit that the claims on regressions use."""
+"""Facts about a log and a fit, for claims about regressions."""

@@ -34,13 +34,13 @@ class BatchedFacts(RegressionFacts):
 
     @cached_property
     def regressions(self) -> BatchRegressions:
-        """For the batches in the rounds used, if there are batches."""
+        """Regressions in the batches of the rounds used, if there are batches."""
         assert self.data.batch is not None
         return batch_regressions(self.data.batch, self.data.x, self.data.y)
 
     @property
     def usable(self) -> BatchRegressions:
-        """For the batches that determine all coefficients."""
+        """Regressions in the batches that determine all coefficients."""
         return self.regressions.only(self.regressions.usable)
 
     @cached_property
@@ -74,7 +74,7 @@ class BatchedFacts(RegressionFacts):
 
     @property
     def told_apart_in_each(self) -> bool:
-        """Whether it is the default: the columns can be distinguished in every batch."""
+        """Whether this is the default, because the columns can be distinguished in every batch."""
         return self.data.selector is None and not first(claims.BATCHED_NEEDS, self)
 
     @property
@@ -125,7 +125,7 @@ class DecorrelationFacts(RegressionFacts):
 
     @cached_property
     def solved(self) -> Decorrelated:
-        """The estimate; there are more rounds than columns."""
+        """The estimate, which requires more rounds than columns."""
         return decorrelated(self.data.x, self.data.y, self.ridge)
 
     @property

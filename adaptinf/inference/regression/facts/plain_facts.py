@@ -1,4 +1,4 @@
-"""Facts that claims use about ordinary least squares, uncorrected or corrected."""
+"""Facts for claims about ordinary least squares, uncorrected or corrected."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PATIENCE = 2.0
 
 
 class PlainFacts(RegressionFacts):
-    """For least squares without an adjustment."""
+    """Facts about least squares without an adjustment."""
 
     @cached_property
     def squares(self) -> LeastSquares:
@@ -182,7 +182,7 @@ class PlainFacts(RegressionFacts):
 
 
 class CorrectedFacts(PlainFacts):
-    """For least squares corrected by the log's privacy guarantee."""
+    """Facts about least squares corrected by the log's privacy guarantee."""
 
     @cached_property
     def correction(self) -> Correction | None:

@@ -1,4 +1,4 @@
-"""Facts that claims use about every regression: rounds, contexts, units, rare outcomes."""
+"""Facts for claims about every regression: rounds, contexts, units, rare outcomes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CONTEXTS, _ARMS = 5, 8
 
 
 class RegressionFacts:
-    """Facts that claims use about a log, and about a fit once there is one: the caller sets `fit`."""
+    """Facts for claims about a log, and about a fit once there is one: the caller sets `fit`."""
 
     fit: CoefficientFit
     """The fit that notes and cautions describe, before coefficients with rare outcomes are omitted."""
@@ -95,7 +95,7 @@ class RegressionFacts:
 
     @property
     def assumes_constant(self) -> bool:
-        """Whether changing coefficients would invalidate it."""
+        """Whether changing coefficients would invalidate the method."""
         return True
 
     @cached_property

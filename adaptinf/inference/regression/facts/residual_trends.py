@@ -1,4 +1,4 @@
-"""Trends of what the columns of a regression leave of each arm's rewards, from few passes."""
+"""Trends in each arm's rewards after regression on the columns, computed in few passes."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ _ROUNDING = 1e-12
 # Squared lengths of scaled columns in a direction from which sums of products determine slopes well.
 _DETERMINED = 1e-6
 _BLOCK = 1 << 15
-"""Rounds whose columns are laid side by side at a time."""
+"""Number of rounds whose columns are placed side by side at a time."""
 
 
 def residual_trends(data: RegressionData, profile: LogProfile) -> Trends:
-    """For K arms: each arm's rewards minus what the columns explain of them, in the rounds used.
+    """Trends in the residuals of K arms' rewards from least squares on the columns, in the rounds used.
 
-    Rewards and times are both taken less their least squares on the columns within the arm's own rounds.
+    Rewards and times are both replaced with their residuals from least squares on the columns within the
+    arm's own rounds.
     """
     time = times(data.n_rounds, profile.log.arrays.batch)[data.rounds]
     unit = profile.units[data.rounds] if profile.repeated_units and profile.units is not None else None
@@ -118,7 +119,7 @@ def _inverses(grams: FloatArray, centre: FloatArray, count: FloatArray) -> tuple
 
 
 def literal_terms(x: FloatArray, both: FloatArray) -> FloatArray | None:
-    """Products of residuals and rewards of one arm, None if the columns leave none; x (n, p), both (n, 2)."""
+    """Products of residuals and rewards of one arm, None if no residuals are left; x (n, p), both (n, 2)."""
     used = x[:, x.any(axis=0)]
     if len(both) - used.shape[1] < LEAST_ROUNDS:
         return None

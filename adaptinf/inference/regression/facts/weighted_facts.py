@@ -1,4 +1,4 @@
-"""Facts that claims use about least squares weighted by propensities."""
+"""Facts for claims about least squares weighted by propensities."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ class WeightedFacts(RegressionFacts):
 
     @property
     def own_weights_of_pair_unstated(self) -> dict[str, str]:
-        """Each arm's own weights, which a drift shared by the arms would distinguish."""
+        """Separate weights for each arm, which would turn a drift common to the arms into a difference."""
         fixed = self.options.stationary or self.profile.constant_propensities
         return {} if self.is_shared or fixed or not self._several else {"weights": "sqrt importance"}
 

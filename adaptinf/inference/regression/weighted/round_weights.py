@@ -33,7 +33,7 @@ def fixed_by(profile: LogProfile, codes: IntArray) -> Fixed:
 
 
 def shared_weights(profile: LogProfile, codes: IntArray, *, jointly: bool = True) -> FloatArray:
-    """Square roots of 1 / sum(1 / e) over some arms, by propensities unaffected by the round's context.
+    """Square roots of 1 / sum(1 / e) over some arms, from propensities unaffected by the round's context.
 
     Shapes: codes (k,); returns (T,). Rounds in which one of the arms could not be chosen have weight 0; if
     `jointly` is False, such arms are left out of the sum instead.

@@ -1,10 +1,10 @@
 """One weight per round for all arms: from the log to the fit.
 
 A row x(a, c) of the model matrix depends on the arm a and on the contexts c. In a round, the differences x(a,
-c) - x(r, c) from a reference arm r contain everything the formula says about arms, and the difference of the
-arms' scores has the mean (x(a, c) - x(r, c))'beta given the past, whatever affects all rewards of the round.
-The coefficients that involve the arm therefore come from a projection of score differences, pair by pair,
-with weights of the pair that do not depend on the round's draw. The other coefficients come from least
+c) - x(r, c) from a reference arm r contain everything that the formula implies for arms, and the difference
+of the arms' scores has the mean (x(a, c) - x(r, c))'beta given the past, whatever affects all rewards of the
+round. The coefficients that involve the arm therefore come from a projection of score differences, pair by
+pair, with weights of the pair that do not depend on the round's draw. The other coefficients come from least
 squares on the remainder, with one weight divided by the propensity of the arm that was chosen, h / e.
 
 References
@@ -49,7 +49,7 @@ PairWeights = Callable[[int, int], FloatArray]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gap:
-    """How rows of one arm differ from those of the reference: where, and by how much.
+    """The columns in which rows of one arm differ from those of the reference, and the differences.
 
     Shapes: columns (m,), rows (n, m).
     """
@@ -98,7 +98,7 @@ class _Effects:
 
 
 def arm_columns(rows: Rows, codes: IntArray, actual: FloatArray, action: IntArray) -> ArmColumns | None:
-    """What differs by arm among the columns; None if they are not functions of arm and contexts alone.
+    """Differences between arms in the columns; None if they are not functions of arm and contexts alone.
 
     Shapes: codes (k,), actual (n, p), action (n,).
 
@@ -135,7 +135,7 @@ def _gaps(rows: Rows, codes: IntArray, base: FloatArray, reference: int) -> Iter
 
 
 def _bases(gram: FloatArray, moved: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """Bases of what differences between arms determine, and of the rest; gram (p, p), moved (p,)."""
+    """Bases of what arms' differences determine, and of the rest; gram (p, p), moved (p,)."""
     size = len(moved)
     place = np.flatnonzero(moved)
     fixed = np.eye(size)[:, ~moved]
@@ -172,8 +172,8 @@ def shared_regression(
     round, outcome (n, k) by arm from the past alone, codes (k,). Scores are used from round `start` on.
 
     Without `arms`, all coefficients are estimated by least squares with weights h / e. With it, those of arms
-    solve sum over pairs h d ((G_a - G_r) - d'b) = 0, with d = x(a, c) - x(r, c) and scores G. The errors are
-    sums of squares of each round's contribution to a coefficient, through both steps.
+    solve sum over pairs h d ((G_a - G_r) - d'b) = 0, where d = x(a, c) - x(r, c) and G are scores. Variances
+    are sums of squares of each round's contribution to a coefficient, through both steps.
     """
     size = x.shape[1]
     of_arms, others = (np.zeros((size, 0)), np.eye(size)) if arms is None else (arms.of_arms, arms.others)

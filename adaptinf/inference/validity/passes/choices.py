@@ -25,7 +25,7 @@ class Counts(NamedTuple):
     variance: FloatArray
 
     def total(self) -> Counts:
-        """For all groups together, (K,) each."""
+        """Choices for all groups together, (K,) each."""
         return Counts(*(part.sum(axis=0) for part in self))
 
 
@@ -84,7 +84,7 @@ def choices_of(action: IntArray, every: FloatArray) -> Choices:
 
 
 def counts_by(action: IntArray, every: FloatArray, group: IntArray, groups: int) -> Counts:
-    """By groups of rounds; action, group (T,), every (T, K)."""
+    """Choices by groups of rounds; action, group (T,), every (T, K)."""
     arms = every.shape[1]
     if every.size > _SMALL:
         from adaptinf.inference.validity.passes.kernel import add_groups
@@ -128,8 +128,8 @@ def chosen_of(action: IntArray, own: FloatArray, table: FloatArray | None, n_arm
     """The chosen arms' propensities alone; action, own (T,), table (T, K), positive for possible arms.
 
     Rounds in which an arm may have been chosen count up to the last one that chose it; later rounds give no
-    information, as its propensity may have fallen to almost 0. Without a table, certain rounds exclude the
-    other arms.
+    information, because its propensity may have fallen to almost 0. Without a table, certain rounds exclude
+    the other arms.
     """
     if len(own) > _SMALL:
         from adaptinf.inference.validity.passes.kernel import add_chosen

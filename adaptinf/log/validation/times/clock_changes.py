@@ -27,7 +27,7 @@ _SHOWN = 3
 
 
 def clock_change(what: str, times: NDArray[Any]) -> str:
-    """Message on times without a zone that decrease where clocks went back, and only there; else empty.
+    """Message on times without a zone that decrease where clocks went back, and only there; otherwise empty.
 
     Shape (n,), in the order of the rows.
     """
