@@ -110,7 +110,7 @@ def wrapped(line: str, indent: str = "  ") -> str:
 
 
 def tell(text: str) -> None:
-    """Print a message separately from the output; nothing if standard error is closed."""
+    """Print a message separately from the output; do nothing if standard error is closed."""
     if sys.stderr is not None:  # If the stream were None, print would write to standard output instead.
         print(text, file=sys.stderr)
 

@@ -102,7 +102,7 @@ class Mixture(Design):
 
     @property
     def needs(self) -> Needs:  # type: ignore[override]
-        """The smallest number of rounds that the design needs; it checks other requirements itself."""
+        """The fewest rounds that the design needs; other requirements are checked by the design itself."""
         return Needs(min_horizon=self.design.needs.min_horizon)
 
     pending = _own("pending", "Outcomes that may be pending when the design proposes an arm.")
@@ -168,7 +168,7 @@ class Mixture(Design):
         return self._not_skipped(run, self.design._released_rounds(run, horizon))
 
     def _not_skipped(self, run: Run, last: int | None) -> int | None:
-        """Rounds up to a last one, excluding overridden ones if the design skips them."""
+        """Rounds up to a given one, excluding overridden ones if the design skips them."""
         if last is None or not self.design.skips_overrides:
             return last
         overridden = len(self.design.statuses) or 1

@@ -342,7 +342,7 @@ def read_adam(
 def _written(
     path: Path | None, subjects: pd.DataFrame, arms: list[str], covariates: list[str], batch: str | None
 ) -> tuple[pd.DataFrame, list[str], list[Reading]]:
-    """Subjects with labels as in a CSV, problems with them, and what was left unchanged."""
+    """Subjects with labels as in a CSV, problems with them, and labels that were left unchanged."""
     if path is None:
         return subjects, [], []
     problems = mixed_problems(path, subjects, covariates)
@@ -352,7 +352,7 @@ def _written(
 
 
 def _text_outcomes(path: Path | None, outcomes: pd.DataFrame, value: str, success: Any) -> pd.DataFrame:
-    """Records whose values are text if the value for success is."""
+    """Records whose outcomes are text, if the value for success is text."""
     if path is None or not isinstance(success, str):
         return outcomes
     return as_written(path, outcomes, text=[value])[0]

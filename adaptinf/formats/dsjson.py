@@ -168,7 +168,7 @@ def _where(number: int, event: Any, trouble: _Trouble) -> str:
 
 
 def shared_features(features: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Plain features, those in a namespace as ``namespace.feature``; lists and underscored names omitted."""
+    """Plain features, those in a namespace as ``namespace.feature``, without lists and underscored names."""
     for name, value in features.items():
         if name.startswith("_"):
             continue
@@ -241,7 +241,7 @@ def _trouble(event: Any) -> _Trouble | None:
 
 
 def _choice_trouble(event: dict[str, Any], count: int) -> _Trouble | None:
-    """Problems with the ranking of this many actions and with its probabilities."""
+    """Problems with a ranking of so many actions and with its probabilities."""
     ranking, chances = event.get("a"), event.get("p")
     if not isinstance(ranking, list) or not all(type(place) is int for place in ranking):
         return _Trouble("bad-ranking", "a")
@@ -290,7 +290,7 @@ def read_dsjson(
         File with one event per line.
     action_id : str, optional
         Feature that names an action, such as ``"id"``, or ``"article.id"`` for a feature in a namespace. By
-        default the label of an action is its position in the event's list, counted from 1, which is correct
+        default, the label of an action is its position in the event's list, counted from 1, which is correct
         only if every event lists the same actions in the same order.
     context : iterable of str, optional
         Shared features to keep, such as ``"hour"`` or ``"user.age"``; by default all numbers, booleans and

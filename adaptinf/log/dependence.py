@@ -28,12 +28,13 @@ _NEAR = 20
 """Number of rewards in an arm's local mean: few enough to follow a drift, at the cost of 5% more noise."""
 _LEAST_PAIRS = 50
 _WHOLE, _BLOCKS, _BLOCK = 2**18, 16, 2**14
-"""Number of rows up to which all are examined; of longer logs, blocks with this many rows in total, evenly
-spaced: duplication seldom affects only one part of a file."""
+"""Number of rows up to which all are examined; in longer logs, evenly spaced blocks with this many rows in
+total are examined, because duplication seldom affects only one part of a file.
+"""
 
 
 def alike_neighbours(arrays: LogArrays) -> dict[str, float]:
-    """The statistic and its p-value if it is large; empty if not, or if either kind of pair is rare."""
+    """The statistic and its p-value if it is large; empty otherwise, or if either kind of pair is rare."""
     size = len(arrays.action)
     starts, rows = np.zeros(1, dtype=np.int64), size
     if size > _WHOLE:

@@ -146,7 +146,7 @@ class _Limit:
         self._value, self._inclusive = value, inclusive
 
     def holds(self, values: NDArray[Any]) -> BoolArray:
-        """Whether values are within the limit, in the shape of the values; missing values are not."""
+        """Whether each value is within the limit, in the shape of the values; missing values are not."""
         return np.asarray(values <= self._value if self._inclusive else values < self._value, dtype=bool)
 
 

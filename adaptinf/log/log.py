@@ -84,8 +84,8 @@ class AdaptiveLog(Interim, Publishable):
         (times with a zone become UTC); by default 1, ..., T. Rows with the same value keep their order, which
         is reported.
     arms : list of labels, optional
-        All arms in the order you want. By default those chosen or given a propensity column: sorted if they
-        are of one type, otherwise by first appearance.
+        All arms, in the desired order. The default is the arms that were chosen or have a propensity column:
+        sorted if they are of one type, otherwise by first appearance.
     missing : {"drop", "bounds", "worst", "best"}, optional
         How missing rewards are interpreted; by default none may be missing. ``"drop"``: missing at random
         given the arm, and the context if there is one. ``"bounds"``: anything within `reward_range`, so

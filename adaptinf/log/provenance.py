@@ -84,7 +84,7 @@ class Promises:
         return f"; {claims.ADAPTIVE(reacted='adapted' if self.adaptive else 'did not adapt')}"
 
     def stating(self, stopping: str) -> Self:
-        """The same log with a different statement on what determined its number of rounds."""
+        """The same log with a different statement on how its number of rounds was determined."""
         if self.stopping == stopping:
             return self
         made: Any = copy(self)
@@ -116,12 +116,12 @@ class Promises:
 
     @property
     def declared_person_guarantee(self) -> PrivacyGuarantee | None:
-        """The same if `rounds_per_unit` was declared; otherwise None."""
+        """The guarantee for a person if `rounds_per_unit` was declared; otherwise None."""
         return guarantee_of_person(self.guarantee, self.rounds_per_unit)
 
     @property
     def person_reward_guarantee(self) -> PrivacyGuarantee | None:
-        """The same for the rewards of all rounds of a person, with public contexts."""
+        """The guarantee for the rewards of all rounds of a person, with public contexts."""
         return self._of_persons(self.reward_guarantee)
 
     @property

@@ -115,12 +115,12 @@ class _Facts:
 def column_coverage(
     log: LogColumns, names: Iterable[str], contexts: Collection[str] = ()
 ) -> tuple[Part, ...]:
-    """Columns of a private log, by canonical name; contexts are those declared public."""
+    """Columns of a private log, by canonical name, with the contexts that were declared public."""
     return tuple(_part(_claims_of(log, name), _Facts(log, name, contexts)) for name in names)
 
 
 def public_columns(log: LogColumns, contexts: Collection[str]) -> tuple[Part, ...]:
-    """Columns covered by statements of the public part; contexts are those declared public."""
+    """Columns covered by statements of the public part, with the contexts that were declared public."""
     # Coverage follows from what was declared, and never from which columns the log happens to have: that an
     # outcome was late or a participant was erased must not become an output.
     declared = [name for name in map(str, log.frame) if name.startswith("propensity") or name == "phase"]

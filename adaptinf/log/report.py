@@ -33,7 +33,7 @@ class Stopping:
 
     @classmethod
     def of(cls, log: Any, *, covered: bool = False) -> Stopping:
-        """The report of a log, sums or a public part; `covered` means only what a guarantee covers."""
+        """The report of a log, sums or a public part; `covered` restricts it to the covered part."""
         parameters = {} if log.design is None else log.design.parameters
         left_out = 0 if covered else int(parameters.get(LEFT_OUT, 0)) + log.omitted
         reason = "" if covered else str(parameters.get(STOP_REASON, ""))

@@ -145,7 +145,7 @@ def allocation(
     ax : Axes, optional
         Axes to draw on; by default a new figure of column width.
     every : {"batch", "hour", "day", "week", "month"} or int, optional
-        Step size: a batch, a period of the dates in ``round=``, or a number of rounds. By default the
+        Step size: a batch, a period of the dates in ``round=``, or a number of rounds. The default is the
         shortest period that gives at most 60 steps; without dates, batches if there are at most 60; otherwise
         about thirty blocks of rounds.
     arms : sequence of labels, optional
@@ -175,8 +175,8 @@ def allocation(
     Notes
     -----
     If there are more than eight arms, those with the most rounds are coloured, and the others are grey. A
-    step shows what happened within it, not since the beginning; a gap is a period without rounds. The dates
-    and batches of a private trial are not covered by its guarantee: plot ``log.public()`` to show it to
+    step shows the rounds within it, not those since the beginning; a gap is a period without rounds. The
+    dates and batches of a private trial are not covered by its guarantee: plot ``log.public()`` to show it to
     others.
 
     Examples

@@ -289,7 +289,7 @@ def _numbers(one: Results, rows: list[str], interval: pd.DataFrame, *, thin: boo
 
 
 def _remark(one: Results, at: int, estimate: float, low: float, high: float, thin: bool) -> str:
-    """Why there is no interval, or no estimate; a corrected interval is mentioned if only it is missing."""
+    """Why there is no interval, or no estimate; for a corrected interval, only if that alone is missing."""
     if not (np.isnan(low) or np.isnan(high)):
         return "no estimate" if np.isnan(estimate) and not thin else ""
     if thin:

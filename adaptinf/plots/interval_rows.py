@@ -235,7 +235,7 @@ def row_axes(ax: Axes | None, labels: Sequence[str], series: int) -> Axes:
 
 
 def draw_rows(ax: Axes, series: Sequence[Series], ends: tuple[float, float]) -> list[Any]:
-    """Draw the series below one another in each row; values beyond the limits get an arrow."""
+    """Draw the series below one another in each row; an arrow marks values beyond the limits."""
     ax.set_xlim(*ends)
     step = min(0.8 / len(series), 0.3)
     handles = []
@@ -267,7 +267,7 @@ def series_handle(one: Series, below: str, colour: str | None = None) -> Any:
 
 
 def draw_series(ax: Axes, one: Series, y: FloatArray, ends: tuple[float, float]) -> None:
-    """Draw a series at heights y (n,); values beyond the limits get an arrow."""
+    """Draw a series at heights y (n,); an arrow marks values beyond the limits."""
     shown = look(one.place)
     begin, end = ends
     inside = one.present & ~np.isnan(one.low) & ~np.isnan(one.high)

@@ -156,8 +156,8 @@ def confidence_sequence(
     truth : float, array_like, Series or mapping of term to float, optional
         True values, drawn as dotted lines.
     limits : (float, float), optional
-        Limits of the vertical axis. By default they show each interval once it is at most twice as wide as at
-        the end; earlier ones run off the axes.
+        Limits of the vertical axis. By default, an interval is shown once it is at most twice as wide as at
+        the end; earlier ones extend beyond the axes.
     log : bool, optional
         Whether rounds are on a log scale. By default the axis shows dates if the log's ``round=`` was a
         column of times, and a log scale otherwise.

@@ -91,8 +91,8 @@ def theme(name: str | None = None, *, width: float | None = None) -> Iterator[No
     Parameters
     ----------
     name : {"light", "dark"}, optional
-        The colours of the background, and of text and axes. The colours of series are visible on both. By
-        default the current settings of matplotlib.
+        The colours of the background, and of text and axes. The colours of series are visible on both. The
+        default is the current settings of matplotlib.
     width : float, optional
         Width of new figures in inches; by default 3.4, one column of most journals. Grids of panels are
         always 7 inches wide.
@@ -176,7 +176,7 @@ def figure(
     Figure
         The figure has a constrained layout, so labels and legends find room.
     Axes or ndarray of Axes
-        The same as `matplotlib.pyplot.subplots` returns.
+        The axes, in the form that `matplotlib.pyplot.subplots` returns.
 
     Raises
     ------

@@ -83,7 +83,7 @@ class Counter:
         guarantee.
     sensitivity : float or None
         Largest change of one item between neighbours: in L1 with Laplace noise, in L2 with normal noise. By
-        default it follows from the range, dimension (high - low) or sqrt(dimension) (high - low). A smaller
+        default it follows from the range: dimension (high - low) or sqrt(dimension) (high - low). A smaller
         value is the caller's responsibility, such as sqrt(dimension) for y x with public x of length 1 and y
         in [0, 1].
     noise : {"laplace", "gaussian"}
@@ -107,8 +107,8 @@ class Counter:
     arrives. An item lies in at most L = floor(log2(horizon)) + 1 nodes: Laplace noise has L times the scale
     that a single sum would need, and normal noise the smallest valid scale for an L2 sensitivity that is
     sqrt(L) times as large. The hybrid mechanism spends half of epsilon on sums at powers of two and half on a
-    tree within each block between them. An addition takes one draw per coordinate and constant time; memory
-    is one vector per level.
+    tree within each block between them. An addition requires one draw per coordinate and constant time;
+    memory is one vector per level.
 
     In a release, an item is rounded to the grid, which changes all d coordinates together by at most d - 1
     units more than the item itself changes; the scales account for this. Properties reported for the noise
@@ -347,7 +347,7 @@ class Counter:
         return analytic_scale(self.epsilon, self.delta, math.sqrt(self._levels))
 
     def _abreast(self, runs: int, rng: np.random.Generator | None) -> Counter:
-        """An empty counter whose vectors contain this many copies of this one, with independent noise."""
+        """An empty counter whose vectors contain several copies of this one, with independent noise."""
         wide = copy.copy(self)
         wide.dimension, wide.count, wide._generator = runs * self.dimension, 0, rng
         wide._sum, wide._trunk, wide._latest, wide._nodes = wide._zeros(), wide._zeros(), wide._zeros(), []

@@ -24,7 +24,7 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 LAPLACE, GAUSSIAN = "laplace", "gaussian"
 _TABLED, _WIDTHS = 512.0, 40
-"""Up to this scale the normal distribution is summed; above, the error 1 / (24 scale^2) is negligible."""
+"""Scale up to which the normal distribution is summed; above it, the error 1 / (24 scale^2) is negligible."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -195,7 +195,7 @@ def limits(looks: Sequence[Look], alarm: float) -> list[float]:
 
 
 def too_often(hits: BoolArray, chances: FloatArray) -> float:
-    """Log of a bound on the probability of this many hits, each with a bounded conditional probability.
+    """Log of a bound on the probability of so many hits, each with a bounded conditional probability.
 
     Shapes: hits, chances (n,). The product of (1 + c (hit)) / (1 + c chance) over draws has mean at most 1
     for every c, and so has the mean of several: it exceeds 1 / p with probability at most p (Ville).

@@ -273,7 +273,7 @@ def _all_earlier(draws: Draws, sign: int, by_run: int) -> tuple[IntArray, FloatA
 
 
 def _run_before(draws: Draws, sign: int, by_run: int) -> tuple[IntArray, FloatArray]:
-    """The same with the draws in the previous run alone."""
+    """An equal draw in the previous run, -1 if there is none, and its probability; shape (n,) each."""
     order, starts = _keys(draws.runs, draws.units)
     fresh = starts == np.arange(len(draws))
     earlier = _found(order, draws.runs - 1, draws.units, sign)
@@ -319,7 +319,7 @@ def _probabilities(draws: Draws, scale: float) -> FloatArray:
 
 
 def _matched(draws: Draws, found: Intervals, pairs: list[Pairs]) -> Look:
-    """Draws as close to a certain earlier one, by their distributions, as equal ones at these scales are."""
+    """Draws as close to a certain earlier one, in terms of their distributions, as equal draws would be."""
     cases = [(pair, sign) for pair in pairs for sign in _SIGNS]
     bounds = np.array([too_often(*_close(found, pair, sign)) for pair, sign in cases])
 

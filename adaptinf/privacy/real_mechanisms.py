@@ -39,7 +39,7 @@ CLASSICAL_LIMIT = (
 _MARGIN = 1e-13
 """Relative tolerance; the solver below is accurate to about 1e-14."""
 _FAR = 1e7
-"""From here on, M(x) equals 1 / x to a relative 1e-14, and the difference of the two cancels."""
+"""Point from which M(x) equals 1 / x to a relative 1e-14, so that the difference of the two cancels."""
 _SMOOTHING = 3.0
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(32)
 

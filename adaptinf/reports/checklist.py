@@ -174,7 +174,7 @@ def _planned(known: Known) -> str:
 
 
 def nothing(known: Known) -> str:
-    """For items that neither a log nor a result can answer."""
+    """No answer, for items that neither a log nor a result can answer."""
     return ""
 
 

@@ -84,7 +84,7 @@ def _cell(value: Any) -> str:
 
 
 def design_told(log: AdaptiveLog | Sums) -> str:
-    """Name and parameters of the design; and what is not known about it."""
+    """Name and parameters of the design, and anything that is not known about it."""
     record = log.design
     if record is None:
         return claims.UNNAMED_DESIGN()

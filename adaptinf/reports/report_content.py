@@ -98,7 +98,7 @@ class Content:
 
     @cached_property
     def facts(self) -> LogFacts:
-        """What is known about the log."""
+        """Facts about the log, if there is one."""
         if self.results is not None:
             return self.results.facts
         assert self.log is not None  # A report is made from a result or from a log.
@@ -296,7 +296,7 @@ class Several:
         )
 
     def _of_numbers(self) -> list[Section]:
-        """Sections on the results, each with all of them."""
+        """Sections on the results, each about all of them."""
         every = [one._of_numbers() for one in self.contents]
         return [
             (anchor, heading, "\n".join(self._headed(place, every)))

@@ -80,7 +80,7 @@ class Shown:
 
     @property
     def named(self) -> str:
-        """Which intervals these are, in words."""
+        """A phrase that describes the intervals."""
         results, several = self.results, len(self.results.terms) > 1
         if self.corrected:
             return claims.CORRECTED(level=self.level)
@@ -135,7 +135,7 @@ class Shown:
 
     @property
     def which(self) -> str:
-        """Which terms these are; empty if all."""
+        """A phrase that describes which terms these are; empty if all."""
         count = len(self.results.terms)
         if count <= _MOST:
             return ""

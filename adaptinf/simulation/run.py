@@ -1,7 +1,7 @@
 """The run loop: one loop for every design and environment; single steps, and many rounds at once.
 
 A design provides four kernels and its tables; the loop is inlined into the design's own compiled entry point,
-so Numba caches it and LLVM sees one flat function. The same holds for single steps, which are called from
+so Numba caches it and LLVM sees one flat function. This also holds for single steps, which are called from
 outside. If nothing adapts, many rounds are drawn at once: arrivals are multinomial, sums of 0/1 rewards
 binomial, and sums of normal rewards normal.
 """
@@ -280,7 +280,7 @@ def draw_reward(
 def _write_round(
     record: Record, step: int, arm: int, status: int, feature: int, reward: float, context: FloatArray
 ) -> None:
-    """What a log stores about every round; context has shape (entries,)."""
+    """The data on every round that a log stores; context has shape (entries,)."""
     record.action[step] = arm
     record.status[step] = status
     record.feature[step] = feature

@@ -163,7 +163,8 @@ def replay_block(
 ) -> None:
     """Recompute the decisions of every run, each from the outputs before it.
 
-    Shapes: public (public rows, columns). Rounds have the observed arms and statuses, whatever follows.
+    Shapes: public (public rows, columns). Rounds have the observed arms and statuses, regardless of later
+    rounds.
     """
     for run in range(seen.actions.shape[0]):
         public[:] = 0.0

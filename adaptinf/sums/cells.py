@@ -75,7 +75,7 @@ class Cells:
         return replace(self, moments=self.moments[..., places, :], products=products, **sums)
 
     def about(self, centre: float) -> Cells:
-        """The same sums of rewards relative to another centre."""
+        """The sums of rewards relative to another centre."""
         shift = self.centre - centre
         return replace(self, moments=shifted(self.moments, shift), centre=centre) if shift else self
 

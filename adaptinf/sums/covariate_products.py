@@ -79,7 +79,7 @@ class Products:
         return replace(self, table=self.table[..., places, :], positive=self.positive[:, places])
 
     def about(self, centres: FloatArray) -> Products:
-        """The same sums relative to other centres; centres has shape (D,)."""
+        """The sums relative to other centres; centres has shape (D,)."""
         shift = self.centres - centres
         if not np.any(shift):
             return self
@@ -88,7 +88,7 @@ class Products:
         return replace(self, table=transformed(self.table, change[..., None, None]), centres=centres)
 
     def by_share(self, propensities: FloatArray) -> Products:
-        """The same rounds with propensities constant within each batch; propensities (B, K)."""
+        """The sums with propensities constant within each batch; propensities (B, K)."""
         return replace(self, table=over_powers(self.table[0], propensities))
 
 
@@ -106,7 +106,7 @@ def products_of(
     centres: FloatArray,
     positive: FloatArray,
 ) -> Products:
-    """Sums from those for powers of rewards and those for products with additional columns.
+    """Sums from the sums of powers of rewards and of products with additional columns.
 
     Shapes: moments (4, 4, B, K) by inverse power and power, others (4, B, K) each, centres (D,), positive
     (D - 2, B, K). Products that are not among the others are unknown.
@@ -197,7 +197,7 @@ def read_sums(
     moments: FloatArray,
     highest: int = POWERS - 1,
 ) -> Products:
-    """Products from named sums, (B, K) each; further: the names, roles and centres of columns.
+    """Products from named sums, (B, K) each; `further` contains names, roles and centres of columns.
 
     Shapes: moments (5, 4, B, K), of rewards about the same centre. Above the highest power of inverse
     propensities, sums do not exist.

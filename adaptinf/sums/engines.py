@@ -99,8 +99,8 @@ def aggregate(
         several, and folders of parts are read by DuckDB; anything else that `read_log` supports is read into
         memory.
     action, reward, batch : str
-        Columns of the chosen arm, its reward, and the batch, within which weights are constant. A list for
-        the action names columns of 0 and 1, one for each arm, which is named after the column.
+        Columns of the chosen arm, its reward, and the batch, within which weights are constant. A list of
+        names refers to columns of 0 and 1, one for each arm and named after it.
     propensity : str or float, optional
         Column with the propensity of the chosen arm, which may vary between rows, or a single number.
     propensities : mapping of arm to str or float, or str, optional
@@ -236,7 +236,7 @@ def aggregate(
 
 
 def _findings(table: Any) -> Findings:
-    """Findings that know the names of a frame's index levels."""
+    """Findings with the names of a frame's index levels."""
     found = Findings()
     found.index = index_names(table)
     return found

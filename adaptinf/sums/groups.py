@@ -153,7 +153,7 @@ class Parts:
         return first
 
     def at(self, moved: Callable[[NDArray[Any]], NDArray[Any]]) -> Parts:
-        """The same with other batch names, in the same order."""
+        """The same sums with other batch names, in the same order."""
         return replace(self, by_group={key: (cells, moved(at)) for key, (cells, at) in self.by_group.items()})
 
     def only(self, label: Key) -> Parts:

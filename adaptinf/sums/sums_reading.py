@@ -169,7 +169,8 @@ def _check_totals(
 ) -> None:
     """Propensities in a batch must sum to 1, over rows for all arms except impossible ones.
 
-    If only one arm has no row, it gets the remaining probability, in which case it need not have been chosen.
+    If only one arm has no row, it receives the remaining probability, in which case it need not have been
+    chosen.
     """
     total = np.bincount(batch, weights=propensity, minlength=len(batches))
     off = np.abs(total - 1.0) > SUM_TOLERANCE

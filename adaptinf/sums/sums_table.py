@@ -115,7 +115,8 @@ class Sums(WithFurther, Grouped, Promises):
         Further columns for a denominator z, which `denominator` requires: ``"denominator_sum_squares"``, the
         sums of its squares, and ``"denominator_sum_products"``, those of its products with rewards y; with
         ``"denominator_sum_cubes"``, a list of three with the sums of y^2 z, y z^2 and z^3, intervals are
-        corrected for skewness. The same for a covariate: ``"covariate_sum_squares"`` and so on.
+        corrected for skewness. A covariate requires the corresponding columns: ``"covariate_sum_squares"``
+        and so on.
     reading : dict, optional
         ``"date_format"``, the format of batches that are text dates, if it is ambiguous; ``"sep"``,
         ``"decimal"``, ``"encoding"`` and ``"missing_values"`` as for `read_log`; ``"round_propensities"`` as

@@ -1,6 +1,6 @@
 """Totals of units, and their products: clustered errors are polynomials in them.
 
-With one prediction m for all rounds, the score of a round and an arm is m + I (y - m) / e, where I indicates
+If all rounds have one prediction m, the score of a round and an arm is m + I (y - m) / e, where I indicates
 whether the arm was chosen and e is its propensity. A unit's contribution to the error of an arm's mean is
 therefore (n (m - mean) - m A + Y) / T, where n is its number of rounds and the arm's totals are A of I / e
 and Y of I y / e; the squares of these contributions are sums of products of n, A and Y, for any values of m

@@ -42,8 +42,8 @@ def private_ucb_regret(
     epsilon : float or array_like
         Privacy parameter, above 0; ``math.inf`` for none. It is broadcast against the horizon.
     pulls : array_like of shape (arms,), optional
-        Expected pulls N_k of each arm. By default the allocation of T rounds to the arms that maximises the
-        bound.
+        Expected pulls N_k of each arm. The default is the allocation of T rounds to the arms that maximises
+        the bound.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def private_ucb_regret(
     number of pulls that grows as 1 / D_k, which is required for the noise to fall below a fraction of the
     gap. (The printed "Delta", the smallest gap, does not occur in the formula.) N_k is random in the paper;
     the bound concerns expectations, so its expectation is used here. Without `pulls`, the maximum over n_k >=
-    0 with sum n_k <= T is used: the largest gaps first.
+    0 with sum n_k <= T is used, with pulls assigned to the largest gaps first.
 
     The paper quotes the theorem from another paper, for an algorithm other than the index of `PrivateUCB`,
     and Sajed and Sheffet dispute its proof for pure differential privacy: use it for comparison only.
@@ -417,7 +417,7 @@ def ldp_regret_exponent(dimension: ArrayLike, margin: ArrayLike, *, private: boo
     Notes
     -----
     The exponent is for Lipschitz continuous expected rewards, and ignores logarithmic factors. Of t
-    participants, a bin of edge h has about t h^d, and their mean is known to within h once h^(d + 1) = 1 /
+    participants, about t h^d are in a bin of edge h, and their mean is known to within h once h^(d + 1) = 1 /
     (epsilon sqrt(t)), because the noise of t reports is about sqrt(t) / epsilon; without privacy, once h^(d +
     2) = 1 / t. A participant loses at most about h there, and arms are that close only for a share h^margin
     of participants: the loss is h^(1 + margin) per round.

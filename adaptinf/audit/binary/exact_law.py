@@ -406,8 +406,8 @@ def exact(design: Rule, horizon: int) -> ExactLaw:
     the frequency, whose mean is computed exactly. Ties are broken as in the design: UCB and the greedy design
     choose the first arm, arm 0.
 
-    T rounds take T^4 / 24 steps, and memory for two layers of T^3 / 6 numbers, which is 2.7 GB at T = 1,000.
-    With batches of m rounds, a step takes about m^2 times as long.
+    T rounds require T^4 / 24 steps, and memory for two layers of T^3 / 6 numbers, which is 2.7 GB at T =
+    1,000. With batches of m rounds, a step takes about m^2 times as long.
 
     The distribution is computed once for each design, its parameters and the horizon, and cached, up to 134
     MB in total. The distribution for a function is not cached, because data that the function uses may

@@ -113,7 +113,7 @@ class ExactTest(_OfCounts):
     pvalue : float
         P-value given the total number of successes: its size is at most alpha at every theta.
     mid_pvalue : float
-        The same p-value with ties counted by half: less conservative, but without that guarantee.
+        The p-value with ties counted by half: less conservative, but without that guarantee.
     unconditional_pvalue : float
         P-value for the same alternative at the least favourable theta.
     naive_pvalue : float
@@ -248,7 +248,7 @@ class ExactInterval(_OfCounts):
 
     @property
     def validity(self) -> str:
-        """The condition for the confidence level: it holds for this number of rounds, fixed in advance."""
+        """The condition for the confidence level: the number of rounds was fixed in advance."""
         return "exact"
 
     @property

@@ -278,7 +278,7 @@ def worst_streams(counter: Counter, rounds: int | None = None) -> tuple[FloatArr
 
 
 def _largest_change(counter: Counter) -> FloatArray:
-    """How an item changes: in as few coordinates as possible for L1, equally in all of them for L2."""
+    """How an item changes: in as few coordinates as possible for L1, equally in all coordinates for L2."""
     width, d = counter.high - counter.low, counter.dimension
     if counter.noise == "gaussian":
         return np.full(d, min(width, counter.sensitivity / np.sqrt(d)))
@@ -347,7 +347,7 @@ class CounterSource:
         )
 
     def _limit(self) -> str:
-        """Description of the most that streams can reveal, if this is less than epsilon."""
+        """Description of the most that the streams can reveal, if this is less than epsilon."""
         if self.counter.noise != "laplace":
             return ""
         shift = float(np.abs(self.pair[1] - self.pair[0]).sum())

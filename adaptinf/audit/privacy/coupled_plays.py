@@ -367,7 +367,7 @@ class _Play:
 
 
 def released(stage: Stage, terms: Terms, history: History, noise: GivenNoise, until: str = "") -> Released:
-    """Only the releases and nodes of a history, as in `played`; with `until`, only up to that node's draw."""
+    """The releases and nodes of a history as in `played`; with `until`, only up to that node's draw."""
     play = _Play(stage, terms, history)
     for kind, steps in history.events(terms):
         play.happen(kind, steps)

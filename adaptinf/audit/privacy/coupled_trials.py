@@ -57,7 +57,7 @@ _RUNS = 4
 
 
 class GivenStops(ReleaseNoise):
-    """Noise supplied to a stopping rule, by the names of its draws, including shifts."""
+    """Noise supplied to a stopping rule, keyed by the names of its draws, including shifts."""
 
     def __init__(self, given: GivenNoise) -> None:
         super().__init__()
@@ -183,7 +183,7 @@ def _shifts(rule: DPNAS, one: _Stopped, first: list[Any], second: list[Any]) -> 
 
 
 def _sum(units: ReleaseNoise, samples: list[Any], bound: float) -> int:
-    """The exact sum of the samples as the rule uses them: 0 if missing, clipped, in units."""
+    """The exact sum of the samples in the form used by the rule: 0 if missing, clipped, in units."""
     values = np.array([0.0 if value is None else value for value in samples], dtype=np.float64)
     return int(units.to_units(values, bound).sum())
 

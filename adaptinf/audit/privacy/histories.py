@@ -45,7 +45,7 @@ class Terms:
     per_arm: bool = False
     reward_range: tuple[float, float] = (0.0, 1.0)
     fewest: int | None = None
-    """The smallest number of arms allowed by the design; None if the arms were declared."""
+    """The smallest number of arms allowed by the design; None if the arms were declared by the user."""
 
     @property
     def declared(self) -> tuple[Any, Any, Any, Any, Any]:
@@ -128,7 +128,7 @@ class NeighbouringHistory:
 
 
 def base_history(terms: Terms, step: int, moved: int, rng: np.random.Generator) -> History:
-    """A history in which a participant has a timely outcome of at least 1, which an audit will change."""
+    """A history in which a participant has a timely outcome of at least 1, which an audit then changes."""
     # For ENDS, the other participants have timely outcomes of 0 and 1: otherwise their own late or amended
     # outcomes could hide the one that differs. For the other kinds, outcomes are clipped or lie anywhere in
     # [0, 1], and a few are late, missing or corrected. If some are clipped and there are contexts, nobody

@@ -343,7 +343,7 @@ def _rounds(trial: AuditTrial) -> int:
 
 
 def _number(share: float, nodes: int, each: int, rounds: int, long: int) -> int:
-    """Number of runs that supply the noise draws, or take up the rounds, if fewer; times the share."""
+    """Number of runs for the given noise draws or rounds, whichever needs fewer, times the share."""
     # Rounding to a power of two ensures that the number of runs does not depend on the coins of the first
     # run.
     each = 2 ** round(math.log2(max(each, 1)))
@@ -456,7 +456,7 @@ def stopping_checks(
 
 
 def _live_stops(rule: DPNAS, outputs: StoppingOutputs, share: float, needed: bool) -> Checked:
-    """The same for runs on data, possibly with exact noise."""
+    """Test runs on data, possibly with exact noise, as in `stopping_checks`."""
     runs = max(LEAST_RUNS, int(share * LIVE_STOPS))
     try:
         findings = live_stop_findings(rule, outputs.neighbours, runs, 0.5 * FALSE_ALARM)

@@ -51,8 +51,8 @@ class RandomizationTest:
     pvalue : float
         P-value based on re-runs, with ties broken by independent coins: if the null hypothesis and the
         assumptions hold and nothing was stopped early, it is at most alpha with probability exactly
-        floor(alpha (B + 1)) / (B + 1). For enumerated paths, their probability with every tie counted, so the
-        p-value involves no randomness.
+        floor(alpha (B + 1)) / (B + 1). If paths are enumerated, their probability with every tie counted, so
+        that the p-value involves no randomness.
     pvalue_conservative : float
         P-value with every tie counted in full, which is never smaller.
     statistic : float

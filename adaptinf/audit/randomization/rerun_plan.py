@@ -127,7 +127,7 @@ class TallyStatistic:
         return pulls(tallies, self.treatment, self.control)
 
     def evidence(self, values: FloatArray) -> FloatArray:
-        """Reported values transformed so that large ones are evidence against the hypothesis."""
+        """Reported values transformed so that large values are evidence against the hypothesis."""
         if self.name in ("largest-studentised", "f") or self.alternative == "greater":
             return values
         return np.abs(values) if self.alternative == "two-sided" else -values
@@ -212,7 +212,7 @@ class Plan:
     effect: float = 0.0
 
     def assuming(self, effect: float) -> Plan:
-        """The same plan under a different effect."""
+        """The plan under a different assumed effect."""
         return dataclasses.replace(self, effect=effect)
 
     @property
@@ -274,7 +274,7 @@ class Plan:
         return float(np.random.default_rng(_child(self.root, 2)).random())
 
     def evidence(self, values: FloatArray) -> FloatArray:
-        """Reported values transformed so that large ones are evidence against the hypothesis."""
+        """Reported values transformed so that large values are evidence against the hypothesis."""
         if isinstance(self.statistic, PathStatistic):
             return values
         return self.statistic.evidence(values)

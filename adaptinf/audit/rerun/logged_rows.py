@@ -58,7 +58,7 @@ def length_cautions(log: AdaptiveLog, instead: Claim) -> tuple[str, ...]:
 
 
 def rerun_cautions(log: AdaptiveLog, by_order: bool) -> tuple[str, ...]:
-    """The same for a design that is re-run, with its rows in the same or another order."""
+    """Statements about a design that is re-run, with its rows in the same or another order."""
     return length_cautions(log, claims.REORDERED if by_order else claims.RERUN)
 
 
@@ -109,7 +109,7 @@ class LoggedRows(Environment):
         )
 
     def paying(self, rewards: FloatArray) -> EnvironmentTables:
-        """The same contexts with other rewards, shape (rounds, arms)."""
+        """The contexts with other rewards, shape (rounds, arms)."""
         return self._tables._replace(tableau=np.ascontiguousarray(rewards))
 
 

@@ -335,7 +335,7 @@ def operating_characteristics(
         is trial r of `power` and `coverage`; without one, only if the design has no shortcut for replication.
     fit : callable, optional
         The analysis: a function of an AdaptiveLog that returns a result, or a dict of results by name.
-        Without it no logs are created, and there are no error rates.
+        Without an analysis, no logs are created, and there are no error rates.
     selection : {"design", "analysis", "sample mean"} or callable, optional
         The arm that a trial selects: the one recommended by the design (best-arm designs; the last arm of an
         elimination; the better arm in each context of ConSE and DPConSE); the one with the highest estimate

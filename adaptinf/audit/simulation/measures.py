@@ -264,7 +264,7 @@ def _count(reasons: Mapping[str, int], alone: bool) -> str:
 
 
 def _reasons(reasons: Mapping[str, int]) -> str:
-    """The most frequent reasons, each with its number of trials; those that differ only in numbers merge."""
+    """The most frequent reasons with their numbers of trials; those that differ only in numbers merge."""
     groups: dict[str, list[tuple[int, str]]] = {}
     for reason, runs in reasons.items():
         groups.setdefault(_NUMBER.sub("0", reason), []).append((runs, reason))

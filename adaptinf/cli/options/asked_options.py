@@ -215,7 +215,7 @@ class Asked:
 
 
 def label(text: str, known: Mapping[str, Any]) -> Any:
-    """Arm denoted by a text: a known one, otherwise a number if all known ones are; 01 is not 1."""
+    """The arm denoted by a text: a known one, or a number if all known arms are numbers; 01 is not 1."""
     kinds = set(map(type, known.values()))
     if text not in known and len(kinds) == 1 and kinds <= {int, float}:
         kind = kinds.pop()

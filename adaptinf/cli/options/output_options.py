@@ -142,7 +142,7 @@ def json_text(record: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """The same with built-in Python types, without NaN and infinities, which JSON does not support."""
+    """The value with built-in Python types, without NaN and infinities, which JSON does not support."""
     if isinstance(value, Mapping):
         return {name: _plain(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):

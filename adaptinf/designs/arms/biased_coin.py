@@ -88,7 +88,7 @@ def _write_coin(tables: _Tables, state: FloatArray, done: int) -> None:
 
 @kernel
 def _write_erade(tables: _Tables, state: FloatArray, done: int) -> None:
-    """Strength times the target for the arm of two that exceeds its target; the target if neither does."""
+    """Strength times the target for the one of two arms that exceeds its target; the target if none does."""
     over = state[_COUNT, 0] - done * state[_SHARE, 0]
     if over > 0.0:
         state[_SHARE, 0] *= tables.strength

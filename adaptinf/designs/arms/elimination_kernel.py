@@ -140,7 +140,7 @@ def _turn(tables: _Tables, public: FloatArray, arm: int) -> None:
 
 @kernel
 def _wait(tables: _Tables, state: FloatArray) -> None:
-    """A round has begun, whose outcome may arrive later; repeated after a failed draw, it counts once."""
+    """Note that a round has begun whose outcome may arrive later, only once if it is repeated."""
     state[SCALARS, ROUND] += 1.0
     if state[SCALARS, _BEGUN] < state[SCALARS, ROUND]:
         _turn(tables, state, int(state[SCALARS, _NEXT]))

@@ -172,8 +172,8 @@ class Thompson(PosteriorDesign):
     batch_size : int
         Number of rounds between updates of the posterior.
     draws : int, optional
-        Number of posterior draws whose frequencies approximate the probabilities of being best. By default
-        100 for a Beta prior, and none for a normal prior, for which the probabilities are exact.
+        Number of posterior draws whose frequencies approximate the probabilities of being best. The default
+        is 100 for a Beta prior, and none for a normal prior, for which the probabilities are exact.
 
     Notes
     -----
@@ -246,8 +246,8 @@ class TopTwoThompson(PosteriorDesign):
     batch_size : int
         Number of rounds between updates of the posterior.
     draws : int, optional
-        Number of posterior draws whose frequencies approximate the probabilities of being best. By default
-        100 for a Beta prior, and none for a normal prior, for which the probabilities are exact.
+        Number of posterior draws whose frequencies approximate the probabilities of being best. The default
+        is 100 for a Beta prior, and none for a normal prior, for which the probabilities are exact.
 
     Notes
     -----
@@ -310,8 +310,8 @@ class ExplorationSampling(PosteriorDesign):
     batch_size : int
         Rounds per wave; the posterior is updated after each wave.
     draws : int, optional
-        Number of posterior draws whose frequencies approximate the probabilities of being best. By default
-        100 for a Beta prior, and none for a normal prior, for which the probabilities are exact.
+        Number of posterior draws whose frequencies approximate the probabilities of being best. The default
+        is 100 for a Beta prior, and none for a normal prior, for which the probabilities are exact.
 
     Notes
     -----

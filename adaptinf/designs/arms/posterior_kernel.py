@@ -30,8 +30,9 @@ _CELLS, _ORDER = 32, 6
 _REACH = 8.0
 """Standard deviations beyond which a normal tail counts as empty: it contains 6e-16."""
 _STEP, _WIDTH, _HALVINGS, _NEGLIGIBLE = 0.05, 4.0, 5, 1e-13
-"""For the nodes: their spacing in the logarithm, their first width in units of the smallest spread, the
-number of bisections for their start, and the largest probability that the maximum is below the start."""
+"""Settings of the nodes: their spacing in the logarithm, their first width in units of the smallest spread,
+the number of bisections for their start, and the largest probability that the maximum is below the start.
+"""
 
 
 @functools.cache
@@ -164,9 +165,9 @@ _NOTHING = 1e-280  # The inverse of this number does not overflow.
 class PosteriorTables(NamedTuple):
     """Prior, floor scale * t^-decay, and how the probability of being best is computed.
 
-    Without `draws`, it is exact: normal posteriors are integrated by quadrature, for which `normal` is a
-    table (513, 7), otherwise (0, 7). With `single`, one draw per arm determines the choice, and nothing is
-    computed.
+    Without `draws`, the computation is exact: normal posteriors are integrated by quadrature, for which
+    `normal` is a table (513, 7), otherwise (0, 7). With `single`, one draw per arm determines the choice, and
+    nothing is computed.
     """
 
     n_arms: int

@@ -109,7 +109,7 @@ def optimal_sizes(n_arms: int, dimension: int) -> IntArray:
 
 
 def _ratio(extra: int, dimension: int) -> float:
-    """The smallest lambda >= 2 with lambda^log(d) >= extra; infinite if there is none."""
+    """The smallest lambda of at least 2 with lambda^log(d) >= extra; infinite if there is none."""
     if extra <= 1:
         return 2.0
     return math.inf if dimension == 1 else max(2.0, math.exp(math.log(extra) / math.log(dimension)))
@@ -156,7 +156,7 @@ class BestArmDesign(Design):
         return horizon if np.isnan(decided) else int(decided)
 
     def _released_rounds(self, run: Run, horizon: int) -> int:
-        """The same number: the last decision is based on the last release, and determines the arm."""
+        """The number for `_feedback_rounds`: the last decision is based on the last release."""
         return self._feedback_rounds(run, horizon)
 
 

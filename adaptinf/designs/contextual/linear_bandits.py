@@ -56,8 +56,8 @@ class LinUCB(Design):
     failure : float or None
         Probability that any arm's band fails to cover in any round; by default 1 / horizon.
     noise_scale : float or None
-        Sub-Gaussian scale R of the rewards around their means. By default that of the environment, if known,
-        and otherwise 1/2, which is valid for rewards in [0, 1].
+        Sub-Gaussian scale R of the rewards around their means. The default is that of the environment, if
+        known, and otherwise 1/2, which is valid for rewards in [0, 1].
     bound : float
         Upper bound S on the norm of every arm's coefficient vector.
 
@@ -248,7 +248,7 @@ class LinPriv(Design):
         return largest if largest <= LARGEST_SCALE else math.inf
 
     def exact_sums(self, horizon: int, n_arms: int) -> ProductSums:
-        """Integer-valued noisy sums; the design must know its `dimension`."""
+        """Integer-valued noisy sums, for which the `dimension` of the design must be given."""
         assert self.dimension is not None
         counter, unit = self._law(self.dimension, horizon).counter, self.calibration == "published"
         return ProductSums(counter, float(self.epsilon), n_arms, self.dimension, horizon, unit=unit)

@@ -91,7 +91,7 @@ def _unit_bounds(counter: str, slots: int, dimension: int, log_failure: float) -
 
 
 def _laws(slots: int) -> list[tuple[int, int]]:
-    """Pairs of a top bit and a number of ones that counts below 2^slots can have."""
+    """Pairs of a top bit and a number of ones that are possible for counts below 2^slots."""
     return [(level, ones) for level in range(slots) for ones in range(1, level + 2)]
 
 
@@ -156,7 +156,7 @@ class ProductSums:
         self._nodes: list[list[Any]] = [[] for _ in range(n_arms)]
 
     def context(self, context: FloatArray) -> FloatArray:
-        """A context as the design uses it throughout, with shape (arms * dimension,)."""
+        """A context in the form used by the design, with shape (arms * dimension,)."""
         return on_grid(context.reshape(-1, self._dimension)).reshape(-1)
 
     def learn(

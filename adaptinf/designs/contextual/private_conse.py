@@ -61,12 +61,12 @@ class DPConSE(Design):
     trial are released.
 
     Rewards are clipped to [0, 1] before they enter a sum; the raw reward is logged. The guarantee is for a
-    record and is anticipating: it covers everything but the participant's own action. For a single reward it
-    is epsilon_D, and standard. In a session with a window, the rounds that begin before the outcomes of the
-    first half have entered are assigned as in the first half and enter no sum; an outcome that has not
-    arrived when its window ends counts as 0, so effects are effects on success within the window. With
-    `contrast_share` 1, a record consists of the potential rewards of one participant, so both guarantees
-    coincide and are standard, at epsilon; T_min is then at least 4 log(n) / epsilon.
+    record and is anticipating: it covers everything but the participant's own action. For a single reward,
+    the guarantee is epsilon_D, and standard. In a session with a window, the rounds that begin before the
+    outcomes of the first half have entered are assigned as in the first half and enter no sum; an outcome
+    that has not arrived when its window ends counts as 0, so effects are effects on success within the
+    window. With `contrast_share` 1, a record consists of the potential rewards of one participant, so both
+    guarantees coincide and are standard, at epsilon; T_min is then at least 4 log(n) / epsilon.
 
     Published: T_min uses log n, the noise of a mean has scale 2 / (epsilon R_e), lengths are drawn around 2
     R_e, as the proof requires, epochs start at 1, and a context has no estimate unless both of its arms were

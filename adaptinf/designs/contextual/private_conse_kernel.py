@@ -104,7 +104,7 @@ def _due(tables: _Tables, public: FloatArray) -> int:
 
 @kernel
 def _send_sum(tables: _Tables, state: FloatArray, kind: int, feature: int, window: int, source: Any) -> None:
-    """Release a sum or a count: with its noise or, if it is public, unchanged with scale 0."""
+    """Release a sum or a count with its noise or, if it is public, unchanged with scale 0."""
     row, scale = _CONTRAST, tables.contrast_scale
     if kind == _ARRIVAL_COUNT:
         row, scale = _ARRIVALS, tables.arrival_scale

@@ -175,7 +175,7 @@ def _write(
 
 @kernel
 def release_stage(tables: Any, state: FloatArray, row: int) -> None:
-    """Record the weighted sums of a bin's arms before its arms change or it is halved; once per round."""
+    """Record the weighted sums of a bin's arms, once per round, before its arms change or it is halved."""
     now = state[SCALARS, ROUND]
     told = _own_column(tables, _TOLD)
     begun = max(state[row, BEGUN], 0.0)
@@ -367,7 +367,7 @@ def _plan(tables: LDPTables, state: FloatArray, row: int, radius: float) -> None
 
 @kernel
 def _threshold(tables: LDPTables, state: FloatArray, row: int) -> float:
-    """A bin is halved when a radius in it falls below this."""
+    """The radius below which a bin is halved."""
     return float(tables.refinement * math.pow(2.0, -state[row, DEPTH] / tables.dimension))
 
 

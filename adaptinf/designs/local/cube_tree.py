@@ -1,7 +1,7 @@
 """A partition of the unit cube, refined by halving a longest edge, and the kernels of ABSE on it.
 
 Row 0 of the state contains the scalars, row 1 + i the bin number i; bin 0 is the cube. A bin that is halved
-keeps its row, and its halves get the next two numbers.
+keeps its row, and its halves are given the next two numbers.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ ESTIMATORS = tuple(method.name for method in METHODS if not method.contrast_only
 
 
 def arm_codes(subject: str, log: AdaptiveLog, arms: Sequence[Any] | None) -> IntArray:
-    """Codes of arm labels; codes of all arms if none are given; returns (k,)."""
+    """Codes of arm labels, or of all arms if none are given; returns (k,)."""
     if arms is None:
         return np.arange(log.n_arms)
     named, problems = labels("arms", arms)

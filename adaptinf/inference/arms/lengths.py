@@ -42,7 +42,7 @@ def typical_arms(question: Question) -> tuple[IntArray, FloatArray]:
 
 
 def sample_length(question: Question, verdict: Verdict) -> float:
-    """Length for t intervals, exact ones, or, if a correction makes them valid, at the corrected level."""
+    """Length of t intervals or exact ones, at the corrected level if a correction makes them valid."""
     profile, (_, count) = question.profile, typical_arms(question)
     correction = profile.correction if verdict.corrected else None
     level = LOG_ALPHA if correction is None else correction.level(LOG_ALPHA)

@@ -172,7 +172,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Difference:
-    """Difference between two arms, and what its table shows."""
+    """Difference between two arms, and the other contents of its table."""
 
     choice: Choice
     estimate: float
@@ -200,7 +200,7 @@ class ArmModel(Protocol):
 
 
 class ContrastModel(ArmModel, Protocol):
-    """The same for two arms."""
+    """An `ArmModel` for the contrast of two arms."""
 
     treatment: Any
     control: Any

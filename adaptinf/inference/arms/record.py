@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 def never(question: Question, verdict: Verdict) -> bool:
-    """For a method that gives no interval for arms with too few outcomes."""
+    """False, for a method that has no interval for arms with too few outcomes."""
     return False
 
 
 def always(question: Question, verdict: Verdict) -> bool:
-    """For a method whose intervals do not depend on how rare outcomes are."""
+    """True, for a method whose intervals do not depend on how rare outcomes are."""
     return True
 
 
@@ -47,7 +47,7 @@ class ArmMethod(MethodRecord[Question]):
     rows: Callable[[Question, ArmFit], Mapping[str, FloatArray]] = residual_rows
     """The contributions of rounds."""
     options: tuple[str, ...] = ()
-    """Arguments of `fit` that it accepts, beyond the test."""
+    """Arguments of `fit` that the method accepts, beyond the test."""
     implied_by: tuple[str, ...] = ()
     """Options and tests that imply this method if no estimator is named."""
     no_weights: str = ""
@@ -55,11 +55,11 @@ class ArmMethod(MethodRecord[Question]):
     contrast_only: bool = False
     """Whether it estimates only differences; `fit` then returns a `Difference` and chooses its own test."""
     baseline: bool = False
-    """Whether it also runs when it is not valid, as a naive baseline."""
+    """Whether the method also runs when it is not valid, as a naive baseline."""
     takes_gaps: bool = False
-    """Whether it can handle rewards missing at random."""
+    """Whether the method can handle rewards missing at random."""
     takes_sums: bool = False
-    """Whether sums by batch and arm are sufficient for it."""
+    """Whether sums by batch and arm are sufficient for the method."""
     pairs: bool = False
     """Whether differences between a table's arms are those of `Contrast`."""
     bound: Literal["", "shares", "propensities"] = ""

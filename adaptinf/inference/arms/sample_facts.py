@@ -51,7 +51,7 @@ def holds(question: Question, test: str, correction: Correction | None) -> bool:
 
 
 class SampleFacts(ArmFacts):
-    """Facts about unadjusted sample means; with a fit, those for its statements."""
+    """Facts about unadjusted sample means; with a fit, also facts for its statements."""
 
     def __init__(
         self,

@@ -215,7 +215,7 @@ def _fit(question: Question, choice: Choice, asked: Asked, model: Outcome | None
 
 
 def _estimates(question: Question, choice: Choice, model: Outcome | None) -> ScoreMeans:
-    """Uses NumPy for short logs, compiled streams for long ones, and sums if there are no rows."""
+    """Estimates from NumPy for short logs, from compiled streams for long ones, or from sums."""
     joint = choice.weights == JOINT
     if question.profile.sums is not None:
         if joint:

@@ -492,7 +492,7 @@ Kept = Mapping[str, FloatArray]
 
 
 def _fitted(pair: Contrast, keep: bool, **given: Any) -> tuple[Results, Kept]:
-    """The fit, and the errors that it stored, if it can store them."""
+    """The fit, and any errors that it stored."""
     if not keep:
         return pair.fit(**given), {}
     try:

@@ -67,10 +67,10 @@ def correction_for(
         whose reward can change a later action, or also a release, and the number of all rounds if the log
         does not state these numbers. The terms, the null and the centre are all part of the test.
     unit : {"round", "person"}
-        The independent units. With persons, epsilon is that of all rounds of a person, and n is the number of
-        persons. The test must then be valid under any dependence within persons (those of `ArmMeans`,
-        `Contrast` and `AdaptiveOLS` are not, so supply your own p-value), and one person's rounds must not
-        affect another's.
+        The independent units. If the unit is the person, epsilon is that of all rounds of a person, and n is
+        the number of persons. The test must then be valid under any dependence within persons (those of
+        `ArmMeans`, `Contrast` and `AdaptiveOLS` are not, so supply your own p-value), and one person's rounds
+        must not affect another's.
 
     Returns
     -------

@@ -71,7 +71,7 @@ def fitted_decay(propensities: FloatArray) -> Decay:
 
 
 def fitted_chosen_decay(action: IntArray, propensity: FloatArray, n_arms: int) -> Decay:
-    """The same if only the chosen arms' propensities are known; action, propensity (T,)."""
+    """Decrease of the smallest propensity, from the chosen arms' propensities; action, propensity (T,)."""
 
     def least(start: int, stop: int) -> FloatArray:
         found = np.full(n_arms, np.inf)

@@ -189,7 +189,7 @@ def inverse_sums(
 def inverse_products(
     rounds: float, count: FloatArray, total: FloatArray, squares: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """The same from the rounds of each arm, with the sums of 1 / e - 1 and of its squares; (K,) each."""
+    """Inverse sums and their products, from rounds by arm and sums of 1 / e - 1 and its square; (K,) each."""
     products = rounds - count[:, None] - count[None, :] - total[:, None] - total[None, :]
     np.fill_diagonal(products, squares + rounds - count)
     return total - (rounds - count), products

@@ -106,10 +106,10 @@ def diagnose(
     has slope 0 as long as the arm's mean is constant. Each arm has its own slope, estimated by least squares
     with the weights of its scores; all arms together have a common slope, weighted by the inverse variances
     of the individual ones: common drift, such as a season, shows up there first. Weights that stabilise the
-    variance of the scores make the sums behind a slope jointly normal however the propensities change; the
-    slope itself is normal if they settle. The smallest drift that such a test detects with probability 80%,
-    at the level of Holm's first step, is given in standard deviations of an arm's rewards. If there are
-    contexts, the test also assumes that their distribution is constant over time.
+    variance of the scores make the sums on which a slope is based jointly normal, however the propensities
+    change; the slope itself is normal if the propensities settle. The smallest drift that such a test detects
+    with probability 80%, at the level of Holm's first step, is given in standard deviations of an arm's
+    rewards. If there are contexts, the test also assumes that their distribution is constant over time.
 
     Sample mean versus AIPW: the standard error is based on the contribution of each round to the difference;
     the textbook formula for the difference of two variances is not valid under adaptive collection. The test

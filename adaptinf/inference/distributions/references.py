@@ -76,7 +76,7 @@ class AdjustedReference(Protocol):
 
 
 class EnclosedReference:
-    """Base for references that can bound their intervals without computing them.
+    """Base class of references that can bound their intervals without computing them.
 
     This is not a protocol, because it is checked in every fit, and checking whether a class has a method is
     slow.

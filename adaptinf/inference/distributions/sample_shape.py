@@ -53,7 +53,7 @@ def uncommon_outcomes(cell: IntArray, values: FloatArray, n_cells: int) -> Float
 
 
 def _uncommon_in_order(cell: IntArray, values: FloatArray, n_cells: int) -> FloatArray:
-    """The same for many cells at once: an outcome is a run of equal values in their order."""
+    """`uncommon_outcomes` for many cells at once: an outcome is a run of equal values in sorted order."""
     order = np.lexsort((values, cell))
     cell, values = cell[order], values[order]
     new = np.ones(len(cell), dtype=bool)

@@ -30,9 +30,10 @@ _AROUND = np.concatenate((-_NEAR[::-1], _NEAR))
 def hall_quantile(z: FloatArray, skewness: FloatArray) -> FloatArray:
     """Quantile of a skewed studentised mean that replaces the symmetric quantile z; z, skewness (...,).
 
-    With g the skewness, it is x = (3/g) [(1 + g (z - g/6))^(1/3) - 1] with the real cube root, and z where g
+    If g is the skewness, it is x = (3/g) [(1 + g (z - g/6))^(1/3) - 1] with the real cube root, and z where g
     is
-    0. As c - 1 = (c^3 - 1) / (c^2 + c + 1), that is 3 (z - g/6) / (c^2 + c + 1), no digits are lost at small
+    0. Because c - 1 = (c^3 - 1) / (c^2 + c + 1), that is 3 (z - g/6) / (c^2 + c + 1), no digits are lost at
+       small
     g. It increases with z everywhere.
     """
     shifted = z - skewness / 6.0

@@ -1,6 +1,6 @@
 """Tail probabilities in natural logs, accurate even where the probability itself underflows.
 
-One function, the logarithm of the regularised incomplete beta function, serves Student's t and the binomial
+The logarithm of the regularised incomplete beta function is used for both Student's t and the binomial
 distribution; both quantile functions solve for it with Newton steps that cannot overshoot.
 
 Normal-Laplace distributions are those of privately released sums: the sampling error is close to normal and

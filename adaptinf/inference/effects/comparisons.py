@@ -52,7 +52,7 @@ class HeterogeneityTest:
     df : int
         Groups minus one.
     df_denominator : float
-        For the F distribution; infinite for chi2 and NaN for intervals.
+        Denominator degrees of freedom of the F distribution; infinite for chi2 and NaN for intervals.
     log_pvalue : float
         Natural log of the p-value, accurate even if that underflows.
     groups : tuple of str
@@ -105,8 +105,8 @@ class GroupResults(Results):
         ----------
         reference : label, optional
             The group whose effect is subtracted from every other effect: its label (a tuple of labels for
-            combinations of columns) or its term, such as ``"feature=0"``. By default all pairs, the earlier
-            group subtracted from the later.
+            combinations of columns) or its term, such as ``"feature=0"``. The default is all pairs, with the
+            earlier group subtracted from the later one.
         null : float
             Difference of effects that is tested.
 
@@ -114,9 +114,9 @@ class GroupResults(Results):
         -------
         Results
             One term per pair, such as ``"feature=1 - feature=0"``, with the joint covariance. Student's t has
-            Satterthwaite degrees of freedom. From private releases: the interval runs from the lower limit
-            of one effect minus the upper limit of the other to the upper minus the lower, each at half of
-            alpha, because the distribution of the noise is not normal.
+            Satterthwaite degrees of freedom. For private releases, the interval runs from the lower limit of
+            one effect minus the upper limit of the other to the upper minus the lower, each at half of alpha,
+            because the distribution of the noise is not normal.
 
         Raises
         ------
@@ -178,8 +178,8 @@ class GroupResults(Results):
         Parameters
         ----------
         test : {"auto", "chi2", "F"}
-            Wald's chi-squared, or Welch's F, which allows for estimated variances. By default F if the result
-            uses Student's t with finite degrees of freedom. Omit it for private releases.
+            Wald's chi-squared, or Welch's F, which allows for estimated variances. The default is F if the
+            result uses Student's t with finite degrees of freedom. Omit it for private releases.
 
         Returns
         -------

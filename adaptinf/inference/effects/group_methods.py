@@ -129,7 +129,7 @@ class _DifferenceLaw:
 
 
 def _few_events(arms: tuple[FloatArray, ...], difference: Difference) -> Rarity:
-    """For groups not adjusted for few events; arms (G,), counts and successes in turn."""
+    """Rarity of events in groups without an adjustment for it; arms (G,), counts and successes in turn."""
     n1, s1, n0, s0 = arms
     fewest = np.minimum(np.minimum(s1, n1 - s1), np.minimum(s0, n0 - s0))
     uncommon = np.where(difference.adjusted | ~(difference.std_error > 0.0), np.inf, fewest)

@@ -213,7 +213,7 @@ class GroupQuestion:
 
     @cached_property
     def past(self) -> Past:
-        """What is known before the contexts of each of the rounds used, besides its group."""
+        """Information known before the contexts of each round used, besides its group."""
         keep = self.weightable.keep
         return past_of(self.profile, self.group[keep], keep, others=bool(self.other_contexts))
 
@@ -303,7 +303,7 @@ def group_question(
 def _of_public(
     log: PublicLog, by: str | Sequence[str], treatment: Any, control: Any, rounds: Any
 ) -> GroupQuestion:
-    """The same for the public part of a log: its groups are those of the releases, and it has no rounds."""
+    """The question for the public part of a log: its groups are those of the releases, without rounds."""
     refuse_rounds("CATE", log, rounds=rounds)
     names, problems = ((by,), []) if isinstance(by, str) else labels("by", by)
     problems += label_problems("treatment", [treatment]) + label_problems("control", [control])

@@ -204,7 +204,7 @@ def futility_bounds(
     Parameters
     ----------
     information, upper : ndarray of shape (k,)
-        For the looks; the upper critical values if futility is not binding.
+        Values for each look: the information, and the upper critical values if futility is not binding.
     spent : ndarray of shape (k,)
         Type II error that each look may spend.
     binding_level : ndarray of shape (k,), optional

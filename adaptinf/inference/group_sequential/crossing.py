@@ -41,7 +41,7 @@ class Walk:
         return float(self.mass @ special.ndtr((bound - mean) / spread))
 
     def above(self, information: float, bound: float) -> float:
-        """Probability that it is above the bound."""
+        """Probability that the score at the next look is above a bound, and none has left before."""
         mean, spread = self._next(information)
         return float(self.mass @ special.ndtr((mean - bound) / spread))
 

@@ -132,12 +132,12 @@ class Function:
 
     @property
     def keeps_state(self) -> bool:
-        """Whether it stores statistics of the columns on which it was first evaluated."""
+        """Whether the function stores statistics of the columns on which it was first evaluated."""
         return getattr(self.call, "__is_stateful_transform__", False)
 
     @property
     def has_sizes(self) -> bool:
-        """Whether it takes integers that increase its time and memory."""
+        """Whether the function takes integers that increase its time and memory."""
         return bool(self.keywords & ARGUMENT_SIZES.keys())
 
     def problems(self, name: str, positional: int, keywords: list[str]) -> list[str]:
@@ -239,7 +239,7 @@ _NUMBERS, _TEXTS, _LISTS = range(3)
 
 
 class RefusedExpression(ValueError):
-    """Python that is not allowed in a formula; its arguments are the problems."""
+    """An error for Python that is not allowed in a formula; its arguments are the problems."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

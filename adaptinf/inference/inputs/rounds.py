@@ -144,8 +144,8 @@ def moves(values: FloatArray, place: IntArray | None, beyond: float = 0.0) -> In
 def stays(values: FloatArray, place: IntArray | None) -> BoolArray:
     """Whether each column is constant within every place, with two rounds or more on average.
 
-    Shapes: values (T, k), place (T,), None if there is only one; returns (k,). Places of single rounds give
-    no evidence of this.
+    Shapes: values (T, k), place (T,), None if there is only one; returns (k,). Places with a single round
+    give no evidence of this.
     """
     if not len(values):
         return np.zeros(values.shape[1], dtype=bool)

@@ -25,7 +25,7 @@ from adaptinf.inference.validity.rare import PartsLaw
 from adaptinf.inference.validity.units import FEW_UNITS, event_gaps, unit_cautions, unit_notes
 
 _NEEDS_SETTLING = "min-variance"
-"""Weights whose estimate is normal only if propensities converge, as with contextual ones."""
+"""Weights, such as contextual ones, whose estimate is normal only if propensities converge."""
 
 
 class WeightFacts(KindOfWeights):
@@ -176,7 +176,7 @@ class FitFacts(WeightFacts):
 
     @property
     def is_of_values(self) -> bool:
-        """Errors by round; the notes on units give their degrees of freedom."""
+        """Whether values have errors by round; otherwise the notes on units give the degrees of freedom."""
         return not self.question.contrast and self.fit.units is None
 
     @property

@@ -122,7 +122,7 @@ def _argument_problems(question: PolicyQuestion, asked: Request) -> list[str]:
 
 
 def _weights_problems(weights: Any, known: Sequence[str]) -> list[str]:
-    """Problems with a name of weights, with a hint for those of other models."""
+    """Problems with the name of weights, with a hint if it belongs to another model."""
     if weights is None or weights in known:
         return []
     hints = {

@@ -143,8 +143,8 @@ class PolicyValue:
         Parameters
         ----------
         weights : {"uniform", "stable-variance", "min-variance"}, optional
-            By default uniform; stable-variance if `contextual` is given, or if rewards are `stationary` and
-            the design's policies at all contexts are known.
+            The default is uniform weights, or stable-variance weights if `contextual` is given, or if rewards
+            are `stationary` and the design's policies at all contexts are known.
         contextual : bool, optional
             Whether weights depend on the round's own context or, by default, on the mean over earlier
             contexts.
@@ -222,10 +222,10 @@ class PolicyContrast:
     per round, so influences common to all arms in a round cancel. Combined weights, the default, stabilise
     its variance: they are v^(-1/2), where v is the mean over past rounds of the sum over arms of (policy -
     baseline)^2 / e, and e are the propensities. Past rounds are those of the previous batch, or the last 50
-    in which the policies differ, whichever are more, and never the round itself, whose context may have
-    affected its e. If contexts did not affect e, the round's own e is used; if `snapshots` give the design's
-    policy, it is evaluated at the contexts of earlier rounds. Until the policies have differed, uniform
-    propensities are used.
+    in which the policies differ, whichever are more numerous, and never the round itself, whose context may
+    have affected its e. If contexts did not affect e, the round's own e is used; if `snapshots` give the
+    design's policy, it is evaluated at the contexts of earlier rounds. Until the policies have differed,
+    uniform propensities are used.
 
     If the difference changes over time, the target is its weighted mean over the rounds; uniform weights
     estimate the mean over the period. For policies that always choose one arm each, the result is the
@@ -298,9 +298,9 @@ class PolicyContrast:
         Parameters
         ----------
         weights : {"combined", "uniform", "stable-variance", "min-variance"}, optional
-            By default combined, or uniform if combined weights need information that the log lacks or units
-            have several rounds; if `contextual` is given or rewards are `stationary`, as for
-            `PolicyValue.fit`.
+            The default is combined weights, or uniform weights if combined weights need information that the
+            log lacks or if units have several rounds; if `contextual` is given or rewards are `stationary`,
+            it is that of `PolicyValue.fit`.
         contextual, estimator, outcome, ridge, snapshots, burn_in, null, keep_scores, stationary
             As in `PolicyValue.fit`.
 

@@ -200,7 +200,7 @@ class PolicyQuestion:
     source: AdaptiveLog | None = None
     """The log of which the profile's log is a part; None if it is the whole."""
     keep: BoolArray | None = None
-    """Which rounds of the source these are, shape (T,)."""
+    """The rounds of the source that are used, shape (T,)."""
     notes: tuple[str, ...] = ()
 
     def check_support(self, subject: str) -> None:
@@ -237,7 +237,7 @@ class PolicyQuestion:
             raise InvalidForLog(method, error.reason, error.alternatives) from None
 
     def check_combined(self, method: str) -> LoggingPolicies | None:
-        """The design's policies if a weight for both may be computed from them; None if from past rounds.
+        """The design's policies if they may determine a weight for both; None if past rounds do.
 
         A round's own propensities may determine its weight if they were fixed before its context: contexts
         did not affect the choice, or the propensities of the arms in which the policies differ are constant

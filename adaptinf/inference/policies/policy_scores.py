@@ -134,7 +134,7 @@ def policy_fit(
 
 
 def policy_law(question: PolicyQuestion, terms: Sequence[str], fit: PolicyFit) -> PartsLaw:
-    """Student's t, or with skewed rewards MOVER over the rounds that raise an estimate and that lower it."""
+    """Student's t or, if rewards are skewed, MOVER over the rounds that raise or lower an estimate."""
     profile = question.profile
     shapes = part_shapes(
         (fit.share < 0.0).astype(np.int64),

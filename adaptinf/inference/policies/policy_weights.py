@@ -86,7 +86,7 @@ def mean_variances(logging: LoggingPolicies, policies: Sequence[Policy]) -> Floa
 
 
 def mean_variance(logging: LoggingPolicies, squares: FloatArray, *, constant: bool) -> FloatArray:
-    """The same for one policy, or for a difference of two, from its squares, (T, K); returns (T,)."""
+    """Mean variance for one policy, or a difference of two, from its squares, (T, K); returns (T,)."""
     if logging.rows is None:
         mean = _running_by_batch(logging, squares)
     else:
@@ -271,7 +271,7 @@ def differs(question: PolicyQuestion) -> BoolArray:
 
 
 def earlier_ratios(value: FloatArray, size: FloatArray, place: IntArray) -> FloatArray:
-    """Sum of the values over that of the sizes, over the previous place or the last 50 rounds with a size.
+    """Sum of values divided by that of sizes, over the previous place or the last 50 rounds with a size.
 
     Shapes: value, size (T,), place (T,), which is nondecreasing; returns (T,), NaN before there is a size.
 
@@ -308,7 +308,7 @@ def _place(question: PolicyQuestion) -> IntArray:
 
 
 def _at_earlier_contexts(logging: LoggingPolicies, squares: FloatArray, *, constant: bool) -> FloatArray:
-    """The same ratio for each round's own design, at the contexts of earlier rounds; returns (T,)."""
+    """Ratios for each round's own design, at the contexts of earlier rounds; returns (T,)."""
     size = np.asarray(squares @ np.ones(squares.shape[1]), dtype=np.float64)
     value = mean_variance(logging, squares, constant=constant)
     if constant:

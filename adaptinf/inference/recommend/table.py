@@ -27,7 +27,7 @@ class Recommendation:
     Attributes
     ----------
     target : str
-        What is to be estimated.
+        The target to be estimated.
     methods : tuple of Method
         The methods in order.
     facts : tuple of (str, str)

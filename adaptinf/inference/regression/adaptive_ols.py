@@ -193,7 +193,7 @@ class AdaptiveOLS:
         ----------
         adjustment : str, optional
             Adjustment for adaptive collection; by default the one given by `default_adjustment`, with a note
-            of the reason.
+            that states the reason.
 
             ``"none"``: plain least squares, which is naive unless the design does not adapt.
             ``"max-information"``: plain least squares, with p-values and intervals corrected using the log's
@@ -313,8 +313,9 @@ def _chosen(
 def _covariance(data: RegressionData, entry: Adjustment[Any], stationary: bool) -> tuple[str, list[str]]:
     """The covariance if none is requested, and a note on it.
 
-    For plain least squares, HC3 below 250 rounds and HC2 otherwise; classical if a single round determines a
-    coefficient, in which case the others are undefined, or if the log is stated to be stationary.
+    For plain least squares, it is HC3 below 250 rounds and HC2 otherwise; it is classical if a single round
+    determines a coefficient, in which case the others are undefined, or if the log is stated to be
+    stationary.
     """
     if "HC3" not in entry.covariances or stationary:
         return entry.covariances[0], []

@@ -156,7 +156,7 @@ class Adjustment(Generic[Facts]):
     why: str = ""
     """Why no other covariances are available."""
     plain: bool = False
-    """Whether it is unadjusted least squares, which supports arms selected by their pulls."""
+    """Whether the adjustment is unadjusted least squares, which supports arms selected by their pulls."""
 
 
 def check_freedom(name: str, data: RegressionData) -> None:

@@ -48,7 +48,7 @@ def vote(pull: FloatArray, reward: FloatArray, least: FloatArray, sides: FloatAr
 def tally(
     pull: FloatArray, reward: FloatArray, least: FloatArray, sides: FloatArray, counts: FloatArray
 ) -> None:
-    """Count the candidates; counts (2, p, 2), of zeros at first; others as in `vote`."""
+    """Count the candidates; counts (2, p, 2), initially 0; other arguments as in `vote`."""
     for t in range(pull.shape[0]):
         y = reward[t]
         for j in range(pull.shape[1]):

@@ -313,8 +313,8 @@ class RegressionResults(Results):
         Parameters
         ----------
         restriction : str, sequence of str, mapping of term to number, or array_like
-            Such as ``"x1 - x2 = 0"``, or a matrix of shape (q, p), or (matrix, right-hand sides). A name that
-            contains spaces or is a number must be in backticks.
+            The restrictions, such as ``"x1 - x2 = 0"``, or a matrix of shape (q, p), or (matrix, right-hand
+            sides). A name that contains spaces or is a number must be in backticks.
 
         Returns
         -------

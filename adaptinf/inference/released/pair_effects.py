@@ -61,7 +61,7 @@ def refuse_repeated_units(
 
 _NAME = "released"
 _SPENT = 0.1
-"""Share of the remaining level that an epoch gets, unless it is the last that fits."""
+"""Share of the remaining level that an epoch receives, unless it is the last that fits."""
 _SAME = 1e-9
 
 
@@ -96,10 +96,10 @@ def epoch_share(epoch: int, *, last: bool) -> float:
 
     Notes
     -----
-    It is a function of what was known before the epoch began, and on every path the shares sum to at most 1.
-    If E is the epoch at which a pair was last released together, P(miss) is therefore at most the sum over e
-    of P(epoch e is reached, and its interval misses), which is the expected sum of the shares of alpha: at
-    most alpha.
+    It depends only on information from before the epoch, and on every path the shares sum to at most 1. If E
+    is the epoch at which a pair was last released together, P(miss) is therefore at most the sum over e of
+    P(epoch e is reached, and its interval misses), which is the expected sum of the shares of alpha: at most
+    alpha.
     """
     left = (1.0 - _SPENT) ** (epoch - 1)
     return left if last else _SPENT * left

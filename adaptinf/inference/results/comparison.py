@@ -135,7 +135,7 @@ class _Column:
         return self._inference(term, "own")
 
     def below_corrected(self, term: _Term) -> str:
-        """The same, corrected for adaptive collection; an interval is placed below standard errors."""
+        """The line for corrected numbers; an interval is placed below standard errors."""
         return self._inference(term, "corrected") if self.corrected else ""
 
     def _inference(self, term: _Term, kind: str) -> str:

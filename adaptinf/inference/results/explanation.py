@@ -247,7 +247,7 @@ class Footer:
 
     @property
     def corrected_alone(self) -> bool:
-        """Whether only corrected numbers allow for it."""
+        """Whether only corrected numbers allow for adaptive assignment."""
         return self.results.validity == "not valid" and self.results.correction is not None
 
     @property

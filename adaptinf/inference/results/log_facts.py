@@ -241,7 +241,7 @@ def _returning_units(log: AdaptiveLog | Sums) -> int | None:
 
 
 def _spread(log: AdaptiveLog | Sums) -> float:
-    """Range of the rewards, declared or observed; for sums of which it is not known, a standard deviation."""
+    """Range of the rewards, declared or observed; a standard deviation for sums with an unknown range."""
     if not math.isnan(declared := _declared(log)):
         return declared
     if isinstance(log, Sums):
@@ -285,7 +285,7 @@ class StoppingFacts:
 
     @property
     def is_unstated(self) -> bool:
-        """Whether the log does not say what determined the number of rounds."""
+        """Whether the log does not state how its number of rounds was determined."""
         return self.stopping.said is None
 
     @property
@@ -309,7 +309,7 @@ class StoppingFacts:
 RANGES = 10.0
 """Length, in ranges of the rewards, from which an interval for a mean or a difference is uninformative."""
 LONGEST = 1e6
-"""The same in units of anything else."""
+"""Length from which an interval is uninformative, in units other than ranges of the rewards."""
 _OF_REWARDS = ("arm-mean", "contrast", "received-contrast", "cate", "interaction", "bin-mean")
 _RELATIVE = ("lift", "ratio-lift")
 _NOT_LONG = (NormalReference, StudentReference, BinomialReference, BatchedReference, DifferenceReference)
@@ -386,7 +386,7 @@ def _lengths(estimands: Sequence[Estimand], longest: float, std_error: FloatArra
 
 
 def _of_rewards(kind: str) -> bool:
-    """Whether it is on the scale of rewards."""
+    """Whether an estimand is on the scale of rewards."""
     return kind in _OF_REWARDS or kind.startswith("policy-")
 
 

@@ -175,8 +175,8 @@ class JointInference(Estimates):
         Parameters
         ----------
         restriction : str, sequence of str, mapping of term to number, or array_like
-            Such as ``"b - a = 0"``, or a matrix of shape (q, k), or (matrix, right-hand sides). A name that
-            contains spaces or signs, or is a number, must be in backticks.
+            The combinations, such as ``"b - a = 0"``, or a matrix of shape (q, k), or (matrix, right-hand
+            sides). A name that contains spaces or signs, or is a number, must be in backticks.
 
         Returns
         -------

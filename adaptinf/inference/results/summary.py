@@ -1,6 +1,6 @@
 """Summary tables: statsmodels' own, with every cell and note escaped for LaTeX and HTML.
 
-Imported when a summary is first requested, because statsmodels takes a while to load.
+This module is imported when a summary is first requested, because statsmodels takes a while to load.
 """
 
 from __future__ import annotations

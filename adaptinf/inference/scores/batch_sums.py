@@ -201,7 +201,7 @@ def score_products(parts: ScoreParts, rounds: FloatArray, estimate: FloatArray) 
 def arm_factors(codes: IntArray, n_arms: int, multiples: FloatArray | None = None) -> FloatArray:
     """Factors of the arms in contrasts; codes (P, 2), the arm that comes first; returns (P, K).
 
-    Of the second arm multiples (P,) are subtracted, 1 by default.
+    Multiples (P,) of the second arm are subtracted, 1 by default.
     """
     found, place = np.zeros((len(codes), n_arms)), np.arange(len(codes))
     found[place, codes[:, 0]] += 1.0
@@ -253,7 +253,7 @@ def shared_means(cells: Cells, codes: IntArray, weights: FloatArray, means: Scor
 
 
 def lagged_weights(inverse: FloatArray, rounds: FloatArray, possible: BoolArray) -> FloatArray:
-    """One weight per batch for some arms, from the mean of sum(1 / e) in the previous batch; 1 at first.
+    """One weight per batch for some arms, from the mean of sum(1 / e) in the previous batch; the first is 1.
 
     Shapes: inverse (B, k), rounds, possible (B,), batches in which all of the arms could be chosen.
     """

@@ -82,7 +82,7 @@ def predictions(chosen: FloatArray, reward: FloatArray) -> FloatArray:
 def predictions_after(
     chosen: FloatArray, reward: FloatArray, past: Past | None = None
 ) -> tuple[FloatArray, Past]:
-    """The same for rounds that follow others, and the past of those that follow them."""
+    """Predictions for rounds that follow earlier ones, and the past for the rounds after them."""
     size = chosen.shape[1]
     past = Past(np.zeros(size), np.zeros(size), 0.0, 0.0) if past is None else past
     sums, counts = (np.empty((len(reward) + 1, size)) for _ in range(2))
@@ -188,7 +188,7 @@ def combined_weights(propensities: FloatArray) -> FloatArray:
     Shapes: propensities (T, k); returns (T,).
 
     A difference of two scores has a variance close to sigma^2 (1 / e1 + 1 / e0), which the weight equalises.
-    As it is the same for both arms, effects common to both rewards in a round cancel in the weighted
+    Because it is the same for both arms, effects common to both rewards in a round cancel in the weighted
     difference.
     """
     found = _inverse_sums(propensities)
@@ -227,7 +227,7 @@ def _batches_of_cells(cell: IntArray, batch: IntArray) -> IntArray:
 def lagged_combined_weights(
     propensities: FloatArray, batch: IntArray, cell: IntArray | None = None
 ) -> FloatArray:
-    """Combined weights fixed before a batch, from the mean of sum(1 / e) in the cell's last one; 1 at first.
+    """Combined weights from the mean of sum(1 / e) in the cell's previous batch; a cell's first weight is 1.
 
     Shapes: propensities (T, k), batch (T,), numbered in order, cell (T,); returns (T,).
 

@@ -84,7 +84,7 @@ Tabled = tuple[FloatArray, FloatArray, FloatArray]
 
 
 class LogRounds(NamedTuple):
-    """The rounds of a log, their number, what tables show about the arms, and the origin of scores."""
+    """The rounds of a log, their number, columns of tables about the arms, and the origin of scores."""
 
     pieces: Pieces
     number: int

@@ -197,7 +197,7 @@ def movement(slope: FloatArray, squares: FloatArray) -> float:
 
 
 def pair_movement(influence: FloatArray, weight: FloatArray, time: FloatArray) -> float:
-    """The same for one contrast, whose arms share a weight per round; influence (T, 2), weight, time (T,)."""
+    """Probability of so large a slope for one contrast; influence (T, 2), weight, time (T,)."""
     total = weight.sum()
     slope = (influence[:, 0] - influence[:, 1]) * (time - weight @ time / (total if total > 0.0 else 1.0))
     return movement(slope.sum(keepdims=True), (slope @ slope)[None])

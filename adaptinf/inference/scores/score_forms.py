@@ -181,7 +181,7 @@ def _squares(whole: FloatArray, once: FloatArray, twice: FloatArray, forms: Form
 
 
 def shared_covariance(products: Products, forms: Forms) -> FloatArray:
-    """The same if all estimates come from the same arms, without a step for each pair of arms; (P, P)."""
+    """Covariance if all estimates come from the same arms, without a step for each pair of arms; (P, P)."""
     arms = forms.arms[0]
     whole = _by_batch(products.table[0, :, :, 0].sum(axis=-1))
     once, twice = (products.table[power, :, :, 0][..., arms].transpose(2, 3, 0, 1) for power in (1, 2))

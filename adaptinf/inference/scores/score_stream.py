@@ -39,7 +39,7 @@ _SUMS = 12
 _TOTAL, _SCORE, _PULLS, _REWARDS, _USED, _SMALLEST, _SMALLEST_CHOSEN = range(7)
 _GAIN, _GAIN_SQUARES, _GAIN_CUBES, _GAIN_FOURTHS, _MOMENT = range(7, _SUMS)
 STATE = 8
-"""Rows of the state shared by `enter` and `learn`; these two are for accumulators."""
+"""Rows of the state shared by `enter` and `learn` that accumulators also use."""
 _PROPENSITY, WEIGHT, OUTCOME, _LEFT, _COUNT, _SUM, _EVERY, _UNSEEN = range(STATE)
 
 

@@ -64,7 +64,7 @@ def build_track(profile: LogProfile, quantity: Quantity, settings: Settings) -> 
 
 
 def _track_of_all(profile: LogProfile, quantity: Quantity, settings: Settings) -> tuple[Track, float, float]:
-    """The same if all arms of the quantity could be chosen throughout."""
+    """The sequence and its numbers for a quantity all of whose arms could be chosen throughout."""
     if profile.sums is not None:
         return batch_track(profile.sums.cells, quantity, settings)
     log = profile.log
@@ -291,10 +291,10 @@ class ConfidenceSequence:
         ----------
         method : {"betting", "empirical-bernstein", "beta-binomial", "gamma-exponential", "normal-mixture", \
 "asymptotic"}, optional
-            By default betting; for sums, the asymptotic sequence. All but the last are valid at every sample
-            size. Betting, empirical Bernstein and the gamma-exponential mixture adapt to the variance and
-            require rewards with a known range; the beta-binomial mixture is for sample means of rewards that
-            always equal one of its two ends, such as 0 and 1. Which of them is narrower depends on the
+            The default is betting or, for sums, the asymptotic sequence. All but the last are valid at every
+            sample size. Betting, empirical Bernstein and the gamma-exponential mixture adapt to the variance
+            and require rewards with a known range; the beta-binomial mixture is for sample means of rewards
+            that always equal one of its two ends, such as 0 and 1. Which of them is narrower depends on the
             rewards and their number (`recommend` lists the one expected to be narrower first). The normal
             mixture does not adapt, and requires a range or `sigma`. The asymptotic sequence requires neither.
             With sums, the last two and the beta-binomial mixture are available.

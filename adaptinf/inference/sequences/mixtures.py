@@ -117,7 +117,7 @@ class BetaBinomialSide:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BetaBinomialCounts:
-    """The same mixture if the scores are counted only at some times; wins, count (n,)."""
+    """Beta-binomial mixture for scores that are counted only at some times; wins, count (n,)."""
 
     wins: FloatArray
     count: FloatArray

@@ -127,12 +127,12 @@ class SequenceFacts(ConstantMeans):
 
     @property
     def is_by_pull(self) -> bool:
-        """Whether it uses an arm's own rewards."""
+        """Whether the sequence uses an arm's own rewards."""
         return self.estimator == "sample-mean"
 
     @property
     def is_by_round(self) -> bool:
-        """Whether it uses scores, of which every round has one."""
+        """Whether the sequence uses scores, of which every round has one."""
         return not self.is_by_pull
 
     @cached_property
@@ -165,7 +165,7 @@ class SequenceFacts(ConstantMeans):
 
     @property
     def contexts_may_spoil(self) -> bool:
-        """Whether contexts may have affected the choice of arms whose unadjusted means it uses."""
+        """Whether contexts may have affected the choice of arms whose unadjusted means are used."""
         return self.is_by_pull and not self.profile.context_free
 
     @property

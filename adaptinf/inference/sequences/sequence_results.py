@@ -78,9 +78,9 @@ class SequenceResults(Results):
             One minus the confidence level, between 0 and 0.5; it holds for all rounds of the log
             simultaneously.
         rounds : sequence of int, optional
-            From 1 to the number of rounds; by default about ten per power of ten, and the last. For sums,
-            those after the first batch; by default the ends of batches, or if there are many about ten per
-            power of ten.
+            Rounds from 1 to the number of rounds; by default about ten per power of ten, and the last. For
+            sums, rounds after the first batch; by default the ends of batches or, if there are many, about
+            ten per power of ten.
 
         Returns
         -------

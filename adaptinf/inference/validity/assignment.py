@@ -86,7 +86,7 @@ def shares_pvalue(action: IntArray, n_arms: int, batch: IntArray | None) -> floa
 
 
 def shares_pvalue_of_counts(pulls: FloatArray) -> float:
-    """The same for B batches in order, from each arm's rounds in each; pulls (B, K)."""
+    """P-value for equal arm probabilities in B batches, from each arm's rounds in each; pulls (B, K)."""
     place, arms = _joined(np.arange(pulls.shape[1]), pulls.sum(axis=0).astype(np.int64))
     counts = np.zeros((len(pulls), arms))
     np.add.at(counts.T, place, pulls.T)
@@ -165,7 +165,7 @@ def pooling_pvalue(number: FloatArray, first: FloatArray, second: FloatArray) ->
 
 
 def _pooling_z(number: FloatArray, first: FloatArray, second: FloatArray) -> float:
-    """The same for two arms, shapes (S, 2)."""
+    """The z statistic of `pooling_pvalue` for two arms, shapes (S, 2)."""
     rounds = number.sum(axis=1)
     share = number[:, 0] / np.maximum(rounds, 1.0)
     overall = number[:, 0].sum() / rounds.sum()

@@ -158,7 +158,7 @@ def _overall_pvalues(found: Choices) -> tuple[float, float]:
 
 
 def miscalibrated_sums(cells: Cells) -> str | None:
-    """The same for sums by batch and arm; batches are selected by their mean propensities and by time."""
+    """How choices deviate from propensities in sums; batches are selected by mean propensity and time."""
     if not np.any(cells.spread.sum(axis=0) >= _LEAST_VARIANCE):
         return None
     rounds, each = cells.rounds[:, None], _level_of_each(2)

@@ -76,7 +76,7 @@ def weighted_errors(
 def errors_of_sums(
     sums: tuple[FloatArray, FloatArray, FloatArray, FloatArray], mean: float, std: float
 ) -> tuple[FloatArray, FloatArray]:
-    """The same from sums of h/e, h^2/e^2, h^2/e and h^4/e^4 over rounds in which an arm was chosen, (k,)."""
+    """Errors and df from sums of h/e, h^2/e^2, h^2/e and h^4/e^4 over rounds that chose an arm, (k,)."""
     total, squares, centre, fourth = sums
     freedom = squares**2 / np.where(fourth > 0.0, fourth, np.inf) - 1.0
     variance = (std**2 + mean**2) * squares - mean**2 * centre

@@ -23,9 +23,9 @@ class Verdict:
     assumes: tuple[str, ...] = ()
     warning: str = ""
     baseline: bool = False
-    """Whether it runs although it is not valid."""
+    """Whether the method runs although it is not valid."""
     offered: bool = True
-    """Whether errors suggest it as an alternative."""
+    """Whether errors suggest the method as an alternative."""
     corrected: bool = False
     """Whether the valid columns are the corrected ones."""
     length: float = math.nan
@@ -51,7 +51,7 @@ Question = TypeVar("Question")
 
 
 def unknown_length(question: Any, verdict: Verdict) -> float:
-    """For a method whose interval length is unknown in advance."""
+    """NaN, for a method whose interval length is unknown in advance."""
     return math.nan
 
 

@@ -78,5 +78,5 @@ class RowPieces(PropensityFacts, RewardFacts):
         return found
 
     def read_facts(self) -> dict[str, Any]:
-        """What was summed, and how; empty for rows, which are not summed."""
+        """A sentence on what was summed, and how; empty for rows, which are not summed."""
         return {}

@@ -43,15 +43,15 @@ SEEN = 5e-4
 It is for the arms' own slopes, and for levels by stretch of the log.
 """
 SEEN_ALONE = SEEN_TOGETHER = 1e-3
-"""The same for slopes tested alone, and for one that arms have in common."""
+"""P-value below which a slope counts as drift if it is tested alone, or common to the arms."""
 SEEN_BESIDE = 1e-2
-"""The same if the arms' shares of the rounds visibly change although nothing adapts."""
+"""The p-value that replaces it if the arms' shares of the rounds change although nothing adapts."""
 STRETCHES = 8
 """Number of stretches of a log between which levels are compared."""
 _SKEWED = 0.3
 """Skewness of a stretch's sum above which it is not treated as normal."""
 LEAST_ROUNDS = 20
-"""Number of an arm's rewards, or of units with them, from which they are tested."""
+"""Number of an arm's rewards, or of units with rewards, from which an arm is tested."""
 _BLOCK, _FEW, _SHOWN = 2**14, 4, 5
 _SMALL = 2_000_000
 """Number of rounds up to which NumPy is fast enough not to load Numba for this alone."""

@@ -89,7 +89,7 @@ class SumsProfile(LogProfile):
         return np.asarray((inside[3] / root / root / root)[codes], dtype=np.float64)
 
     def read_facts(self) -> dict[str, Any]:
-        """What was summed, and how."""
+        """A sentence on what was summed, and how."""
         by = " and ".join(["arm", *self.sums.group_names])
         return {"rounds": self.sums.n_rounds, "batches": self.sums.n_batches, "by": by}
 
@@ -268,7 +268,7 @@ class SumsProfile(LogProfile):
 
     @property
     def partial_propensities(self) -> None:
-        """None: what the chosen arms' propensities exclude is known by batch, not by round."""
+        """None: exclusions by the chosen arms' propensities are known by batch, not by round."""
         return None
 
     @property

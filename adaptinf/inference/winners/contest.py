@@ -46,7 +46,7 @@ class Contest:
 
     @classmethod
     def against_control(cls, x: FloatArray, control: int, won: int | None = None) -> Contest:
-        """The same relative to a control that is not in the contest; x has shape (k,)."""
+        """The highest mean relative to a control that is not in the contest; x has shape (k,)."""
         others = [place for place in range(x.size) if place != control]
         won = max(others, key=lambda place: x[place]) if won is None else won
         return cls(x.size, won, control, _before(won, others), len(others))

@@ -97,7 +97,7 @@ class Winner:
         Parameters
         ----------
         estimator, weights : str, optional
-            As in `ArmMeans.fit`; by default the same, with weights shared by the arms unless
+            As in `ArmMeans.fit`, with the same default and with weights shared by the arms, unless
             ``stationary=True`` states that no arm's mean drifts.
         method : {"hybrid", "conditional", "projection"}
             How the interval accounts for the selection, as in `winner_interval`. If an arm has fewer than 5

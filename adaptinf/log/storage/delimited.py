@@ -46,7 +46,7 @@ class Delimited:
     def typed(
         self, uses: Mapping[str, Use], keep: Collection[str] = ()
     ) -> tuple[pd.DataFrame, list[Reading]]:
-        """Columns typed by their uses, others as text, and notes on this; ParameterError if this fails.
+        """Columns typed by their uses, others as text, with notes; ParameterError if the conversion fails.
 
         `keep` contains outcomes that are labels although they look like a missing value.
         """

@@ -73,7 +73,7 @@ class TableSource:
         return self.content.names if isinstance(self.content, Delimited) else column_names(self.content)
 
     def typed(self, uses: Mapping[str, Use], keep: Collection[str] = ()) -> tuple[Any, list[Reading]]:
-        """The frame with columns typed by their uses, and what was done to read it."""
+        """The frame with columns typed by their uses, and notes on the reading."""
         if not isinstance(self.content, Delimited):
             return self.content, list(self.readings)
         try:
@@ -283,7 +283,7 @@ def _parquet(files: Sequence[Path]) -> pd.DataFrame:
 def _json_lines(
     parts: Sequence[tuple[str, bytes]], dialect: Dialect
 ) -> tuple[pd.DataFrame, list[int], list[Reading]]:
-    """Objects of lines as a frame, their lines, and what was done; a missing field is a missing value."""
+    """Objects of lines as a frame, their lines, and notes; a missing field is a missing value."""
     columns: dict[str, list[Any]] = {}
     numbers, readings = list[int](), list[Reading]()
     for name, data in parts:

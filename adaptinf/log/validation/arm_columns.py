@@ -114,7 +114,7 @@ _TEXTS = (
 
 
 def _pattern(text: str, roles: Roles, found: Findings) -> str:
-    """The pattern given by a text, or of columns with this prefix; empty with a problem."""
+    """The pattern that a text gives, or that of columns with this prefix; empty if there is a problem."""
     if _HOLDER in text:
         return text
     used = {name for _, name in roles.users}
@@ -159,7 +159,7 @@ def arms_of_entries(
 
 
 def _columns_by_pattern(pattern: str, arms: Sequence[Label], roles: Roles, found: Findings) -> ArmColumns:
-    """Columns whose names match a pattern with an arm; every arm has one, and every column an arm."""
+    """Columns whose names match a pattern with an arm: one for every arm, and an arm for every column."""
     before, holder, after = pattern.partition(_HOLDER)
     if not holder or _HOLDER in after:
         found.add(
@@ -414,7 +414,7 @@ def _full(cells: BatchCells) -> BoolArray:
 def propensities_as_far_as_known(
     batch: IntArray, action: IntArray, propensity: FloatArray, n_arms: int
 ) -> FloatArray | None:
-    """Every arm's propensity, as far as the chosen arms' show; None if no arm is ruled out.
+    """Every arm's propensity, as far as the chosen arms' determine it; None if no arm is ruled out.
 
     Shapes: batch, from 0, action, propensity of the chosen arm (T,); returns (T, K): the logged value for the
     chosen arm, 0 beside an arm that was certain, and for arms without rounds in a batch whose chosen arms

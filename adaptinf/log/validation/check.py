@@ -466,7 +466,7 @@ class _FrameCheck(TimedRows):
         check_decisions(ids, self.roles.single["id"], known, self.found)
 
     def outcome_rounds(self, columns: dict[str, Any], rounds: NDArray[Any] | None) -> NDArray[Any] | None:
-        """When outcomes became known, shape (T,), as written; `columns` gets the numbers of rounds."""
+        """When outcomes became known, shape (T,), as written; `columns` receives the numbers of rounds."""
         unusable = columns["reward"] is None or (rounds is None and "round" in self.roles.single)
         if unusable or self.found.problems:
             return None

@@ -48,16 +48,16 @@ class Classification(Environment):
     label : str
         Column with the correct class.
     context : str or iterable of str, optional
-        Numeric or boolean columns that form the context vector, which all arms share. Without any, the rows
-        are a bandit without contexts.
+        Numeric or boolean columns that form the context vector, which all arms share. If there are none, the
+        rows are a bandit without contexts.
     scaler : UnitCube, optional
         Maps contexts into the unit cube, using bounds that do not come from these data.
     order : {"resampled", "shuffled", "given"}
         Whether a round's row is drawn with replacement; or each row is used at most once in a run, in an
         order that is reshuffled in every run, or in the order of the frame.
     arms : sequence, optional
-        The classes in the desired order. By default those that occur, sorted if possible, and otherwise by
-        first appearance.
+        The classes in the desired order. The default is those that occur, sorted if possible, and otherwise
+        by first appearance.
 
     Attributes
     ----------
@@ -162,7 +162,7 @@ class Classification(Environment):
         *,
         behaviour: str | ArrayLike = "uniform",
     ) -> AuxiliaryLog:
-        """Labelled cases as auxiliary data: each gets an arm from a fixed policy, and its reward.
+        """Labelled cases as auxiliary data: a fixed policy assigns an arm, with its reward, to each case.
 
         Parameters
         ----------

@@ -56,7 +56,7 @@ class FunctionEnvironment(Environment):
         coverage and regret are computed. Without it, both are unknown: audits of coverage need `truth=`, and
         regret is NaN.
     outcome_means : mapping of str to array_like, optional
-        The same for additional outcomes by name, such as the denominators of ratio metrics.
+        True mean of every additional outcome by name, such as the denominators of ratio metrics.
     arms : sequence, optional
         Labels of the arms, by default 0, 1, 2, ...
     features : sequence, optional
@@ -159,7 +159,7 @@ class FunctionEnvironment(Environment):
         self.probabilities = shares[None]
 
     def _true_means(self, name: str, means: ArrayLike, problems: list[str]) -> FloatArray:
-        """Means by context and arm, shape (features, arms); problems with them are added."""
+        """Means by context and arm, shape (features, arms); any problems with them are added to the list."""
         given = numbers(name, means, problems)
         wanted = (self.n_features, len(self.arms)) if self.features else (len(self.arms),)
         if given.shape != wanted or not np.isfinite(given).all():

@@ -310,7 +310,7 @@ def _plain(frame: pd.DataFrame, numbers: Mapping[str, bool] = NO_NUMBERS) -> pd.
 
 
 def _plain_series(series: pd.Series[Any], truths: bool | None) -> Any:
-    """The same for one column; `truths`: whether a column of numbers may have booleans, None if unknown."""
+    """`_plain` for one column; `truths` states whether numbers may include booleans, None if unknown."""
     dtype = series.dtype
     if isinstance(dtype, np.dtype) and dtype.kind in "biufMm" and dtype != np.float16:
         return series

@@ -247,7 +247,7 @@ def _powers(base: nw.Expr) -> list[nw.Expr]:
 
 
 def _over_all(n_arms: int) -> dict[str, nw.Expr]:
-    """For every arm's propensity, whether chosen or not: 1 / e, e and e (1 - e)."""
+    """1 / e, e and e (1 - e) for every arm's propensity, whether or not the arm was chosen."""
     found = {}
     for place in range(n_arms):
         share = nw.col(f"__share_{place}")

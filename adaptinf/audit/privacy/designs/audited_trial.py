@@ -408,7 +408,7 @@ def laplace_uniforms(noise: FloatArray, scale: Any) -> FloatArray:
 
 
 def fair_rewards(seen: Transcripts, fair: bool) -> dict[str, Any]:
-    """Rewards drawn by fair coins, in the form that `NodeNoise` requires; empty if there are none."""
+    """Rewards drawn by fair coins, in the form that `NodeNoise` requires; empty if there were no coins."""
     names = [f"the reward of round {step + 1}" for step in range(seen.rewards.shape[1])]
     return {"fair": seen.rewards - FAIR if fair else np.zeros((0, 0)), "fair_names": names}
 

@@ -42,7 +42,7 @@ def laplace_log_ratio(noise: FloatArray, shift: FloatArray, scale: FloatArray) -
 
 
 def normal_log_ratio(noise: FloatArray, shift: FloatArray, scale: FloatArray) -> FloatArray:
-    """The same for normal densities of standard deviation `scale`."""
+    """Log-ratio of densities for normal densities of standard deviation `scale`, as above for Laplace."""
     return np.asarray(shift * (2.0 * noise - shift) / (2.0 * scale**2))
 
 
@@ -109,7 +109,7 @@ class CounterScore:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CounterNoise:
-    """The noise that each release of a counter adds for the node that ends with it."""
+    """The noise of the node that ends with each release of a counter."""
 
     # Each arm has a counter of its rewards, clipped to [0, 1], or of such rewards times vectors of shape
     # (rounds, arms, dimension). The noise of a node is the noise of the sum up to its end less that of the
@@ -125,7 +125,7 @@ class CounterNoise:
     fair: bool = False
 
     def __call__(self, seen: Transcripts) -> tuple[NodeNoise, ...]:
-        """The nodes that at least half of the runs have."""
+        """Noise of the nodes that at least half of the runs have."""
         runs, rounds = seen.actions.shape
         noise, fair, steps = self._by_count(seen)
         counts = np.arange(1, rounds + 1)

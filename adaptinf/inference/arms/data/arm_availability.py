@@ -96,7 +96,7 @@ def _of_rows(profile: LogProfile, codes: IntArray) -> _Parts:
 
 
 def _of_cells(profile: LogProfile, codes: IntArray) -> _Parts:
-    """The same from sums; propensities that vary within a batch enter as their mean, in weights only."""
+    """Components from sums; propensities that vary within a batch enter weights as their mean."""
     assert profile.sums is not None
     cells = profile.sums.cells
     number, total = cells.moments[0, 0], cells.moments[0, 1]

@@ -46,7 +46,7 @@ def _scored_rounds(
 
 
 def joint_rounds(question: Question, model: Outcome | None) -> LogRounds:
-    """The rounds of a log used for shared weights, and what tables show about the arms."""
+    """The rounds of a log used for shared weights, and the columns of tables about its arms."""
     profile, codes, log = question.profile, question.codes, question.profile.log
     own, every = profile.propensity, profile.propensities
     fixed = None if profile.fixed_in_time else weight_propensities.joint_propensities(question)

@@ -282,7 +282,7 @@ def _standardised(away: FloatArray, gap: FloatArray, spread: FloatArray, largest
 
 
 def _of_cells(cells: Cells, name: str) -> FloatArray:
-    """The same from sums, over batches in which propensities are constant; (1, K)."""
+    """Standardised sums of a covariate's columns by arm, from batches with constant propensities; (1, K)."""
     products = cells.products
     n_arms = cells.pulls.shape[1]
     if products is None or name not in products.names:

@@ -165,7 +165,7 @@ def shares_of(log: AdaptiveLog) -> dict[str, str]:
 
 
 FILLED = "rewards that were observed"
-"""Where a log whose missing rewards were replaced records which rewards were observed."""
+"""The key under which a log whose missing rewards were replaced stores which ones were observed."""
 
 
 def at_one_end(log: AdaptiveLog, values: float | Mapping[Any, float]) -> AdaptiveLog:

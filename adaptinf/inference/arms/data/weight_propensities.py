@@ -64,7 +64,7 @@ def joint_propensities(question: Question) -> FloatArray | None:
 
 
 def lagged_sqrt_weights(question: Question) -> FloatArray | str:
-    """Square roots of earlier propensities, shape (T, k), or a name if no array by unit is needed."""
+    """Square roots of earlier propensities, shape (T, k); the name of the weights if no array is needed."""
     profile, every = question.profile, question.profile.propensities
     if every is None or not profile.repeated_units:
         return LAGGED

@@ -45,7 +45,7 @@ class CATEProjection:
     rounds : str or array_like of bool, shape (T,), optional
         Rounds to use; by default those of phase "estimation" if the log has phases, otherwise all.
     trusted : bool
-        Evaluate any Python in the formula, not only what `CATE.from_formula` lists.
+        Whether to evaluate any Python code in the formula, not only the kinds that `CATE.from_formula` lists.
 
     Raises
     ------

@@ -87,7 +87,7 @@ class ProjectionQuestion:
 
     @cached_property
     def past(self) -> Past:
-        """What is known before each used round's contexts, besides its cell if the formula is saturated."""
+        """Information known before the contexts of each round used, besides its cell if saturated."""
         contexts, kept = self.profile.log.arrays.context, self.kept
         cell = np.zeros(len(kept), dtype=np.int64)
         if self.saturated:

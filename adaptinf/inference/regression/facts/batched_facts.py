@@ -205,7 +205,7 @@ class EllipsoidFacts(RegressionFacts):
 
 
 class AnytimeFacts(RegressionFacts):
-    """Which coefficients its mixture is designed for."""
+    """Facts about anytime-valid tests: the coefficients for which the mixture is designed."""
 
     @property
     def mixture(self) -> dict[str, float]:

@@ -38,7 +38,7 @@ class PlainFacts(RegressionFacts):
 
     @property
     def kind(self) -> str:
-        """For one kind of covariance."""
+        """The kind of covariance that is used."""
         return self.options.covariance
 
     @cached_property
@@ -57,7 +57,7 @@ class PlainFacts(RegressionFacts):
 
     @property
     def nothing_adapted(self) -> str:
-        """Whether it is the default if nothing adapted; if propensities varied, weights handle a drift."""
+        """Whether this is the default if nothing adapted; if propensities varied, weights handle a drift."""
         preferred = not self.data.adaptive and not self.profile.varying_propensities
         return self.profile.why_not_adaptive if preferred else ""
 
@@ -67,7 +67,7 @@ class PlainFacts(RegressionFacts):
 
     @property
     def known_stable(self) -> Stability | None:
-        """Why it is asymptotically normal although the design adapts."""
+        """Why the estimate is asymptotically normal although the design adapts."""
         found = self.profile.stability
         return found if found is not None and found.stable and self.data.selector is None else None
 
@@ -206,7 +206,7 @@ class CorrectedFacts(PlainFacts):
 
     @property
     def affordable(self) -> dict[str, float]:
-        """Whether its intervals are not much longer than uncorrected ones, or nothing else is valid."""
+        """Whether corrected intervals are not much longer than uncorrected ones, or nothing else is valid."""
         data, correction = self.data, self.correction
         if correction is None or data.nobs <= data.size or correction.vacuous(_USUAL_ALPHA):
             return {}

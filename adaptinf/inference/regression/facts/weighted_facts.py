@@ -76,7 +76,7 @@ class WeightedFacts(RegressionFacts):
 
     @property
     def passed_over(self) -> str:
-        """Why a log's propensities do not make it the default; empty if they do, or if there are none."""
+        """Why propensities do not make weighting the default; empty if they do, or if there are none."""
         return "" if self.data.propensity is None else first(claims.PASSED_OVER, self)
 
     @property
@@ -101,7 +101,7 @@ class WeightedFacts(RegressionFacts):
 
     @property
     def _preferred(self) -> bool:
-        """Whether it is the default: the arms' propensities are the design's own, and leave enough rewards.
+        """Whether weighting is the default: propensities are the design's own, and leave enough rewards.
 
         Without batches, the chosen arm's own propensities suffice.
         """

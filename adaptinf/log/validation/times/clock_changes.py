@@ -97,7 +97,7 @@ def in_utc(times: NDArray[Any], zone: str, what: str, role: str, found: Findings
 def in_utc_from(
     times: NDArray[Any], starts: NDArray[Any], zone: str, what: str, role: str, found: Findings
 ) -> NDArray[Any]:
-    """The same for times in any order, none earlier than its row's start, shapes (T,)."""
+    """Instants in UTC for times in any order, none earlier than its row's start, shapes (T,)."""
     first, second = _both(times, zone)
     skipped = np.isnat(first) & ~np.isnat(times)
     found.add_rows(f"bad-{role}", f"{what} has times that do not exist in {zone}", skipped)
