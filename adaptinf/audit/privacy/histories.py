@@ -207,7 +207,7 @@ def _amended(base: History, terms: Terms, step: int, moved: int) -> Neighbouring
 
 
 def _erased(base: History, terms: Terms, step: int, moved: int) -> NeighbouringHistory:
-    """An erased participant: before the outcome is recorded (second case), or the differing one (third)."""
+    """The erasure of a participant before the outcome is recorded, or after the window."""
     # A design that uses contexts keeps a context until its window has ended, so its participants are erased
     # after the window.
     by_context = terms.features is not None or terms.dimension is not None

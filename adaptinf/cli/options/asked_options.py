@@ -126,7 +126,7 @@ class Asked:
 
     @classmethod
     def of(cls, arguments: argparse.Namespace) -> Asked:
-        """Arguments of a command that it accepts."""
+        """Arguments that a command accepts."""
         given = {each.name: getattr(arguments, each.name, None) for each in fields(cls)}
         return cls(**{name: value for name, value in given.items() if value})
 

@@ -213,7 +213,7 @@ class Comparison:
         return frame.iloc[np.argsort(places, kind="stable")].reset_index(drop=True)
 
     def _adjusted_columns(self, result: Results) -> dict[str, FloatArray]:
-        """Numbers that allow for the number of terms, if they are requested."""
+        """Columns adjusted for the number of terms, if they are requested."""
         if self.adjust is None:
             return {}
         found = {"p_value_adjusted": probabilities(_adjusted(result, self.adjust))}

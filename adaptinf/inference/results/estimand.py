@@ -13,13 +13,14 @@ class Estimand:
     Attributes
     ----------
     kind : str
-        ``"arm-mean"``, ``"contrast"``, ``"lift"``, ``"ratio"``, ``"ratio-contrast"``, ``"ratio-lift"``,
-        ``"cate"``, ``"interaction"``, ``"projection"``, ``"policy-value"``, ``"policy-contrast"``,
-        ``"bin-mean"`` or ``"coefficient"``: mean reward of an arm; difference of two arms, or the ratio of
-        their means minus 1; the same for a ratio metric, an arm's mean reward over its mean of a denominator;
-        that difference within a group, the difference of two groups in it, or a coefficient of its projection
-        on covariates; value of a policy, or difference of two; mean of an arm over a bin of the contexts;
-        coefficient of a regression of rewards, of one arm's if an arm is given.
+        ``"arm-mean"``: mean reward of an arm. ``"contrast"`` and ``"lift"``: difference of two arms' means, and
+        their ratio minus 1. ``"ratio"``, ``"ratio-contrast"`` and ``"ratio-lift"``: the corresponding
+        quantities for a ratio metric, an arm's mean reward divided by its mean of a denominator. ``"cate"``,
+        ``"interaction"`` and ``"projection"``: difference of two arms within a group, difference of two groups
+        in this effect, and coefficient of its projection on covariates. ``"policy-value"`` and
+        ``"policy-contrast"``: value of a policy, and difference of two values. ``"bin-mean"``: mean of an arm
+        over a bin of the contexts. ``"coefficient"``: coefficient of a regression of rewards, of one arm's
+        rewards if an arm is given.
     arm, treatment, control, group : label or None
         The arm of a mean, the arms of a difference (treatment minus control) and its group; for policies,
         their names; the group of a bin is its ranges, ((low, high), ...).

@@ -17,11 +17,11 @@ from adaptinf.typing import BoolArray
 FEW_UNITS = 30
 """Number of units below which a table states that they are few."""
 FEW_WITH_ARM = 15
-"""Number of units assigned to an arm below which a table states this."""
+"""Number of units assigned to an arm below which a table states that they are few."""
 FEWEST_EXPECTED = 5
-"""Expected number of units for an arm at its smallest propensity, below which a table states this."""
+"""Expected number of units for an arm at its smallest propensity, below which a table gives a caution."""
 FEW_WITH_EVENTS = 10
-"""Number of units with an event below which a table states this."""
+"""Number of units with an event below which a table states that they are few."""
 
 LOGGED_ROUNDS = "for the logged rounds"
 """Label for a method that is valid for the log's rounds but not for units like those in the log."""

@@ -50,7 +50,7 @@ class Rounding(NamedTuple):
 
 
 def slack_of(decimals: int) -> float:
-    """How much a number may differ from this many decimals, as 32-bit floats do."""
+    """How much a 32-bit float may differ from a number with this many decimals."""
     return float(min(10.0 ** -(decimals + 3), _FLOAT32))
 
 
