@@ -165,7 +165,7 @@ def _reaches(rows: int) -> Iterator[int]:
 
 
 def _repeated(rows: _Rows) -> list[tuple[int, int]]:
-    """Positions of windows that recur, and after how many rows, the most frequent distances first."""
+    """Positions of recurring windows, and their distances in rows, the most frequent ones first."""
     probe = rows.hashes(slice(None, None, max(1, rows.size // _PROBE)))
     equal = (np.count_nonzero(probe[1:] == probe[:-1]) + 1.0) / (len(probe) + 1.0)
     needed = 2.0 * math.log(rows.size) / max(-math.log(equal), 1e-12)

@@ -42,7 +42,7 @@ class Stopping:
 
     @property
     def counted(self) -> str:
-        """The number of rounds, and out of how many if that is known."""
+        """The number of rounds, and the total if that is known."""
         of = "" if self.planned is None else f" of {self.planned:,}"
         return f"{self.rounds:,}{of} rounds"
 

@@ -172,7 +172,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Difference:
-    """Difference between two arms, and the other contents of its table."""
+    """Difference between two arms, with everything that its table contains."""
 
     choice: Choice
     estimate: float

@@ -270,8 +270,8 @@ class Contrasts:
         Parameters
         ----------
         estimator, weights : str, optional
-            As in `Contrast.fit`. The default is the default for the first pair or, if an arm's outcomes are
-            so rare that some methods have no interval, for the first pair with such an arm.
+            As in `Contrast.fit`. The default is that of the first pair or, if an arm's outcomes are so rare
+            that some methods have no interval, that of the first pair with such an arm.
         lift : bool
             Whether to estimate the ratio of an arm's mean to the control's, minus 1, instead of their
             difference. A lift requires 20 outcomes other than the most common one in each arm (if rewards

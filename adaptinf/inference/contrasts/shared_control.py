@@ -141,7 +141,7 @@ class Lift:
 
 
 def lift_of(question: Question, fit: ArmFit, what: str = "mean") -> Lift:
-    """The treatment's mean, or ratio metric, over the control's, less 1, from the fit to the pair."""
+    """The treatment's mean (or ratio metric) divided by the control's, minus 1, from the fit to the pair."""
     (top, bottom), covariance = fit.estimate, fit.covariance
     df = _freedom(fit)
     reason = _refusal(question, fit, what)

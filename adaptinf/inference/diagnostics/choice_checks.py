@@ -167,7 +167,7 @@ def calibration_joint(propensities: FloatArray, bins: list[Bins], codes: IntArra
 def inverse_sums(
     action: IntArray, propensity: FloatArray, n_arms: int, possible: BoolArray | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Sums over the rounds of 1{A = a} / e - 1, where only the chosen arms' propensities are known.
+    """Sums over the rounds of 1{A = a} / e - 1, if only the chosen arms' propensities are known.
 
     Shapes: action (T,), propensity (T,), possible (T, K), all by default; returns the sums (K,) and their
     sums of products (K, K).

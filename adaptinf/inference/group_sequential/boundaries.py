@@ -129,7 +129,7 @@ def bounds_of_spent(
 
 
 def critical_value(tail: Callable[[float, float], float], size: float, probability: float) -> float:
-    """Critical value of z that a look exceeds with a given probability; infinite if that is too small."""
+    """Critical value that z exceeds at a look with a given probability; infinite if this is too small."""
     root, aim = math.sqrt(size), math.log(probability)
 
     def excess(bound: float) -> float:

@@ -45,7 +45,7 @@ def refuse_rounds(subject: str, log: object, **given: Any) -> None:
 
 
 def from_releases(subject: str, log: object, estimator: Any, **given: Any) -> bool:
-    """Whether a fit uses releases alone, as nothing else is available; refused if more is requested."""
+    """Whether a fit uses releases alone, because nothing else is available; refused if more is requested."""
     if not isinstance(log, PublicLog):
         return False
     refuse_rounds(

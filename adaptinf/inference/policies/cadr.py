@@ -165,7 +165,7 @@ def _sums_context_free(
     plain: FloatArray,
     change: FloatArray,
 ) -> FloatArray:
-    """Compute the same sums from running sums by arm, as the density depends on the arm alone."""
+    """Compute the same sums from running sums by arm, because the density depends on the arm alone."""
     sums = np.zeros((3, len(action)))
     inverse, p, c = weighted
     for arm in range(rows.shape[1]):

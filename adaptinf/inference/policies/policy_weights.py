@@ -4,9 +4,9 @@ Given context x and the past, the variance of a policy's score is determined by
 
     v_t(x) = sum over arms w of pi(x, w)^2 / e_t(x, w),
 
-with pi the policy's and e_t the design's probabilities. Non-contextual weights use its mean over the contexts
-of earlier rounds; contextual weights use its value at the round's own context, compared with what the designs
-of all other rounds would have chosen there.
+where pi are the policy's and e_t the design's probabilities. Non-contextual weights use its mean over the
+contexts of earlier rounds; contextual weights use its value at the round's own context, compared with what
+the designs of all other rounds would have chosen there.
 
 If d is the difference of two policies, the difference of their scores has, given the past, a variance close
 to that of the rewards times
@@ -107,7 +107,7 @@ def contextual_fit(
 
     If h_t is the weight and Z(x) = sum_s h_s(x), the share of round t is h_t(X_t)/Z(X_t). These sum to 1 on
     average; Zhan et al. use them unchanged; here they are divided by their sum, so adding a constant to
-    rewards adds it to the estimate. With B_t the share times the score minus the estimate, round t
+    rewards adds it to the estimate. If B_t is the share times the score minus the estimate, round t
     contributes B_t - sum_s h_t(X_s)/Z(X_s) B_s to the error. Rounds before `start`, which is 0 or 1, have no
     weight.
     """
@@ -161,7 +161,7 @@ def _constant_squares(policy: Policy) -> FloatArray:
 
 
 def _running_by_batch(logging: LoggingPolicies, squares: FloatArray) -> FloatArray:
-    """Lagged running means of v_b(X_s) over s < t, with b the batch of t; the first entry is undefined."""
+    """Lagged running means of v_b(X_s) over s < t, where b is the batch of t; the first is undefined."""
     sums = np.zeros(logging.n_rounds)
     for b, (start, size) in enumerate(zip(logging.starts.tolist(), logging.sizes.tolist(), strict=True)):
         before = 0.0

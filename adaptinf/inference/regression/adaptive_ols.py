@@ -211,7 +211,7 @@ class AdaptiveOLS:
         null : float
             Value of every coefficient under the null hypothesis.
         stationary : bool
-            Whether it is known that coefficients are the same in all rounds: weights are then square roots of
+            Whether coefficients are known to be the same in all rounds; if so, weights are square roots of
             importance weights, separate for each arm, and the covariance of plain least squares is classical,
             or by unit without CR2's correction.
         **settings

@@ -57,7 +57,7 @@ class BinReports:
         """Whether a count is expected to exceed three standard deviations of its noise.
 
         The expected count is derived from the other arms of the bin; a single arm is compared with its own
-        count. This describes where a ratio of the sums is meaningful. It is no basis for inference: it
+        count. This indicates whether a ratio of the sums is meaningful. It is no basis for inference: it
         depends on how long reports on this arm and the others continued, which was determined by their own
         sums, and intervals of pairs selected by it miss more often than they should.
         """

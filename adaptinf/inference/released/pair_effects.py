@@ -79,7 +79,7 @@ class PairEffect:
 def pair_effect(
     log: AdaptiveLog | PublicLog, treatment: int, control: int, *, named_after: bool = False
 ) -> PairEffect:
-    """Treatment minus control, with arms given by their codes, from the releases of a log."""
+    """The difference, treatment minus control, from the releases of a log; arms are given by codes."""
     outputs = stated_outputs(log)
     if outputs is not None and outputs.epochs is not None:
         found = _from_epochs(log, outputs.epochs, treatment, control)

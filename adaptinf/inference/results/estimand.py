@@ -13,11 +13,11 @@ class Estimand:
     Attributes
     ----------
     kind : str
-        ``"arm-mean"``: mean reward of an arm. ``"contrast"`` and ``"lift"``: difference of two arms' means, and
-        their ratio minus 1. ``"ratio"``, ``"ratio-contrast"`` and ``"ratio-lift"``: the corresponding
+        ``"arm-mean"``: mean reward of an arm. ``"contrast"`` and ``"lift"``: difference of two arms' means,
+        and their ratio minus 1. ``"ratio"``, ``"ratio-contrast"`` and ``"ratio-lift"``: the corresponding
         quantities for a ratio metric, an arm's mean reward divided by its mean of a denominator. ``"cate"``,
-        ``"interaction"`` and ``"projection"``: difference of two arms within a group, difference of two groups
-        in this effect, and coefficient of its projection on covariates. ``"policy-value"`` and
+        ``"interaction"`` and ``"projection"``: difference of two arms within a group, difference of two
+        groups in this effect, and coefficient of its projection on covariates. ``"policy-value"`` and
         ``"policy-contrast"``: value of a policy, and difference of two values. ``"bin-mean"``: mean of an arm
         over a bin of the contexts. ``"coefficient"``: coefficient of a regression of rewards, of one arm's
         rewards if an arm is given.

@@ -92,7 +92,7 @@ class LogFacts:
     n_units : int or None
         Units with more than one round; None if there are none, or errors are by unit.
     stated : bool
-        Whether the guarantee was typed in by the person who made the log, rather than computed by a design.
+        Whether the guarantee was entered by the person who created the log, rather than computed by a design.
     person : PrivacyGuarantee or None
         The guarantee for a unit with all of its rounds.
     auxiliary : tuple of PrivacyGuarantee

@@ -101,10 +101,10 @@ class JointInference(Estimates):
         -------
         DataFrame
             Columns low and high, one row per term: the result's own intervals at a smaller alpha, the same
-            for all terms. They exclude the null exactly where `pvalues_simultaneous` is at most alpha (up to
-            the error of the multivariate normal distribution, 1e-5, or t, 2e-4). Terms without a standard
-            error, or without information (an interval wider than 10 ranges of the rewards), are not counted
-            among the terms and get NaN.
+            for all terms. They exclude the null exactly if `pvalues_simultaneous` is at most alpha (up to the
+            error of the multivariate normal distribution, 1e-5, or t, 2e-4). Terms without a standard error,
+            or without information (an interval wider than 10 ranges of the rewards), are not counted among
+            the terms and get NaN.
 
         Raises
         ------

@@ -63,7 +63,7 @@ def totals_by_unit(rows: FloatArray, unit: IntArray) -> FloatArray:
 
 
 def unit_covariance(influence: FloatArray, unit: IntArray) -> FloatArray:
-    """Covariance (G / (G - 1)) sum_u I_u I_u' of estimates, with I_u the summed influence of unit u.
+    """Covariance (G / (G - 1)) sum_u I_u I_u' of estimates, where I_u is the summed influence of unit u.
 
     Shapes: influence (T, k), unit (T,); returns (k, k), NaN if there is one unit.
     """
@@ -187,7 +187,7 @@ def others_means(
 def others_mean(
     reward: FloatArray, unit: IntArray, arrival: IntArray | None = None
 ) -> tuple[FloatArray, BoolArray]:
-    """Mean of all earlier rewards of other units, or the first reward if there are none; and whether any.
+    """Mean of other units' earlier rewards (the first reward if there are none), and whether any exist.
 
     Shapes: reward, unit (T,), arrival (T,) as for `others_means`; returns (T,), (T,).
     """

@@ -203,7 +203,7 @@ def excess_pvalue(observed: FloatArray, expected: FloatArray, variance: FloatArr
 
 
 def _squares(gaps: list[float], spreads: list[float]) -> tuple[float, int]:
-    """Sum of squared standardised gaps for one arm, and over how many merged groups."""
+    """Sum of squared standardised gaps for one arm, and the number of merged groups."""
     total, groups = 0.0, 0
     last = gap = last_spread = spread = 0.0
     for own_gap, own_spread in zip(gaps, spreads, strict=True):

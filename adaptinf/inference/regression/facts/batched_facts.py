@@ -130,7 +130,7 @@ class DecorrelationFacts(RegressionFacts):
 
     @property
     def too_much_left(self) -> dict[str, Any]:
-        """Determined by the columns alone."""
+        """The share of the error that remains, if it is too large; it depends on the columns alone."""
         left = self.solved.left if self.data.nobs > self.data.size else 0.0
         return {} if left <= _LARGEST_LEFT else {"left": left, "cause": first(claims.CAUSES, self)}
 
