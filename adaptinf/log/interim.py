@@ -60,8 +60,8 @@ class Interim(LogColumns):
         ------
         ParameterError
             If arguments are inconsistent (the message lists every problem): no round had begun, `missing` is
-            needed, or the log does not show what was known by then, because outcomes were amended or
-            participants erased.
+            needed, or the log does not show which outcomes were known by then, because outcomes were amended
+            or participants erased.
 
         See Also
         --------
@@ -74,12 +74,12 @@ class Interim(LogColumns):
         A guarantee for the whole log also covers its beginning, which is part of the same outputs, provided
         that the cut depends on rewards only through these outputs. A guarantee for persons counts only their
         rounds in this part of the log. The design's record keeps the planned number of rounds, on which its
-        choices were based; what was known only at the end, such as the recommended arm or a reason for
-        stopping, is omitted. The numbers of rounds that could affect later actions and releases become upper
-        bounds.
+        choices were based; information that was known only at the end, such as the recommended arm or a
+        reason for stopping, is omitted. The numbers of rounds that could affect later actions and releases
+        become upper bounds.
 
         The last batch may be incomplete. Only beginnings can be extracted, because later arms were chosen
-        based on what came before: ``rounds=`` restricts a model to some rounds.
+        based on earlier rounds: ``rounds=`` restricts a model to some rounds.
 
         Examples
         --------
@@ -234,7 +234,7 @@ def _known_only(rounds: NDArray[Any] | None, pending: BoolArray) -> NDArray[Any]
 
 
 def _problems(log: Any, count: int, later: int, missing: str | None, stopping: str | None) -> list[str]:
-    """Reasons why a log cannot show what was known by then; `later` indicates outcomes that were not."""
+    """Reasons why a log cannot show the outcomes known by then; `later` indicates those that were not."""
     told = {} if log.design is None else log.design.parameters
     problems = []
     if left_out := told.get(LEFT_OUT):

@@ -151,7 +151,7 @@ class AdaptiveLog(Interim, Publishable):
     arrays : LogArrays
         The columns as NumPy arrays.
     report : LogReport
-        A report on what was read: rounds, arms and outcomes, and what was sorted, converted or dropped.
+        A report on reading: rounds, arms and outcomes, and anything that was sorted, converted or dropped.
     arms : tuple of labels
         All arms; ``arrays.action`` contains positions in it.
     units, ids : ndarray, shape (T,), or None

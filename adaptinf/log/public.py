@@ -1,4 +1,4 @@
-"""The public part of a log: what its privacy guarantee covers, part by part, with reasons."""
+"""The public part of a log, which its privacy guarantee covers: part by part, with reasons."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def _claims_of(log: LogColumns, name: str) -> Sequence[Claim]:
 
 
 def _part(listed: Sequence[Claim], facts: _Facts) -> Part:
-    """The first claim that applies: why the part is covered, or what would be required."""
+    """The first claim that applies: why the part is covered, or which condition is not met."""
     told = first(listed, facts)
     assert isinstance(told, Said)
     return Part(facts.name, told.claim.kind == "reason", told)
@@ -239,7 +239,7 @@ class PublicLog:
 
     @property
     def statement(self) -> str:
-        """A description of what the part contains and why, and of what is omitted."""
+        """A description of the contents of the part, with reasons, and of what is omitted."""
         lines = [
             *said(public_part.OPENING, _StatementFacts(self)),
             "Included:",

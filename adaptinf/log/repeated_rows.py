@@ -125,7 +125,7 @@ class _Rows:
         return same
 
     def all_twice(self) -> bool:
-        """Whether each row occurs twice in its place."""
+        """Whether each row is duplicated in its place."""
         few = 2 * _LEAST_ROWS - 1
         if self.size % 2 or (self.reward[:few:2] != self.reward[1 : few + 1 : 2]).any():
             return False

@@ -101,7 +101,7 @@ class LogReport:
     outcome : str
         The meaning of the rewards, given by the name of their column.
     readings : tuple of Reading
-        What was sorted, converted, dropped or left out, each with its reason.
+        Actions of the reader (sorting, converting, dropping, leaving out), each with its reason.
 
     Examples
     --------
@@ -124,7 +124,7 @@ class LogReport:
 
     @property
     def lines(self) -> list[str]:
-        """What was read and how, without each arm's rounds."""
+        """A description of the input and how it was read, without each arm's rounds."""
         return [
             f"Read from {self.source}: {self.n_rounds:,} rounds",
             f"  outcome: {self.outcome}",

@@ -206,7 +206,7 @@ class DesignTraits:
     auxiliary : tuple of float
         Epsilon of each auxiliary log whose participants reported before the trial began.
     outputs : Outputs or None
-        For a private design, what its guarantee covers besides actions and releases.
+        For a private design, the parts that its guarantee covers besides actions and releases.
 
     Notes
     -----

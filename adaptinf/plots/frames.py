@@ -1,4 +1,4 @@
-"""A plot and its numbers: what is drawn is a tidy frame, which users can draw elsewhere."""
+"""A plot and its numbers: the plot shows a tidy frame, which users can also draw elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was collected and how: facts about a log, its arms, its guarantee, and evidence against it."""
+"""Facts about the collection of a log, its arms, its guarantee, and evidence against it."""
 
 from __future__ import annotations
 

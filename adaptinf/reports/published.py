@@ -39,7 +39,7 @@ def answer_of(public: PublicLog) -> tuple[Results | None, str]:
 
 
 def published_sections(public: PublicLog) -> list[Section]:
-    """What is published and why, and the releases."""
+    """The published contents, with reasons, and the releases."""
     return [
         ("published", "What may be published, and what is left out", _statement(public)),
         ("releases", "Releases", folded(claims.SEE_RELEASES(), _releases(public))),

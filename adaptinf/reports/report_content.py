@@ -266,7 +266,7 @@ class Several:
 
     @cached_property
     def headings(self) -> tuple[str, ...]:
-        """Names of the results: as given, or what they estimate, with their method if that is not unique."""
+        """Names of the results: as given, or from their estimands, with their method if not unique."""
         if self.names:
             return self.names
         shown = [one.shown for one in self.contents if one.shown is not None]

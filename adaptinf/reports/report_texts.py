@@ -161,7 +161,7 @@ _SHOWN = 8
 
 
 def versions() -> str:
-    """The package, Python, and the dependencies behind the numbers."""
+    """Versions of the package, Python, and the dependencies behind the numbers."""
     parts = [f"Python {platform.python_version()}", *(f"{name} {version(name)}" for name in _PACKAGES)]
     return f"adaptinf {__version__} ({', '.join(parts)})"
 

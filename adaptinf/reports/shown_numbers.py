@@ -135,7 +135,7 @@ class Shown:
 
     @property
     def which(self) -> str:
-        """A phrase that describes which terms these are; empty if all."""
+        """A phrase that identifies the terms; empty if all are included."""
         count = len(self.results.terms)
         if count <= _MOST:
             return ""

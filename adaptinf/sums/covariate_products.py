@@ -109,7 +109,7 @@ def products_of(
     """Sums from the sums of powers of rewards and of products with additional columns.
 
     Shapes: moments (4, 4, B, K) by inverse power and power, others (4, B, K) each, centres (D,), positive
-    (D - 2, B, K). Products that are not among the others are unknown.
+    (D - 2, B, K). Products that are not supplied are unknown.
     """
     size = len(names) + 2
     table = np.full((POWERS, size, size, size, *moments.shape[2:]), np.nan)

@@ -394,7 +394,7 @@ def _known_arms(columns: Columns, declared: Sequence[Label] | None) -> Sequence[
 def _unit_totals(
     asked: _Asked, cells: pd.DataFrame, read: tuple[Parts, tuple[Label, ...]], found: Findings
 ) -> UnitTotals | None:
-    """Totals by unit; None if there are problems (what the first query found about the rows is valid)."""
+    """Totals by unit; None if there are problems (the first query's findings about the rows are valid)."""
     if (problem := unit_problem(read[0].whole(shares=False)[0])) is not None:
         found.add("impossible-arm", problem)
     if found.problems:

@@ -171,7 +171,7 @@ class Parts:
         return Parts(tuple(names), {key: found[key] for key in order})
 
     def plus(self, other: Parts, *, shares: bool) -> Parts:
-        """The rounds of both, which are disjoint."""
+        """The rounds of both sets of sums, which are disjoint."""
         found, centre = dict(self.by_group), next(iter(self.by_group.values()))[0].centre
         for label, (cells, batches) in other.by_group.items():
             part = cells.about(centre), batches

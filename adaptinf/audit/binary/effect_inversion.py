@@ -177,7 +177,7 @@ class Inversion:
         return self._worst(terms, inner, alpha) > alpha or self._worst(terms, outer, alpha) > alpha
 
     def _as_far(self, inner: float, outer: float) -> FloatArray:
-        """Weights of the outcomes whose statistic is as large anywhere between two effects; 0 for others."""
+        """Weights of outcomes whose statistic is at least as large anywhere between two effects; or 0."""
         # Statistics decrease in the effect. For effects in this range, the log's own statistic is therefore
         # smallest at the inner end, and that of an outcome is largest at one of the two ends.
         seen = float(self._size(inner, *self.own))

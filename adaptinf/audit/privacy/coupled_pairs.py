@@ -551,7 +551,7 @@ def _named(found: Alignment, problems: list[tuple[Output, str]]) -> str:
 
 
 def noise_problems(design: Design) -> list[str]:
-    """Reasons why a design has no noise that can be shifted, and what can be used instead."""
+    """Reasons why a design has no noise that can be shifted, and which audits can be used instead."""
     name = type(design).__name__
     if not _promises(design):
         return [f"{name} has no privacy guarantee to check"]

@@ -222,11 +222,12 @@ def epsilon_lower_bound(
         `neighbouring_trials`, or the pair marked for actions. For a mechanism, two arrays of statistics; for
         a counter, two streams; by default those of `neighbouring_inputs`. Must be None for a callable.
     view : {"all", "releases", "actions", "digits"}
-        What the adversary sees: all releases as numbers, with the actions of a design (white box); only the
-        actions of a design or the stopping time of a rule (black box), which reveal less; or the sign, the
-        power of two below and the lowest set bit of every released float, which reveal what floating-point
-        noise masks poorly. ``"all"``: releases and actions, if there are any, each with half of the error
-        probability; for designs, stopping rules and counters also findings of other kinds (see Notes).
+        The information available to the adversary: all releases as numbers, with the actions of a design
+        (white box); only the actions of a design or the stopping time of a rule (black box), which reveal
+        less; or the sign, the power of two below and the lowest set bit of every released float, which reveal
+        information that floating-point noise masks poorly. ``"all"``: releases and actions, if there are any,
+        each with half of the error probability; for designs, stopping rules and counters also findings of
+        other kinds (see Notes).
     backend : {"simulation", "release"}, optional
         Source of the noise, by default a simulation. A counter uses its own source, and callables always
         simulate. With ``"release"``, a design is run as users run it, in sessions and in trials in files,

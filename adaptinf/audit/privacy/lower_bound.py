@@ -242,9 +242,9 @@ class Finding:
     check : {"replay", "noise", "public"}
         Examples are a decision that is not a function of releases and earlier actions; noise that has the
         wrong distribution, repeats, is too coarse, or is correlated with a reward or with other noise; and a
-        public part that differs from what was released.
+        public part that differs from the actual releases.
     text : str
-        Description of what was found, where and how often.
+        Description of the finding, where it occurred and how often.
 
     Examples
     --------
@@ -282,7 +282,8 @@ class EpsilonLowerBound:
     findings : tuple of Finding
         Findings in addition to the bound.
     looked : tuple of str
-        Description of what was recomputed and tested in addition to the bound, or why nothing was.
+        Description of any decisions recomputed and tests made in addition to the bound, or why there were
+        none.
     own_promise : bool
         Whether the guarantee is the target's own. Findings concern that guarantee: they do not refute a
         weaker one that was specified instead.

@@ -369,7 +369,7 @@ _KEY = 2
 
 
 class Checked(NamedTuple):
-    """The findings, and a description of what was checked."""
+    """The findings, and a description of the checks."""
 
     findings: tuple[Finding, ...]
     looked: tuple[str, ...]

@@ -174,9 +174,9 @@ def with_propensities(
 
     Notes
     -----
-    The design's own kernel is run along the logged path: each round's propensities are those after the arms
-    and rewards of the earlier rounds. Shares of batches assume that assignment probabilities are constant
-    within a batch, whatever the context.
+    The design's own kernel is run along the logged path: the propensities of a round are computed from the
+    arms and rewards of the earlier rounds. Shares of batches assume that assignment probabilities are
+    constant within a batch, whatever the context.
 
     Examples
     --------

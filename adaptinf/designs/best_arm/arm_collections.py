@@ -86,7 +86,7 @@ def max_det(features: ArrayLike, tol: float = 1e-6) -> IntArray:
     Notes
     -----
     A collection is MAX-DET if its absolute determinant is the largest possible. Designs require only that all
-    coefficients are at most 1, and this is what is computed here: starting from a QR decomposition with
+    coefficients are at most 1, and such a collection is computed here: starting from a QR decomposition with
     pivoting, one vector at a time is exchanged while a coefficient exceeds 1 + tol. An exchange at
     coefficient c multiplies the determinant by c, so there are at most of the order of d log(d) / tol
     exchanges. The result is a local maximum, which is often, but not always, the largest determinant.

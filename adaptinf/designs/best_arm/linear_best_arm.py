@@ -136,7 +136,7 @@ class DPBAI(_NoisyMeans):
     with Laplace noise of scale 1 / (epsilon N), where N is its number of pulls, and estimates the other arms
     by their coefficients. Otherwise it pulls all remaining arms, ceil(T' / (M s_p)) times each: with the
     collection, the contribution of the rewards to the variance of an estimate could be d_p^2 / s_p times as
-    large. The paper does not state what happens to leftover rounds: here they pull the recommended arm, and
+    large. The paper does not specify the use of leftover rounds: here they pull the recommended arm, and
     their rewards are not used.
 
     T - T' = M_1 d + (M - M_1) ceil(d^2 / 4) or, if smaller, as can happen for K up to about d^2, the largest

@@ -19,7 +19,7 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PredictionBands:
-    """Bands for every arm's expected reward in every round, based on what was known before the round.
+    """Bands for every arm's expected reward in every round, based on information from before the round.
 
     Attributes
     ----------

@@ -94,17 +94,17 @@ class LDPBandit(LocallyPrivate):
     reveals something about the context, as do the propensities; a log contains both because it comes from a
     simulation.
 
-    The releases of a log are what the server knows at the end: for each bin that was ever active (the group
-    is its number), its corners ``low_x`` and ``high_x``; and for each of its arms ``participants``, ``count``
-    and ``sum``: the number of participants who reported on it, and the sums of the noisy U and V. `scale` is
-    the noise scale for each participant; sums contain as many noise draws as participants. For intervals
-    (`BinMeans`), the server also weights reports, with weights w fixed before the reports arrive: at the end
-    of each stage of a bin's life (when its arms change, it is halved or the trial ends), ``weighted_count``,
-    ``weighted_sum`` and ``weighted_squares`` are the sums so far of w U, w V and w^2 U, and ``spent`` is the
-    sum of w^2 over participants, at most 1. All of these are computed from the same noisy reports.
-    `Replications.released` has ``bins``, ``depth`` and ``dropped`` (number of active bins, depth of the
-    smallest, number of arms dropped over all bins), ``decided`` (volume of the bins with one arm left) and
-    ``full`` (1 if `max_bins` prevented a bin from being halved).
+    The releases of a log are the information that the server has at the end: for each bin that was ever
+    active (the group is its number), its corners ``low_x`` and ``high_x``; and for each of its arms
+    ``participants``, ``count`` and ``sum``: the number of participants who reported on it, and the sums of
+    the noisy U and V. `scale` is the noise scale for each participant; sums contain as many noise draws as
+    participants. For intervals (`BinMeans`), the server also weights reports, with weights w fixed before the
+    reports arrive: at the end of each stage of a bin's life (when its arms change, it is halved or the trial
+    ends), ``weighted_count``, ``weighted_sum`` and ``weighted_squares`` are the sums so far of w U, w V and
+    w^2 U, and ``spent`` is the sum of w^2 over participants, at most 1. All of these are computed from the
+    same noisy reports. `Replications.released` has ``bins``, ``depth`` and ``dropped`` (number of active
+    bins, depth of the smallest, number of arms dropped over all bins), ``decided`` (volume of the bins with
+    one arm left) and ``full`` (1 if `max_bins` prevented a bin from being halved).
 
     References
     ----------

@@ -108,7 +108,7 @@ def seen_from(tables: Any, state: FloatArray, row: int, origin: int, end: float)
 
 @kernel
 def hold(tables: Any, state: FloatArray, row: int, arm: int, reward: float) -> None:
-    """Store what a participant reports on an arm until noise is added to the reports."""
+    """Store a participant's values for an arm until noise is added to the reports."""
     block = _unsent_block(tables)
     state[row, block + arm] += 1.0
     state[row, block + tables.n_arms + arm] += reward

@@ -3,8 +3,8 @@
 Sums, noise and thresholds are kept in *units*: one unit is `Rule.unit` of the data's scale, 1 for simulated
 noise and a grid step for integer noise.
 
-`_learn` and `_release` use sums and noise. Whether a look is due, whether a run continues and what it reports
-depend only on the public part of the memory.
+`_learn` and `_release` use sums and noise. Whether a look is due, whether a run continues and the contents of
+its report depend only on the public part of the memory.
 """
 
 from __future__ import annotations

@@ -205,8 +205,8 @@ class ArmMeans:
         weights : {"joint", "uniform", "sqrt", "two-point", "combined"}, optional
             Weights of the scores of IPW and AIPW. Joint weights are the default; they are replaced with
             uniform ones if the log lacks the propensities of some arms, or no weight is determined before the
-            context. Sqrt and two-point weights are separate for each arm. Combined weights are one weight per
-            round for all arms, so the estimated means are means over the period with these weights.
+            context. Sqrt and two-point weights are separate for each arm. Combined weights consist of one
+            weight per round for all arms, so the estimated means are weighted means over the period.
         decay : float, optional
             Exponent in [0, 1) of the propensity floor, for two-point weights; by default that of the design.
         test : {"auto", "normal", "t", "hall", "exact"}

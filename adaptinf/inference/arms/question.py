@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Question:
-    """A model's question about a log, and what the user knows in addition; codes has shape (k,).
+    """A model's question about a log, and the user's additional knowledge; codes has shape (k,).
 
     `stationary` means that no mean drifts, so arms may have separate weights; `table` contains the contrasts
     of which this one is a row.
@@ -162,7 +162,7 @@ class ArmFit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shown:
-    """The test that a fit uses, the correction that is needed, and what appears below its table."""
+    """The test that a fit uses, the correction that is needed, and the notes below its table."""
 
     kind: str
     correction: Correction | None

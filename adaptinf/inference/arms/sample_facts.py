@@ -101,7 +101,7 @@ class SampleFacts(ArmFacts):
 
     @property
     def _by_design(self) -> Stability | None:
-        """What the design implies, if nothing was simulated."""
+        """The implication of the design, if nothing was simulated."""
         return self.profile.stability if self.profile.adaptive and not self.simulated else None
 
     @property

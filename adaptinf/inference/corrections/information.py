@@ -401,7 +401,7 @@ class Correction:
         As in `correct_pvalues`.
     chosen_from : {"actions", "releases"}
         Information other than contexts on which the choice of a test may depend: the actions only, or the
-        releases as well. This determines what `n` counts.
+        releases as well. This determines the unit that `n` counts.
     unit : {"round", "person"}
         The unit that `n` counts: rounds, or persons with all of their rounds.
 

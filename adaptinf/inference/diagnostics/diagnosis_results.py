@@ -31,7 +31,7 @@ FINE, CAUTION, NOT_APPLICABLE = "fine", "caution", "not applicable"
 class Check:
     """One row of a diagnosis.
 
-    Its claims state what was found and what to do about it, or why the check does not apply.
+    Its claims state the finding and its consequences, or why the check does not apply.
     """
 
     name: str
@@ -70,7 +70,7 @@ def judged(checks: Sequence[Check], alpha: float) -> tuple[Check, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
-    """What a log's propensities and rewards reveal about the assumptions of its analysis.
+    """Evidence from a log's propensities and rewards on the assumptions of its analysis.
 
     Attributes
     ----------

@@ -58,7 +58,7 @@ class HeterogeneityTest:
     groups : tuple of str
         The terms that were compared.
     notes : tuple of str
-        The assumptions of the test, and what was omitted.
+        The assumptions of the test, and any omissions.
     """
 
     test: str

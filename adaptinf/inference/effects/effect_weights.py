@@ -1,4 +1,4 @@
-"""Weights for effect scores, based on what is known before a round's contexts are observed.
+"""Weights for effect scores, based on information from before a round's contexts are observed.
 
 References
 ----------

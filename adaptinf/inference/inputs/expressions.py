@@ -1,4 +1,4 @@
-"""The Python within formulas: parsed into a tree, compared with a list of what is allowed, and evaluated.
+"""The Python code within formulas: parsed into a tree, compared with a list of allowed parts, and evaluated.
 
 Python's own `eval` is never called: anything that is not on the list cannot run.
 """
@@ -235,7 +235,7 @@ _PROBLEMS: dict[type[ast.AST], str] = {
     ast.RShift: ">>",
 }
 _NUMBERS, _TEXTS, _LISTS = range(3)
-"""What is allowed at a place: numbers and columns; also strings; also lists and dicts."""
+"""Parts that are allowed at a place: numbers and columns; also strings; also lists and dicts."""
 
 
 class RefusedExpression(ValueError):
@@ -259,7 +259,7 @@ class Expression:
 
 
 def read_expression(text: str) -> Expression:
-    """Parse Python in which names may be quoted with backticks, and refuse what is not allowed."""
+    """Parse Python in which names may be quoted with backticks, and refuse parts that are not allowed."""
     if not unicodedata.is_normalized("NFKC", _PIECES.sub("", text)):
         raise RefusedExpression(f"{text!r:.200} has letters that Python normalises: write `name`")
     try:
@@ -321,7 +321,7 @@ def _refused(node: ast.AST) -> str:
 
 
 def _problems(node: ast.AST, place: int) -> Iterator[str]:
-    """Problems with a tree, given what is allowed at its place."""
+    """Problems with a tree, given the parts that are allowed at its place."""
     match node:
         case ast.Name():
             return

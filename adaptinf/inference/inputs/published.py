@@ -37,7 +37,7 @@ def answered_by(log: AdaptiveLog | PublicLog) -> list[str]:
 
 
 def refuse_rounds(subject: str, log: object, **given: Any) -> None:
-    """Refuse what needs the rounds of a public part: the given arguments, or everything if none is listed."""
+    """Refuse arguments that need the rounds of a public part: those given, or all if none is listed."""
     asked = [name for name, value in given.items() if value is not None]
     if isinstance(log, PublicLog) and (asked or not given):
         what = subject if not asked else f"{subject}({', '.join(f'{name}=' for name in asked)})"

@@ -66,9 +66,9 @@ class PolicyValue:
     arms' probabilities given the past and the round's context; and that a policy was fixed without this log,
     or learned from other data: the log cannot show whether it was used to choose a policy.
 
-    Uniform weights, the default, estimate the mean value over the period, whatever drifts. The estimate is
-    asymptotically normal if propensities settle, and approximately normal if they are bounded below by a
-    floor.
+    Uniform weights, the default, estimate the mean value over the period, regardless of any drift. The
+    estimate is asymptotically normal if propensities settle, and approximately normal if they are bounded
+    below by a floor.
 
     Variance-stabilising weights make the estimate asymptotically normal if propensities depend on the data,
     as long as they do not decrease too fast. They assume that contexts and potential rewards are drawn from

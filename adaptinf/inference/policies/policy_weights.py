@@ -5,8 +5,8 @@ Given context x and the past, the variance of a policy's score is determined by
     v_t(x) = sum over arms w of pi(x, w)^2 / e_t(x, w),
 
 where pi are the policy's and e_t the design's probabilities. Non-contextual weights use its mean over the
-contexts of earlier rounds; contextual weights use its value at the round's own context, compared with what
-the designs of all other rounds would have chosen there.
+contexts of earlier rounds; contextual weights use its value at the round's own context, relative to its
+values under the designs of all other rounds at that context.
 
 If d is the difference of two policies, the difference of their scores has, given the past, a variance close
 to that of the rewards times

@@ -304,8 +304,8 @@ class InvertedTest:
     """Reference distribution that inverts a test of means in [0, 1].
 
     An interval is the hull of the accepted means, so a mean between accepted ones has a p-value at least as
-    large as theirs. The best-fitting mean is always accepted: if the noise moves the sums beyond what any
-    mean explains, the interval is that point.
+    large as theirs. The best-fitting mean is always accepted: if the noise moves the sums beyond the reach of
+    every mean, the interval is that point.
     """
 
     test: MeanTest

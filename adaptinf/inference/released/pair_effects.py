@@ -38,10 +38,10 @@ def refuse_repeated_units(
 
     Their tests assume the variance of a sum of independent rounds. With equal probabilities in each round,
     two rounds of one unit have contributions (2a - 1)(r - 1/2) with covariance Var(a unit's own effect) / 4,
-    which is 0 only if effects do not differ between units. With m rounds per unit the variance is up to m
-    times what a test allows for, and the releases do not show how much. `last_stretch` considers only rounds
-    after all earlier releases; `until` considers only that many rounds. A public part does not identify
-    units, but declares the number of rounds per unit.
+    which is 0 only if effects do not differ between units. With m rounds per unit, the variance is up to m
+    times the one that a test assumes, and the releases do not show how much it is. `last_stretch` considers
+    only rounds after all earlier releases; `until` considers only that many rounds. A public part does not
+    identify units, but declares the number of rounds per unit.
     """
     vary, ways = claims.SUMS_VARY_MORE(), [claims.ONE_ROUND_A_UNIT(), claims.FROM_THE_LOG()]
     if isinstance(log, PublicLog):
@@ -92,7 +92,7 @@ def pair_effect(
 
 
 def epoch_share(epoch: int, *, last: bool) -> float:
-    """Share of alpha for an epoch's interval: a tenth of what remains, or all of it.
+    """Share of alpha for an epoch's interval: a tenth of the remaining alpha, or all of it.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""Means of arms over the bins of a locally private trial, based on what its server knows.
+"""Means of arms over the bins of a locally private trial, based on the information that its server has.
 
 References
 ----------

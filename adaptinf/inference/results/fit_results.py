@@ -112,7 +112,7 @@ class Results(JointInference):
         return summarise(self, alpha, adjust)
 
     def explain(self, alpha: float = 0.05, adjust: str | None = None) -> Explanation:
-        """List the basis of the results: cautions, how they were computed, and what is assumed.
+        """List the basis of the results: cautions, the methods of computation, and the assumptions.
 
         Parameters
         ----------

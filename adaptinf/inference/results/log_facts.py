@@ -197,7 +197,7 @@ class LogFacts:
 
 
 def _undecided(log: AdaptiveLog | PublicLog | Sums, *, covered: bool = False) -> Stopping | None:
-    """The log's statement on its number of rounds, unless that was fixed; `covered`: by its guarantee."""
+    """The log's statement on its number of rounds, unless that was fixed; `covered`: only if covered."""
     return None if log.stopping == FIXED else Stopping.of(log, covered=covered)
 
 

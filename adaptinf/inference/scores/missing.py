@@ -74,9 +74,9 @@ def past_rewards(
 
     Shapes: action, reward, observed, stratum (T,), codes (k,), known (T,). Rewards that are not observed are
     not used. If `known` is given, the reward of round s is used from row ``known[s]`` on, otherwise from the
-    next row on. Whether a round's reward is observed is used from the next row on in any case: a round that
-    waits for its reward is not one without a reward, and the time when it became certain that none would
-    arrive is not in a log.
+    next row on. Whether a round's reward is observed is used from the next row on in any case: a round whose
+    reward is pending does not count as one without a reward, and a log does not contain the time at which it
+    became certain that no reward would arrive.
     """
     rounds, size = len(action), len(codes)
     value = np.where(observed, reward, 0.0)

@@ -255,7 +255,7 @@ class BettingSide:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MixtureSide:
-    """Normal mixture of exponential martingales, for sums that exceed what was claimed.
+    """Normal mixture of exponential martingales, for sums that exceed their claimed mean.
 
     Shapes: total (n,), the sums of all scores so far; count (n,), their number; variance (n,).
     """

@@ -1,4 +1,4 @@
-"""The propensities of a log: what is known about them, and whether arms were chosen according to them.
+"""The propensities of a log: how they are known, and whether arms were chosen according to them.
 
 If e are the probabilities of the arms given the past and the context, the sums of 1{A = a} - e(a) over any
 rounds selected by the past and the context are martingales with predictable variance equal to the sum of e

@@ -33,7 +33,7 @@ class Verdict:
     unanswered: int = 0
     """Number of arms without an interval, because their outcomes are too rare for it."""
     opening: str = ""
-    """The opening for a fit that is treated as not valid for this reason, in place of its own; or empty."""
+    """The opening of a fit that is treated as not valid for this reason; empty for the usual opening."""
 
     @property
     def order(self) -> tuple[bool, int, Rank]:

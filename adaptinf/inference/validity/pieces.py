@@ -22,7 +22,7 @@ class RowPieces(PropensityFacts, RewardFacts):
     data_name: ClassVar[str] = "log"
     """The name of the data in a call."""
     rows_refusal: ClassVar[str] = ""
-    """Why there is nothing by round; empty for rows."""
+    """Why data by round are unavailable; empty for rows."""
 
     @property
     def n_pieces(self) -> int:
@@ -78,5 +78,5 @@ class RowPieces(PropensityFacts, RewardFacts):
         return found
 
     def read_facts(self) -> dict[str, Any]:
-        """A sentence on what was summed, and how; empty for rows, which are not summed."""
+        """A sentence on the data that were summed, and how; empty for rows, which are not summed."""
         return {}

@@ -1,4 +1,4 @@
-"""Facts about a log that determine what is valid for it, computed once and stored with the log."""
+"""Facts about a log that determine the validity of methods, computed once and stored with the log."""
 
 from __future__ import annotations
 

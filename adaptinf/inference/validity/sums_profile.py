@@ -1,4 +1,4 @@
-"""The facts about sums by batch and arm that determine what is valid, under the same names as a log's."""
+"""The facts about sums by batch and arm that determine validity, under the same names as a log's."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class SumsProfile(LogProfile):
         return np.asarray((inside[3] / root / root / root)[codes], dtype=np.float64)
 
     def read_facts(self) -> dict[str, Any]:
-        """A sentence on what was summed, and how."""
+        """A sentence on the data that were summed, and how."""
         by = " and ".join(["arm", *self.sums.group_names])
         return {"rounds": self.sums.n_rounds, "batches": self.sums.n_batches, "by": by}
 

@@ -1,4 +1,4 @@
-"""Units with several rounds: what a log's units show about dependence between its rounds."""
+"""Units with several rounds, and the dependence between rounds that they imply."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class Contest:
         return False
 
     def limits(self, x: FloatArray, sigma: FloatArray) -> tuple[float, float]:
-        """Limits of the requested estimate within which the same arms lead, given what is independent of it.
+        """Limits of the requested estimate within which the same arms lead, given the independent part.
 
         Shapes: x (k,), sigma (k, k).
         """

@@ -1,4 +1,4 @@
-"""Distribution of a contrast of the highest of several normal estimates, given what is independent of it."""
+"""Distribution of a contrast of the highest of several normal estimates, given the part independent of it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class NoisyChoice:
     def of(
         cls, x: FloatArray, sigma: FloatArray, contest: Contest, noise: FloatArray, scale: float
     ) -> NoisyChoice:
-        """The probability given what is independent of the estimate; x and noise (k,), sigma (k, k)."""
+        """The probability given the part independent of the estimate; x and noise (k,), sigma (k, k)."""
         direction = contest.direction
         slope, rest = split(x, sigma, direction)
         own = float(direction @ x) / scale

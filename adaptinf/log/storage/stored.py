@@ -153,7 +153,7 @@ def encode(value: object) -> Any:
 
 
 def decode(value: Any) -> Any:
-    """Plain value from what `encode` returned."""
+    """Plain value from the output of `encode`."""
     if isinstance(value, list):
         return [decode(item) for item in value]
     if not isinstance(value, dict):

@@ -70,7 +70,7 @@ class LogColumns(Promises):
 
     @property
     def reading_notes(self) -> tuple[str, ...]:
-        """Notes on what was sorted, converted or dropped on reading, and on arms and outcomes."""
+        """Notes on anything sorted, converted or dropped on reading, and on arms and outcomes."""
         arrays, notes = self.arrays, list(reading_notes(self._readings))
         if arrays.received is not None:
             count = int(np.count_nonzero(arrays.received != arrays.action))
@@ -167,7 +167,7 @@ class LogColumns(Promises):
 
     @property
     def report(self) -> LogReport:
-        """A report on reading: rounds, arms, outcomes, and what was sorted, converted or dropped."""
+        """A report on reading: rounds, arms, outcomes, and anything that was sorted, converted or dropped."""
         pulls = self._rounds_by_arm().tolist()
         reward = self.arrays.recorded[np.isfinite(self.arrays.recorded)]
         names = {canonical: name for name, canonical in (self._names or {}).items()}

@@ -124,7 +124,7 @@ def check_known(
     zone: str | None,
     found: Findings,
 ) -> tuple[NDArray[Any], IntArray] | None:
-    """When outcomes became known, as written and as numbers of rounds begun, shape (T,) each.
+    """Times at which outcomes became known, as written and as numbers of rounds begun, shape (T,) each.
 
     Shapes: rounds (T,), missing (T,). An outcome that is missing may have no time.
     """
@@ -466,7 +466,7 @@ class _FrameCheck(TimedRows):
         check_decisions(ids, self.roles.single["id"], known, self.found)
 
     def outcome_rounds(self, columns: dict[str, Any], rounds: NDArray[Any] | None) -> NDArray[Any] | None:
-        """When outcomes became known, shape (T,), as written; `columns` receives the numbers of rounds."""
+        """Times at which outcomes became known, shape (T,); `columns` receives the numbers of rounds."""
         unusable = columns["reward"] is None or (rounds is None and "round" in self.roles.single)
         if unusable or self.found.problems:
             return None

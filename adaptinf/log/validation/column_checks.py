@@ -570,7 +570,7 @@ def _alike_another(labels: Labels) -> BoolArray:
 
 
 def _example(labels: Labels, alike: BoolArray) -> str:
-    """The first labels that look alike, with what distinguishes them; empty if none; alike has shape (T,)."""
+    """The first labels that look alike, and their difference; empty if none; alike has shape (T,)."""
     if not alike.any():
         return ""
     found = list(dict.fromkeys(labels.codes[alike].tolist()))

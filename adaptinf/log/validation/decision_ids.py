@@ -19,7 +19,7 @@ OUTCOMES = ("reward", "outcomes", "received", "outcome_round")
 def check_decisions(
     ids: NDArray[Any], name: object, columns: Mapping[tuple[str, object], NDArray[Any]], found: Findings
 ) -> None:
-    """Report ids that occur in several rows, by what distinguishes the rows.
+    """Report ids that occur in several rows, by the columns that distinguish the rows.
 
     `columns` are those that the log uses, by their role and name; shapes ids and columns (T,).
     """

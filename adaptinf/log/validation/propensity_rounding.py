@@ -1,4 +1,4 @@
-"""Propensities rounded before they were written: what their digits show, and rows that sum to 1."""
+"""Propensities rounded before they were written: rounding seen in their digits, and rows that sum to 1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The order of rows: what a column of rounds, dates or batches implies about it, and sorting by it."""
+"""The order of rows: the order implied by a column of rounds, dates or batches, and sorting by it."""
 
 from __future__ import annotations
 

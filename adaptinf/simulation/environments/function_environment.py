@@ -23,7 +23,7 @@ from adaptinf.texts import absent
 from adaptinf.typing import FloatArray, IntArray
 
 _TRIED = 8
-"""Number of rounds drawn once, on construction, to see what the function returns."""
+"""Number of rounds drawn once, on construction, to inspect the output of the function."""
 _SUBJECT = "FunctionEnvironment"
 
 
@@ -188,7 +188,7 @@ class FunctionEnvironment(Environment):
         return TABLEAU
 
     def horizon_problems(self, horizon: int) -> list[str]:
-        """Reasons why a horizon is too long for what the function can supply."""
+        """Reasons why a horizon is too long for the function."""
         if self.longest is None or horizon <= self.longest:
             return []
         return [

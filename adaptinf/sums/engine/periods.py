@@ -34,7 +34,8 @@ _TO_CLOCK: dict[str, tuple[str, bool, str]] = {
     "pyspark": ("convert_timezone", False, ""),
 }
 """The function of ibis's engines that returns the clock time of a zone, whether the instant comes first, and
-what removes the zone if it is kept."""
+the function that removes the zone if it is kept.
+"""
 
 
 def check_zone(timezone: object, every: str | None) -> None:

@@ -1,4 +1,4 @@
-"""Rounded propensities in an engine: what their digits show, and rows renormalised there."""
+"""Rounded propensities in an engine: the rounding seen in their digits, and rows renormalised there."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def settled_shares(
 
 
 def told_rounding(rows: nw.LazyFrame[Any], columns: Columns, asked: bool) -> str:
-    """Sums of rows of propensities, and what to do if rounding explains them."""
+    """Sums of rows of propensities, and advice if rounding explains them."""
     schema = rows.collect_schema()
     total = reduce(add, [as_number(name, schema) for name in columns.every.values()])
     off = nw.when((total - 1.0).abs() > SUM_TOLERANCE).then(total)

@@ -34,7 +34,7 @@ class Neighbours:
     horizon : int
         Number of rounds of the trial.
     unit : {"reward", "record"}
-        What differs: the potential rewards of one round, or its context and potential rewards.
+        The part that differs: the potential rewards of one round, or its context and potential rewards.
     differs : str
         The difference in words.
     score : callable, optional
@@ -220,7 +220,7 @@ class Replayed:
     Parameters
     ----------
     what : str
-        Description of what is compared.
+        Description of the quantities that are compared.
     seen, recomputed : ndarray of shape (runs, places)
         The outputs and the implied values, NaN where undefined.
     place : str
@@ -330,7 +330,7 @@ class AuditTrial:
     Parameters
     ----------
     words : str
-        Description of what distinguishes the trial.
+        Description of the trial's distinguishing feature.
     environment : Environment
         The environment; its rewards may lie outside the range that the design declares.
     horizon : int

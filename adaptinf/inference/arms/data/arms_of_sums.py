@@ -144,7 +144,7 @@ def cell_means(cells: Cells) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def read_from(profile: LogProfile) -> str:
-    """A sentence on what was summed; empty for rows."""
+    """A sentence on the rows that were summed; empty for rows."""
     read = profile.read_facts()
     return claims.READ(**read) if read else ""
 
