@@ -526,7 +526,7 @@ def _table(events: list[dict[str, Any]], names: list[Any], places: list[list[Any
 
 
 def _hides_features(events: list[dict[str, Any]], kept: set[str]) -> bool:
-    """Whether anything that the policy may have used but the log lacks varies between events."""
+    """Whether events differ in anything that the policy may have used and the log lacks."""
     first = json.dumps(_hidden(events[0]["c"], kept), sort_keys=True)
     return any(json.dumps(_hidden(event["c"], kept), sort_keys=True) != first for event in events)
 

@@ -465,9 +465,9 @@ def ldp_transfer_exponent(
 
     Notes
     -----
-    It is the slope if this source is more informative than all other data. It is an upper bound: it assumes
-    that contexts are as rare as gamma allows wherever it matters; if they are rare only in one place, less is
-    lost.
+    The exponent applies if this source is more informative than all other data. It is an upper bound: it
+    assumes that contexts are as rare as gamma allows wherever it matters; if they are rare only in one place,
+    less is lost.
 
     References
     ----------

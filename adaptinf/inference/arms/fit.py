@@ -132,7 +132,7 @@ def normal_test(question: Question, fit: ArmFit, test: str, *, corrected: bool) 
 
 
 def student_test(question: Question, fit: ArmFit, test: str, *, corrected: bool) -> str:
-    """Test for an estimator compared with t, or with Hall's distribution if its rewards are skewed."""
+    """Test for an estimator referred to Student's t, or to Hall's distribution if its rewards are skewed."""
     if test == "auto":
         return "hall" if is_skewed(question, fit) else "t"
     return test if test == "hall" else normal_test(question, fit, test, corrected=corrected)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 def main_effects(
     columns: Mapping[str, NDArray[Any]], rounds: IntArray | None, n: int
 ) -> tuple[FloatArray, tuple[str, ...]]:
-    """A column of ones, numbers unchanged, and a column of 0 and 1 for each label except the first.
+    """A column of ones, the numeric columns, and a column of 0 and 1 for each label except the first.
 
     Columns (T,), rounds (n,), all of them if None; the entries of a column are contiguous in memory.
     """

@@ -75,7 +75,7 @@ class PolicyValue:
     the same distribution in every round: under drift, they do not estimate a mean over the period. They
     require the design's policy at the contexts of other rounds: see `PolicySnapshots`. Non-contextual
     stable-variance weights and CADR do not require propensities to settle. Contextual and min-variance
-    weights do, although they often give shorter intervals.
+    weights, which often give shorter intervals, do require this.
 
     References
     ----------

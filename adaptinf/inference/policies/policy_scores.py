@@ -285,8 +285,8 @@ def _own_shares(log: AdaptiveLog, policy: Policy, verdict: Verdict) -> FloatArra
 def _score_sums(log: AdaptiveLog, gains: Sequence[Gain], *, chosen: bool) -> tuple[float, float]:
     """Sums over rounds of the arms' gain^2 / propensity, and of the square of the gains' sum over arms.
 
-    An arm's gain is the sum of share times policy. Computed from the chosen arms alone, the first has the
-    same mean.
+    An arm's gain is the sum of share times policy. If it is computed from the chosen arms alone, the first
+    sum has the same mean.
     """
     first = second = 0.0
     for start in range(0, log.n_rounds, _BLOCK):
@@ -313,7 +313,7 @@ def _score_variances(log: AdaptiveLog, policy: Policy) -> FloatArray:
 
 
 def _batch_means(values: FloatArray, log: AdaptiveLog) -> FloatArray:
-    """Means over each round's batch, or the values themselves if there are none; values (T,)."""
+    """Means over each round's batch, or the values themselves if there are no batches; values (T,)."""
     batch = log.arrays.batch
     if batch is None:
         return values

@@ -30,7 +30,7 @@ _RULE = "header_dec_below"
 """The name statsmodels gives to a rule below a row."""
 _KEPT = "\xa0"
 _INDENT = "  "
-"""Precedes the continuation of a cell in the first column."""
+"""Indent of the continuation lines of a cell in the first column."""
 _MARKDOWN = str.maketrans({char: f"\\{char}" for char in "\\`*_[]<>|#$&~"})
 _LATEX = {
     "\\": r"\textbackslash{}",

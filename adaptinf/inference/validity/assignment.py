@@ -33,7 +33,7 @@ REACTS = 1e-3
 SHORT = 10
 """Number of rounds in a stretch within which a level that changes by the hour is nearly constant."""
 _LEAST_EXPECTED = 5.0
-"""Expected number of rounds of the rarest arm in a stretch that a chi-squared approximation needs."""
+"""Expected number of rounds of the rarest arm per stretch, as needed for a chi-squared approximation."""
 
 
 def deciding_context(

@@ -69,7 +69,7 @@ class UnitFacts:
 
     @cached_property
     def drawn_once(self) -> bool:
-        """Whether the log says that the arm is drawn once per unit.
+        """Whether the log states that the arm is drawn once per unit.
 
         Each unit keeps its arm, with propensity 1 in every round after its first; e is that of the draw.
         """

@@ -135,7 +135,7 @@ def unit_cautions(
 
 
 def unit_count_cautions(profile: LogProfile, n_units: int) -> list[str]:
-    """The statement that units are few, if they are."""
+    """A statement that units are few, if that is so."""
     return said(claims.COUNT_CAUTIONS, ErrorsByUnit(profile, n_units))
 
 

@@ -394,7 +394,7 @@ class _Counted(Findings):
 EXACT = 2**53
 """Size from which float64 no longer represents every integer."""
 SUM_TOLERANCE = 1e-6
-"""Tolerance for the sum of a row of propensities to differ from 1."""
+"""Largest difference from 1 that is allowed for the sum of a row of propensities."""
 MATCH_TOLERANCE = 1e-6
 """Relative difference up to which the chosen arm's propensity may differ from the arm's own column."""
 FAULTS = {

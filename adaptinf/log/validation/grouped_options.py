@@ -31,12 +31,12 @@ OF_TABLES: Groups = {
     "reading": (*OF_FILES, "missing_values", "date_format", "round_propensities"),
     "about": (*_ABOUT, "reward_guarantee", "context"),
 }
-"""The same for `Sums`."""
+"""Arguments of `Sums` that are dicts, and their options."""
 OF_AGGREGATES: Groups = {
     "reading": (*OF_FILES, "missing_values", "timezone", "round_propensities"),
     "about": OF_TABLES["about"],
 }
-"""The same for `aggregate`."""
+"""Arguments of `aggregate` that are dicts, and their options."""
 
 
 def nested_options(flat: Mapping[str, Any], groups: Groups = OF_LOGS) -> dict[str, Any]:

@@ -56,8 +56,8 @@ class Classification(Environment):
         Whether a round's row is drawn with replacement; or each row is used at most once in a run, in an
         order that is reshuffled in every run, or in the order of the frame.
     arms : sequence, optional
-        The classes in the desired order. The default is those that occur, sorted if possible, and otherwise
-        by first appearance.
+        The classes in the desired order. The default is the classes that occur, sorted if possible, and
+        otherwise by first appearance.
 
     Attributes
     ----------

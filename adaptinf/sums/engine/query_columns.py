@@ -23,7 +23,7 @@ REWARD, PROPENSITY, FURTHER, SHARE = "__reward", "__propensity", "__further_", "
 WHOLE = "__whole"
 """Suffix of a column of long integers, for its values before conversion to floats."""
 ARM_OF_COLUMNS = "__arm"
-"""Column with the arms named by 0/1 columns."""
+"""Column with the arms that 0/1 columns represent."""
 FURTHER_ROLES = {DENOMINATOR: "outcome", COVARIATE: "context"}
 """A log's names for additional columns."""
 Schema = Mapping[str, nw.dtypes.DType]
@@ -162,7 +162,7 @@ def _check_unit(given: Mapping[str, Any], knows_every: bool, found: Findings) ->
 def _several(
     role: str, asked: tuple[str, ...], names: Sequence[str], used: Sequence[str], found: Findings
 ) -> tuple[str, ...]:
-    """Columns of a role that may have several."""
+    """Columns of a role for which several are allowed."""
     for name in asked:
         if name not in names:
             missing_column(name, role, list(names), found)

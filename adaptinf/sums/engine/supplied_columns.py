@@ -69,7 +69,7 @@ def _labels(table: Any, name: str) -> list[Label]:
 def with_supplied(
     rows: nw.LazyFrame[Any], given: Mapping[str, Any], found: Findings
 ) -> tuple[nw.LazyFrame[Any], dict[str, Any]]:
-    """Lazy rows with columns for constants, and for the arms named by 0/1 columns."""
+    """Lazy rows with columns for constants, and for the arms that 0/1 columns represent."""
     names, new, changed = list(rows.collect_schema()), dict[str, nw.Expr](), dict(given)
     propensities = given["propensities"]
     kind = rows.collect_schema().get(propensities) if isinstance(propensities, str) else None
