@@ -137,7 +137,7 @@ def _contexts(examples: list[Example], names: list[str] | None) -> dict[str, lis
 
 
 def _labels(example: Example) -> dict[str, str]:
-    """Labels by the text before ``=``, for texts that occur once in an example."""
+    """Labels of features ``text=label``, by text, if the text occurs only once in an example."""
     pairs = [name.partition("=")[::2] for name in example.features if "=" in name]
     names = [name for name, _ in pairs]
     return {name: label for name, label in pairs if names.count(name) == 1}

@@ -277,7 +277,7 @@ def _by_releases(log: Any) -> bool:
 
 
 def _moving(log: Any, known: NDArray[Any] | None, count: int) -> tuple[int | None, int | None]:
-    """Upper bound on the number of rewards that can have affected a later action, or a release."""
+    """Upper bounds on the numbers of rewards that can have affected a later action, and a release."""
     actions, releases = log.feedback_rounds, log.released_rounds
     if actions is not None:
         last = count - 1 if known is None else int(np.count_nonzero(known < count))

@@ -286,8 +286,7 @@ class AdaptiveLog(Interim, Publishable):
         released_rounds, rounds_per_unit, recommended, context_free, adaptive, stopping, missing : optional
             As in the constructor, in their final types.
         guarantee_source : {"stated", "design"}
-            Who vouches for the guarantees: the caller, or the design that computed them and created the
-            arrays.
+            Source of the guarantees: the caller, or the design that computed them and created the arrays.
 
         Returns
         -------

@@ -35,7 +35,7 @@ _USES: dict[str, Use] = {
 
 
 def read_log(path: Any, **options: Any) -> Any:
-    """Read a log from a file, or from any other table.
+    """Read a log from a file or from any other table.
 
     Parameters
     ----------

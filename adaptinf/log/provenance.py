@@ -20,7 +20,7 @@ from adaptinf.markup import described
 from adaptinf.typing import FloatArray, IntArray
 
 SOURCES = ("design", "stated")
-"""Who vouches for a guarantee: the design that computed it, or the person who created the log."""
+"""The source of a guarantee: the design that computed it, or the person who created the log."""
 
 
 class Promises:

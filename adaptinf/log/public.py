@@ -143,7 +143,7 @@ def context_names(log: LogColumns) -> list[str]:
 
 
 def stated_outputs(log: LogColumns | PublicLog) -> Outputs | None:
-    """The statements of the log's design about its outputs."""
+    """What the log's design states about its outputs."""
     traits = None if log.design is None else log.design.traits
     return None if traits is None else traits.outputs
 
@@ -281,7 +281,7 @@ class PublicLog:
 
     @property
     def guarantee_source(self) -> str | None:
-        """Who vouches for the guarantee, as in the log."""
+        """Source of the guarantee, as in the log."""
         source: str | None = self.facts["guarantee_source"]
         return source
 

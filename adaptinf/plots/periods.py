@@ -145,7 +145,7 @@ def _between(place: IntArray, dates: NDArray[Any], name: str) -> Stretches:
 
 
 def _width(n_rounds: int, steps: int) -> int:
-    """Rounds per step, a round number that limits the number of steps."""
+    """Number of rounds per step, a multiple that is easy to read and limits the number of steps."""
     least = max(1.0, n_rounds / steps)
     power = 10 ** int(np.floor(np.log10(least)))
     return int(next(step * power for step in (1, 2, 5, 10) if step * power >= least))

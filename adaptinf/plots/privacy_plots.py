@@ -133,8 +133,8 @@ def partition(
     Notes
     -----
     A bin with one remaining arm has that arm's colour and hatch; a bin with several is greyer the more of
-    them remain, and lists them if there is room. Bins that no one entered after they were created are drawn
-    as the bin from which they were split.
+    them remain, and lists them if there is room. A bin that no one entered after it was created is drawn as
+    the bin from which it was split.
 
     Examples
     --------

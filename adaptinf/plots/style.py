@@ -37,7 +37,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#5
 GREY = "#6e6e6e"
 """Colours for series without a colour of their own, and for reference values on a light background."""
 INK = -1
-"""The index for anything that is not a series, which has the colour of text."""
+"""The index for anything that is not a series; it is drawn in the colour of text."""
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _LINES: tuple[Any, ...] = (
     "-",

@@ -97,7 +97,7 @@ def next_noise(
     count: int,
     source: Any,
 ) -> float:
-    """Noise in the running sum at `count`, called once for each count in order."""
+    """Noise in the running sum at `count`; must be called once for each count, in order."""
     # Row `trunk_row` of `state` contains the total noise of the logarithmic mechanism, and the rows below
     # contain one slot for each level, because a count has at most one open node in each; `column` is the
     # stream (an arm).

@@ -19,7 +19,7 @@ from adaptinf.sums.cells import Cells
 from adaptinf.typing import FloatArray
 
 SAME = 1e-9
-"""Propensities closer than this are equal: rounding in a frame that was written and read."""
+"""Propensities that differ by less are equal, except for rounding when a frame was written and read."""
 _BY_ARM = ("had", "events", "others")
 _FLAGS = ("switched", "moved", "keeping", "sure")
 

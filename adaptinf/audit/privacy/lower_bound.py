@@ -220,7 +220,7 @@ def digits_event(found: Found, learned: LearnedScore, subject: str) -> str:
 
 
 def _kind(code: float) -> str:
-    """Description of the floats with this code."""
+    """Description of the floating-point numbers that have this code."""
     if code in (0.0, _MISSING):
         return "zero" if code == 0.0 else "missing"
     if abs(code) == _INFINITE:

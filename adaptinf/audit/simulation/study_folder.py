@@ -413,7 +413,7 @@ def _global_names(code: types.CodeType) -> set[str]:
 
 
 def _state(value: Any) -> Any:
-    """The properties that distinguish an object from others of its class."""
+    """The attributes that distinguish an object from others of its class."""
     if dataclasses.is_dataclass(value):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]

@@ -284,7 +284,7 @@ class PermutedBlocks(NonAdaptive):
     Parameters
     ----------
     per_arm : int
-        Rounds of each arm in a block.
+        Number of rounds of each arm in a block.
 
     Notes
     -----

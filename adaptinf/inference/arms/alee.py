@@ -145,7 +145,7 @@ class AleeFacts(ArmFacts):
 
     @property
     def self_normalised(self) -> bool:
-        """Whether the reported standard errors are the smaller ones."""
+        """Whether the self-normalised standard errors, which are smaller, are reported."""
         return not self.conservative
 
     @property
@@ -155,7 +155,7 @@ class AleeFacts(ArmFacts):
 
     @property
     def may_not_adapt(self) -> dict[str, str]:
-        """The alternative if nothing adapted, which only the user may know."""
+        """The test to use if nothing adapted, which the log may not show."""
         test = "Welch" if self.question.contrast else "t"
         return {"test": test} if self.profile.may_not_adapt else {}
 

@@ -2,7 +2,7 @@
 
 A test whose choice depends on the actions depends on at most n = `feedback_rounds` rewards. A test whose
 choice also depends on the releases depends on at most `released_rounds` rewards. Each design defines these
-numbers in its own file, and its logs store them; for a log without them, every round is counted.
+numbers in its own file, and its logs store them; if a log has no such numbers, every round is counted.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ _ROUNDS, _EXPECTED, _OBSERVED, _SQUARES = range(4)
 _TOTAL, _SCORE, _TIME, _TIME_SQUARES, _TIME_SCORE, _PULLS, _REWARD = range(7)
 _GAP, _SLOPE = range(2)
 _BLOCK = 2048
-"""Rounds whose contributions to the errors are kept at a time."""
+"""Number of rounds whose contributions to the errors are in memory at the same time."""
 
 
 class ScoreSums(NamedTuple):

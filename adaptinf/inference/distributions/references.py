@@ -356,7 +356,7 @@ class JoinedReference:
 
     @property
     def normal(self) -> bool:
-        """Whether all are normal, with the standard errors shown."""
+        """Whether the distributions of all parts are normal, with the standard errors shown."""
         return all(part.normal for part in self.parts)
 
     @property

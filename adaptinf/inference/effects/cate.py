@@ -61,7 +61,7 @@ def default_method(question: GroupQuestion) -> tuple[Record, str]:
 
 
 def valid_alternatives(question: GroupQuestion, refused: Any) -> list[str]:
-    """The alternatives that errors suggest for a refused method."""
+    """The alternatives that an error message suggests if a method is refused."""
     ways = [one.name for one in (DIFFERENCE_IN_MEANS, AIPW) if one is not refused and _valid(one, question)]
     if refused is POOLED:
         ways = [f"{way} with pooled=False" if way == METHODS[0].name else way for way in ways]

@@ -36,12 +36,12 @@ class Walk:
         self.score, self.mass = np.zeros(1), np.ones(1)
 
     def below(self, information: float, bound: float) -> float:
-        """Probability that the score at the next look is below a bound, and none has left before."""
+        """Probability that the score first leaves the region at the next look, below a bound."""
         mean, spread = self._next(information)
         return float(self.mass @ special.ndtr((bound - mean) / spread))
 
     def above(self, information: float, bound: float) -> float:
-        """Probability that the score at the next look is above a bound, and none has left before."""
+        """Probability that the score first leaves the region at the next look, above a bound."""
         mean, spread = self._next(information)
         return float(self.mass @ special.ndtr((mean - bound) / spread))
 

@@ -1,4 +1,4 @@
-"""Requests to models of policies: policies as supplied by users, and the rounds that can be used."""
+"""What models of policies need: policies as supplied by users, and the rounds that can be used."""
 
 from __future__ import annotations
 

@@ -220,7 +220,7 @@ def score_parts(profile: LogProfile, policies: Sequence[Policy], outcome: Outcom
 
 
 def _running_means(action: IntArray, reward: FloatArray, n_arms: int) -> Iterator[tuple[slice, FloatArray]]:
-    """Predictions of `predictions`, some rounds at a time; action, reward (T,)."""
+    """The same values as `predictions`, in blocks of rounds; action, reward (T,)."""
     past = None
     for start in range(0, len(action), _BLOCK):
         rows = slice(start, start + _BLOCK)

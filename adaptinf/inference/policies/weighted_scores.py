@@ -70,7 +70,7 @@ def policy_support(
 def difference_support(
     question: PolicyQuestion, weights: FloatArray, share: FloatArray, unit: IntArray
 ) -> Support:
-    """The data behind differences: those that raise them or those that lower them, whichever are fewer.
+    """Support of differences: the rewards that raise them, or those that lower them if these are fewer.
 
     Shapes: weights, share (T, k), unit (T,): the amount that a reward adds to the estimate.
     """

@@ -212,7 +212,7 @@ def coins(reports: BinReports, seed: int) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BudgetTest:
-    """Normal test of a weighted sum whose variance budget is filled up by a random draw; coin (k,)."""
+    """Normal test of a weighted sum; a random draw uses up the rest of the variance budget; coin (k,)."""
 
     reports: BinReports
     coin: FloatArray

@@ -167,7 +167,7 @@ def _pulls(log: AdaptiveLog | PublicLog) -> FloatArray:
 
 
 def _correction(log: AdaptiveLog | PublicLog) -> Correction | None:
-    """The correction that the guarantee permits for a test chosen from the releases."""
+    """The correction, if the guarantee permits one, for a test that was chosen because of the releases."""
     level = None if log.guarantee is None else log.guarantee.reward_level()
     if level is None or guarantee_refusal(level):
         return None

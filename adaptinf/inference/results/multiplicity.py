@@ -140,7 +140,7 @@ def family_of(
     """Distribution for single tests, probability of any false rejection by their level, and their number.
 
     Shapes: covariance (k, k), usable (k,), terms that have a p-value. The method is ``"max-t"``, ``"sidak"``
-    or ``"bonferroni"``; for t statistics the largest uses the smallest degrees of freedom.
+    or ``"bonferroni"``; for t statistics, max-t uses the smallest degrees of freedom.
     """
     size = int(usable.sum())
     if method == "sidak":

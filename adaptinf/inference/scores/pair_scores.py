@@ -24,7 +24,7 @@ from adaptinf.inference.scores.means import ScoreMeans, movement, negligible, st
 from adaptinf.typing import FloatArray, IntArray
 
 _BLOCK = 2048
-"""Rounds whose contributions to the errors are kept at a time."""
+"""Number of rounds whose contributions to the errors are in memory at the same time."""
 _STATE = 6
 _PROPENSITY, _WEIGHT, _OUTCOME, _COUNT, _SUM, _SEEN = range(_STATE)
 _SUMS = 7

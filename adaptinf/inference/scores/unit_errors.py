@@ -168,7 +168,7 @@ def others_means(
 
     Before other units had the arm, it is the mean of all their earlier rewards. Rounds that precede every
     reward from another unit have no prediction; the first reward is used instead, and these rounds must be
-    given zero weight. Adding a constant to all rewards adds it to all predictions.
+    given zero weight. If a constant is added to all rewards, all predictions increase by that constant.
 
     If the arm of a unit is drawn once and the design learns, other units' later arms, and therefore the
     predictions for the unit's later rounds, depend slightly on the draw, but not on the unit's own rewards.

@@ -88,7 +88,7 @@ def beta_bounds(
 
 
 def beta_size(t_opt: float, alpha: float) -> float:
-    """Number of scores that the prior is worth, chosen for the narrowest limits at `t_opt` scores."""
+    """Weight of the prior, as a number of scores, which gives the narrowest limits at `t_opt` scores."""
     # With this size, the prior's variance mean (1 - mean) / (size + 1) equals that of a normal prior, sigma^2
     # / scale, whose optimal scale is known.
     return max(mixture_scale(t_opt, alpha) - 1.0, _LEAST)

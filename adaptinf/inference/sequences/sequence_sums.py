@@ -1,7 +1,7 @@
 """Confidence sequences from sums by batch: intervals after each batch, and none in between.
 
-A sequence that holds at every round holds at the ends of batches, where it only needs the number of scores,
-their sum and the sum of their squares.
+A sequence that is valid at every round is valid at the ends of batches, where only the number of scores,
+their sum and the sum of their squares are needed.
 """
 
 from __future__ import annotations

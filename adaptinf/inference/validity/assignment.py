@@ -59,7 +59,7 @@ def deciding_context(
 
 
 def strata(rounds: int, batch: IntArray | None, least: int = _STRATUM) -> IntArray:
-    """Stretches of at least this many rounds, at most 2,000 stretches, that divide no batch; shape (T,)."""
+    """Stretches that never divide a batch: at most 2,000, of at least `least` rounds each; shape (T,)."""
     size = max(least, math.ceil(rounds / _MOST_STRATA))
     if batch is None:
         return np.arange(rounds) // size

@@ -74,7 +74,7 @@ _LEAST_ROUNDS, _SHOWN = 20, 5
 _WITHIN_BATCHES = "within batches"
 _IN_ORDER = "by order of rounds"
 _SAME = 1e-9
-"""Propensities closer than this are equal: rounding in a frame that was written and read."""
+"""Propensities that differ by less are equal, except for rounding when a frame was written and read."""
 _CONTEXTS = 10
 _BLOCK, _MOST = 4096, 2_000_000
 

@@ -37,7 +37,7 @@ class Verdict:
 
     @property
     def order(self) -> tuple[bool, int, Rank]:
-        """Its place in the order: valid ones first, then those with intervals for most arms, by rank."""
+        """Sort key: valid methods first; among these, the ones with intervals for most arms; then by rank."""
         return not self.valid, self.unanswered if self.valid else 0, self.rank
 
     @property

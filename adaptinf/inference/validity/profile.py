@@ -46,7 +46,7 @@ TINY_PROPENSITY = 1e-4
 FEW_EFFECTIVE = 20.0
 """Number of equally weighted rewards, one more than the degrees of freedom, below which t is doubtful."""
 _SAME = 1e-9
-"""Propensities closer than this are equal: rounding in a frame that was written and read."""
+"""Propensities that differ by less are equal, except for rounding when a frame was written and read."""
 _IN_PLACE_OF_MEANS = {
     "by-vector": contexts.REGRESSION(covariates="its own context vectors"),
     "by-context": contexts.REGRESSION(covariates="contexts"),

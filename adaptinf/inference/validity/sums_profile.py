@@ -35,7 +35,7 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 _SMALLEST = 1e-99
 """P-value below which no closer value is reported."""
 _SAME = 1e-9
-"""Propensities closer than this are equal: rounding in a frame that was written and read."""
+"""Propensities that differ by less are equal, except for rounding when a frame was written and read."""
 
 
 class SumsProfile(LogProfile):

@@ -14,7 +14,7 @@ from adaptinf.log import AdaptiveLog
 from adaptinf.typing import BoolArray, IntArray
 
 _SAME = 1e-9
-"""Propensities closer than this are equal: rounding in a frame that was written and read."""
+"""Propensities that differ by less are equal, except for rounding when a frame was written and read."""
 _IMPOSSIBLE = -12.0 * float(np.log(10.0))
 """Log probability below which draws with the logged propensities are excluded."""
 
@@ -33,7 +33,7 @@ class UnitFacts:
 
     @cached_property
     def n_units(self) -> int:
-        """Number of units; rounds if the log names none."""
+        """Number of units, or of rounds if the log does not name units."""
         return self.log.n_rounds if self.units is None else int(self.units.max(initial=-1)) + 1
 
     @cached_property
@@ -87,7 +87,7 @@ class UnitFacts:
 
     @cached_property
     def contradicted_draws(self) -> str:
-        """Why logged propensities are not those of the draws, if units keep arms that draws would change."""
+        """Why logged propensities are not those of the draws: draws by round would change units' arms."""
         if self.drawn_once or not self.one_draw_a_unit or not self._moves_within_units:
             return ""
         return ONE_DRAW_A_UNIT(power=self._chance_of_keeping / np.log(10.0))

@@ -72,7 +72,7 @@ class ErrorsByUnit:
 
     @property
     def few_with_events(self) -> dict[str, Any]:
-        """Whether few units had an event."""
+        """Whether the number of units with an event is small."""
         found = self._numbered(self._events, (self._events > 0) & (self._events < FEW_WITH_EVENTS))
         return {"enough": FEW_WITH_EVENTS, **found} if found else {}
 

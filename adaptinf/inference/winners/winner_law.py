@@ -277,7 +277,7 @@ class WinnerLaw(EnclosedReference):
         return np.array([ends]) * self.scale
 
     def enclosure(self, log_alpha: float) -> FloatArray:
-        """The projection that contains the interval at level 1 - exp(log_alpha), shape (1, 2)."""
+        """The projection interval, which contains the interval at level 1 - exp(log_alpha); shape (1, 2)."""
         width = self._window(math.exp(log_alpha))
         return np.array([[self.own - width, self.own + width]]) * self.scale
 

@@ -131,7 +131,7 @@ def read_table(
 
 
 def kind_of(path: Path) -> str:
-    """The suffix that identifies a file's content, without that of a compression; lower case."""
+    """The suffix for the format of a file, in lower case, without a suffix for compression."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in _COMPRESSIONS:
         suffixes.pop()

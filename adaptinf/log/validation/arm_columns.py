@@ -368,7 +368,7 @@ def check_propensity_rows(
 FROM_BATCHES = "from batches"
 """Value of `propensities=` if the chosen arms' propensities are to determine every arm's."""
 _SAME = 1e-9
-"""Propensities closer than this are equal: rounding in a frame that was written and read."""
+"""Propensities that differ by less are equal, except for rounding when a frame was written and read."""
 _BATCHES_SHOWN = 5
 
 

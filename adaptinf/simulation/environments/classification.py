@@ -245,7 +245,7 @@ def _contexts(
 
 
 def _name_problems(columns: Sequence[Hashable], arms: Sequence[Label]) -> list[str]:
-    """Context columns whose name is reserved by logs."""
+    """Problems with context columns whose names are reserved in logs."""
     kept = {*CANONICAL.values(), *(f"propensity_{arm}" for arm in arms)}
     return [
         f"context column {name!r} has a name that logs reserve; rename it"

@@ -23,7 +23,7 @@ from adaptinf.texts import absent
 from adaptinf.typing import FloatArray, IntArray
 
 _TRIED = 8
-"""Number of rounds drawn once, on construction, to inspect the output of the function."""
+"""Number of rounds that are drawn on construction to inspect the output of the function."""
 _SUBJECT = "FunctionEnvironment"
 
 
@@ -168,7 +168,7 @@ class FunctionEnvironment(Environment):
         return given.reshape(self.n_features, len(self.arms))
 
     def _place_vectors(self) -> None:
-        """Name the context vectors, if there are any."""
+        """Set the dimension, norm and names of the context vectors, if there are any."""
         if not self._shape:
             return
         self.dimension = int(self._shape[-1])

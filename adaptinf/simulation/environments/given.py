@@ -33,8 +33,9 @@ class Tableau(Environment):
         Context vectors instead: of shape (rounds, dimension), which all arms share, or (rounds, arms,
         dimension). A log contains them in columns ``x{k}`` (k from 1), or ``x{k}_{arm}``.
     reward_range : (float, float), optional
-        Smallest and largest possible reward. The default is that of the table, with which private designs
-        refuse to create a log: the reward range of a private log must be declared, not learned from the data.
+        Smallest and largest possible reward. The default is the range in the table. Private designs then
+        refuse to create a log, because the reward range of a private log must be declared, not learned from
+        the data.
 
     Raises
     ------

@@ -121,7 +121,7 @@ class ProjectionQuestion:
 
     @property
     def alternatives(self) -> list[str]:
-        """The alternatives that errors suggest."""
+        """The alternatives that error messages suggest."""
         return [effects.MARK_THE_ROUNDS(), *([] if self.profile.log.releases.empty else ["released"])]
 
 
