@@ -140,8 +140,9 @@ class Plan:
     augmented inverse-propensity scores and h = (1/e(treatment) + 1/e(control))^(-1/2) for the propensities e.
     It is a martingale if the difference is `margin` in every round, whatever the design does and however both
     arms drift; its clock is the sum of the squares of its steps. Alpha is spent by the number of rounds;
-    critical values use the observed clock. Statistics are compared as Student's t, with one less than the
-    smaller of the two arms' effective numbers of rewards as degrees of freedom.
+    critical values use the observed clock. Scores predict rewards by the arms' own means, or from a recent
+    level common to both, whichever had the smaller steps so far. Statistics are compared as Student's t, with
+    one less than the smaller of the two arms' effective numbers of rewards as degrees of freedom.
 
     Examples
     --------
@@ -158,7 +159,7 @@ class Plan:
     >>> log = plan.design.run(ai.environments.BernoulliArms([0.3, 0.45]), horizon=600, rng=1)
     >>> result = plan.analyse(log)
     >>> result.decision, result.rounds
-    ('reject', 400)
+    ('reject', 600)
     """
 
     def __init__(
