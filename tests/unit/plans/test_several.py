@@ -246,8 +246,8 @@ def test_simulated_trials_drop_arms() -> None:
     log = run(plan, ai.environments.NormalArms([0.0, -2.0, 0.5]), np.random.default_rng(2))
     assert np.all(log.arrays.propensities[60:, 1] == 0.0)
     assert np.all(log.arrays.propensities[:60, 1] > 0.0)
-    with pytest.raises(ParameterError, match="PermutedBlocks"):
-        plan_of(design=ai.designs.PermutedBlocks(block=6), drop=0.0).operating_characteristics(
+    with pytest.raises(ParameterError, match="UCB makes no random draws"):
+        plan_of(design=ai.designs.UCB(), drop=0.0).operating_characteristics(
             ai.environments.NormalArms([0.0, 0.0, 0.0]), 2
         )
 
