@@ -88,6 +88,12 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "lowest coverage {0}",
             "nominal .95",
         ),
+        "predictions": (
+            "Scores of plans predict rewards under drift without losing level or power",
+            r"in (\d+) of (\d+) rows with the\s+plan's predictions, and in (\d+)",
+            "errors at most .055 in {0} of {1} rows, with arm means in {2}",
+            "all rows",
+        ),
         "looks": (
             "Tests with planned looks keep their level, and intervals after the stop cover, whatever adapts",
             r"Errors are at most \.055, plus three Monte Carlo errors, in (\d+ of \d+) cells",

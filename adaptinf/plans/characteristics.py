@@ -15,6 +15,8 @@ from adaptinf.claims.logs import plans as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.tails import student_quantile
 from adaptinf.parameters import COUNT, JOBS, SEED, problems_of, refuse
+from adaptinf.plans import several_characteristics as several
+from adaptinf.plans.dropping import check_dropping, drops
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import BLOCK, seed_sequence
 from adaptinf.typing import FloatArray, RandomSource
@@ -54,6 +56,11 @@ class PlanCharacteristics(PlanTable):
         that the estimate is too large, minus 1/2), `rmse` and `coverage` of the estimate after the stop;
         `naive_bias` and `naive_coverage` of the estimate and interval that ignore the looks. Intervals have
         error probability alpha / sides on either side.
+
+        For several treatments, `rejected` means any of them; `family_error`, any whose null is true;
+        `rejected_best`, the best; `rejected_all`, all. `coverage` is that of all simultaneous intervals
+        together. Each has its own `difference_<arm>`, `rejected_<arm>`, `dropped_<arm>` (it left before the
+        stop), `bias_<arm>` and `rmse_<arm>`.
     looks : DataFrame
         One row per environment and look: `rounds`, `stopped`, `rejected` and `futility` at this look, and
         `rejected_so_far`.
@@ -82,8 +89,9 @@ class PlanCharacteristics(PlanTable):
 
     @property
     def _shown(self) -> pd.DataFrame:
-        names = ["scenario", "difference", "rejected", "futility", "size_mean", "bias", "coverage"]
-        return self.frame[names]
+        names = ["scenario", "difference", "rejected", "family_error", "rejected_best", "futility"]
+        names += ["size_mean", "bias", "coverage"]
+        return self.frame[[name for name in names if name in self.frame]]
 
     def __str__(self) -> str:
         return self._as_text(self._shown)
@@ -113,7 +121,7 @@ def characteristics(
         seed = np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, place))
         difference = _difference(plan, one)
         numbers = _simulated(plan, one, difference, replications, seed, n_jobs)
-        rows.append({"scenario": name, "difference": difference, **_row(plan, numbers, difference)})
+        rows.append({"scenario": name, **_row(plan, numbers, difference)})
         looks += [{"scenario": name, **row} for row in _look_rows(plan, numbers)]
     return PlanCharacteristics(
         pd.DataFrame(rows), plan.alpha, repr(plan.design), replications, looks=pd.DataFrame(looks)
@@ -121,7 +129,9 @@ def characteristics(
 
 
 def _check_design(plan: Plan, environment: Environment) -> None:
-    """Refuse a design whose scores are constant."""
+    """Refuse a design whose scores are constant, or that cannot drop an arm if the plan may ask for it."""
+    if drops(plan):
+        check_dropping(plan, environment)
     log = plan.design.run(environment, horizon=plan.horizon, rng=0)
     process = None if log.arrays.propensities is None else plan.process(log)
     if process is None or process.clock[-1] == 0.0:
@@ -129,21 +139,23 @@ def _check_design(plan: Plan, environment: Environment) -> None:
         raise InvalidForLog("Plan.operating_characteristics", reason, [])
 
 
-def _difference(plan: Plan, environment: Environment) -> float:
-    """The true difference between the two arms."""
-    treatment, control = environment.arm_means()[list(plan.positions)]
-    return float(treatment - control)
+def _difference(plan: Plan, environment: Environment) -> Any:
+    """The true difference of the treatment; of several, all of them, or NaN if only ranks are compared."""
+    found = several.differences(plan, environment)
+    if plan.joint:
+        return found
+    return float(found[0]) if len(found) == 1 else math.nan
 
 
 def _simulated(
     plan: Plan,
     environment: Environment,
-    truth: float,
+    truth: Any,
     replications: int,
     seed: np.random.SeedSequence,
     n_jobs: int,
 ) -> dict[str, FloatArray]:
-    """Numbers of each trial; by name (r,), and `rounds` of each arm (r, K)."""
+    """Numbers of each trial; by name (r,), `rounds` of each arm (r, K), and those of `each` treatment."""
     starts = range(0, replications, BLOCK)
     jobs = (
         (_block, (plan, environment, truth, seed, start // BLOCK, min(BLOCK, replications - start)))
@@ -151,19 +163,22 @@ def _simulated(
     )
     found = np.concatenate(spread(jobs, n_jobs if len(starts) > 1 else 1))
     numbers = {name: found[:, place] for place, name in enumerate(_NUMBERS)}
-    return {**numbers, "rounds": found[:, len(_NUMBERS) :]}
+    rounds, each = np.split(found[:, len(_NUMBERS) :], [len(plan.arms)], axis=1)
+    return {**numbers, "rounds": rounds, "each": each}
 
 
 def _block(
-    plan: Plan, environment: Environment, truth: float, seed: np.random.SeedSequence, block: int, size: int
+    plan: Plan, environment: Environment, truth: Any, seed: np.random.SeedSequence, block: int, size: int
 ) -> FloatArray:
     """Trials that share a stream of random numbers; returns (size, numbers + K)."""
     rng = np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, block)))
     return np.array([_trial(plan, environment, truth, rng) for _ in range(size)])
 
 
-def _trial(plan: Plan, environment: Environment, truth: float, rng: np.random.Generator) -> FloatArray:
+def _trial(plan: Plan, environment: Environment, truth: Any, rng: np.random.Generator) -> FloatArray:
     """Numbers of one trial, in the order of `_NUMBERS`, and the rounds of each arm."""
+    if plan.joint:
+        return several.trial(plan, environment, truth, rng)
     log = plan.design.run(environment, horizon=plan.horizon, rng=rng)
     process = plan.process(log)
     assert process is not None
@@ -180,23 +195,21 @@ def _trial(plan: Plan, environment: Environment, truth: float, rng: np.random.Ge
     naive = plan.margin + float(process.score[last] / process.slope[last])
     df = np.array([process.effective[last] - 1.0])
     reach = float(student_quantile(math.log(plan.alpha / plan.sides), df)[0]) * course.std_error
-    held, estimate, tail = float(abs(naive - truth) <= reach), naive, math.nan
+    held = math.nan if math.isnan(truth) else float(abs(naive - truth) <= reach)
+    estimate, tail = naive, math.nan
     if plan.law == "z":
         stopped = course.stopped()
         estimate, tail = plan.margin + stopped.estimate, stopped.tail(truth - plan.margin)
     return np.array([*told, estimate, tail, naive, held, *rounds])
 
 
-def _row(plan: Plan, numbers: Mapping[str, FloatArray], truth: float) -> dict[str, Any]:
+def _row(plan: Plan, numbers: Mapping[str, FloatArray], truth: Any) -> dict[str, Any]:
     """Characteristics in one environment."""
-    size, tested = numbers["size"], ~np.isnan(numbers["estimate"])
-    rejected, trials = float(numbers["rejected"].mean()), len(size)
-    error, tail = numbers["estimate"][tested] - truth, numbers["tail"][tested]
-    below = np.where(np.isnan(tail), np.nan, tail < 0.5)
-    covered = np.where(np.isnan(tail), np.nan, np.minimum(tail, 1.0 - tail) >= plan.alpha / plan.sides)
+    size, rejected = numbers["size"], float(numbers["rejected"].mean())
     row = {
+        **({} if plan.joint else {"difference": truth}),
         "rejected": rejected,
-        "rejected_se": math.sqrt(rejected * (1.0 - rejected) / trials),
+        "rejected_se": math.sqrt(rejected * (1.0 - rejected) / len(size)),
         "rejected_above": float(numbers["above"].mean()),
         "futility": float(numbers["futility"].mean()),
         "untested": float(numbers["untested"].mean()),
@@ -206,6 +219,12 @@ def _row(plan: Plan, numbers: Mapping[str, FloatArray], truth: float) -> dict[st
         **{f"rounds_{arm}": float(numbers["rounds"][:, place].mean()) for place, arm in enumerate(plan.arms)},
         "reward_mean": float((numbers["reward"] * size).sum() / size.sum()),
     }
+    if plan.joint:
+        return {**row, **several.row(plan, numbers["held"], numbers["each"], truth)}
+    tested = ~np.isnan(numbers["estimate"])
+    error, tail = numbers["estimate"][tested] - truth, numbers["tail"][tested]
+    below = np.where(np.isnan(tail), np.nan, tail < 0.5)
+    covered = np.where(np.isnan(tail), np.nan, np.minimum(tail, 1.0 - tail) >= plan.alpha / plan.sides)
     if not tested.any():
         names = ("bias", "median_bias", "rmse", "coverage", "naive_bias", "naive_coverage")
         return {**row, **dict.fromkeys(names, math.nan)}

@@ -27,15 +27,18 @@ Decision = Literal["continue", "reject", "futility", "no rejection", "too few da
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rule:
-    """When to stop; spent, futility (k,): the level of each look, and |z| or z at or below which to give up.
+    """When to stop; spent, futility, drop (k,), by look.
 
-    `least` is the smallest effective number of rewards, and of the rarer outcome, of either arm at a test.
+    The level of each look; |z| or z at or below which to give up; and z at or below which one of several
+    treatments leaves. `least` is the smallest effective number of rewards, and of the rarer outcome, of
+    either arm at a test.
     """
 
     spent: FloatArray
     futility: FloatArray
     sides: int
     least: float
+    drop: FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)

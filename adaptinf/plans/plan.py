@@ -10,8 +10,8 @@ intervals following a group sequential test".
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +23,8 @@ from adaptinf.claims.propensities import EVERY_ONE_NEEDED, RIGHT
 from adaptinf.designs.base import Design
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.group_sequential.boundaries import Boundary, bounds_of_spent, classical_bounds
-from adaptinf.inference.group_sequential.score_process import ScoreProcess, score_process
+from adaptinf.inference.group_sequential.joint_crossing import MOST
+from adaptinf.inference.group_sequential.score_process import ScoreProcess, ScoreProcesses, score_processes
 from adaptinf.inference.group_sequential.spending import SHAPES, SPENDING
 from adaptinf.inference.inputs.arguments import require_log
 from adaptinf.inference.results.estimand import Estimand
@@ -45,7 +46,9 @@ from adaptinf.parameters import (
     refuse,
 )
 from adaptinf.plans.decisions import Course, Rule, follow
-from adaptinf.plans.replays import follow_by_rank, replayed
+from adaptinf.plans.replays import follow_by_rank, leading, leads, replayed
+from adaptinf.plans.several import SeveralCourse, follow_several, left
+from adaptinf.plans.several_results import RepeatedReference, look_of
 from adaptinf.plans.stopped_results import RankReference, StagewiseReference, StoppedResults
 from adaptinf.texts import absent
 from adaptinf.typing import FloatArray, IntArray, RandomSource
@@ -70,6 +73,10 @@ class Look:
         the look made no test.
     decision : {"continue", "reject", "futility", "no rejection", "too few data"}
         What follows.
+    leading : label
+        The treatment of the statistic and the bound: of several, that with the largest score.
+    rejected, dropped : tuple of labels
+        Of several treatments, those whose null is rejected, and those that have left or leave now.
 
     Examples
     --------
@@ -85,6 +92,9 @@ class Look:
     statistic: float
     bound: float
     decision: str
+    leading: Any = None
+    rejected: tuple[Any, ...] = ()
+    dropped: tuple[Any, ...] = ()
 
 
 class Plan:
@@ -97,7 +107,10 @@ class Plan:
     arms : sequence of labels
         The arms in the design's order, which may be more than the two compared.
     treatment, control : label
-        The arms that are compared; the control's mean is subtracted.
+        The arms that are compared; the control's mean is subtracted. With a tuple or list of up to four
+        treatments, each is compared with the control, and the probability of rejecting any without effect is
+        at most alpha (closed tests by the joint law of their scores). The trial stops at the first look that
+        rejects a treatment.
     looks : sequence of int
         Rounds after which there is a look, ascending; the last is the horizon.
     horizon : int, optional
@@ -110,6 +123,10 @@ class Plan:
     futility : float or sequence of float, optional
         Stop if the standardised score at a look before the last (for two-sided tests, its absolute value) is
         at most this. Futility is not binding: a trial may continue, and levels do not depend on it.
+    drop : float or sequence of float, optional
+        One of several treatments leaves if its standardised score at a look before the last is at most this.
+        The design goes on with the other arms. This is not binding either: the critical values of the others
+        do not depend on it.
     sides : {2, 1}
         Whether the test is two-sided, or rejects only if the treatment is better.
     alpha : float
@@ -140,8 +157,9 @@ class Plan:
     augmented inverse-propensity scores and h = (1/e(treatment) + 1/e(control))^(-1/2) for the propensities e.
     It is a martingale if the difference is `margin` in every round, whatever the design does and however both
     arms drift; its clock is the sum of the squares of its steps. Alpha is spent by the number of rounds;
-    critical values use the observed clock. Statistics are compared as Student's t, with one less than the
-    smaller of the two arms' effective numbers of rewards as degrees of freedom.
+    critical values use the observed clock. Scores predict rewards by the arms' own means, or from a recent
+    level common to both, whichever had the smaller steps so far. Statistics are compared as Student's t, with
+    one less than the smaller of the two arms' effective numbers of rewards as degrees of freedom.
 
     Examples
     --------
@@ -158,7 +176,7 @@ class Plan:
     >>> log = plan.design.run(ai.environments.BernoulliArms([0.3, 0.45]), horizon=600, rng=1)
     >>> result = plan.analyse(log)
     >>> result.decision, result.rounds
-    ('reject', 400)
+    ('reject', 600)
     """
 
     def __init__(
@@ -174,6 +192,7 @@ class Plan:
         gamma: float = -4.0,
         rho: float = 2.0,
         futility: float | Sequence[float] | None = None,
+        drop: float | Sequence[float] | None = None,
         sides: int = 2,
         alpha: float = 0.05,
         margin: float = 0.0,
@@ -183,7 +202,8 @@ class Plan:
         least: float = 20.0,
     ) -> None:
         labels = tuple(arms) if isinstance(arms, (list, tuple)) else ()
-        problems = _arm_problems(arms, labels, treatment, control)
+        treatments = _treatments(treatment, labels)
+        problems = _arm_problems(arms, labels, treatments, control)
         problems += problems_of(
             design=(design, Is(Design, "a design")),
             horizon=(horizon, OrNone(COUNT)),
@@ -200,22 +220,27 @@ class Plan:
         if law == "rerandomization" and margin != 0.0:
             problems.append(f"re-randomisation tests a difference of 0: margin must be 0, got {margin!r:.20}")
         problems += alpha_problems(alpha)
-        rounds, given_up = number_array(looks), _futility(futility, looks)
+        rounds, given_up, left_at = number_array(looks), _by_look(futility, looks), _by_look(drop, looks)
         problems += _look_problems(looks, rounds, horizon)
-        if given_up is None:
-            problems.append(
-                f"futility must be a number, or one for each look but the last, got {futility!r:.60}"
-            )
+        for name, given, found in (("futility", futility, given_up), ("drop", drop, left_at)):
+            if found is None:
+                problems.append(
+                    f"{name} must be a number, or one for each look but the last, got {given!r:.60}"
+                )
+        if drop is not None and (len(treatments) < 2 or law != "z"):
+            problems.append("drop requires several treatments and law 'z'")
         refuse("Plan", problems)
         assert rounds is not None
         assert given_up is not None
-        self.design, self.arms, self.treatment, self.control = design, labels, treatment, control
+        assert left_at is not None
+        self.design, self.arms, self.treatments, self.control = design, labels, treatments, control
+        self.treatment = treatments[0] if len(treatments) == 1 else treatments
         self.looks: IntArray = rounds.astype(np.int64)
         self.horizon = int(self.looks[-1])
         self.spending, self.gamma, self.rho = spending, float(gamma), float(rho)
         self.sides, self.alpha, self.margin = int(sides), float(alpha), float(margin)
         self.law, self.replays, self.seed = law, int(replays), int(seed)
-        self.rule = Rule(self._spent, given_up, self.sides, float(least))
+        self.rule = Rule(self.spent(self.alpha / self.sides), given_up, self.sides, float(least), left_at)
 
     def __repr__(self) -> str:
         looks = ", ".join(f"{look:,}" for look in self.looks)
@@ -227,10 +252,15 @@ class Plan:
     def _fractions(self) -> FloatArray:
         return self.looks / self.horizon
 
-    @cached_property
-    def _spent(self) -> FloatArray:
-        """Level on one side that each look may spend, shape (k,)."""
-        fractions, level = self._fractions, self.alpha / self.sides
+    def spent(self, level: float) -> FloatArray:
+        """Level on one side that each look may spend, shape (k,), of a level on one side.
+
+        Parameters
+        ----------
+        level : float
+            Of all looks together, between 0 and 0.5.
+        """
+        fractions = self._fractions
         if self.spending in SPENDING:
             parameter = self.gamma if self.spending == "hwang-shih-decani" else self.rho
             return np.diff(SPENDING[self.spending](fractions, level, parameter), prepend=0.0)
@@ -244,12 +274,12 @@ class Plan:
 
         Columns rounds, fraction, spent (the level spent so far on all sides) and bound.
         """
-        spent = np.cumsum(self._spent) * self.sides
+        spent = np.cumsum(self.rule.spent) * self.sides
         columns = {
             "rounds": self.looks,
             "fraction": self._fractions,
             "spent": spent,
-            "bound": bounds_of_spent(self._fractions, self._spent, self.sides),
+            "bound": bounds_of_spent(self._fractions, self.rule.spent, self.sides),
         }
         return pd.DataFrame(columns, index=pd.RangeIndex(1, len(self.looks) + 1))
 
@@ -277,9 +307,14 @@ class Plan:
         course = self._course(log)
         if course is None:
             return Look(0, 0, np.nan, np.nan, "continue")
+        rounds = int(self.looks[course.look])
+        if isinstance(course, SeveralCourse):
+            return Look(course.look + 1, rounds, **look_of(course, self.treatments))
         tested = bool(course.tests) and course.tests[-1] == course.look
         statistic, bound = (float(course.z[-1]), float(course.bound[-1])) if tested else (np.nan, np.nan)
-        return Look(course.look + 1, int(self.looks[course.look]), statistic, bound, course.decision)
+        return Look(
+            course.look + 1, rounds, statistic, bound, course.decision, self._leading(log, course.look)
+        )
 
     def analyse(self, log: AdaptiveLog) -> StoppedResults:
         """Estimate, interval and p-value of a trial that has stopped.
@@ -292,7 +327,8 @@ class Plan:
         Returns
         -------
         StoppedResults
-            One term, the difference between the arms.
+            One term for each treatment, its difference from the control; by rank, only that of the treatment
+            with the largest score.
 
         Raises
         ------
@@ -306,48 +342,68 @@ class Plan:
             at = -1 if course is None else course.look
             reason = claims.GOES_ON(rounds=log.n_rounds, after=int(self.looks[at + 1]))
             raise InvalidForLog("Plan.analyse", reason, ["plan.look(log)", "ConfidenceSequence"])
-        if self.law == "rerandomization":
-            return self._ranked(log, course)
-        if not course.tests:
+        if self.law == "z" and not len(course.tests):
             raise InvalidForLog("Plan.analyse", claims.UNTESTED(least=self.rule.least), ["Contrast"])
-        return self._results(log, course)
+        if isinstance(course, SeveralCourse):
+            return self._repeated(log, course)
+        return self._ranked(log, course) if self.law == "rerandomization" else self._results(log, course)
 
     def _results(self, log: AdaptiveLog, course: Course) -> StoppedResults:
         """By stage-wise ordering."""
         stopped = course.stopped()
         reference = StagewiseReference(stopped, self.margin)
-        notes = [claims.STAGEWISE(**self._used(course))]
-        return self._told(log, course, stopped.estimate, reference, notes, [claims.CONSTANT_EFFECT()])
+        notes, assumed = [claims.STAGEWISE(**self._used(course))], [claims.CONSTANT_EFFECT()]
+        numbers = np.array([stopped.estimate + self.margin]), np.array([course.std_error])
+        return self._told(log, course, self.treatments, numbers, reference, notes, assumed)
+
+    def _repeated(self, log: AdaptiveLog, course: SeveralCourse) -> StoppedResults:
+        """By simultaneous repeated intervals."""
+        processes = self.processes(log)
+        assert processes is not None
+        reference = RepeatedReference(processes, course, self.spent, self.margin)
+        rejected = tuple(compress(self.treatments, course.rejected))
+        named = ", ".join(map(str, rejected)) if rejected else "none"
+        notes = [claims.REPEATED(**self._used(course)), claims.CLOSED(rejected=named)]
+        numbers, assumed = (reference.estimate, reference.std_error), [claims.CONSTANT_EFFECT()]
+        found = self._told(log, course, self.treatments, numbers, reference, notes, assumed)
+        return replace(found, rejected=rejected)
 
     def _ranked(self, log: AdaptiveLog, course: Course) -> StoppedResults:
         """By rank among replays."""
-        estimate = float(course.z[-1]) * course.std_error
+        estimate = self.margin + float(course.z[-1]) * course.std_error
         reference = RankReference(course.pvalue, self.margin)
         notes = [claims.BY_RANK(replays=self.replays, **self._used(course)), claims.NO_LIMITS()]
-        return self._told(log, course, estimate, reference, notes, [claims.NO_EFFECT_ON_ANYONE()])
+        if len(self.treatments) > 1:
+            notes.append(claims.ANY_TREATMENT())
+        numbers, assumed = (
+            (np.array([estimate]), np.array([course.std_error])),
+            [claims.NO_EFFECT_ON_ANYONE()],
+        )
+        return self._told(log, course, [self._leading(log, course.look)], numbers, reference, notes, assumed)
 
-    def _used(self, course: Course) -> dict[str, Any]:
+    def _used(self, course: Course | SeveralCourse) -> dict[str, Any]:
         return {"looks": len(course.tests), "planned": len(self.looks), "spending": self.spending}
 
     def _told(
         self,
         log: AdaptiveLog,
-        course: Course,
-        estimate: float,
-        reference: StagewiseReference | RankReference,
+        course: Course | SeveralCourse,
+        treatments: Sequence[Any],
+        numbers: tuple[FloatArray, FloatArray],
+        reference: StagewiseReference | RankReference | RepeatedReference,
         notes: Sequence[str],
         assumed: Sequence[str],
     ) -> StoppedResults:
-        """The result with the assumptions of every method."""
+        """The result with the assumptions of every method; numbers, estimates and standard errors."""
         rounds, found = int(self.looks[course.tests[-1]]), profile_of(log).propensities_found
         if rounds < log.n_rounds:
             notes = [*notes, claims.OVERRUN(more=log.n_rounds - rounds)]
         return StoppedResults(
             model="Plan",
-            estimands=(Estimand("contrast", treatment=self.treatment, control=self.control),),
-            terms=(f"{self.treatment} - {self.control}",),
-            estimate=np.array([self.margin + estimate]),
-            std_error=np.array([course.std_error]),
+            estimands=tuple(Estimand("contrast", treatment=one, control=self.control) for one in treatments),
+            terms=tuple(f"{one} - {self.control}" for one in treatments),
+            estimate=numbers[0],
+            std_error=numbers[1],
             reference=reference,
             estimator="aipw",
             facts=LogFacts.of(log),
@@ -359,46 +415,72 @@ class Plan:
             rounds=rounds,
         )
 
-    def _course(self, log: AdaptiveLog) -> Course | None:
+    def _course(self, log: AdaptiveLog) -> Course | SeveralCourse | None:
         """The trial's course over the looks that it has reached; None before the first."""
         require_log("Plan", log)
-        process = self.process(log)
-        return None if process is None else self.follow(process, log)
+        processes = self.processes(log)
+        if processes is None:
+            return None
+        return self.follow_several(processes, log) if self.joint else self.follow(self.lead(processes), log)
+
+    @property
+    def joint(self) -> bool:
+        """Whether several treatments are compared by their joint law."""
+        return self.law == "z" and len(self.treatments) > 1
 
     def follow(self, process: ScoreProcess, log: AdaptiveLog) -> Course:
         """The trial's course from its scores; only replays look at the log."""
         if self.law == "z":
             return follow(process, self.rule)
-        reached, compared = self.looks[: len(process.score)], self.positions
-        reward = log.arrays.reward[: int(reached[-1])]
-        replays = replayed(
-            self.design, reward, len(self.arms), self.horizon, compared, reached, self.replays, self.seed
-        )
+        reached = self.looks[: len(process.score)]
+        world = log.arrays.reward[: int(reached[-1])], len(self.arms), self.horizon
+        replays = replayed(self.design, *world, self.positions, reached, self.replays, self.seed, self.sides)
         return follow_by_rank(process, replays, self.rule)
 
+    def follow_several(self, processes: ScoreProcesses, log: AdaptiveLog) -> SeveralCourse:
+        """The course of a trial of several treatments, of which some may have left."""
+        reached = self.looks[: len(processes.products)]
+        assert log.arrays.propensities is not None
+        return follow_several(processes, left(log.arrays.propensities, self._codes(log), reached), self.rule)
+
+    def lead(self, processes: ScoreProcesses) -> ScoreProcess:
+        """The scores of the treatment that leads at each look."""
+        return processes.each[0] if len(self.treatments) == 1 else leading(processes, self.sides)
+
+    def _leading(self, log: AdaptiveLog, look: int) -> Any:
+        """The treatment with the largest score at a look."""
+        processes = self.processes(log)
+        assert processes is not None
+        return self.treatments[leads(processes, self.sides)[look]]
+
     @property
-    def positions(self) -> tuple[int, int]:
-        """Positions of treatment and control among the design's arms."""
-        return self.arms.index(self.treatment), self.arms.index(self.control)
+    def positions(self) -> tuple[int, ...]:
+        """Positions of the treatments, and last the control, among the design's arms."""
+        return tuple(map(self.arms.index, (*self.treatments, self.control)))
 
     def process(self, log: AdaptiveLog) -> ScoreProcess | None:
-        """Scores at the looks that a log has reached; None before the first."""
+        """Scores of the leading treatment at the looks that a log has reached; None before the first."""
+        processes = self.processes(log)
+        return None if processes is None else self.lead(processes)
+
+    def processes(self, log: AdaptiveLog) -> ScoreProcesses | None:
+        """Scores of every treatment at the looks that a log has reached; None before the first."""
         codes, propensities = self._codes(log), log.arrays.propensities
         if propensities is None:
             raise InvalidForLog("Plan", EVERY_ONE_NEEDED(), [])
         looks = self.looks[self.looks <= log.n_rounds]
         if not len(looks):
             return None
-        arrays = log.arrays
-        return score_process(arrays.action, arrays.reward, propensities, codes, looks, self.margin)
+        known = log.arrays.action, log.arrays.reward, propensities
+        return score_processes(*known, codes[:-1], codes[-1], looks, self.margin)
 
-    def _codes(self, log: AdaptiveLog) -> tuple[int, int]:
-        """Positions of treatment and control among the log's arms."""
+    def _codes(self, log: AdaptiveLog) -> tuple[int, ...]:
+        """Positions of the treatments and the control among the log's arms."""
         if log.arms == tuple(range(len(self.arms))) and log.arms != self.arms:
             return self.positions
         if set(log.arms) != set(self.arms):
             refuse("Plan", [f"the log has the arms {log.arms}, but the plan {self.arms}"])
-        return log.arms.index(self.treatment), log.arms.index(self.control)
+        return tuple(map(log.arms.index, (*self.treatments, self.control)))
 
     def operating_characteristics(
         self,
@@ -447,16 +529,21 @@ class Plan:
         return characteristics(self, environment, replications, rng, n_jobs)
 
 
-def _arm_problems(arms: Any, labels: tuple[Any, ...], treatment: Any, control: Any) -> list[str]:
+def _treatments(treatment: Any, labels: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The treatments; a label may itself be a tuple."""
+    several = isinstance(treatment, (list, tuple)) and treatment not in labels
+    return tuple(treatment) if several else (treatment,)
+
+
+def _arm_problems(arms: Any, labels: tuple[Any, ...], treatments: tuple[Any, ...], control: Any) -> list[str]:
     if len(labels) < 2 or len(set(labels)) < len(labels):
         return [f"arms must be a list of at least two labels, got {arms!r:.60}"]
-    problems = [
-        absent(name, label, labels, "the plan has")
-        for name, label in (("treatment", treatment), ("control", control))
-        if label not in labels
-    ]
-    if treatment == control:
-        problems.append(f"treatment and control must be two arms, got {treatment!r} twice")
+    named = (*(("treatment", one) for one in treatments), ("control", control))
+    problems = [absent(name, one, labels, "the plan has") for name, one in named if one not in labels]
+    if control in treatments:
+        problems.append(f"treatment and control must be two arms, got {control!r} twice")
+    if not 1 <= len(treatments) <= MOST or any(treatments.count(one) > 1 for one in treatments):
+        problems.append(f"treatments must be one to {MOST} different arms, got {treatments!r:.80}")
     return problems
 
 
@@ -471,13 +558,13 @@ def _look_problems(looks: Any, rounds: FloatArray | None, horizon: Any) -> list[
     return []
 
 
-def _futility(futility: Any, looks: Any) -> FloatArray | None:
-    """Scores at or below which a trial stops for futility, by look; None if they are invalid."""
+def _by_look(scores: Any, looks: Any) -> FloatArray | None:
+    """Scores for the looks before the last, minus infinity if there is no rule; None if they are invalid."""
     size = len(looks) if hasattr(looks, "__len__") else 1
     found = np.full(size, -np.inf)
-    if futility is None:
+    if scores is None:
         return found
-    given = number_array(futility)
+    given = number_array(scores)
     if given is None or not np.all(np.isfinite(given)) or given.shape not in ((), (size - 1,)):
         return None
     found[:-1] = given

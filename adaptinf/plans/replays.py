@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adaptinf.inference.group_sequential.score_process import ScoreProcess, score_process
+from adaptinf.inference.group_sequential.score_process import ScoreProcess, ScoreProcesses, score_processes
 from adaptinf.plans.decisions import Course, Decision, Rule, course_of
 from adaptinf.simulation.environments import Tableau
 from adaptinf.typing import FloatArray, IntArray
@@ -30,30 +30,46 @@ def replayed(
     reward: FloatArray,
     n_arms: int,
     horizon: int,
-    compared: tuple[int, int],
+    compared: tuple[int, ...],
     looks: IntArray,
     replays: int,
     seed: int,
+    sides: int,
 ) -> FloatArray:
     """Standardised scores of replays at the looks reached so far; reward (n,), returns (replays, looks).
 
-    Each replay has its own stream of random numbers, so its path is the same at every look.
+    `compared` are the positions of the treatments and, last, the control. Each replay has its own stream of
+    random numbers, so its path is the same at every look.
     """
-    known = np.zeros(horizon)
-    known[: len(reward)] = reward[:horizon]
-    world = Tableau(np.repeat(known[:, None], n_arms, axis=1), reward_range=_range_of(known))
+    outcomes = np.zeros(horizon)
+    outcomes[: len(reward)] = reward[:horizon]
+    world = Tableau(np.repeat(outcomes[:, None], n_arms, axis=1), reward_range=_range_of(outcomes))
     found = np.empty((replays, len(looks)))
     for number, stream in enumerate(np.random.SeedSequence(seed).spawn(replays)):
         arrays = design.run(world, horizon=horizon, rng=np.random.default_rng(stream)).arrays
         assert arrays.propensities is not None
-        process = score_process(arrays.action, arrays.reward, arrays.propensities, compared, looks)
-        found[number] = statistics(process)
+        known = arrays.action, arrays.reward, arrays.propensities
+        found[number] = statistics(
+            leading(score_processes(*known, compared[:-1], compared[-1], looks), sides)
+        )
     return found
 
 
 def _range_of(reward: FloatArray) -> tuple[float, float]:
     low, high = float(min(0.0, reward.min())), float(max(1.0, reward.max()))
     return low, high
+
+
+def leads(processes: ScoreProcesses, sides: int) -> IntArray:
+    """The treatment with the largest standardised score at each look, (k,)."""
+    z = np.array([statistics(one) for one in processes.each])
+    return np.asarray((np.abs(z) if sides == 2 else z).argmax(axis=0), dtype=np.int64)
+
+
+def leading(processes: ScoreProcesses, sides: int) -> ScoreProcess:
+    """At each look, the process of the treatment with the largest standardised score."""
+    first = leads(processes, sides)
+    return ScoreProcess(*(np.choose(first, column) for column in zip(*processes.each, strict=True)))
 
 
 def statistics(process: ScoreProcess) -> FloatArray:

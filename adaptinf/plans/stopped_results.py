@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -54,7 +55,7 @@ class RankReference:
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class StoppedResults(Results):
-    """The difference that a plan estimates once it has stopped.
+    """The differences that a plan estimates once it has stopped.
 
     Attributes
     ----------
@@ -62,15 +63,18 @@ class StoppedResults(Results):
         "reject", "futility" or "no rejection".
     rounds : int
         Rounds up to the look at which the trial stopped.
+    rejected : tuple of labels
+        Of several treatments, those whose null is rejected.
 
     Notes
     -----
-    The estimate is median-unbiased. P-values and intervals take all looks so far into account, so a test at
-    the plan's level rejects exactly when the plan did.
+    The estimate for one treatment is median-unbiased. P-values and intervals take all looks so far into
+    account, so a test of one treatment at the plan's level rejects exactly when the plan did.
     """
 
     decision: str = ""
     rounds: int = 0
+    rejected: tuple[Any, ...] = ()
 
     @property
     def at_any_length(self) -> bool:

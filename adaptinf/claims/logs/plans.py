@@ -42,6 +42,28 @@ NO_EFFECT_ON_ANYONE = Claim(
     "assumes",
     short="under the null, no effect on anyone",
 )
+REPEATED = Claim(
+    "plans.plan.Plan.analyse",
+    "Intervals and p-values are simultaneous over treatments, and hold at every look whatever the reason "
+    "for stopping; estimates are not adjusted for the looks. {looks} of {planned} looks were used, and "
+    "{spending} spending controls the family-wise error.",
+    "note",
+    short="simultaneous repeated intervals after {looks} of {planned} looks",
+)
+CLOSED = Claim(
+    "plans.plan.Plan.analyse",
+    "Closed tests reject: {rejected}. A treatment may be rejected although its simultaneous interval "
+    "contains the null.",
+    "note",
+    short="rejected by closed tests: {rejected}",
+)
+ANY_TREATMENT = Claim(
+    "plans.plan.Plan.analyse",
+    "The null of the p-value is that no arm has an effect; only the treatment with the largest score is "
+    "shown.",
+    "note",
+    short="no effect of any arm under the null",
+)
 OVERRUN = Claim(
     "plans.plan.Plan.analyse",
     "{more} rounds after the look at which the plan stopped are not used.",

@@ -1,14 +1,21 @@
-"""The score of a difference between two arms after each round of an adaptive trial.
+"""The scores of differences between arms and a control after each round of an adaptive trial.
 
-With propensities e and means m of the arms' earlier rewards, D_t = Gamma_t(treatment) - Gamma_t(control) is
+With propensities e and predictions m of the arms' rewards, D_t = Gamma_t(treatment) - Gamma_t(control) is
 the difference of the augmented inverse-propensity scores, and h_t = (1/e_t(treatment) +
 1/e_t(control))^(-1/2) is known before the round. If the difference is `null` in every round, the sum of h_t
 (D_t - null) is a martingale, which is not affected by drift common to both arms. Its clock is the sum of the
 squares of its steps.
+
+Any prediction from the past keeps the martingale; a bad one adds noise. The mean of an arm that is rarely
+drawn lags behind a level that drifts, so that all its few, heavy steps have the same sign, and their number
+determines both score and clock. There are therefore two rules of prediction: the mean of each arm's earlier
+rewards, and a recent level common to both arms plus each arm's mean distance from it. Each round uses the
+rule whose steps had the smaller sum of squares so far.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,8 +23,10 @@ import numpy as np
 from adaptinf.compilation import compiled
 from adaptinf.typing import FloatArray, IntArray
 
-_SCORE, _WEIGHT, _CLOCK = range(3)
-_COUNT, _TOTAL, _ONES, _SQUARES, _FOURTHS = range(5)
+_KEEP = 0.98
+"""Weight of a reward in the recent level, relative to the next one: a mean of about 50 rewards."""
+_COUNT, _TOTAL, _AWAY, _ONES, _SQUARES, _FOURTHS = range(6)
+_OWN, _LEVEL, _RECENT, _SUM = range(4)
 
 
 class ScoreProcess(NamedTuple):
@@ -41,56 +50,150 @@ class ScoreProcess(NamedTuple):
             return np.asarray(self.score / np.sqrt(self.clock), dtype=np.float64)
 
 
+class ScoreProcesses(NamedTuple):
+    """The scores of J treatments against one control at each of k looks; products (k, J, J).
+
+    `products` are sums of products of the steps of two treatments, with the clocks on their diagonals.
+    """
+
+    each: tuple[ScoreProcess, ...]
+    products: FloatArray
+
+
+@compiled
+def _step(
+    arms: FloatArray, pair: FloatArray, first: float, second: float, place: int, y: float, null: float
+) -> float:
+    """The unweighted step D - null by the better rule so far; adds to the sums of squares of both rules.
+
+    Shapes: arms (2, 6), pair (4,); first, second, the propensities; place 0 if the treatment was drawn, 1 if
+    the control, otherwise -1.
+    """
+    level = pair[_SUM] / pair[_RECENT]
+    pooled = (arms[0, _TOTAL] + arms[1, _TOTAL]) / (arms[0, _COUNT] + arms[1, _COUNT])
+    size = 1.0 / (1.0 / first + 1.0 / second)
+    by_level = pair[_LEVEL] < pair[_OWN]
+    chosen = 0.0
+    for rule in range(2):
+        difference, drawn = -null, 0.0
+        for one in range(2):
+            count = arms[one, _COUNT]
+            if rule == 0:
+                mean = arms[one, _TOTAL] / count if count > 0.0 else pooled
+            else:
+                mean = level + (arms[one, _AWAY] / count if count > 0.0 else 0.0)
+            difference += mean if one == 0 else -mean
+            if one == place:
+                drawn = mean
+        if place == 0:
+            difference += (y - drawn) / first
+        elif place == 1:
+            difference -= (y - drawn) / second
+        pair[rule] += size * difference * difference
+        if (rule == 1) == by_level:
+            chosen = difference
+    return chosen
+
+
+@compiled
+def _learn(arms: FloatArray, pair: FloatArray, place: int, y: float) -> None:
+    """Take in a reward of one of the two arms; arms (2, 6), pair (4,)."""
+    arms[place, _AWAY] += y - pair[_SUM] / pair[_RECENT] if pair[_RECENT] > 0.0 else 0.0
+    pair[_RECENT] = _KEEP * pair[_RECENT] + 1.0
+    pair[_SUM] = _KEEP * pair[_SUM] + y
+    arms[place, _COUNT] += 1.0
+    arms[place, _TOTAL] += y
+    arms[place, _ONES] += 1.0 if y == 1.0 else 0.0
+
+
 @compiled
 def _walk(
     action: IntArray,
     reward: FloatArray,
     propensities: FloatArray,
-    treatment: int,
+    treatments: IntArray,
     control: int,
     null: float,
     looks: IntArray,
-    own: FloatArray,
-    sums: FloatArray,
-    arms: FloatArray,
+    work: tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray],
+    found: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
 ) -> None:
-    """Write running sums at each look; own (2, 5) is 0, sums (k, 3), arms (k, 2, 5)."""
-    every, pooled, look = 0.0, 0.0, 0
-    score = slope = clock = 0.0
+    """Write running sums at each look.
+
+    Shapes: treatments (J,); work: arms (J, 2, 6), pairs (J, 4), steps (J,), sums (J, 2), products (J, J), all
+    0; found: score, slope (k, J), products (k, J, J), arms (k, J, 2, 6).
+    """
+    arms, pairs, steps, sums, products = work
+    look, many = 0, treatments.shape[0]
     for t in range(looks[-1]):
-        first, second = propensities[t, treatment], propensities[t, control]
-        arm, y = action[t], reward[t]
-        place = 0 if arm == treatment else (1 if arm == control else -1)
-        if first > 0.0 and second > 0.0 and every > 0.0:
-            weight = 1.0 / np.sqrt(1.0 / first + 1.0 / second)
-            level = pooled / every
-            mean0 = own[0, _TOTAL] / own[0, _COUNT] if own[0, _COUNT] > 0.0 else level
-            mean1 = own[1, _TOTAL] / own[1, _COUNT] if own[1, _COUNT] > 0.0 else level
-            difference = mean0 - mean1 - null
-            if place == 0:
-                difference += (y - mean0) / first
-            elif place == 1:
-                difference -= (y - mean1) / second
-            step = weight * difference
-            score += step
-            slope += weight
-            clock += step * step
+        arm, y, second = action[t], reward[t], propensities[t, control]
+        for j in range(many):
+            first = propensities[t, treatments[j]]
+            place = 0 if arm == treatments[j] else (1 if arm == control else -1)
+            steps[j] = 0.0
+            if first > 0.0 and second > 0.0 and pairs[j, _RECENT] > 0.0:
+                weight = 1.0 / np.sqrt(1.0 / first + 1.0 / second)
+                steps[j] = weight * _step(arms[j], pairs[j], first, second, place, y, null)
+                sums[j, 0] += steps[j]
+                sums[j, 1] += weight
+                if place >= 0:
+                    size = (weight / (first if place == 0 else second)) ** 2
+                    arms[j, place, _SQUARES] += size
+                    arms[j, place, _FOURTHS] += size * size
             if place >= 0:
-                size = (weight / (first if place == 0 else second)) ** 2
-                own[place, _SQUARES] += size
-                own[place, _FOURTHS] += size * size
-        if place >= 0:
-            every += 1.0
-            pooled += y
-            own[place, _COUNT] += 1.0
-            own[place, _TOTAL] += y
-            own[place, _ONES] += 1.0 if y == 1.0 else 0.0
+                _learn(arms[j], pairs[j], place, y)
+            for i in range(j + 1):
+                products[i, j] += steps[i] * steps[j]
         while look < looks.shape[0] and looks[look] == t + 1:
-            sums[look, _SCORE], sums[look, _WEIGHT], sums[look, _CLOCK] = score, slope, clock
-            for one in range(2):
-                for column in range(own.shape[1]):
-                    arms[look, one, column] = own[one, column]
+            for j in range(many):
+                found[0][look, j], found[1][look, j] = sums[j, 0], sums[j, 1]
+                for i in range(j + 1):
+                    found[2][look, i, j] = found[2][look, j, i] = products[i, j]
+                for one in range(2):
+                    for column in range(arms.shape[2]):
+                        found[3][look, j, one, column] = arms[j, one, column]
             look += 1
+
+
+def score_processes(
+    action: IntArray,
+    reward: FloatArray,
+    propensities: FloatArray,
+    treatments: Sequence[int],
+    control: int,
+    looks: IntArray,
+    null: float = 0.0,
+) -> ScoreProcesses:
+    """The scores of several treatments at some looks.
+
+    Shapes: action, reward (T,), propensities (T, K), looks (k,), numbers of rounds, ascending; `treatments`
+    and `control` are positions of arms.
+    """
+    many, ends = len(treatments), np.asarray(looks, dtype=np.int64)
+    shape = (len(ends), many)
+    found = np.zeros(shape), np.zeros(shape), np.zeros((*shape, many)), np.zeros((*shape, 2, 6))
+    work = (
+        np.zeros((many, 2, 6)),
+        np.zeros((many, 4)),
+        np.zeros(many),
+        np.zeros((many, 2)),
+        np.zeros((many, many)),
+    )
+    codes = np.ascontiguousarray(action, dtype=np.int64)
+    outcome = np.ascontiguousarray(reward, dtype=np.float64)
+    chances = np.ascontiguousarray(propensities, dtype=np.float64)
+    drawn = np.array(treatments, dtype=np.int64)
+    _walk(codes, outcome, chances, drawn, int(control), float(null), ends, work, found)
+    score, slope, products, arms = found
+    with np.errstate(divide="ignore", invalid="ignore"):
+        sizes = np.nan_to_num(arms[..., _SQUARES] ** 2 / arms[..., _FOURTHS], nan=0.0).min(axis=2)
+    rarer = np.minimum(arms[..., _ONES], arms[..., _COUNT] - arms[..., _ONES]).min(axis=2)
+    each = []
+    for j, treatment in enumerate(drawn.tolist()):
+        compared = outcome[: ends[-1]][np.isin(codes[: ends[-1]], (treatment, control))]
+        events = rarer[:, j] if np.isin(compared, (0.0, 1.0)).all() else np.full(len(ends), np.inf)
+        each.append(ScoreProcess(score[:, j], slope[:, j], products[:, j, j], sizes[:, j], events))
+    return ScoreProcesses(tuple(each), products)
 
 
 def score_process(
@@ -101,23 +204,5 @@ def score_process(
     looks: IntArray,
     null: float = 0.0,
 ) -> ScoreProcess:
-    """The score at some looks.
-
-    Shapes: action, reward (T,), propensities (T, K), looks (k,), numbers of rounds, ascending; `arms` are the
-    positions of treatment and control.
-    """
-    sums, own = np.zeros((len(looks), 3)), np.zeros((len(looks), 2, 5))
-    codes = np.ascontiguousarray(action, dtype=np.int64)
-    known = (
-        np.ascontiguousarray(reward, dtype=np.float64),
-        np.ascontiguousarray(propensities, dtype=np.float64),
-    )
-    ends = np.asarray(looks, dtype=np.int64)
-    _walk(codes, known[0], known[1], *arms, null, ends, np.zeros((2, 5)), sums, own)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        sizes = own[:, :, _SQUARES] ** 2 / own[:, :, _FOURTHS]
-    rarer = np.minimum(own[:, :, _ONES], own[:, :, _COUNT] - own[:, :, _ONES]).min(axis=1)
-    compared = known[0][: looks[-1]][np.isin(codes[: looks[-1]], arms)]
-    events = rarer if np.isin(compared, (0.0, 1.0)).all() else np.full(len(looks), np.inf)
-    effective = np.nan_to_num(sizes, nan=0.0).min(axis=1)
-    return ScoreProcess(sums[:, _SCORE], sums[:, _WEIGHT], sums[:, _CLOCK], effective, events)
+    """The score of one treatment; `arms` are the positions of treatment and control."""
+    return score_processes(action, reward, propensities, arms[:1], arms[1], looks, null).each[0]

@@ -16,7 +16,7 @@ from adaptinf.claims.logs import plans as claims
 from adaptinf.claims.propensities import EVERY_ONE_NEEDED, NOT_FOLLOWED
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.group_sequential import Boundary
-from adaptinf.inference.group_sequential.score_process import score_process
+from adaptinf.inference.group_sequential.score_process import score_process, score_processes
 from adaptinf.plans.decisions import normal_score
 
 COIN = ai.designs.Uniform()
@@ -34,29 +34,41 @@ def trial_of(plan: ai.Plan, difference: float = 0.0, seed: int = 0, horizon: int
 
 
 def literal(log: Any, treatment: int, control: int, until: int, null: float) -> tuple[float, ...]:
-    """Score, slope and clock, round by round, from the formula."""
+    """Score, slope and clock, round by round, from the formula, with the better prediction so far."""
     score = slope = clock = 0.0
     seen: dict[int, list[float]] = {treatment: [], control: []}
+    away: dict[int, list[float]] = {treatment: [], control: []}
+    order: list[float] = []
+    squares = {"own": 0.0, "level": 0.0}
     arrays = log.arrays
     for t in range(until):
-        e = arrays.propensities[t]
-        every = seen[treatment] + seen[control]
-        if every and e[treatment] > 0 and e[control] > 0:
-            gamma = {}
-            for arm in (treatment, control):
-                mean = np.mean(seen[arm] or every)
-                gamma[arm] = mean + (arrays.action[t] == arm) * (arrays.reward[t] - mean) / e[arm]
-            h = (1 / e[treatment] + 1 / e[control]) ** -0.5
-            step = h * (gamma[treatment] - gamma[control] - null)
+        e, arm, y = arrays.propensities[t], arrays.action[t], arrays.reward[t]
+        recent = 0.98 ** np.arange(len(order))[::-1]
+        level = recent @ order / recent.sum() if order else y
+        if order and e[treatment] > 0 and e[control] > 0:
+            h, steps = (1 / e[treatment] + 1 / e[control]) ** -0.5, {}
+            for rule in squares:
+                gamma = {}
+                for one in (treatment, control):
+                    own = np.mean(seen[one] or order)
+                    mean = own if rule == "own" else level + np.mean(away[one] or [0.0])
+                    gamma[one] = mean + (arm == one) * (y - mean) / e[one]
+                steps[rule] = h * (gamma[treatment] - gamma[control] - null)
+            step = steps["level" if squares["level"] < squares["own"] else "own"]
+            squares = {rule: squares[rule] + steps[rule] ** 2 for rule in squares}
             score, slope, clock = score + step, slope + h, clock + step**2
-        if arrays.action[t] in seen:
-            seen[arrays.action[t]].append(arrays.reward[t])
+        if arm in seen:
+            seen[arm].append(y)
+            away[arm].append(y - level)
+            order.append(y)
     return score, slope, clock
 
 
 @pytest.mark.parametrize("null", [0.0, -0.3])
 def test_scores_are_those_of_the_formula(null: float) -> None:
-    log = THOMPSON.run(ai.environments.NormalArms([0.0, 0.2, 1.0]), horizon=120, rng=3)
+    rises = np.arange(120)[:, None] / 40 + np.random.default_rng(6).normal(size=(120, 3)) + [0.0, 0.2, 1.0]
+    world = ai.environments.Tableau(rises, reward_range=(-9, 9))
+    log = THOMPSON.run(world, horizon=120, rng=3)
     looks = np.array([1, 2, 40, 120])
     arrays = log.arrays
     found = score_process(arrays.action, arrays.reward, arrays.propensities, (2, 0), looks, null)
@@ -65,6 +77,32 @@ def test_scores_are_those_of_the_formula(null: float) -> None:
         got = found.score[place], found.slope[place], found.clock[place]
         np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)
     assert np.all(found.events == np.inf)
+
+
+def test_several_scores_are_those_of_each_with_products() -> None:
+    log = THOMPSON.run(ai.environments.NormalArms([0.0, 0.2, 1.0]), horizon=120, rng=3)
+    known, looks = (log.arrays.action, log.arrays.reward, log.arrays.propensities), np.array([40, 120])
+    both = score_processes(*known, (2, 1), 0, looks)
+    for place, arm in enumerate((2, 1)):
+        np.testing.assert_array_equal(both.each[place], score_process(*known, (arm, 0), looks))
+        np.testing.assert_array_equal(both.products[:, place, place], both.each[place].clock)
+    ends = [
+        [score_process(*known, (arm, 0), np.array([t])).score[0] for t in range(1, 121)] for arm in (2, 1)
+    ]
+    steps = np.diff(ends, axis=1, prepend=0.0)
+    np.testing.assert_allclose(both.products[1, 0, 1], steps[0] @ steps[1], rtol=1e-9)
+    assert both.products[1, 0, 1] == both.products[1, 1, 0] > 0.0
+
+
+def test_predictions_follow_a_level_that_drifts() -> None:
+    """Rarely drawn arm, level up by 3: the clock per round is that of a known level within a tenth."""
+    rng, rounds = np.random.default_rng(2), 2_000
+    level, chance = 3.0 * np.arange(rounds) / rounds, np.tile([0.95, 0.05], (rounds, 1))
+    action = (rng.random(rounds) < 0.05).astype(int)
+    reward = level + rng.normal(size=rounds)
+    clock = score_process(action, reward, chance, (1, 0), np.array([rounds])).clock[0]
+    known = score_process(action, reward - level, chance, (1, 0), np.array([rounds])).clock[0]
+    assert 0.9 * known < clock < 1.1 * known
 
 
 def test_effective_numbers_and_events() -> None:

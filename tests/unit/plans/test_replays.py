@@ -23,7 +23,9 @@ def process_of(z: list[float]) -> ScoreProcess:
 
 
 def rule_of(spent: list[float], sides: int = 2, futility: float = -np.inf) -> Rule:
-    return Rule(np.array(spent) / sides, np.array([*[futility] * (len(spent) - 1), -np.inf]), sides, 20.0)
+    never = np.full(len(spent), -np.inf)
+    gives_up = np.array([*[futility] * (len(spent) - 1), -np.inf])
+    return Rule(np.array(spent) / sides, gives_up, sides, 20.0, never)
 
 
 REPLAYS = np.array([[3.0, 0.0], [-2.0, 5.0], [1.0, 4.0], [0.5, -3.0]])

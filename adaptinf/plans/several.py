@@ -1,0 +1,230 @@
+"""Decisions of a plan with several treatments and one control: closed tests at each look.
+
+A hypothesis says that some treatments have no effect. Each has a test of its own: at every look, the largest
+of their standardised scores is compared with the critical value at which their joint law spends the level of
+the look. A treatment is rejected once the tests of all hypotheses that contain it have rejected, so that the
+probability of rejecting any treatment without effect is at most alpha.
+
+A treatment that has left is not tested any more, but stays in the critical values of the others as if it had
+continued. They are therefore valid whatever the reason for which it left.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from adaptinf.inference.group_sequential.joint_crossing import JointWalk, limits
+from adaptinf.inference.group_sequential.score_process import ScoreProcesses
+from adaptinf.plans.decisions import Decision, Rule, normal_score
+from adaptinf.typing import BoolArray, FloatArray, IntArray
+
+_NEVER = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scores:
+    """What the tests need of k looks.
+
+    Shapes: z (k, J), scores as quantiles of the normal distribution; counted (k, J), whether a treatment
+    takes part in the critical value, and tested (k, J), whether it can also be rejected; products (k, J, J),
+    sums of products of the steps, continued for treatments that have left.
+    """
+
+    z: FloatArray
+    counted: BoolArray
+    tested: BoolArray
+    products: FloatArray
+
+    @property
+    def many(self) -> int:
+        """Number of treatments."""
+        return int(self.z.shape[1])
+
+
+def scores_of(
+    processes: ScoreProcesses, gone: IntArray, least: float, null: FloatArray | float = 0.0
+) -> Scores:
+    """What the tests need; gone (J,), the first look without each treatment; null (J,), shifts its mean."""
+    shape = processes.products.shape[:2]
+    shift = np.broadcast_to(null, shape[1])
+    z, enough = np.zeros(shape), np.zeros(shape, dtype=bool)
+    for j, process in enumerate(processes.each):
+        size = np.minimum(process.effective, process.events)
+        enough[:, j] = (size >= least) & (process.clock > 0.0)
+        for look in np.flatnonzero(enough[:, j]):
+            score = (process.score[look] - shift[j] * process.slope[look]) / math.sqrt(process.clock[look])
+            z[look, j] = normal_score(float(score), float(process.effective[look]) - 1.0)
+    there = np.arange(shape[0])[:, None] < gone
+    return Scores(z, enough, enough & there, _continued(processes.products, gone))
+
+
+def _continued(products: FloatArray, gone: IntArray) -> FloatArray:
+    """Products of steps, in which a treatment that has left grows as the others do; (k, J, J)."""
+    found = products.copy()
+    for look in range(1, len(found)):
+        left = np.flatnonzero(gone <= look)
+        stay = np.flatnonzero(gone > look)
+        if not len(left) or not len(stay):
+            continue
+        before = products[look - 1, stay, stay].sum()
+        growth = products[look, stay, stay].sum() / before if before > 0.0 else 1.0
+        for j in left:
+            # Its steps are as large as before, relative to those of the others, and as correlated.
+            found[look, j, :] = found[look, :, j] = growth * found[look - 1, j, :]
+    return found
+
+
+class ClosedTests:
+    """The tests of all hypotheses about J treatments; each is only computed as far as it is asked for."""
+
+    def __init__(self, scores: Scores, spent: FloatArray, sides: int) -> None:
+        self.scores, self.spent, self.sides = scores, spent, sides
+        self._tests: dict[tuple[int, ...], _Test] = {}
+
+    def excess(self, members: tuple[int, ...], look: int) -> float:
+        """Largest difference of score and critical value up to a look; the test rejects from 0."""
+        return self._test(members).until(look)[1]
+
+    def bound(self, members: tuple[int, ...], look: int) -> float:
+        """Critical value of a hypothesis at a look; infinite if it makes no test."""
+        return self._test(members).until(look)[0]
+
+    def rejected(self, j: int, look: int) -> float:
+        """Smallest excess over the hypotheses that contain a treatment; it is rejected from 0."""
+        others = [one for one in range(self.scores.many) if one != j]
+        least = math.inf
+        for size in range(len(others), -1, -1):
+            for some in itertools.combinations(others, size):
+                least = min(least, self.excess(tuple(sorted((j, *some))), look))
+                if least < 0.0:
+                    return least
+        return least
+
+    def _test(self, members: tuple[int, ...]) -> _Test:
+        if members not in self._tests:
+            self._tests[members] = _Test(self.scores, members, self.spent, self.sides)
+        return self._tests[members]
+
+
+class _Test:
+    """The test of one hypothesis from look to look; alpha of a look without a test is carried over."""
+
+    def __init__(self, scores: Scores, members: tuple[int, ...], spent: FloatArray, sides: int) -> None:
+        self._scores, self._spent, self._sides = scores, sides * spent, sides
+        self._members = np.array(members)
+        self._walk, self._carried = JointWalk(len(members)), 0.0
+        self._found: list[tuple[float, float]] = []
+
+    def until(self, look: int) -> tuple[float, float]:
+        """Critical value at a look, and the largest excess up to it."""
+        while len(self._found) <= look:
+            self._proceed(len(self._found))
+        return self._found[look]
+
+    def _proceed(self, look: int) -> None:
+        scores, members = self._scores, self._members
+        most = self._found[-1][1] if self._found else -math.inf
+        self._carried += float(self._spent[look])
+        products = scores.products[look][np.ix_(members, members)]
+        counted = scores.counted[look, members].astype(np.float64)
+        if not counted.any() or not np.all(np.diag(products - self._walk.products) > 0.0):
+            self._found.append((math.inf, most))
+            return
+        bound = self._walk.critical_value(products, counted, self._sides, self._carried)
+        self._walk.proceed(products, *limits(products, counted, self._sides, bound))
+        self._carried = 0.0
+        z = scores.z[look, members][scores.tested[look, members]]
+        size = float((np.abs(z) if self._sides == 2 else z).max(initial=-math.inf))
+        self._found.append((bound, max(most, size - bound)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SeveralCourse:
+    """A trial of several treatments up to its last look so far, counted from 0.
+
+    Shapes (J,): rejected; gone, the first look without the treatment; at, the last look that tested it, -1 if
+    none did.
+    """
+
+    decision: Decision
+    look: int
+    rejected: BoolArray
+    gone: IntArray
+    at: IntArray
+    closed: ClosedTests
+
+    @property
+    def tests(self) -> tuple[int, ...]:
+        """The looks that tested something."""
+        return tuple(np.flatnonzero(self.closed.scores.tested[: self.look + 1].any(axis=1)).tolist())
+
+    @property
+    def every(self) -> tuple[int, ...]:
+        """The hypothesis that no treatment has an effect."""
+        return tuple(range(len(self.gone)))
+
+    @property
+    def leading(self) -> int | None:
+        """The treatment with the largest score at the look; None if it tested none."""
+        scores = self.closed.scores
+        size = np.abs(scores.z[self.look]) if self.closed.sides == 2 else scores.z[self.look]
+        tested = scores.tested[self.look]
+        return int(np.where(tested, size, -math.inf).argmax()) if tested.any() else None
+
+
+def left(propensities: FloatArray, codes: tuple[int, ...], looks: IntArray) -> IntArray:
+    """The first look without each treatment, by its last positive propensity; propensities (T, K)."""
+    starts = np.array([0, *looks[:-1]])
+    possible = propensities[: looks[-1], list(codes[:-1])] > 0.0
+    last = np.where(possible.any(axis=0), len(possible) - possible[::-1].argmax(axis=0), 0)
+    found = np.searchsorted(starts, last, side="left")
+    return np.where(found < len(looks), found, _NEVER)
+
+
+def follow_several(processes: ScoreProcesses, gone: IntArray, rule: Rule) -> SeveralCourse:
+    """The course over the looks that a trial has reached; gone (J,), as its log says.
+
+    The trial stops at the first look that rejects a treatment, or once none is left.
+    """
+    reached, last = len(processes.products), len(rule.spent) - 1
+    gone, look = gone.copy(), -1
+    decision: Decision = "continue"
+    scores = scores_of(processes, gone, rule.least)
+    tests = ClosedTests(scores, rule.spent, rule.sides)
+    rejected = np.zeros(scores.many, dtype=bool)
+    for look in range(reached):
+        tested = scores.tested[look]
+        if tested.any() and tests.excess(tuple(range(scores.many)), look) >= 0.0:
+            rejected = tested & np.array([tests.rejected(j, look) >= 0.0 for j in range(scores.many)])
+        if rejected.any():
+            decision = "reject"
+        elif look < last:
+            leaves = tested & (scores.z[look] <= rule.drop[look])
+            if leaves.any():
+                gone[leaves] = look + 1
+                scores.tested[look + 1 :, leaves] = False
+                scores.products[look + 1 :] = _continued(processes.products, gone)[look + 1 :]
+            decision = _futile(scores, gone, look, rule)
+        if decision != "continue":
+            break
+    if decision == "continue" and look == last:
+        decision = "no rejection" if scores.tested[last].any() else "too few data"
+    at = np.array([_last(scores.tested[: look + 1, j]) for j in range(scores.many)])
+    return SeveralCourse(decision, look, rejected, gone, at, tests)
+
+
+def _futile(scores: Scores, gone: IntArray, look: int, rule: Rule) -> Decision:
+    """Whether every treatment has left, or has a score that is futile."""
+    stay = gone > look + 1
+    size = np.abs(scores.z[look]) if rule.sides == 2 else scores.z[look]
+    on = stay & ~(scores.tested[look] & (size <= rule.futility[look]))
+    return "continue" if on.any() else "futility"
+
+
+def _last(tested: BoolArray) -> int:
+    """The last look that made a test; -1 if none did."""
+    return int(np.flatnonzero(tested)[-1]) if tested.any() else -1

@@ -1,0 +1,71 @@
+"""Simulated trials of a plan with several treatments: family-wise error, power, sizes, intervals."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adaptinf.plans.dropping import run
+from adaptinf.plans.several_results import RepeatedReference
+from adaptinf.simulation.environments import Environment
+from adaptinf.typing import FloatArray
+
+if TYPE_CHECKING:
+    from adaptinf.plans.plan import Plan
+
+
+def differences(plan: Plan, environment: Environment) -> FloatArray:
+    """The true differences of the treatments from the control, (J,)."""
+    means = environment.arm_means()[list(plan.positions)]
+    return np.asarray(means[:-1] - means[-1])
+
+
+def trial(plan: Plan, environment: Environment, truth: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Numbers of one trial: those of any plan, the rounds of each arm, and three of each treatment.
+
+    The last are whether it is rejected, whether it has left, and the error of its estimate.
+    """
+    log = run(plan, environment, rng)
+    processes = plan.processes(log)
+    assert processes is not None
+    course = plan.follow_several(processes, log)
+    reference = RepeatedReference(processes, course, plan.spent, plan.margin)
+    error, tested, held = np.full(len(truth), math.nan), course.at >= 0, math.nan
+    if tested.any():
+        error = reference.estimate - truth
+        two_sided = course.closed if plan.sides == 2 else reference.tests(2.0 * plan.alpha)
+        low, high = reference.limits(two_sided).T
+        held = float(np.all(~tested | ((low <= truth) & (truth <= high))))
+    size = int(plan.looks[course.look])
+    rounds = np.bincount(log.arrays.action[:size], minlength=log.n_arms)
+    rejects, futile, untested = (
+        float(course.decision == name) for name in ("reject", "futility", "too few data")
+    )
+    above = float(bool(np.any(course.rejected & (error + truth > plan.margin))))
+    told = [course.look, rejects, above, futile, untested, size, log.arrays.reward[:size].mean()]
+    numbers = [*told, math.nan, math.nan, math.nan, held, *rounds]
+    left = course.gone <= course.look
+    return np.array([*numbers, *course.rejected, *left, *error], dtype=np.float64)
+
+
+def row(plan: Plan, held: FloatArray, each: FloatArray, truth: FloatArray) -> dict[str, Any]:
+    """Characteristics of the treatments; held (r,), each (r, 3 J), truth (J,)."""
+    rejected, left, errors = np.split(each, 3, axis=1)
+    null = np.isclose(truth, plan.margin) | ((plan.sides == 1) & (truth < plan.margin))
+    tested = held[~np.isnan(held)]
+    found: dict[str, Any] = {
+        "family_error": float(rejected[:, null].any(axis=1).mean()),
+        "rejected_best": float(rejected[:, truth.argmax()].mean()),
+        "rejected_all": float(rejected.all(axis=1).mean()),
+        "coverage": float(tested.mean()) if len(tested) else math.nan,
+    }
+    for j, name in enumerate(plan.treatments):
+        error = errors[~np.isnan(errors[:, j]), j]
+        found[f"difference_{name}"] = float(truth[j])
+        found[f"rejected_{name}"] = float(rejected[:, j].mean())
+        found[f"dropped_{name}"] = float(left[:, j].mean())
+        found[f"bias_{name}"] = float(error.mean()) if len(error) else math.nan
+        found[f"rmse_{name}"] = float(np.sqrt((error**2).mean())) if len(error) else math.nan
+    return found
