@@ -14,49 +14,49 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent / "evidence"
 BEGIN, END = "<!-- made by docs/evidence_index.py -->", "<!-- end -->"
 _STAMP = re.compile(r"Date:\s+(\d{4}-\d\d-\d\d),\s+commit\s+(\w+)")
-_HEAD = "| claim | measured | wanted | date | commit |\n| --- | --- | --- | --- | --- |\n"
+_HEAD = "| claim | measured | target | date | commit |\n| --- | --- | --- | --- | --- |\n"
 
 GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
     "Intervals and tests": {
         "defaults": (
-            (
-                "95% intervals that a user gets without asking for a method cover on 216 kinds of logs, "
-                "or say that they may not"
-            ),
+            ("Default 95% intervals have sufficient coverage for 216 kinds of logs, or carry a caution"),
             (
                 r"(\d+) held, (\d+) held if not cautioned, (\d+) all cautioned, (\d+) refused, "
-                r".*?\*\*(\d+) short.*?Of the defaults that held, (\d+) measured less than ([\d.]+\d), "
+                r".*?\*\*(\d+) short.*?Of the defaults that held, (\d+) had measured coverage below "
+                r"([\d.]+\d), "
                 r"within three standard errors; the lowest is ([\d.]+\d)"
             ),
             (
-                "cases, each a kind of log and a question: {3} are refused; {0} cover in {6}, less "
-                "simulation error ({5} of these measured less, the lowest {7}); in {1} only tables without a "
-                "caution do; in {2} every table has a caution; **{4} fall short without one**"
+                "cases, each a kind of log and a question: {3} are refused; {0} have coverage of {6}, minus "
+                "simulation error (in {5} of these, measured coverage is lower, at the lowest {7}); in {1}, "
+                "only tables without a caution have it; in {2}, every table has a caution; **{4} have too "
+                "low coverage without one**"
             ),
-            "none short of 93% without a caution, less simulation error (three standard errors)",
+            "no coverage below 93% without a caution, minus simulation error (three standard errors)",
         ),
         "comparisons": (
-            "Comparisons of arms stay right when the level of all arms moves",
+            "Comparisons of arms remain valid if the level of all arms changes",
             (
                 r"\*Benign\*, ([\d,]+): ([\d,]+) held.*?\*Coverable\*, ([\d,]+): ([\d,]+) held, ([\d,]+) "
                 r"refused, .*?\*Contradicted\*, ([\d,]+): ([\d,]+) refused or cautioned, ([\d,]+) held "
                 r"without a caution, ([\d,]+) \*\*short"
             ),
             (
-                "{0} tables under harmless moves: {1} right and without caution. {2} under moves that a "
-                "method can handle: {3} right, {4} refused. {5} under others: {6} cautioned or refused, "
-                "{7} right nevertheless, **short with too few cautions: {8}**"
+                "{0} tables under harmless changes: {1} valid and without a caution. {2} under changes that "
+                "a method can handle: {3} valid, {4} refused. {5} under other changes: {6} cautioned or "
+                "refused, "
+                "{7} valid nevertheless, **invalid with too few cautions: {8}**"
             ),
-            "right: at least 93% covered, less simulation error",
+            "valid: coverage of at least 93%, minus simulation error",
         ),
         "inference": (
-            "Methods labelled exact or anytime never cover less than they say",
+            "Methods labelled exact or anytime never have coverage below the stated level",
             r"Lowest coverage of exact and anytime methods: ([\d.]+) \((\d+) figures\)",
             "lowest of {1} coverages: {0}",
             "at least .95",
         ),
         "hadad": (
-            "The coverage that Hadad et al. (2021) published for weighted means comes back",
+            "The coverage that Hadad et al. (2021) published for weighted means is reproduced",
             (
                 r"all (\d+) figures in the paper's plot of coverage are reproduced within ([\d.]+) "
                 r"points.*?(\d+ of \d+) are"
@@ -65,25 +65,25 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "the paper's plot",
         ),
         "drift": (
-            "Differences of arms stay right while both arms' means rise together",
-            r"(\d+ of \d+) rows keep that",
+            "Intervals for differences remain valid if the means of both arms rise together",
+            r"(\d+ of \d+) rows satisfy this",
             "{0} simulations",
-            "at most 6% of intervals miss (7% with a falling floor)",
+            "at most 6% of intervals miss (7% with a decaying floor)",
         ),
         "units": (
-            "Errors stay right when people come back",
-            r"(\d+ of \d+) keep that",
+            "Standard errors remain valid if participants return",
+            r"(\d+ of \d+) rows meet it",
             "{0} simulations",
-            "at least 94% covered from 40 people on, 92% with 20",
+            "coverage of at least 94% from 40 participants on, 92% with 20",
         ),
         "contrasts": (
-            "Intervals for all arms against a control hold at the same time",
+            "Intervals for all arms compared with a control hold simultaneously",
             r"(\d+ of \d+) rows have simultaneous coverage of at least (\.\d+)",
             "{0} simulations",
-            "at least {1} at once",
+            "simultaneous coverage of at least {1}",
         ),
         "winners": (
-            "The interval for the best arm allows for its having been picked",
+            "The interval for the best arm accounts for its selection",
             r"The lowest coverage is ([\d.]+\d)",
             "lowest coverage {0}",
             "nominal .95",
@@ -101,25 +101,28 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "nominal .05, plus simulation error",
         ),
         "regression_drift": (
-            "Regression coefficients of arms stay right while all arms' means rise together",
+            "Intervals for regression coefficients of arms remain valid if all arms' means rise together",
             (
                 r"Thompson, floor \.05, 2 arms \| linear \| C\(action\) \* x \| arm \| \S+ \S+ \| "
                 r"([\d.]+) \S+ \| \S+ \S+ \| ([\d.]+)"
             ),
-            "coverage {1} by default; by the usual square-root weights {0}",
+            "coverage {1} by default, and {0} with the usual square-root weights",
             "nominal .95",
         ),
         "small_samples": (
-            "Robust regression tests keep their level with few rounds and few people",
-            r"Defaults above \.06 by more than 3 errors \(([\d.]+\d)\): (\d+ of \d+)",
-            "{1} cells reject more than {0} of true nulls",
+            "Robust regression tests maintain their level with few rounds and few participants",
+            (
+                r"In (\d+ of \d+) cells, the default rejects at a rate above \.06 by more than 3 errors "
+                r"\(([\d.]+\d)\)"
+            ),
+            "{0} cells reject more than {1} of true null hypotheses",
             "at most .06, plus simulation error",
         ),
         "ratios": (
-            "Ratios such as revenue per order, and adjusted differences, cover",
+            "Intervals for ratios, such as revenue per order, and adjusted differences have nominal coverage",
             r"(\d+ of \d+) shares are at\s+least ([\d.]+\d)",
             "{0} coverages",
-            "at least {1}, less simulation error",
+            "at least {1}, minus simulation error",
         ),
         "answers": (
             "Confidence sequences are no wider than those of the confseq package",
@@ -128,49 +131,49 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "1",
         ),
         "mixtures": (
-            "Confidence sequences exclude the truth no more often than they say, at any time",
+            "Confidence sequences exclude the truth at any time no more often than stated",
             r"(\d+ of \d+) shares are at most ([\d.]+\d)",
             "{0} shares at most {1}",
             "at most {1}",
         ),
         "cate_coverage": (
-            "Effects within groups cover, private or not",
-            r"(\d+) cells; lowest coverage ([\d.]+\d)",
+            "Intervals for effects within groups have nominal coverage, private or not",
+            r"Over (\d+) cells, the lowest coverage is ([\d.]+\d)",
             "lowest of {0} coverages: {1}",
             "nominal .95",
         ),
         "exact": (
             "Exact tests of two arms agree with published values",
-            r"published ([\d.]+), here ([\d.]+\d)",
+            r"is ([\d.]+) as published, and ([\d.]+\d) here",
             "expected imbalance {1}",
             "published: {0}",
         ),
         "max_information": (
-            "P-values corrected by a privacy guarantee keep their level",
-            r"keep their level in all (\d+) settings",
+            "P-values corrected using a privacy guarantee maintain their level",
+            r"maintain their level in all (\d+) settings",
             "{0} of {0} settings",
             "all",
         ),
         "large_logs": (
-            "Sums give the same numbers as the rows",
-            r"The largest of all is ([\d.e-]+\d)",
+            "Sums give the same numbers as rows",
+            r"The overall maximum is ([\d.e-]+\d)",
             "largest relative difference {0}",
             "rounding errors",
         ),
         "randomization": (
-            "Randomisation tests keep their level",
+            "Randomisation tests maintain their level",
             r"studentised \| 300 \| ([\d.]+ ± [\d.]+)",
             "{0} rejected",
             "nominal .05",
         ),
         "exactness": (
-            "Corrected p-values are right to many digits",
+            "Corrected p-values are numerically accurate",
             r"([\d.e-]+) over (\d+) cases",
-            "largest relative error {0} in {1} cases, against a search in 50 digits",
+            "largest relative error {0} in {1} cases, compared with a search in 50-digit arithmetic",
             "1e-9",
         ),
         "fixes": (
-            "Each mended mistake has a test that fails without the mend",
+            "Each corrected mistake has a test that fails without the correction",
             r"(\d+ of \d+) tests pass on the package and fail on the copy",
             "{0} tests",
             "all",
@@ -178,19 +181,19 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
     },
     "Plans and bias": {
         "calibration": (
-            "Simulated plans have the level and the power that they state",
-            r"(\d+) checks: .*?No check fails",
+            "Simulated plans have the stated level and power",
+            r"In (\d+) checks, .*?No check fails",
             "{0} checks, none fails",
-            "coverage at least .95 and type I errors at most .05, less simulation error",
+            "coverage at least .95 and type I errors at most .05, up to simulation error",
         ),
         "farmer_allocation": (
-            "A published farmers' trial was allocated as its authors say",
+            "A published trial with farmers was allocated as its authors state",
             r"\| exploration sampling \| [^|]*\| [^|]*\| ([\d.]+) \|",
             "p = {0}",
             "above .05",
         ),
         "farmer_trial": (
-            "The ranking that this trial published comes back",
+            "The ranking published for this trial is reproduced",
             r"(\d+ of \d+) agree with the published ranking",
             "{0} rankings agree",
             "all",
@@ -198,82 +201,82 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
     },
     "Privacy": {
         "privacy_audits": (
-            "Audits refute no right design, and catch planted mistakes",
+            "Audits refute no correct design, and detect planted faults",
             (
-                r"(\d+) audits of what is right: no bound exceeds its promise\. (\d+) audits of faults: "
-                r"all are caught"
+                r"In (\d+) audits of correct designs, no bound exceeds its guarantee\. In (\d+) audits of "
+                r"faults, all are detected"
             ),
-            "{0} right audits, none refuted; {1} of {1} mistakes caught",
+            "{0} audits of correct designs, none refuted; {1} of {1} faults detected",
             "none; all",
         ),
         "coupled": (
             (
-                "Two live trials that differ in one person agree in all that is published, at the "
-                "promised cost"
+                "Two live trials that differ in one participant agree in everything that is published, at "
+                "the guaranteed cost"
             ),
             r"(\d+ of \d+) pairs agree at no more than the guaranteed cost; .*?largest cost is ([\d.]+) of",
-            "{0} pairs; largest cost {1} of the promise",
+            "{0} pairs; largest cost {1} of the guarantee",
             "all; at most 1",
         ),
         "planted_faults": (
-            "Audits catch mistakes planted by someone who did not know the code",
+            "Audits detect faults planted by someone who did not know the code",
             (
-                r"(\d+ of \d+) faults are caught; of the (\d+) of live sessions, trials and what\s+they "
-                r"publish, (\d+)"
+                r"(\d+ of \d+) faults are detected, including (\d+) of the (\d+) that concern live "
+                r"sessions"
             ),
-            "{0} caught, of these {2} of {1} in live trials",
+            "{0} detected, including {1} of {2} in live trials",
             "all",
         ),
         "planted_faults_sealed": (
-            "Audits catch mistakes that none of their authors had seen",
+            "Audits detect faults that none of their authors had seen",
             (
-                r"(\d+ of \d+) faults are caught; of the (\d+) of live sessions, trials and what\s+they "
-                r"publish, (\d+)"
+                r"(\d+ of \d+) faults are detected, including (\d+) of the (\d+) that concern live "
+                r"sessions"
             ),
-            "{0} caught, of these {2} of {1} in live trials",
+            "{0} detected, including {1} of {2} in live trials",
             "all",
         ),
         "live_privacy": (
-            ("Designs that are used live stay within their promise, and noise of half the size is found out"),
-            r"(\d+ of \d+) rows are as they should be",
-            "{0} audits as they should be",
+            ("Designs in live use stay within their guarantee, and noise of half the scale is detected"),
+            r"(\d+ of \d+) rows have the expected result",
+            "{0} audits have the expected result",
             "all",
         ),
         "live_noise": (
-            "Audits of noise catch mistakes, and refute nothing that is right",
+            "Audits of noise detect faults, and refute no correct design",
             (
-                r"(\d+) audits of correct designs, and one more of each with all defaults: (\d+) refuted\. "
-                r"Planted faults:\s+(\d+ of \d+) found"
+                r"Of (\d+) audits of correct designs, and one more of each with all defaults, (\d+) refuted "
+                r"a design\. Of the planted faults, (\d+ of \d+) were found"
             ),
-            "{1} of {0} right designs refuted; {2} mistakes found",
+            "{1} of {0} correct designs refuted; {2} faults detected",
             "none; all",
         ),
         "privacy_mechanisms": (
-            "Audits come close to the promise of a mechanism and never exceed it",
+            "Bounds from audits come close to the guarantee of a mechanism and never exceed it",
             r"\| Laplace \| [^|]*\| ([\d.]+) \(",
-            "Laplace noise at epsilon 1: {0} shown",
+            "Laplace noise at epsilon 1: bound {0}",
             "at most 1",
         ),
         "two_arm_release": (
-            "Intervals from private releases cover",
+            "Intervals from private releases have nominal coverage",
             r"\| 1 \| 0\.5, 0\.5 \| 20,000 \| ([\d.]+ ± [\d.]+)",
             "{0}",
             "nominal .95",
         ),
         "dp_conse": (
-            "Privacy costs little reward in DP-ConSE",
-            r"Ratio: \*\*([\d.]+)\*\*",
+            "The cost of privacy in DP-ConSE is small",
+            r"The ratio is \*\*([\d.]+)\*\*",
             "{0} times the regret without privacy",
             "1",
         ),
         "gaussian": (
             "The classical formula for normal noise is wasteful, or not private",
-            r"requires at most ([\d.]+) times the necessary noise",
-            "up to {0} times the noise that is needed",
+            r"gives up to ([\d.]+) times the necessary noise",
+            "up to {0} times the necessary noise",
             "1",
         ),
         "stopping": (
-            "Private stopping rules are as accurate as promised",
+            "Private stopping rules are as accurate as guaranteed",
             r"the highest frequency was ([\d.]+) beta",
             "wrong at most {0} times as often as allowed",
             "at most 1",
@@ -287,13 +290,13 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "all",
         ),
         "linear": (
-            "Confidence bands of linear bandits hold",
+            "Confidence bands of linear bandits have nominal coverage",
             r"\| LinUCB \| ([\d.]+) \|",
-            "LinUCB: share of runs that leave their band {0}",
+            "LinUCB: {0} of the runs leave their bands",
             "at most .1",
         ),
         "ldp_intervals": (
-            "Intervals from a locally private trial cover",
+            "Intervals from a locally private trial have nominal coverage",
             r"\| 2, 20,000, 0\.1 \| [^|]*\|[^|]*\| (\.\d+ ± \.\d+)",
             "{0}",
             "nominal .95",
@@ -307,19 +310,19 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
     },
     "Files, speed and the house": {
         "trial_restarts": (
-            "A live trial of a million decisions opens again in seconds",
+            "A live trial with a million decisions reopens within seconds",
             r"from a snapshot: \*\*([\d.]+) s\*\*, where (\d+) s are allowed",
             "at most {0} s",
             "{1} s",
         ),
         "bad_input": (
-            "Damaged files are never misread in silence",
+            "Damaged files are never misread silently",
             r"\| all \| ([\d,]+) (?:\| [\d,]+ ){5}\| (\d+) \| (\d+) \|",
-            "{0} damaged inputs: {1} crashes, {2} misread in silence",
+            "{0} damaged inputs: {1} crashes, {2} silently misread",
             "none",
         ),
         "bad_tables": (
-            "Odd tables are read right, or refused with the cause",
+            "Odd tables are read correctly, or refused with the cause",
             (
                 r"\| all \| [\d,]+ \| ([\d,]+) \| ([\d,]+) (?:\| [\d,]+ ){2}\| (\d+) \| (\d+) \| (\d+) \| "
                 r"(\d+) \|"
@@ -328,31 +331,31 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "none",
         ),
         "hostile_names": (
-            "Hostile names of columns and arms break no table",
+            "Hostile names of columns and arms do not break any table",
             r"names for which some result could not be made \| (\d+) \| (\d+) \| (\d+)",
             "{2} of {0} names (before: {1})",
             "none",
         ),
         "own_files": (
-            "A flipped bit in a file is noticed, or changes nothing",
+            "A flipped bit in a file is detected, or changes nothing",
             r"\| Parquet \| (\d+) \| (\d+) \| (\d+) \|",
-            "Parquet: {0} refused, {1} read as before, {2} read as another log",
+            "Parquet: {0} refused, {1} read as the same log, {2} read as another log",
             "no other log",
         ),
         "platforms": (
-            "Files of experiment platforms are read right",
-            r"(\d+) of (\d+) logs agree with it\. (\d+) files are refused",
-            "{0} of {1} logs agree with an independent count; {2} files are refused",
+            "Files of experiment platforms are read correctly",
+            r"(\d+) of (\d+) logs agree with them\. (\d+) files are refused",
+            "{0} of {1} logs agree with independent totals; {2} files are refused",
             "all",
         ),
         "study": (
-            "A killed study goes on where it was",
-            r"(\d+) kills hit",
+            "A killed study resumes where it stopped",
+            r"(\d+) kills affected",
             "{0} kills, the same files",
             "the same",
         ),
         "invariance": (
-            "What must not matter (units of measurement, order, names) does not",
+            "Results do not depend on units of measurement, order or names",
             r"(\d+ of \d+) lines are beyond",
             "{0} figures change by more than 1e-9",
             "none",
@@ -364,46 +367,46 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "all",
         ),
         "default_speed": (
-            "The first table comes quickly",
+            "The first table appears quickly",
             r"\| first table, the library alone \| [^|]*\| [^|]*\| ([\d.]+) \|",
             "{0} s",
             "1 s",
         ),
         "shell": (
-            "The command line answers quickly",
+            "The command line responds quickly",
             r"\| `analyze` \| `pandas` and `scipy.stats` \| [\d.]+ \| [\d.]+ \| ([\d.]+) \|",
             "a table of 10,000 rows: {0} times the time to import pandas and scipy.stats",
             "1.2",
         ),
         "sums_by_unit": (
-            "Errors by person from sums are those of the rows",
-            r"In (\d+) of\s+(\d+) logs all numbers agree to ([\d.e-]+\d)",
+            "Standard errors by person from sums equal those from rows",
+            r"In (\d+) of\s+(\d+) logs, all numbers agree to a relative ([\d.e-]+\d)",
             "{0} of {1} logs, to {2}",
             "all",
         ),
         "reading": (
-            "One experiment gives one answer, in whatever form it is brought",
+            "An experiment gives the same answer in every form of input",
             (
-                r"Of ([\d,]+) uses ([\d,]+) give the same means, ([\d,]+) the refusal that is "
-                r"due,\s+([\d,]+) something"
+                r"Of ([\d,]+) uses, ([\d,]+) give the same means, ([\d,]+) the expected "
+                r"refusal,\s+([\d,]+) something"
             ),
-            "of {0} uses {1} give the same means, {2} are refused as they should be, {3} differ",
+            "of {0} uses, {1} give the same means, {2} are refused as expected, and {3} differ",
             "none differ",
         ),
         "engines": (
-            "One table gives one answer, whatever engine holds it",
-            r"(\d+) tables of .*?Of ([\d,]+) answers ([\d,]+) are the same .*? and (\d+)\s+are errors",
+            "A table gives the same answer in every engine",
+            r"(\d+) tables of .*?Of ([\d,]+) answers, ([\d,]+) are the same .*? and (\d+)\s+are errors",
             "{2} of {1} answers to {0} tables are the same; {3} raw errors",
             "all; none",
         ),
         "sums_further": (
-            "Ratios, covariates and groups from sums are those of the rows",
-            r"In (\d+) of (\d+) logs all numbers agree to\s+([\d.e-]+\d)",
+            "Results with ratios, covariates and groups from sums equal those from rows",
+            r"In (\d+) of (\d+) logs, all numbers agree to a relative\s+([\d.e-]+\d)",
             "{0} of {1} logs, to {2}",
             "all",
         ),
         "recommend_speed": (
-            "Later rows of the table of methods do not slow it down",
+            "The rows added to the table of methods do not slow it down",
             r"the largest ratio is ([\d.]+\d)",
             "at most {0} times as slow as before",
             "1.20",
@@ -416,18 +419,18 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
                 r"([\d.]+) \|.*?\| CATE \| now (?:\| [\d,]+ ){3}\| ([\d.]+) \|"
             ),
             (
-                "time with 50 arms over that with 2: contrasts {0}, diagnosis {1}; effects in 2,000 "
-                "groups over those in 2: {2}"
+                "time with 50 arms relative to 2: contrasts {0}, diagnosis {1}; effects in 2,000 "
+                "groups relative to 2: {2}"
             ),
             "3",
         ),
         "large_logs_speed": (
-            "Adding up files takes little longer than eight sums in the database itself",
+            "Summing files takes little longer than eight sums in the database itself",
             (
                 r"\| the chosen arm's propensity, constant in a batch \| ([\d.]+) \|.*?"
                 r"\| both arms' propensities, constant in a batch \| ([\d.]+) \|"
             ),
-            "{0} times with the chosen arm's propensity, {1} with those of both arms",
+            "{0} times as long with the chosen arm's propensity, {1} with those of both arms",
             "1.25",
         ),
         "setup": (
@@ -439,33 +442,33 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
         "first_hour": (
             "A CSV file becomes a table, pictures and a report in three commands",
             (
-                r"(Three commands), including setting up the environment.*?three figures in one file of "
-                r"([\d,]+) bytes"
+                r"(three commands), including the one that sets up the environment.*?three figures in "
+                r"one file of ([\d,]+) bytes"
             ),
             "{0}; one file of {1} bytes with three pictures",
             "three",
         ),
         "tables": (
-            "Tables are narrow and short, and explain() leaves nothing out",
+            "Tables are narrow and short, and explain() omits nothing",
             r"\| as printed \| (\d+) \| (\d+) \| (\d+) \|.*?"
-            r"Of (\d+) claims about these fits, `explain\(\)` has (\d+)\.",
-            "{0} tables: at most {1} characters wide, {2} lines below; `explain()` has {4} of {3} claims",
+            r"Of (\d+) claims about these fits, `explain\(\)` states (\d+)\.",
+            "{0} tables: at most {1} characters wide, {2} lines below; `explain()` states {4} of {3} claims",
             "80; 6; all",
         ),
         "reports": (
-            "A report shows its answer first, and prints on a page",
-            r"Of (\d+) reports (\d+) have .*?, (\d+) print.*?, and (\d+) have .*?axe-core finds\s+(\d+)",
+            "A report shows its answer first, and prints on one page",
+            r"Of (\d+) reports, (\d+) have .*?, (\d+) print.*?, and (\d+) have .*?axe-core finds\s+(\d+)",
             "answer on the first screen: {1}; brief on one page: {2}; same numbers: {3}; violations: {4}",
             "{0}, {0}, {0}, 0",
         ),
         "browser": (
             "Reports and pages fit phones and screens",
             r"Texts wider than the page: (\d+ of \d+)\. Words broken in a table: (\d+ of \d+)",
-            "too wide: {0} looks; broken words: {1}",
+            "too wide: {0} views; broken words: {1}",
             "none",
         ),
         "english": (
-            "Whether a native statistician would write the sentences of pages, docstrings and messages",
+            "Whether a native statistician would write the sentences in pages, docstrings and messages",
             (
                 r"\| pages \| (\d+) \| (\d+) \| (\d+) \| \d+ \| "
                 r"\| docstrings \| (\d+) \| (\d+) \| (\d+) \| \d+ \| "
@@ -478,9 +481,9 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "27 of 30 each",
         ),
         "case_studies": (
-            "Figures printed in six papers, run again",
-            r"(\d+), of which (\d+) agree and (\d+) differ",
-            "of {0} figures {1} agree and {2} differ, [with reasons](../gallery.md)",
+            "Figures printed in six papers, recomputed",
+            r"there are (\d+), of which (\d+) agree and (\d+) differ",
+            "of {0} figures, {1} agree and {2} differ, [with reasons](../gallery.md)",
             "no target",
         ),
     },
@@ -489,7 +492,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
 
 
 def row(name: str, text: str, entry: tuple[str, str, str, str] | None) -> str:
-    """Row of a page: what it claims, the the measured and the wanted figure, date and commit."""
+    """Row of a page: what it claims, the measured figure and its target, date and commit."""
     found = _STAMP.search(text)
     date, commit = found.groups() if found else ("", "")
     claim, measured, wanted = text.splitlines()[0].lstrip("# "), "", ""

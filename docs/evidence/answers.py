@@ -83,8 +83,9 @@ Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
 ## The hybrid interval of 20 arms
 
-Processor time of `winner_interval` by its default, the hybrid method, for {ARMS} correlated normal estimates
-of equal means, {len(taken)} draws of estimates and covariance. The target is {AIM * 1_000:g} ms.
+The table shows the processor time of `winner_interval` with its default, the hybrid method, for {ARMS}
+correlated normal estimates with equal means, over {len(taken)} draws of estimates and covariance. The target
+is {AIM * 1_000:g} ms.
 
 | median, ms | 95th percentile, ms | largest, ms |
 | ---: | ---: | ---: |
@@ -92,13 +93,13 @@ of equal means, {len(taken)} draws of estimates and covariance. The target is {A
 
 ## Widths beside confseq's on the same data
 
-0/1 rewards of one arm at three rates, {runs} sequences each. Mean width of 95% sequences that are tuned for
-{confseq.TUNED:,} rounds, after 100, 1,000 and 10,000: of this library, of confseq 0.0.11, and their ratio.
-confseq's are `bernoulli_confidence_interval`, and `gamma_exponential_mixture_bound` at scale 1, tuned for a
-variance of {confseq.TUNED / 4:g}, of the squared distances of rewards from the mean before them; they are
-intersected over {len(confseq.GRID)} times, the library's over all times. Its numbers are kept in
-`tests/reference/inference/confseq_widths.csv`, with the script that made them. The largest ratio is
-{most:.3f}.
+The rewards of one arm are 0 or 1, at three rates, with {runs} sequences for each. Mean width of 95% sequences
+that are tuned for {confseq.TUNED:,} rounds, after 100, 1,000 and 10,000: of this library, of confseq 0.0.11,
+and their ratio. confseq's are `bernoulli_confidence_interval`, and `gamma_exponential_mixture_bound` at scale
+1, tuned for a variance of {confseq.TUNED / 4:g}, of the squared distances of rewards from the mean before
+them. Its sequences are intersected over {len(confseq.GRID)} times, and the library's over all times. The
+numbers of confseq are stored in `tests/reference/inference/confseq_widths.csv`, with the script that produced
+them. The largest ratio is {most:.3f}.
 
 | rate | rounds | beta-binomial | confseq | ratio | gamma-exponential | confseq | ratio |
 | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |

@@ -42,14 +42,14 @@ Command: `python docs/evidence/audit_defaults.py`. Seed: {seed}. Date: {stamp}.
 {minutes:.0f} minutes of processor time.
 
 `epsilon_lower_bound` examines releases and actions, replays decisions from the releases, and tests the noise
-of every release, all in one call ([how](../auditing.md)). It is given a target and a seed: {runs} on each
-data set in each view. Faults at epsilon = 1; a bound above 1, or a finding, refutes the guarantee. {caught}
-of
-{number} faults are found.
+of every release, all in one call ([how](../auditing.md)). It is given a target and a seed; the number of runs
+is {runs} on each data set in each view. The faults have epsilon = 1; a bound above 1, or a finding, refutes
+the guarantee. {caught} of {number} faults are found.
 
 {faults}
 
-Correct designs: the bound, and the number of findings. {refuted} of {audits} audits refute anything.
+For correct designs, the table shows the bound and the number of findings. {refuted} of {audits} audits refute
+anything.
 
 {right}
 """
@@ -136,7 +136,7 @@ def main() -> int:
         seed=SEED,
         stamp=evidence.stamp(),
         minutes=(time.process_time() - start) / 60.0,
-        runs="2,000 runs or more" if options.quick else f"the default, {DEFAULT_RUNS:,} runs,",
+        runs="2,000 or more," if options.quick else f"the default, {DEFAULT_RUNS:,},",
         caught=len(faults) - missed,
         number=len(faults),
         refuted=refuted,

@@ -27,40 +27,43 @@ PAGE = """\
 Command: `python docs/evidence/bad_input.py`. Seed: {seed}. Date: {stamp}. Processor time:
 {seconds:.0f} s.
 
-{inputs:,} damaged files and frames of {kinds:,} kinds (a kind is a format and a damage, such as "foreign
-CSV, a cell with a blank behind"), made by `tests/properties/bad_input`: bytes lost, flipped, doubled, swapped
-and overwritten; other encodings, newlines, delimiters, quotes and formats under the same name; cells,
-columns, headers and rows lost, doubled, swapped, scaled and of other types; odd values and types of pandas,
-polars, pyarrow and NumPy in frames; raw JSON at every place of an event; flags, orders, subjects and records
-of a trial. Kinds come in turn, values at random; the tests run {first} others.
+{inputs:,} damaged files and frames of {kinds:,} kinds (a kind is a format and a damage, such as "foreign CSV,
+a cell with a blank behind"), made by `tests/properties/bad_input`: bytes lost, flipped, doubled, swapped and
+overwritten. Others have other encodings, newlines, delimiters or quotes, or another format under the same
+name. Cells, columns,
+headers and rows were lost, doubled, swapped, scaled or given other types; frames contained odd values and
+types of pandas, polars, pyarrow and NumPy. Raw JSON was put into every place of an event, and flags, orders,
+subjects and records of a trial were damaged. The kinds take turns, with random values; the tests run {first}
+others.
 
-The correct outcome for an input is determined by slow, literal readers that use nothing from the library
-(`oracle.py`, `foreign_readings.py`): Python's strict CSV parser, strict JSON, a transport file field by
-field, and the rules of a log as sums, comparisons and sets over plain values.
+The correct outcome for an input is determined by slow, literal readers that do not use the library
+(`oracle.py`, `foreign_readings.py`): Python's strict CSV parser, strict JSON, a field-by-field reader of
+transport files, and the rules for a log, written as sums, comparisons and sets of plain values.
 
 | format | inputs | clear error | right | cannot be seen | nameless | good, refused | traceback | silent |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
 {counts}
 
-- *clear error*: an error of the library, or `FileNotFoundError`, that names the file. *Nameless*: one that
-  does not.
+- *clear error*: an error of the library, or `FileNotFoundError`, that contains the name of the file.
+  *Nameless*: an error that does not.
 - *right*: the original log, if the damage did not affect anything that a log contains, or the log that a
-harmless variant represents (byte-order marks, newlines, quotes, order of columns, ...). A refusal of such a
-  variant is *good, refused*.
-- *cannot be seen*: another log, which is the one that the damaged input represents under the literal reading.
-- *traceback*: any other exception, or a warning of another library.
+  harmless variant represents (with other byte-order marks, newlines, quotes, order of columns, ...). A
+  refusal of such a variant is *good, refused*.
+- *cannot be seen*: a log that differs from the original, but is the one that the damaged input represents
+  under the literal reading.
+- *traceback*: any other exception, or a warning from another library.
 - *silent*: a log that differs from the input, or a log from an input that must be refused.
 
 ## What cannot be detected
 
-{unseen_total:,} inputs say another log that is as good as the first: no reader can tell. They are named
-[one by one](bad_input_unseen.md).
+{unseen_total:,} inputs represent a different log that is as plausible as the original, and no reader can
+detect this. They are listed [one by one](bad_input_unseen.md).
 
 | what is another | {formats} |
 | --- | {rules} |
 {unseen}
 
-Files written by adaptinf have a digest of their contents, so none of their damage is of this kind.
+Files written by adaptinf contain a digest of their contents, so no damage to them is of this kind.
 
 ## Faults
 
@@ -72,8 +75,8 @@ UNSEEN_PAGE = """\
 
 Command: `python docs/evidence/bad_input.py`. Seed: {seed}. Date: {stamp}.
 
-The {total:,} of {inputs:,} [damaged inputs](bad_input.md) that say another log, which is as good as the
-first. Numbers are places in the run; the values of an input are drawn by
+This page lists the {total:,} of {inputs:,} [damaged inputs](bad_input.md) that represent a different log, as
+plausible as the original one. Numbers are positions in the run; the values of an input are drawn by
 `np.random.default_rng([{seed}, number])`.
 
 | number | format | damage | what is another |

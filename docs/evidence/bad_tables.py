@@ -26,22 +26,23 @@ PAGE = """\
 Command: `python docs/evidence/bad_tables.py`. Seed: {seed}. Date: {stamp}. Processor time:
 {seconds:.0f} s.
 
-{files:,} files, frames and streams of {kinds} kinds, made by `tests/properties/bad_tables` from small
-experiments: each kind has one right outcome, which is known from how it is made and uses nothing of the
-library. Either it is read, with the very values of the rows before they were written (every column of a log,
-and the mean of every arm to 1e-12), or it is refused by one error of the library, whose text names the cause:
-the column, and for a cell its line or row; the part of a folder; the file, its encoding or its separator.
-Each is given to {doors} of its doors, drawn at random: `read_log` (also of bytes and standard input),
-`AdaptiveLog`, `aggregate`, `Sums`, and `adaptinf validate`, followed by `adaptinf analyze` where nothing is
-found wrong. {uses:,} uses in all.
+`tests/properties/bad_tables` makes {files:,} files, frames and streams of {kinds} kinds from small
+experiments: each kind has one correct outcome, which is known from its construction and does not depend on
+the library. Either the input is read, with exactly the values that the rows had before they were written
+(every column of a log, and the mean of every arm to 1e-12), or it is refused by one error of the library
+whose text states the cause: the column and, for a cell, its line or row; the part of a folder; or the file,
+its encoding or its separator. Each is given to {doors} of its doors, drawn at random: `read_log` (also of
+bytes and standard input), `AdaptiveLog`, `aggregate`, `Sums`, and `adaptinf validate`, followed by
+`adaptinf analyze` where nothing is found wrong. {uses:,} uses in all.
 
 | family | kinds | files | uses | right | refused | nameless | good, refused | traceback | silent |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
 {counts}
 
-- *right*: read with the correct values. *Refused*: refused, as it must be, by an error that names the cause.
-*Nameless*: refused by an error that does not name it. *Good, refused*: refused, although it must be read.
-- *traceback*: any other exception, or a warning of another library.
+- *right*: read with the correct values. *Refused*: refused, as it must be, by an error that states the cause.
+  *Nameless*: refused by an error that does not state the cause. *Good, refused*: refused, although it must be
+  read.
+- *traceback*: any other exception, or a warning from another library.
 - *silent*: read with other values, or read although it must be refused.
 
 | door | uses | faults |
@@ -50,21 +51,24 @@ found wrong. {uses:,} uses in all.
 
 ## Expectations that were wrong
 
-The expectations were written before the first run. These were changed afterwards, because they required
-something that an entry point cannot know, or one wording among several that name the cause:
+The expectations were written before the first run. The following expectations were changed afterwards,
+because they required something that an entry point cannot know, or one particular wording among several that
+state the cause:
 
 - `aggregate` sums in an engine without line numbers. For a value that is missing, infinite or out of range,
-an object of another type, or a missing label, it must name the column and the number of rows, but not a line.
-- `aggregate` reads propensities as lists and objects from frames in memory alone: it is not given files with
-  them.
-- If a header is repeated in the middle of a file, the error may name any of the columns that contain numbers.
-- Where a whole column is missing or there are no rows, `aggregate` need not repeat the name of the file; a
-  column that is missing for one arm may be named by the arm; a part without a header by the columns that it
-  lacks; and a text named `.parquet` by the damage.
-- With missing rewards the means are compared from the columns, because no estimator of plain means is valid
-  there.
-- The command line spells an option as `--date-format`, and not as `date_format`.
-- Ties of shuffled rows are within a day, because batches of days would otherwise recur.
+  an object of another type, or a missing label, it must state the column and the number of rows, but not a
+  line.
+- `aggregate` reads propensities as lists and objects only from frames in memory, so it is not given files
+  that contain them.
+- If a header is repeated in the middle of a file, the error may refer to any of the columns that contain
+  numbers.
+- Where a whole column is missing or there are no rows, `aggregate` need not repeat the name of the file. A
+  column that is missing for one arm may be identified by the arm, a part without a header by the columns that
+  it lacks, and a text named `.parquet` by the damage.
+- If rewards are missing, the means are compared with those of the columns, because no estimator of plain
+  means is valid there.
+- The command line writes an option as `--date-format`, not as `date_format`.
+- Ties of shuffled rows are within one day, because batches of days would otherwise recur.
 - Text stamps in a frame are not times for `aggregate`: frames contain times.
 
 ## Faults

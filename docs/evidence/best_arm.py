@@ -31,9 +31,9 @@ The experiments of Chen et al. (2024), Section 5 and Appendix E, and their Table
 
 ## The schedule
 
-d = 16, K = 10,000, the example of Appendix B. "Equations" is a literal reading of (4) to (7), with lambda by
-bisection; "library" is `adaptinf.designs.best_arm.fixed_budget.max_det_schedule`; "printed" the paper's
-table, which does not follow from its equations ([errata](../errata/dp_bai.md)).
+The example of Appendix B has d = 16 and K = 10,000. "Equations" is a literal reading of (4) to (7), with
+lambda by bisection; "library" is `adaptinf.designs.best_arm.fixed_budget.max_det_schedule`; and "printed" is
+the paper's table, which does not follow from its equations ([errata](../errata/dp_bai.md)).
 
 {schedule}
 
@@ -42,22 +42,23 @@ M and all s_p of the library are those of the equations in {agreeing:,}.
 
 ## Normal noise
 
-Standard deviation of the noise of a sum at delta = {delta:g}, and the delta that the classical one
-really gives; more of it [here](gaussian.md).
+The table shows the standard deviation of the noise of a sum at delta = {delta:g}, and the delta that the
+classical calibration actually gives; for more figures, see [normal noise](gaussian.md).
 
 {gaussian}
 
 ## MAX-DET
 
-Share of cases in which exchange finds the largest determinant of all, {cases:,} normal feature matrices each,
-the smallest ratio of the two, and the largest coefficient, in absolute value, of any arm in terms of the
-collection, less 1: the tolerance is 1e-6, and the error bound allows for it.
+For {cases:,} normal feature matrices each, the table shows the share of cases in which exchange finds the
+largest determinant of all, the smallest ratio of the two determinants, and the largest absolute coefficient
+of any arm in terms of the collection, minus 1; the tolerance is 1e-6, and the error bound allows for it.
 
 {collections}
 
 ## Speed
 
-The experiment of Section 5 (K = 30, d = 2) at epsilon = .1, T = 500, one core, processor time.
+The table shows processor times for the experiment of Section 5 (K = 30, d = 2) at epsilon = .1 and T = 500,
+on one core.
 
 {speed}
 """

@@ -301,15 +301,15 @@ PAGE = """\
 
 Command: `{command}`. Seed: {seed}. Date: {today}.
 
-± is one Monte Carlo standard error throughout.
+Throughout, the number after ± is one Monte Carlo standard error.
 
 ## Simulated bias where the truth is known
 
-`audit.simulate_bias` at the true means, {runs:,} runs, against the true bias: exact for epsilon-greedy, by
-recursion over all states (pulls and successes of both arms), and from {truth_runs:,} other runs elsewhere.
-*z* is the distance in standard errors of the two together. *bound*: the theorem's, where the design promises
-privacy of the rewards; that of a difference is the sum of two. It is vacuous once it exceeds the largest
-possible bias.
+`audit.simulate_bias` at the true means, with {runs:,} runs, is compared with the true bias, which is exact
+for epsilon-greedy (by recursion over all states, that is, pulls and successes of both arms), and is otherwise
+computed from {truth_runs:,} other runs. *z* is their distance divided by their joint standard error; *bound*
+is the theorem's, if the design protects the privacy of the rewards. The bound for a difference is the sum of
+two. It is vacuous once it exceeds the largest possible bias.
 
 | design | T | sample mean of | mean | true bias | simulated bias | z | bound |
 | --- | --- | --- | --- | --- | --- | --- | --- |
@@ -319,10 +319,11 @@ Largest |z|: {largest:.2f} of {count}; normal errors exceed {limit:.2f} in 1% of
 
 ## At fitted means
 
-A log only provides fitted means. Over many logs: mean error ± its standard error / root mean square error of
-the last arm's difference to arm 0. It is that of the sample means, of these minus the simulated bias
-({log_runs} runs per log), and of the estimate at whose means the bias was simulated (AIPW or ALEE; sample
-means if privacy corrects them). Logs without a reward of some arm are omitted.
+In practice, only fitted means are available. The table shows results over many logs: the mean error ± its
+standard error / the root mean square error of the last arm's difference from arm 0. They are given for the
+sample means, for these minus the simulated bias ({log_runs} runs per log), and for the estimate at whose
+means the bias was simulated (AIPW or ALEE; sample means if privacy corrects them). Logs in which an arm has
+no reward are omitted.
 
 | design | logs | naive | corrected | fitted |
 | --- | --- | --- | --- | --- |
@@ -330,18 +331,18 @@ means if privacy corrects them). Logs without a reward of some arm are omitted.
 
 ## Diagnostics when nothing is wrong
 
-Share of p-values of at most .05, before Holm, and of logs with any evidence against anything, after Holm. In
-parentheses: the logs with a test, because a test with too few rewards or random choices is skipped. The
-anytime test is exact, at most .05 at all rounds together; the others are asymptotic, and the last one assumes
-that arm counts converge.
+The table shows the share of p-values that are at most .05, before Holm's adjustment, and the share of logs
+with evidence in any check, after it. The number of logs with a test is in parentheses, because a test is
+skipped if there are too few rewards or random choices. The anytime test is exact, with level .05
+simultaneously over all rounds; the others are asymptotic, and the last one assumes that arm counts converge.
 
 {size_head}
 {sizes}
 
 ## Diagnostics when one thing is wrong
 
-Share of {powers} logs (epsilon-greedy with exploration .4, T = 1,000, equal arms) with evidence against each
-check, after Holm.
+The table shows the share of {powers} logs (epsilon-greedy with exploration .4, T = 1,000, equal arms) in
+which each check finds evidence, after Holm's adjustment.
 
 {power_head}
 {power}

@@ -159,10 +159,9 @@ def judge(frame: pd.DataFrame) -> str:
     allowed = (frame["analysis"] == "released") & (frame["rewards"] == "uniform")
     outside = frame[low | (high & ~allowed)]
     head = (
-        f"{len(frame)} cells; lowest coverage {frame['coverage'].min():.4f}, "
-        f"highest {frame.loc[~allowed, 'coverage'].max():.4f} "
-        f"(released with uniform rewards, where the interval is conservative: "
-        f"up to {frame.loc[allowed, 'coverage'].max():.4f}). "
+        f"Over {len(frame)} cells, the lowest coverage is {frame['coverage'].min():.4f} and the highest is "
+        f"{frame.loc[~allowed, 'coverage'].max():.4f} (for released estimates with uniform rewards, for "
+        f"which the interval is conservative, up to {frame.loc[allowed, 'coverage'].max():.4f}). "
     )
     if outside.empty:
         return head + "All lie in [.94, .97] up to three Monte Carlo standard errors."
@@ -177,17 +176,17 @@ Command: `{command}`. Seed: {seed}. Date: {today}.
 Three groups arrive with probabilities .5, .3, .2; the arms' means are (.4, .7), (.6, .3), (.3, .65). Nominal
 coverage is 95%. Uniform rewards have the largest possible width around their mean in [0, 1].
 
-- Difference in means: Welch's t over the second half's randomised rounds, Agresti-Caffo if an arm has fewer
-than 10 successes or failures.
-- AIPW: all second-half rounds with positive propensities of both arms; Student's t with the smaller arm's
-  count minus 1 degrees of freedom.
+- Difference in means: Welch's t over the randomised rounds of the second half, or the Agresti-Caffo
+  adjustment if an arm has fewer than 10 successes or failures.
+- AIPW: all second-half rounds in which both arms have positive propensities; Student's t with the smaller
+  arm's count minus 1 degrees of freedom.
 - Released: the private estimate with its own interval.
 
 A run without an interval (too few arrivals) is counted in the last column and excluded from the coverage.
 
 {verdict}
 
-Largest bias, in Monte Carlo standard errors: {bias:.2f} over {cells} cells.
+The largest bias, in Monte Carlo standard errors, is {bias:.2f} over {cells} cells.
 
 {main}
 

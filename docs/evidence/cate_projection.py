@@ -20,17 +20,18 @@ TEXT = """# Bias and coverage of projections of effects
 
 Command: `{command}`. Seed: {seed}. Date: {today}.
 
-{rounds:,} rounds, three contexts x = 0, 1, 2 with shares .5, .3, .2, two arms, normal rewards with variance 1
-about 0, 1 and -1 (control). In each context the treatment is drawn with the probability that it is better
-(normal posterior under a flat prior, variance known), but either arm with at least the floor. The formula is
-`~ x`: right for no effect and for the linear one (0, .5, 1), wrong for the curved one (0, -.5, 1.5). The
-truth is the best linear approximation over the contexts. AIPW scores with the arms' running means, t
-intervals; combined weights from the round's own propensities; two-point weights with the floor's own
-exponent.
+There are {rounds:,} rounds, three contexts x = 0, 1, 2 with shares .5, .3, .2, two arms, and normal rewards
+with variance 1, whose mean under control is 0, 1 and -1. In each context, the treatment is drawn with the
+probability that it is better (normal posterior under a flat prior, variance known), but either arm is drawn
+with at least the probability of the floor. The formula is `~ x`, which is correct for no effect and for the
+linear effect (0, .5, 1), and wrong for the curved one (0, -.5, 1.5). The truth is the best linear
+approximation over the contexts. The analysis uses AIPW scores with the arms' running means and t intervals;
+combined weights are based on the round's own propensities, and two-point weights on the exponent of the
+floor.
 
 The table shows the slope. Bias is in units of the standard deviation of the estimates, with a Monte Carlo
-error of {bias_error:.3f}; that of a coverage of .95 is {cover_error:.3f}. Length, of standard errors, is
-relative to uniform weights.
+error of {bias_error:.3f}; the Monte Carlo error of a coverage of .95 is {cover_error:.3f}. The length
+of standard errors is relative to uniform weights.
 
 {table}
 """

@@ -209,46 +209,48 @@ def page(cells: Sequence[Cell], classes: Classes, counts: Counts, command: str) 
 
 {command}
 
-{len(grid)} cells ([list](comparison_cells.csv)) cross every design with every move of the level at two
-lengths; rewards, number of arms and gap are dealt out to them. Every table of every cell has a class
-with its reason ([list](comparison_classes.csv)). Cells, classes and simulators (`comparison_logs.py`,
-plain NumPy) were fixed before the first run. {much}.
+{len(grid)} cells ([list](comparison_cells.csv)) combine every design with every drift of the level at two
+lengths; rewards, numbers of arms and gaps are distributed over the cells. Every table of
+every cell has a class with its reason ([list](comparison_classes.csv)). Cells, classes and simulators
+(`comparison_logs.py`, plain NumPy) were fixed before the first run. {much}.
 
-Tables of the grid, by class; a table is one question to the logs of one cell, from rows or from sums:
+The following counts are by class; a table is one question about the logs of one cell, answered from rows or
+from sums:
 
 {_counted(entries)}
 
-Rows of the first table: {len(rows) - short_rows:,} of {len(rows):,} tables contain, and are cautioned in at
-most {NUISANCE:.0%} of logs.
+Rows of the first table: {len(rows) - short_rows:,} of {len(rows):,} tables have sufficient coverage and are
+cautioned in at most {NUISANCE:.0%} of logs.
 
 Lengths: {told}.
 
-`t_test` of two arms is `Contrast` to 1e-12 in {_same(cells, found)} logs.
+`t_test` of two arms agrees with `Contrast` to 1e-12 in {_same(cells, found)} logs.
 
-*Benign*: coverage of nominal 95% intervals of at least {LEAST:g}, less three Monte Carlo errors, over all
-logs; cautions in at most {NUISANCE:.0%} of them, beyond standing assumptions; an interval in all but
-{NUISANCE:.0%}. *Coverable*: the same coverage over all logs, cautioned or not; a table that is refused is
-counted apart. *Contradicted*: the log is refused, or at least {TOLD_AT_LEAST:.0%} of the logs are cautioned;
-a table that holds without is counted apart. A Monte Carlo error is based on as many intervals as there are
-logs.
+*Benign*: the coverage of nominal 95% intervals over all logs must be at least {LEAST:g}, minus three Monte
+Carlo errors; apart from standing assumptions, at most {NUISANCE:.0%} of the logs may carry a caution; and all
+but {NUISANCE:.0%} must have an interval. *Coverable*: the same coverage is required over all logs, cautioned
+or not; a table that is refused is counted separately. *Contradicted*: the log must be refused, or at least
+{TOLD_AT_LEAST:.0%} of the logs must be cautioned; a table that has sufficient coverage without a caution is
+counted separately. A Monte Carlo error is based on as many intervals as there are logs.
 
-A test is right if it does not reject the truth at 5%: the *t_test* of the last arm minus the first, and the
-*joint test* of all differences, each at its own true value. *best_arms* is right if arm A, a best arm, stays
-in the set at 5%. The *winner*'s interval must contain the mean of the arm that won; *against A*, the lead of
-the best of the others over A. *Levels* are means over all rounds, or over those in which all arms could be
-chosen; *contrasts* are those of all arms with A, *policy values* of two fixed policies, mostly A and mostly
-the last arm, and *policy contrast* their difference. *Coefficients* are those of arms, and of arms times the
-context, in `reward ~ C(action) * x`, without x where it is not in the file; *effects by group* are of the
-last arm against A by context. *From sums*: batches of a day, or of an hour if shares vary by the hour.
+A test is right if it does not reject the true value at 5%: the *t_test* compares the last arm with the first,
+and the *joint test* is of all differences, each at its true value. *best_arms* is right if arm A, a best arm,
+stays in the set at 5%. The *winner*'s interval must contain the mean of the arm that won; for *against A*, it
+must contain the difference between the best of the others and A. *Levels* are means over all rounds, or over
+those in which all arms could be chosen; *contrasts* compare all arms with A, *policy values* are those of two
+fixed policies, one mostly choosing A and one mostly the last arm, and a *policy contrast* is their
+difference. *Coefficients* are those of arms, and of arms times the context, in `reward ~ C(action) * x`,
+without x if it is not in the file; *effects by group* compare the last arm with A by context. *From sums*:
+batches are days, or hours if shares vary by the hour.
 
-Batched Thompson has ten batches, told as `batch`; Thompson's floors are .05 an arm, .025 of four and .02 of
-ten arms in batches; EXP3 explores in 20% of rounds; softmax has no floor. If the level changes by the hour,
-so do the shares of all designs except the coin, down to half of the floor. Arms are equal except for a gap of
-arm A. The level of all arms increases linearly by 1 sd, or in one step at half time, or on weekends, or goes
-up and down by 1 sd within each of ten days, or is an autoregression with sd 1; an arm joins after 30% of the
-rounds, while the level increases linearly. The effect that changes sign is A's, from .3 sd to -.3, or from .6
-to -.6 if there are 1,000 rounds. For rewards of 0 and 1, a size of 1 sd is .25, half of a standard deviation.
-All arms' propensities are known.
+Batched Thompson has ten batches, given as `batch`; Thompson's floors are .05 per arm, .025 for four arms and
+.02 for ten arms in batches; EXP3 explores in 20% of rounds; softmax has no floor. If the level changes by the
+hour, so do the shares of all designs except the coin, down to half of the floor. Arms are equal except for a
+gap of arm A. The level of all arms increases linearly by 1 sd, or in one step at half time, or at weekends,
+or oscillates by 1 sd within each of ten days, or is an autoregression with sd 1. An arm joins after 30% of
+the rounds, while the level increases linearly. The effect that changes sign is A's, from .3 sd to -.3, or
+from .6 to -.6 if there are 1,000 rounds. For rewards of 0 and 1, a size of 1 sd is .25, half of a standard
+deviation. All arms' propensities are known.
 
 ## Failures
 
@@ -256,8 +258,8 @@ All arms' propensities are known.
 
 ## The rows of the first table
 
-Equal arms, normal rewards. Coverage, in brackets the share of logs that is cautioned or refused; bold if it
-is less than it should be, or for a caution without need.
+The arms are equal and rewards are normal. The figures are coverage and, in parentheses, the share of logs
+that are cautioned or refused; they are bold if coverage is too low, or if a caution is unnecessary.
 
 {_matrix(first, rows, ROWS, named=True)}
 
@@ -267,13 +269,14 @@ From sums:
 
 ## Lengths without drift
 
-Mean lengths over those by `stationary=True`; the last column is the share of logs whose levels are cautioned.
+Mean lengths are divided by those with `stationary=True`; the last column is the share of logs whose levels
+carry a caution.
 
 {prices}
 
 ## All cells, from rows
 
-Coverage, in brackets the share of logs that is cautioned or refused; bold as above.
+The figures are coverage and, in parentheses, the share of logs that are cautioned or refused; bold as above.
 
 {_matrix(grid, entries, ROWS, named=False)}
 

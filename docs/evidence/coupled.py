@@ -159,20 +159,21 @@ Command: `python docs/evidence/coupled.py`. Seed: {seed}. Date: {stamp}.
 
 `audit.coupled` runs two live trials that differ in one participant, with equal coins and with supplied
 whole-number noise. The second trial's noise is shifted, draw by draw, until both release the same values.
-Then arms, propensities where they are covered, names and scales of all draws, releases, `public()` in full
-and in its files, half-way and at the end, and the status of a trial must agree to the last bit; the sum of
-abs(shift) / scale, with the scales as drawn, is the cost. {kept} pairs agree at no more than the promise;
-{outputs} outputs were compared, and the largest cost is {share} of what is promised for its pair.
+Arms, propensities if they are covered, names and scales of all draws, `public()` in full and in its files,
+half-way and at the end, and the status of a trial must then agree to the last bit, in addition to the
+releases. The cost is the sum of abs(shift) / scale, with the scales as drawn. {kept} pairs agree at no more
+than the guaranteed cost; {outputs} outputs were compared, and the largest cost is {share} of the guarantee
+for its pair.
 
-It demonstrates an alignment for these pairs, coins and noise. As the noise is given, a design passes even if
-its real noise is removed: it is only evidence together with tests of the distribution, scale as drawn,
-independence, support and lattice.
+This demonstrates an alignment only for these pairs, coins and noise. Because the noise is supplied, a design
+passes even if its real noise is removed: a coupling is evidence only together with tests of the distribution,
+the scale as drawn, independence, support and lattice.
 
-Neighbours: another outcome (`value`), another outcome and context (`context`), an outcome that arrives
-earlier in its window (`early`), after it (`late`) or `never`, is `amended`, or whose participant is `erased`.
-For `context` the guarantee is that for a record, otherwise that for rewards. All pairs are run as sessions,
-some also as trials in files. Designs that wait for each outcome have no trial in a file, and `DPNAS` reads
-streams, in which a sample is changed or missing.
+The neighbours have another outcome (`value`), another outcome and context (`context`), an outcome that
+arrives earlier in its window (`early`), after it (`late`) or `never`, an outcome that is `amended`, or a
+participant who is `erased`. For `context` the guarantee is that for a record, otherwise that for rewards. All
+pairs are run as sessions, and some also as trials in files. Designs that wait for each outcome do not support
+trials in files, and `DPNAS` reads streams, in which a sample is changed or missing.
 
 {columns}
 | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |
@@ -182,7 +183,8 @@ streams, in which a sample is changed or missing.
 
 {disagreements}
 
-The longest call took {slowest} seconds of processor; the page {minutes} minutes beside other work.
+The longest call took {slowest} seconds of processor time, and the page took {minutes} minutes on a machine
+with other work.
 """
 
 

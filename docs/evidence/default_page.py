@@ -80,7 +80,7 @@ def _below(entries: Iterable[tuple[Cell, Key, Tally]]) -> str:
     ]
     low = [share for share in shares if share < LEAST]
     lowest = f"; the lowest is {min(low):.3f}" if low else ""
-    return f"{len(low)} measured less than {LEAST:g}, within three standard errors{lowest}"
+    return f"{len(low)} had measured coverage below {LEAST:g}, within three standard errors{lowest}"
 
 
 def _listed(title: str, lines: Sequence[str]) -> str:
@@ -88,16 +88,16 @@ def _listed(title: str, lines: Sequence[str]) -> str:
     return f"## {title}\n\n{KEY}\n\n{HEAD}\n{body}\n"
 
 
-KEY = "The meaning of a cell's number: [cells](defaults.md#cells)."
+KEY = "The numbers of cells are explained under [cells](defaults.md#cells)."
 
-EXPLAINED = f"""*Coverage*: share of nominal 95% intervals that contain the truth; *no caution*: among those
-whose table carries none. *Promise*: coverage of at least {LEAST:g}, {NOMINAL:g} for methods labelled
-{" or ".join(STRICT)}, less three standard errors, over all intervals (*held*) or over those without a
-caution (*{CLEAN}*; not for {" and ".join(STRICT)}). *Refused*: methods that refuse at
-the fit, or logs for which none is valid. *{BELIED.capitalize()}*: the recommended call declares
-`stationary=True` for a cell whose means change, through drift, or for methods on an arm's own pulls through
-contexts; without this declaration the table carries a caution, as it does for defaults. A mean is that of the
-rounds in which its arm could be chosen, of sequences that of the units in the log."""
+EXPLAINED = f"""*Coverage*: share of nominal 95% intervals that contain the truth; *no caution*: the same for
+tables without a caution. *Promise*: coverage of at least {LEAST:g}, or {NOMINAL:g} for methods labelled
+{" or ".join(STRICT)}, minus three standard errors, over all intervals (*held*) or over those without a
+caution (*{CLEAN}*; not for {" and ".join(STRICT)}). *Refused*: methods that refuse at the fit, or logs for
+which none is valid. *{BELIED.capitalize()}*: the recommended call declares `stationary=True` although means
+change, either through drift or, for methods based on an arm's own pulls, through contexts. Without this
+declaration, the table carries a caution, as it does for defaults. A mean refers to the rounds in which its
+arm could be chosen; for sequences, it refers to the units in the log."""
 
 
 def _once_a_log(key: Key) -> bool:
@@ -148,14 +148,15 @@ def page(cells: Sequence[Cell], counts: Counts, command: str) -> str:
 
 {command}
 
-{len(cells)} cells ([list](default_cells.csv), fixed before the first run) cover all pairs of levels of
-design, outcome, drift, units, arms that join or leave, rounds, what is told of propensities, and gap; the
-simulators (`default_logs.py`) are plain NumPy. {how_much([cell.number for cell in cells], counts)}.
+{len(cells)} cells ([list](default_cells.csv), fixed before the first run) cover all pairs of levels of the
+following factors: design, outcome, drift, units, arms that join or leave, rounds, information on
+propensities, and gap. The simulators (`default_logs.py`) are plain NumPy.
+{how_much([cell.number for cell in cells], counts)}.
 
 - Defaults, by cell and target: {_promises(defaults)}.
 - [All methods](defaults_methods.md) that `recommend` labels valid, by cell and target: {_promises(others)}.
 - Of the defaults that held, {_below(defaults)}.
-- Defaults in benign cells: {bothered} of {len(calm)} are cautioned in more than {NUISANCE:.0%} of the logs.
+- In benign cells, {bothered} of {len(calm)} defaults are cautioned in more than {NUISANCE:.0%} of the logs.
 
 {EXPLAINED}
 

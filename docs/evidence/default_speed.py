@@ -125,19 +125,19 @@ def page(rows: list[Measured]) -> str:
     )
     return f"""# Speed of the default analyses
 
-Processor seconds of one process, and megabytes above the log, on a machine of two cores.
+The figures are processor seconds of one process and megabytes above the log, on a machine with two cores.
 Command: `python docs/evidence/default_speed.py --plain PYTHON`. Seed: {SEED}. Date: {evidence.stamp()}.
-Python {platform.python_version()}, NumPy {np.__version__}. Load of the machine when the page was written:
-{load}, at nice {os.nice(0)}; an idle machine has a load near 0.
+Python {platform.python_version()}, NumPy {np.__version__}. When the page was written, the load of the machine
+was {load}, at nice {os.nice(0)}; an idle machine has a load near 0.
 
 | what | rounds x arms | target | seconds | MB |
 | --- | --- | --- | --- | --- |
 {table}
 
 `recommend` and `diagnose` are timed after a first call in the process, which loads or compiles their
-dependencies. The first table is that of `ArmMeans(log).fit()`, with its imports and Numba's cache on disk;
-the seconds are of the clock, beyond those of an interpreter that does nothing. The library alone (`--plain`)
-has none of the extras; where Polars is installed statsmodels imports it with its tables. """
+dependencies. The first table is that of `ArmMeans(log).fit()`, including imports, with Numba's cache on disk;
+its seconds are by the clock, and exclude those of an interpreter that does nothing. The library alone
+(`--plain`) has none of the extras; if Polars is installed, statsmodels imports it with its tables. """
 
 
 def main() -> None:

@@ -116,22 +116,23 @@ def page(lines: list[str], passed: int) -> str:
 Command: `python docs/evidence/dependencies.py`. The seeds are those of the tests.
 Date: {evidence.stamp()}. Python {sys.version.split()[0]}.
 
-Each row is an environment with the dependencies and no extras, and with its own compiled code. The tests of
-these files ran in it:
+Each row is a separate environment with the dependencies but without extras, and with separately compiled
+code. The following test files were run in it:
 
 {listed}
 
-{passed} of {len(ROWS)} sets of versions pass them all.
+{passed} of {len(ROWS)} sets of versions pass all tests.
 
 | versions | {" | ".join(SWAPPED)} | tests |
 | --- | {" | ".join(["---"] * len(SWAPPED))} | --- |
 {chr(10).join(lines)}
 
-statsmodels 0.15.0 is both the oldest version allowed and the newest, so it was tested once. Not allowed:
+statsmodels 0.15.0 is both the oldest version allowed and the newest, so it was tested once. The following
+versions are not allowed:
 
-- numba 0.61.0 and earlier require a NumPy before 2.2; numba 0.69 is not released.
-- pandas 2.3 has no copy on write by default: a change to the frame that a log shows would change the log. Two
-  of the tests of these files fail for that reason.
+- numba 0.61.0 and earlier require a NumPy version before 2.2; numba 0.69 has not been released.
+- pandas 2.3 does not use copy-on-write by default: a change to the frame returned by a log would change the
+  log. Two tests in these files fail for this reason.
 """
 
 

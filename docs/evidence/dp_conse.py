@@ -36,27 +36,27 @@ PAGE = """\
 Command: `{command}`. Seeds: 1 (ConSE) and 2 (DP-ConSE) for regret and estimates, 3 and 4 for the
 frontier, 5 for the guarantee. Date: {today}. {runs:,} runs each, by the designs' exact shortcut.
 
-Ten equally likely contexts, rewards of 0 and 1 with means (.35, .65) in half of the contexts and (.65, .35)
-in the other half: gaps of .3. DP-ConSE is the corrected calibration at epsilon = {epsilon:g} with its
-defaults, where nothing else is said.
+There are ten equally likely contexts, and rewards are 0 or 1, with means (.35, .65) in half of the contexts
+and (.65, .35) in the other half, so gaps are .3. DP-ConSE is the corrected calibration at epsilon =
+{epsilon:g} with its defaults, where nothing else is said.
 
 ## Regret
 
-alpha = {alpha:g}, n = {horizon:,}:
+For alpha = {alpha:g} and n = {horizon:,}:
 
 {regret}
 
-In the second half both designs randomise T_min arrivals of each context, and T_min is the same power of the
-arrivals. The cost of privacy is in the first half: sums are examined when a window ends, not when they are
-informative.
+In the second half, both designs randomise T_min arrivals of each context, and T_min is the same power of the
+arrivals. The cost of privacy arises in the first half, in which sums are examined only when a window ends,
+not as soon as they are informative.
 
 ## Estimates
 
-Errors of the estimated effects in the runs above, DP-ConSE: what the design releases (2 D / N with its
-correction), and two estimates of a trusted analyst from the raw log, the difference in means over the second
-half's randomised arrivals and over all of its arrivals. By context: the mean error over {runs:,} runs as a
-multiple of its standard error. "Outward" is the error in the direction of the effect, in which the bias of a
-ratio would appear.
+The table shows errors of the estimated effects in the runs above, for DP-ConSE: those of the released
+estimate (2 D / N with its correction) and of two estimates of a trusted analyst from the raw log, the
+difference in means over the randomised arrivals of the second half and over all of its arrivals. For each
+context, the mean error over {runs:,} runs is given as a multiple of its standard error. "Outward" is the
+error in the direction of the effect, in which the bias of a ratio would appear.
 
 {bias}
 
@@ -73,34 +73,36 @@ One run for each epsilon and M at n = 20,000; the scales are those in the log's 
 
 ## Error times regret divided by M
 
-Largest mean squared error of a context's effect, times mean regret, over M = 10. ConSE and DP-ConSE:
-difference in means over the second half's randomised arrivals; released: DP-ConSE's own estimates. Standard
-errors in parentheses. The largest of ten estimated errors is biased upwards, by about {upwards:.1%} here.
+The table shows the largest mean squared error of a context's effect, times mean regret, divided by M = 10.
+For ConSE and DP-ConSE, the estimate is the difference in means over the randomised arrivals of the second
+half; for "released", it is DP-ConSE's own estimate. Standard errors are in parentheses. The largest of ten
+estimated errors is biased upwards, by about {upwards:.1%} here.
 
 {frontier}
 
 {highest}
 
-With gaps D and variances v0, v1, the second half alone gives (v0 + v1) D = .1365, whatever alpha and n are:
-T_min cancels. The first half's regret of a context, r, does not depend on alpha and adds 2 (v0 + v1) r /
-T_min, so the product grows with alpha until T_min reaches its floor, log n for ConSE and 10 log(n) / epsilon
-for DP-ConSE.
+With gaps D and variances v0 and v1, the second half alone gives (v0 + v1) D = .1365, whatever alpha and n
+are, because T_min cancels. The first half's regret for a context, r, does not depend on alpha and adds 2 (v0
++ v1) r / T_min, so the product increases with alpha until T_min reaches its floor, which is log n for ConSE
+and 10 log(n) / epsilon for DP-ConSE.
 
 ## Along n, further out
 
 {beyond}
 
-**ConSE is bounded.** Its first epoch of 128 log(16 n) randomised arrivals decides a context with gap .3, at a
-regret of r = .15 * 128 log(16 n): at alpha = 1, where T_min = log n, the product tends to .1365 + .91 * 128 *
-.15 = 17.6. It converges slowly, because log(16 n) / log n does, and because a trial of log n arrivals has
-unequal arms.
+**For ConSE, the product is bounded.** Its first epoch of 128 log(16 n) randomised arrivals decides a context
+with gap .3, at a regret of r = .15 * 128 log(16 n): at alpha = 1, where T_min = log n, the product tends to
+.1365 + .91 * 128 * .15 = 17.6. It converges slowly, because log(16 n) / log n does, and because a trial of
+log n arrivals has arms of unequal size.
 
-**DP-ConSE is bounded.** Its first window is all randomised; it has n / 64 rounds, but at most 256 M log n, so
-a context's share of it costs at most .15 * 256 log n. Later windows double in length, so a context is decided
-after at most about four times the arrivals that one window needs, of order log n. At alpha = 1, where T_min =
-10 log(n) / epsilon, the product is then at most of order .1365 + .91 * .15 * 256 / 10 = 3.6 whatever n is.
-**Without the upper bound it would not be**, except at alpha = 0: a first window of n / 64 rounds makes the
-regret linear in n, and the product grow as n^alpha, or as n / log n at alpha = 1 (last column). """
+**For DP-ConSE, the product is bounded.** Its first window is fully randomised; it has n / 64 rounds, but at
+most 256 M log n, so a context's share of it costs at most .15 * 256 log n. Later windows double in length, so
+a context is decided after at most about four times the number of arrivals that one window needs, which is of
+order log n. At alpha = 1, where T_min = 10 log(n) / epsilon, the product is then at most of order .1365 + .91
+* .15 * 256 / 10 = 3.6, whatever n is. **Without the upper bound, it would not be bounded**, except at alpha =
+0: a first window of n / 64 rounds makes the regret linear in n, and the product then increases like n^alpha,
+or like n / log n at alpha = 1 (last column). """
 
 
 def replicate(design: ConSE | DPConSE, horizon: int, runs: int, seed: int, n_jobs: int) -> Replications:
@@ -136,9 +138,8 @@ def regret_table(plain: Replications, private: Replications) -> str:
     (base, base_se), (cost, cost_se) = mean_se(plain.regret), mean_se(private.regret)
     ratio = cost / base
     ratio_se = ratio * math.hypot(base_se / base, cost_se / cost)
-    return "\n".join(
-        [*lines, "", f"Ratio: **{ratio:.4f}** (standard error {ratio_se:.4f}); the target is at most 1.5."]
-    )
+    told = f"The ratio is **{ratio:.4f}** (standard error {ratio_se:.4f}); the target is at most 1.5."
+    return "\n".join([*lines, "", told])
 
 
 def all_arrivals(sims: Replications) -> np.ndarray:

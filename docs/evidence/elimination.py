@@ -216,22 +216,22 @@ PAGE = """\
 
 Command: `{command}`. Seed: {seed}. Date: {today}.
 
-Five arms pay 1 with probabilities .75, .625, .5, .375 and .25, else 0; the horizon is T = {horizon:,} and
-beta = 1 / T. Regret is pseudo-regret. A figure after ± is one Monte Carlo standard error.
+Five arms pay 1 with probabilities .75, .625, .5, .375 and .25, and 0 otherwise; the horizon is T =
+{horizon:,}, and beta = 1 / T. Regret is pseudo-regret. A figure after ± is one Monte Carlo standard error.
 
 ## Two settings
 
-The design is compared with literal readings of the papers, round by round on the same rewards and noise, by
-`tests/reference/designs/test_elimination_oracle.py`.
+`tests/reference/designs/test_elimination_oracle.py` compares the design with literal implementations of the
+papers, round by round on the same rewards and noise.
 
 {settings}
 
-Epochs have fixed lengths, so the round takes few values; where it takes more than one, some gap lies within
-a few standard deviations of a threshold. Of {many:,} runs:
+Epochs have fixed lengths, so the last round of an arm takes few values; if it takes more than one, some gap
+lies within a few standard deviations of a threshold. Of {many:,} runs:
 
 {rounds}
 
-Lengths and thresholds of the epochs that matter:
+The lengths and thresholds of the epochs that matter are:
 
 {lengths}
 
@@ -239,19 +239,19 @@ Lengths and thresholds of the epochs that matter:
 
 The [study](../studies/private_elimination.md) compares binary counters at equal guarantees: the published
 width with all of epsilon on each arm, the tail bound and the exact quantile, and the last one also with the
-hybrid counter. This page contains the readings that it omits.
+hybrid counter. This page contains the interpretations that it omits.
 
-Mean regret of private UCB ({ucb_runs} runs a cell) over that of private elimination ({many:,} runs). Both
-have the same guarantee for the actions, except where each arm has epsilon / K: that published split of the
-budget makes UCB K times more private than stated.
+The table shows the mean regret of private UCB ({ucb_runs} runs per cell) divided by that of private
+elimination ({many:,} runs). Both have the same guarantee for the actions, except if each arm has epsilon / K:
+with this published split of the budget, UCB is K times more private than stated.
 
 {ratios}
 
-Published: `PrivateUCB(epsilon=K * epsilon, calibration="published")` has a budget of epsilon and gamma =
-log(T)^2 log(K T log(T) / delta) / epsilon on each arm, delta = 1 / T; with `epsilon=epsilon` the budget is
-epsilon / K and gamma K times as large. Tail bound: epsilon on each arm and noise widths that fail with
-probability 1 / t, by the closed-form bound of Chan, Shi and Song. The hybrid counter allows an arm to rest at
-counts that are powers of two, where its sum has little noise.
+"Published" means that `PrivateUCB(epsilon=K * epsilon, calibration="published")` has a budget of epsilon and
+gamma = log(T)^2 log(K T log(T) / delta) / epsilon on each arm, with delta = 1 / T; with `epsilon=epsilon`,
+the budget is epsilon / K, and gamma is K times as large. "Tail bound" means epsilon on each arm and noise
+widths that fail with probability 1 / t, according to the closed-form bound of Chan, Shi and Song. With the
+hybrid counter, an arm can rest at counts that are powers of two, where its sum has little noise.
 
 Mean regrets:
 

@@ -235,16 +235,16 @@ def page(found: dict[str, dict[str, dict[str, tuple[str, str]]]], tables: list[T
 
 Command: `{COMMAND}`. Seed: {engine_tables.SEED}. Date: {evidence.stamp()}.
 
-{len(tables)} tables of {size} rows, {summed} to be summed and {len(tables) - summed} to be refused, from nine
-sources and as the log itself, in the time zones {", ".join(ZONES[:-1])} and {ZONES[-1]}. What must come of a
-table is computed by plain Python from its rows: rounds, sums of rewards and of their squares and mean
-propensities by batch and arm, which a source has to give to {LIMIT:.0e}; or the codes of the problems that it
-is refused by, all of them and no other.
+{len(tables)} tables of {size} rows, of which {summed} must be summed and {len(tables) - summed} refused, are
+read from nine sources and as a log, in the time zones {", ".join(ZONES[:-1])} and {ZONES[-1]}.
+The correct result for a table is computed by plain Python from its rows. It consists of the rounds, the sums
+of rewards and of their squares and the mean propensities by batch and arm, which a source must reproduce to
+{LIMIT:.0e}, or of the codes of all problems for which the table is refused.
 
-Of {answers:,} answers {counts[SAME]:,} are the same (=), {counts[OTHER]} differ, and {counts[RAW]} are errors
-of an engine's own. Blank: the source cannot store the table (a frame is not several files), or a log does not
-apply (`every=` divides times only for `aggregate`). Files are Parquet, read by DuckDB; the table of ibis is
-one of DuckDB over a file; Dask's partitions are pandas with Arrow's types.
+Of {answers:,} answers, {counts[SAME]:,} are the same (=), {counts[OTHER]} differ, and {counts[RAW]} are
+errors of an engine's own. A blank means that the source cannot store the table (a frame is not several
+files), or that a log does not apply (`every=` divides times only for `aggregate`). Files are Parquet, read by
+DuckDB; the ibis table is a DuckDB table over a file; Dask's partitions are pandas frames with Arrow's types.
 
 | table | what must come | {" | ".join(columns)} |
 | --- | --- |{" :-: |" * len(columns)}

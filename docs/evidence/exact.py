@@ -50,7 +50,7 @@ def anchors(law: ExactLaw) -> str:
         rows.append([f"{test}, here", *numbers(law.size(test, THETAS), 6)])
     one, zero = law.expected_pulls(0.35, 0.25)
     text = table(["size at", *map(str, THETAS)], rows)
-    return text + f"\nE[N1 - N0] at (0.35, 0.25): published 96.10, here {float(one - zero):.4f}.\n"
+    return text + f"\nE[N1 - N0] at (0.35, 0.25) is 96.10 as published, and {float(one - zero):.4f} here.\n"
 
 
 def sizes(laws: dict[str, ExactLaw]) -> str:
@@ -126,9 +126,11 @@ def off_one(law: ExactLaw) -> float:
 def scaling(horizons: list[int], small: int) -> str:
     worst, smallest = relative_error(small)
     text = (
-        f"Thompson, T = {small}, against whole numbers: the largest relative error of a weight is "
-        f"{worst:.1e}; the smallest weight is {smallest:.1e}. At any T the weights given S successes sum to "
-        "1:\n\n"
+        f"For Thompson sampling with T = {small}, compared with exact integer arithmetic, the largest "
+        "relative "
+        f"error of a weight is {worst:.1e}; the smallest weight is {smallest:.1e}. At any T, the weights "
+        "given S "
+        "successes sum to 1:\n\n"
     )
     rows = [[f"{horizon:,}", f"{off_one(exact(Thompson(), horizon)):.1e}"] for horizon in horizons]
     return text + table(["T", "largest deviation from 1"], rows)
@@ -171,18 +173,23 @@ def page(full: bool) -> Iterator[str]:
     command = COMMAND + " --quick" * (not full)
     yield f"Command: `{command}`. Date: {evidence.stamp()}. No random numbers.\n"
     yield "Derivations: [exact tests](../theory/exact.md).\n"
-    yield "## Published numbers\n\nThompson, Beta(1, 1), T = 200, two-sided 5%, equal arms.\n"
+    yield (
+        "## Published numbers\n\nThe table is for Thompson sampling with a Beta(1, 1) prior, T = 200, "
+        "two-sided "
+        "tests at 5%, and equal arms.\n"
+    )
     yield anchors(exact(Thompson(), 200))
     yield (
-        "At .25 the unpooled Wald test has size .1666488, one less in the last digit than the published "
-        ".1667; rounding twice, by way of .16665, would make that difference. A standard error of 0 makes "
-        "the statistic infinite, or 0 if the proportions are equal; an arm without pulls makes it 0. Never "
+        "At .25, the unpooled Wald test has size .1666488, which is one less in the last digit than the "
+        "published .1667; rounding twice, by way of .16665, would explain the difference. With a standard "
+        "error of 0, the statistic is infinite, or 0 if the proportions are equal; with an arm without "
+        "pulls, it is 0. Never "
         "rejecting if the standard error is 0, or always rejecting if an arm has no pulls, leaves all the "
-        "printed digits unchanged; not rejecting whenever the variance of either arm is 0 does not (.0878 at "
-        ".10).\n"
+        "printed digits unchanged. However, not rejecting whenever the variance of either arm is 0 "
+        "changes them (.0878 at .10).\n"
     )
     laws = {name: exact(rule, horizon) for name, rule in RULES.items()}
-    yield f"## Size, T = {horizon}, nominal 5%\n\nwald, score and fisher ignore the design.\n"
+    yield f"## Size, T = {horizon}, nominal 5%\n\nThe tests wald, score and fisher ignore the design.\n"
     yield sizes(laws)
     yield f"## Power of the exact tests, T = {horizon}, at (theta1, theta0)\n"
     yield powers(laws)
@@ -190,7 +197,7 @@ def page(full: bool) -> Iterator[str]:
     yield biases(laws)
     yield "## Rounding\n"
     yield scaling([60, 200, 400] if full else [20], 20 if full else 8)
-    yield "## Time\n\nTwo cores shared with other work, without compilation.\n"
+    yield "## Time\n\nThe times are for two cores shared with other work, without compilation.\n"
     yield times(horizon)
     if full:
         yield "## Thompson at T = 1,000\n"

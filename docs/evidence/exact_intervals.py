@@ -238,25 +238,26 @@ def page(full: bool, workers: int) -> str:
 
 Command: `{COMMAND}{" --quick" * (not full)}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
-Derivations: [exact tests](../theory/exact.md). Two-sided, alpha = {ALPHA:g}. The designs, with Beta(1, 1)
-priors under Thompson sampling and an urn of one ball of either kind under play-the-winner:
-{"; ".join(DESIGNS)}.
+Derivations: [exact tests](../theory/exact.md). Intervals are two-sided, with alpha = {ALPHA:g}. The
+designs, with Beta(1, 1) priors under Thompson sampling and an urn of one ball of either kind under
+play-the-winner: {"; ".join(DESIGNS)}.
 
 ## Tests of equal arms
 
-Largest size over all common success rates, an upper bound on the maximum.
+The table shows the largest size over all common success rates, computed as an upper bound on the maximum.
 
 {table(["test", "conditional", "unconditional, by Wald", "unconditional, as inverted"], tested)}
 ## Coverage under the exact distribution
 
-Smallest and mean coverage over {RATES.size} x {RATES.size} pairs of rates, {RATES[0]:g}, {RATES[1]:g}, ...,
-{RATES[-1]:g}: the probability, at the pair, of the outcomes accepted at its own effect. Nothing is simulated.
+The table shows the smallest and mean coverage over {RATES.size} x {RATES.size} pairs of rates, {RATES[0]:g},
+{RATES[1]:g}, ..., {RATES[-1]:g}: the probability, at each pair, of the outcomes that are accepted at its
+effect. Nothing is simulated.
 
 {table(["coverage", "effects", "pairs", "smallest", "mean", "below nominal"], coverage)}
 ## The interval function against the regions
 
-Outcomes drawn under pairs from the grid: their intervals for the difference must contain every effect in the
-grid at which the outcome is accepted.
+Outcomes are drawn under pairs from the grid, and their intervals for the difference must contain every effect
+in the grid at which the outcome is accepted.
 
 {table(["outcomes", "drawn", "accepted effects", "outside the interval"], checked)} Processor seconds for one
 interval after the distribution has been computed:

@@ -40,32 +40,32 @@ Command: `python docs/evidence/exactness.py{flags}`. Seeds are given in each sec
 
 ## Corrected p-values against a search
 
-The smallest 2^k(beta) p + beta over beta, searched in 50 digits on a grid with golden-section refinement,
-for epsilon in {epsilons}, n in {rounds} and p in {pvalues}: the largest relative difference is
-{brute:.1e} over {brute_cases} cases (target: 1e-9). No random numbers.
+The smallest value of 2^k(beta) p + beta over beta was searched for in 50-digit arithmetic on a grid with
+golden-section refinement, for epsilon in {epsilons}, n in {rounds} and p in {pvalues}: the largest relative
+difference is {brute:.1e} over {brute_cases} cases (target: 1e-9). No random numbers.
 
 ## Corrected p-values and corrected intervals
 
-p* <= alpha, and the corrected interval excludes the null: compared at alpha in (.05, .3, 1e-4), six pairs
-of epsilon and n, four families of tests, nulls anywhere and near the ends of intervals; cases within 1e-9
-of the boundary do not count. Seed 20.
+Whether p* <= alpha is compared with whether the corrected interval excludes the null value, at alpha in (.05,
+.3, 1e-4), for six pairs of epsilon and n and four families of tests, with null values anywhere and near the
+ends of intervals. Cases within 1e-9 of the boundary do not count. The seed is 20.
 
 {duality}
 
 ## AIPW against a literal loop
 
-Weighted AIPW estimates and standard errors of all arms against a loop over rounds written from the
-formula, for 2, 3 and 5 arms and three logs each (seeds 0, 1, 2). Largest relative differences (target:
-1e-9):
+Weighted AIPW estimates and standard errors of all arms are compared with a loop over rounds written from the
+formula, for 2, 3 and 5 arms and three logs each (seeds 0, 1, 2). The largest relative differences are
+(target: 1e-9):
 
 {aipw}
 
 ## Runs and replicates
 
-Every run r is compared with replicate r (seed 12, 70 runs each: counts, sums and sums of squares by kind
-of round, context and arm; relative tolerance 1e-12), and 300 runs with seeds of their own (1000 to 1299)
-with 1,024 replicates of one seed (77) by Kolmogorov-Smirnov tests of pulls, sums and regret. Smallest
-p-value of each design, times its number of tests:
+Every run r is compared with replicate r (seed 12, 70 runs each: counts, sums and sums of squares by kind of
+round, context and arm; relative tolerance 1e-12), and 300 runs with seeds of their own (1000 to 1299) with
+1,024 replicates of one seed (77) by Kolmogorov-Smirnov tests of pulls, sums and regret. The smallest p-value
+of each design, times its number of tests, is:
 
 {twins}
 

@@ -131,21 +131,22 @@ def page(log: ai.AdaptiveLog, told: str, walks: int) -> str:
 
 Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
-Kasy and Sautmann (2021): {WAVES} waves of {WAVE} calls, six treatments. {told}.
+Kasy and Sautmann (2021) report {WAVES} waves of {WAVE} calls with six treatments. {told}.
 `ExplorationSampling(batch_size={WAVE}, draws={DRAWS})` is run along the logged calls and outcomes, and gives
-the shares before each wave; {walks} times, because they are based on posterior draws, of which the authors
-use the same number. Calls are then assigned as in the authors' code: shares of {WAVE} rounded down, the
-remaining ones drawn in proportion to the remainders.
+the shares before each wave. This is repeated {walks} times, because the shares are based on posterior draws,
+of which the authors use the same number. Calls are then assigned as in the authors' code: shares of {WAVE}
+are rounded down, and the remaining calls are drawn in proportion to the remainders.
 
-Calls as logged, with expected calls in brackets, and the largest deviation in standard deviations of the
-simulated calls:
+The table shows calls as logged, with expected calls in parentheses, and the largest deviation in standard
+deviations of the simulated calls:
 
 | wave | 1 | 2 | 3 | 4 | 5 | 6 | largest |
 | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
 {newline.join(waves)}
 
-The {(WAVES - 1) * ARMS} counts of waves 2 to {WAVES} together, under this rule and others: sum of squared
-deviations, the largest one, and the share of simulated trials that are as far from their mean or further.
+The {(WAVES - 1) * ARMS} counts of waves 2 to {WAVES} are combined, under this rule and others, in the sum of
+squared deviations, the largest deviation, and the share of simulated trials that are at least as far from
+their mean.
 
 | rule | squares | largest | p-value |
 | --- | ---: | ---: | ---: |

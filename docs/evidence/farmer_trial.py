@@ -69,17 +69,18 @@ def page(path: Path, told: str) -> str:
     kept = sum(ranking(values) == PUBLISHED for values in fits.values())
     return f"""# The farmer trial
 
-Command: `{COMMAND}`. Seed: none, nothing is drawn. Date: {evidence.stamp()}.
+Command: `{COMMAND}`. Seed: none, because nothing is drawn. Date: {evidence.stamp()}.
 
-Kasy and Sautmann (2021): 8,400 calls to rice farmers in 14 batches, six ways to call. {told}. The file is
-stored newest first, with dates as month/day/year. In its original order, `AdaptiveLog(frame,
-action="treatment", reward="outcome", batch="date")` is refused:
+Kasy and Sautmann (2021) report 8,400 calls to rice farmers in 14 batches, with six ways of calling. {told}.
+The rows of the file are stored in reverse chronological order, with dates as month/day/year. In this order,
+`AdaptiveLog(frame, action="treatment", reward="outcome", batch="date")` is refused:
 
 ```text
 {refused}
 ```
 
-With `"sort": True`, the arms from best to worst; {kept} of {len(fits)} agree with the published ranking:
+With `"sort": True`, the table shows the arms from best to worst; {kept} of {len(fits)} agree with the
+published ranking:
 
 | | {" | ".join(str(arm) for arm in range(1, 7))} | ranking |
 | --- |{" ---: |" * 6} --- |

@@ -279,8 +279,9 @@ def page(rows: list[tuple[Fix, bool, bool]]) -> str:
 
 Command: `{COMMAND}`. Seed: those of the tests. Date: {evidence.stamp()}.
 
-Fixes of defaults on real logs. A copy of the package is changed in one place to undo the fix, and its test is
-run on the copy. {good} of {len(rows)} tests pass on the package and fail on the copy.
+The table lists corrected defaults on real logs. To undo a fix, a copy of the package is changed in one place,
+and the test of the fix is run on the copy. {good} of {len(rows)} tests pass on the package and fail on the
+copy.
 
 | mend | where | test | with it | without it |
 | --- | --- | --- | --- | --- |

@@ -20,29 +20,29 @@ PAGE = """\
 
 Command: `python docs/evidence/gaussian.py`. No random numbers. Date: {today}. Running time: {seconds:.1f} s.
 
-Standard deviation for a sensitivity of 1. Classical: sqrt(2 log(1.25 / delta)) / epsilon, which is proved
-only for epsilon below 1; above that, `classical_scale` refuses, and the table shows the formula. Analytic:
-the smallest valid standard deviation (`analytic_scale`). "Ratio" is classical by analytic. "Attains" is the
-exact delta of the classical noise at this epsilon, and "valid" whether it is at most delta; if it is,
-although this is not proved, the word is in brackets.
+The table shows standard deviations for a sensitivity of 1. Classical: sqrt(2 log(1.25 / delta)) / epsilon,
+for which there is a proof only for epsilon below 1; above that, `classical_scale` refuses, and the table
+shows the formula. Analytic: the smallest valid standard deviation (`analytic_scale`). "Ratio" is classical
+divided by analytic. "Attains" is the exact delta of the classical noise at this epsilon, and "valid" states
+whether it is at most delta; if this is so without a proof, the word is in parentheses.
 
 {scales}
 
-The formula asks for {most:.2f} times the noise that is needed at most, and {invalid}
-It is too little from epsilon = {ends} on.
+The formula gives up to {most:.2f} times the necessary noise, {invalid}
+It gives too little noise from epsilon = {ends} on.
 
 ## The smallest valid one
 
-The exact delta, Phi(1/(2 s) - epsilon s) - e^epsilon Phi(-1/(2 s) - epsilon s), evaluated in {digits} digits
-by mpmath with nothing of the library, at the analytic s and at s (1 - 10^-6), both relative to delta. The
-first must be at most 1 and the second above 1. `analytic_scale` lies above the solution by a relative
-10^-13, which is what is missing to 1 in the first. "Solution" is the root found by mpmath, "apart" the
-relative distance of `analytic_scale` from it, and "`gaussian_delta`" the largest relative error of the
-library's own delta at the three scales of the row.
+The exact delta, Phi(1/(2 s) - epsilon s) - e^epsilon Phi(-1/(2 s) - epsilon s), is evaluated in {digits}
+digits by mpmath without the library, at the analytic s and at s (1 - 10^-6), both relative to delta. The
+first must be at most 1 and the second above 1. `analytic_scale` exceeds the solution by a relative 10^-13,
+which explains the difference from 1 in the first. "Solution" is the root found by mpmath, "apart" is the
+relative distance of `analytic_scale` from it, and "`gaussian_delta`" is the largest relative error of the
+library's delta at the three scales of the row.
 
 {exact}
 
-Largest distance from the root: {apart:.1e}. Largest error of `gaussian_delta`: {error:.1e}.
+The largest distance from the root is {apart:.1e}. The largest error of `gaussian_delta` is {error:.1e}.
 """
 DIGITS = 50
 
@@ -129,7 +129,9 @@ def main() -> None:
         by_scale, most, invalid = scales()
         by_delta, apart, error = exact()
         ends = ", ".join(f"{classical_end(delta):.2f} (delta = {delta:g})" for delta in DELTAS)
-    told = "is valid in all of these cells." if not invalid else f"is too little at {'; '.join(invalid)}."
+    told = (
+        "and is valid in all of these cells." if not invalid else f"but too little at {'; '.join(invalid)}."
+    )
     page = PAGE.format(
         today=evidence.stamp(),
         seconds=time.perf_counter() - begin,

@@ -32,9 +32,9 @@ PAGE = """\
 Command: `{command}`. Seed: {seed}. Date: {today}. {runs:,} replications a cell,
 nominal level 95%. Processor time of the studies: {minutes:.0f} minutes on one core.
 
-Means, designs and analyses were chosen once, before any measurement. Two arms with 0/1 rewards and means
-.5/.5 (no signal), .5/.55 (low) and .5/.7 (high). Trial r of every cell is drawn from the same stream: errors
-of simulation in different cells are not independent.
+Means, designs and analyses were chosen once, before any simulation. There are two arms with 0/1 rewards and
+means .5/.5 (no signal), .5/.55 (low) and .5/.7 (high). Trial r of every cell is drawn from the same stream,
+so simulation errors in different cells are not independent.
 
 | design | what it is |
 | --- | --- |
@@ -48,21 +48,21 @@ of simulation in different cells are not independent.
 | Mixture(LDPBandit) | the same, and a fifth of the rounds uniform |
 | DPConSE | epsilon = 1, alpha = .2; groups of .6 and .4, controls' means .4 and .6, effects 0, .05, .2 |
 
-Labels are those of `recommend`. Exact: sample means corrected by the max-information of the private designs'
-guarantee, with exact tests. Anytime: normal mixture and empirical Bernstein sequences, on the arms' own
-rewards and on inverse-propensity scores, and betting; they hold at all rounds simultaneously, and are
-evaluated here after the last one. Asymptotic: AIPW by Student's t with effective sizes (without Hall's
+The labels are those of `recommend`. Exact: sample means corrected using the max-information of the private
+designs' guarantee, with exact tests. Anytime: normal mixture and empirical Bernstein sequences, on the arms'
+own rewards and on inverse-propensity scores, and betting; they are valid at all rounds simultaneously, and
+are evaluated here after the last one. Asymptotic: AIPW by Student's t with effective sizes (without Hall's
 correction, which the defaults make where rewards are skewed), ALEE with conservative errors, batched least
 squares, asymptotic sequences, and under UCB also sample means. Otherwise, sample means with Welch's t are the
-naive baseline. Two-point weights take the decay of the floor: .7 for Thompson, 0 for others. Coverage is
-among the runs with an interval; the others are counted below.
+naive baseline. Two-point weights use the decay of the floor: .7 for Thompson, and 0 for the others. Coverage
+is computed over the runs with an interval; the others are counted below.
 
 ## Rules
 
-- Exact and anytime methods never cover less than .95 by more than three standard errors; no bet has wealth of
-  20 or more at the truth in over 5% of the runs.
-- Asymptotic methods cover at least .93 at T = 10,000, where propensities stay above .05 or there is no
-  signal.
+- The coverage of exact and anytime methods must never be below .95 by more than three standard errors, and in
+  at most 5% of the runs may a bet have wealth of 20 or more at the truth.
+- Asymptotic methods must have coverage of at least .93 at T = 10,000, if propensities stay above .05 or there
+  is no signal.
 
 {verdict}
 
@@ -91,11 +91,11 @@ AIPW scores.
 
 ## Betting, arm means
 
-Bets are judged by their wealth against an arm's true mean: coverage at level 95% by both sides of the
-sequence, the share of runs whose wealth on the lower side is at least 20 at the end (at most 5%), and mean
-and standard error of that wealth. Its expectation is 1, but much of it comes from runs too rare to be
-observed: a mean below 1 is what a sample from such a distribution shows, and its standard error is
-uninformative.
+Bets are judged by their wealth against an arm's true mean. The table shows the coverage of the two-sided
+sequence at level 95%, the share of runs whose wealth on the lower side is at least 20 at the end (at most
+5%), and the mean and standard error of that wealth. The expected wealth is 1, but much of it comes from runs
+that are too rare to be observed: a mean below 1 is typical of a sample from such a distribution, and its
+standard error is uninformative.
 
 {betting}
 
@@ -160,9 +160,10 @@ def verdict(frame: pd.DataFrame, why: str) -> str:
     if broken:
         lines += ["", f"Breaches ({len(broken)}):", "", *(f"- {line}" for line in broken)]
     else:
-        lines += ["", "No figure violates a rule."]
+        lines += ["", "No figure violates these rules."]
     if printed:
-        lines += ["", "Asymptotic methods below .93 where no rule applies:", ""]
+        told = "The following asymptotic methods have coverage below .93 in cases to which no rule applies:"
+        lines += ["", told, ""]
         lines += [f"- {line}" for line in printed]
     return "\n".join([*lines, "", why.strip()] if why else lines)
 

@@ -228,13 +228,13 @@ Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
 ## Coverage
 
-{runs:,} runs a row (for shares alone those in which every arm had users in every period). 0/1 outcomes
-of rate {RATE:g}, at weekends {RATE * WEEKEND:g}, the same for all arms; Thompson sampling between
-periods, no share below {FLOOR:g}. Nominal 95% intervals of the mean rate over the period,
-and of the differences of {CONTRASTS} arms to the first, which are 0. *Known propensities* and *shares
-alone* are `ArmMeans` with uniform weights and the default of `Contrast`, both with `test="hall"`;
-*period-weighted, normal* are means of the arm by period, weighted by all users of the period, with the
-normal law. Shares are of the intervals that were given: an arm with fewer than five buyers has none.
+{runs:,} runs a row (for shares alone those in which every arm had users in every period). 0/1 outcomes of
+rate {RATE:g}, at weekends {RATE * WEEKEND:g}, the same for all arms; Thompson sampling between periods, no
+share below {FLOOR:g}. The table is based on nominal 95% intervals for the mean rate over the period, and for
+the differences between {CONTRASTS} arms and the first, which are 0. *Known propensities* and *shares alone*
+are `ArmMeans` with uniform weights and the default of `Contrast`, both with `test="hall"`; *period-weighted,
+normal* are means of the arm by period, weighted by all users of the period, with the normal distribution.
+Shares are based on the intervals that were given; an arm with fewer than five buyers has none.
 
 | table | fit | arms | worst arm | contrasts | worst contrast |
 | --- | --- | ---: | ---: | ---: | ---: |
@@ -242,10 +242,10 @@ normal law. Shares are of the intervals that were given: an arm with fewer than 
 
 ## Equality with rows
 
-{len(gaps)} generated logs of 2 to 4 arms and 1 to 6 batches, half of them with propensities that vary from
-row to row; normal, skewed and 0/1 rewards. Largest difference of an estimate, a standard error or a limit
-from that of the rows with `outcome="batch-mean"`, relative to the largest of them. The largest of all is
-{most:.1e}.
+There are {len(gaps)} generated logs with 2 to 4 arms and 1 to 6 batches, half of them with propensities that
+vary from row to row; rewards are normal, skewed or 0/1. The table shows the largest difference between an
+estimate, a standard error or a limit and that from the rows with `outcome="batch-mean"`, relative to the
+largest of them. The overall maximum is {most:.1e}.
 
 | fit | logs | DuckDB | Polars |
 | --- | ---: | ---: | ---: |

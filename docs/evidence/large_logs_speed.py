@@ -118,16 +118,17 @@ def page(times: list[Timed], ratios: dict[str, tuple[float, float]], eager: int,
     )
     return f"""# Speed of sums from files
 
-Command: `python docs/evidence/large_logs_speed.py`. Seeds: none, DuckDB draws the rows.
-Date: {evidence.stamp()}. Processor time on a machine of two cores; its load when the page was
-written: {load}, at nice {os.nice(0)}. Parquet in pieces of up to {PIECE:,} rows, 250 batches x 2 arms.
+Command: `python docs/evidence/large_logs_speed.py`. Seeds: none, DuckDB draws the rows. Date:
+{evidence.stamp()}. Processor time on a machine of two cores; its load when the page was written: {load}, at
+nice {os.nice(0)}. The rows are stored as Parquet in pieces of up to {PIECE:,} rows, with 250 batches x 2
+arms.
 
 ## Beside DuckDB's own GROUP BY
 
-Medians of runs in which `aggregate`, with the propensities of both arms, alternates with a grouping of eight
-sums that an analyst would write for a weighted mean and its error (`tests/benchmarks/bench_sums.py`): w^a
-z^b for a and b up to 2, where z is a reward and w the inverse propensity of its arm. The fit is of a
-contrast.
+The table shows medians of runs in which `aggregate`, with the propensities of both arms, alternates with a
+grouping of eight sums that an analyst would write for a weighted mean and its standard error
+(`tests/benchmarks/bench_sums.py`): w^a z^b for a and b up to 2, where z is a reward and w the inverse
+propensity of its arm. The fit is that of a contrast.
 
 | rows | aggregate, s | eight sums, s | ratio | ns a row | by the clock, s | fit, ms |
 | --- | --- | --- | --- | --- | --- | --- |
@@ -137,25 +138,25 @@ contrast.
 
 ## What costs more
 
-Ratios of processor time, to eight sums by batch and arm, and to eight sums by the groups of the kind's own
-queries, for {eager:,} rows.
+The ratios of processor time are relative to eight sums by batch and arm, and to eight sums by the groups of
+the query in question, for {eager:,} rows.
 
 | what is known, and asked for | to eight sums | to its own groups |
 | --- | --- | --- |
 {kinds}
 
-- Where propensities are constant in each batch and arm, sums of rewards, of their squares and of their cubes
-  are enough. The query also takes the ends of each propensity, which show it.
-- Where they move, a fit takes 17 sums of powers: the third powers for the skewness of scores, the fourth for
+- If propensities are constant in each batch and arm, the sums of rewards, of their squares and of their cubes
+  are sufficient. To verify this, the query also computes the minimum and maximum of each propensity.
+- If they vary, a fit needs 17 sums of powers: the third powers for the skewness of scores, and the fourth for
   degrees of freedom. Each arm adds three sums of its propensities.
-- Groups cost what their column costs the engine as a key.
-- Units take a second grouping, by unit, of {UNIT_SUMS} sums. Four for each arm are conditional. The fewer
-  rows a unit has, the more of the time goes into the engine's table of units.
+- The cost of groups is the cost of using their column as a key in the engine.
+- Units require a second grouping, by unit, of {UNIT_SUMS} sums. Four for each arm are conditional. The fewer
+  rows a unit has, the larger is the part of the time that is spent on the engine's table of units.
 
 ## Memory
 
-The peak of a separate process above what its imports need; the target for files is at most 300 MB. Frames are
-loaded completely from the files, so their seconds and megabytes include the reading.
+Memory is the peak of a separate process above what its imports need; the target for files is at most 300 MB.
+Frames are loaded completely from the files, so their seconds and megabytes include the reading.
 
 | engine | rows | seconds | MB |
 | --- | --- | --- | --- |

@@ -105,12 +105,12 @@ def page(steps: list[Step], before: list[Step], commit: str) -> str:
     return f"""# Time and memory of many rows
 
 Command: `python docs/evidence/large_rows.py --before CHECKOUT`. Seed: {SEED}. Date: {evidence.stamp()}.
-Clock time on a machine of two cores; its load when the page was written: {load}.
+Times are clock times on a machine with two cores; its load when the page was written: {load}.
 
-A frame of actions, rewards, batches and the propensity of every arm is read as an `AdaptiveLog`, arm means
-and a contrast are fitted with their defaults. *Copies* is the peak of memory so far above what there was with
-the frame loaded, as a multiple of the frame; the log itself is one copy, with the chosen arm's propensity
-beside it. The target is {AIM}. *Before* is the library at commit {commit or "-"}.
+A frame of actions, rewards, batches and the propensity of every arm is read as an `AdaptiveLog`, and arm
+means and a contrast are fitted with their defaults. *Copies* is the peak of memory up to that point, above
+the memory used with the frame loaded, as a multiple of the frame; the log itself is one copy, plus the chosen
+arm's propensity. The target is {AIM}. *Before* is the library at commit {commit or "-"}.
 
 | rows x arms | step | before, s | before, copies | s | copies |
 | --- | --- | --- | --- | --- | --- |

@@ -34,48 +34,51 @@ PAGE = """\
 Command: `python docs/evidence/ldp_bandit.py{flags}`. Seed: {seed} and the name of the cell. Date: {today}.
 Running time: {minutes:.1f} minutes on one core.
 
-The setting of Ma et al., Section 4.1: K = 3 arms, contexts uniform on the unit square, Bernoulli rewards with
-the paper's f_k, which depend on the first coordinate alone; no auxiliary data. Regret is summed over the
-contexts that occurred. The growth of regret with n, and its decrease with auxiliary data, are shown
-[here](ldp_slopes.md).
+The setting is that of Ma et al., Section 4.1: K = 3 arms, contexts uniform on the unit square, and Bernoulli
+rewards with the paper's f_k, which depend only on the first coordinate; there are no auxiliary data. Regret
+is summed over the contexts that occurred. The increase of regret with n, and its decrease with auxiliary
+data, are shown on [another page](ldp_slopes.md).
 
 ## Regret at n = {horizon:,}
 
-Mean and standard error of {runs} runs. Uniform choice: {uniform}. ABSE, without privacy and with its
-Lipschitz constant at 1, the default: {abse}; with that of the f_k, {steepest:.2f}: {abse_steepest}.
+The figures are means and standard errors of {runs} runs. Uniform choice: {uniform}. ABSE, without privacy and
+with its Lipschitz constant at 1, the default: {abse}; with that of the f_k, {steepest:.2f}: {abse_steepest}.
 
 {regret}
 
-Active bins at the end, arms dropped over all bins, and the share of the square where only one arm remains:
+The table shows the number of active bins at the end, the number of arms dropped over all bins, and the share
+of the square in which only one arm remains:
 
 {shape}
 
-Descriptions of the rows:
+The rows are:
 
 - *corrected*: radii that account for the variance of the noise, constants as in `LDPBandit`. The paper halves
 any of
   a bin's longest edges.
 - *corrected, first edge*: the first of the longest edges. It helps in this setting because the arms differ
   along the first coordinate, which no design can know.
-- *published*: the paper's radius with C_n = 2 log2(n). Bins are halved because of noise, and arms are dropped
-  because of noise.
-- *not private*: as *corrected*, but with noise in the bin of the context only, as in a public implementation.
-  Anyone who sees that a bin gets no report knows that the context is not in it. It is included to show the
-  cost of faithful noise, and is not part of the library.
+- *published*: the paper's radius with C_n = 2 log2(n). Noise causes both the halving of bins and the dropping
+  of arms.
+- *not private*: as *corrected*, but with noise only in the bin of the context, as in a public implementation.
+  Anyone who sees that a bin receives no report knows that the context is not in it. This row is included to
+  show the cost of correct noise, and is not part of the library.
 - *LDPLinear*: the locally private generalised linear bandit, with one parameter vector per arm. It has an
-advantage here: arms that are best in bands of one coordinate, one band per arm, can be described by the
-largest of K linear functions. It cannot learn an arm that is best in two of them, with another between.
+  advantage here: arms that are best in bands of one coordinate, one band per arm, can be described by the
+  largest of K linear functions. It cannot learn an arm that is best in two bands with another band between
+  them.
 
 ## Auxiliary data
 
-epsilon = 1, n = {horizon:,}, {runs} runs, one auxiliary log with uniformly drawn contexts and arms (gamma
-= 0, kappa = 1), privatised at epsilon = 8. Mean regret and standard error over trials and logs.
+This table has epsilon = 1, n = {horizon:,}, {runs} runs, and one auxiliary log with uniformly drawn contexts
+and arms (gamma = 0, kappa = 1), privatised at epsilon = 8. It shows mean regret and standard error over
+trials and logs.
 
 {auxiliary}
 
 ## Speed
 
-Processor time of a run, n = {horizon:,}, one core, compiled in advance.
+The table shows the processor time of a run with n = {horizon:,} on one core, with code compiled in advance.
 
 {speed}
 """

@@ -41,35 +41,36 @@ PAGE = """\
 Command: `python docs/evidence/ldp_intervals.py{flags}`. Seed: {seed} and the name of the cell. Date: {today}.
 Running time: {minutes:.1f} minutes, {jobs} processes.
 
-`BinMeans` on `LDPBandit`, K = 3 arms, d = 2, the paper's f_k, Bernoulli rewards, contexts uniform on the
-square unless said otherwise. Nominal coverage .95; the target is f_k's average over the bin. A pair is a bin
-that was ever active and an arm that it began with. Every pair in every run has its intervals, and is counted.
-Runs go on until there are {pairs:,} pairs ({more:,} with the published calibration, where a run has
-hundreds). Errors are standard errors over runs, because pairs of one run depend on each other.
+`BinMeans` is applied to `LDPBandit` with K = 3 arms, d = 2, the paper's f_k, Bernoulli rewards, and contexts
+that are uniform on the square unless stated otherwise. Nominal coverage is .95; the estimand is the average
+of f_k over the bin. A pair consists of a bin that was ever active and one of its initial arms. Every pair in
+every run has intervals, and is counted. Runs continue until there are {pairs:,} pairs ({more:,} with the
+published calibration, for which a run has hundreds). Errors are standard errors over runs, because pairs of
+one run depend on each other.
 
 ## Coverage
 
-*budget* and *anytime* are the two methods; *ratio* is V/U ± 1.96 standard errors, as if nothing had been
-stopped by its own sums and counts were clear of their noise. *whole* and *point*: shares of budget intervals
-that are all of [0, 1], and a single point. Coverage and median widths (budget / anytime / ratio) are over all
-pairs.
+*budget* and *anytime* are the two methods; *ratio* is V/U ± 1.96 standard errors, computed as if reports had
+not ended depending on their own sums and counts clearly exceeded their noise. *whole* and *point* are the
+shares of budget intervals that consist of all of [0, 1] and of a single point. Coverage and median widths
+(budget / anytime / ratio) are over all pairs.
 
 {coverage}
 
-Largest distance of the budget method from .95 over all {cells} cells of this page, those of the other trials
-among them: {worst:.4f} ({where}; its standard error is {error:.4f}).
+The largest distance of the coverage of the budget method from .95 over all {cells} cells of this page,
+including those of the other trials, is {worst:.4f} ({where}; its standard error is {error:.4f}).
 
 ## Who is covered
 
-Coverage of the budget method (number of intervals) by kind. The first bin and the others are known in
-advance. *kept*, *dropped* and *estimate* select by the outcome: whether the arm stayed until the bin was
-halved or the trial ended, and whether the counts of the bin allow an estimate. No method guarantees .95 for
-those: an arm that was dropped by mistake is one whose sums were inaccurate, and which bins live long enough
-for an estimate also depends on the sums.
+The table shows the coverage of the budget method (with the number of intervals) by kind of pair. Whether a
+bin is the first one or another is known in advance. *kept*, *dropped* and *estimate* select by the outcome:
+whether the arm stayed until the bin was halved or the trial ended, and whether the counts of the bin allow an
+estimate. No method guarantees .95 for these: an arm that was dropped by mistake is one whose sums were
+inaccurate, and which bins live long enough for an estimate also depends on the sums.
 
 {kinds}
 
-The ratio interval, by the same kinds:
+For the ratio interval, by the same kinds:
 
 {ratios}
 
@@ -81,16 +82,16 @@ epsilon = 8, n = {other_horizon:,}.
 
 `check_every` is 1 unless stated otherwise.
 
-- *published*: the paper's radius. Bins are halved and arms dropped because of noise, and few counts exceed
-  it.
+- *published*: the paper's radius. Noise causes bins to be halved and arms to be dropped, and few counts
+  exceed it.
 - *published, 20*: the same with `check_every=20`.
-- *other contexts*: two independent coordinates, Beta(2, 4) and Beta(0.6, 0.6). Averages are over that
+- *other contexts*: two independent coordinates, Beta(2, 4) and Beta(0.6, 0.6). Averages are over this
   distribution.
 - *auxiliary log*: {auxiliary:,} participants at epsilon = 64, with another distribution of contexts, report
   before the trial; the bins and arms that remain at its beginning follow from their reports.
 - *checks after 50*: `check_every=50`.
 
-Coverage of the budget method by kind:
+The table shows the coverage of the budget method by kind of pair:
 
 {other_kinds}
 """

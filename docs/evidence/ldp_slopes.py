@@ -29,26 +29,27 @@ PAGE = """\
 Command: `python docs/evidence/ldp_slopes.py{flags}`. Seed: {seed} and the name of the cell. Date: {today}.
 Running time: {minutes:.1f} minutes on one core, shared with other work.
 
-The setting of Ma et al., Section 4.1: K = 3, d = 2, uniform contexts, where expected rewards cross at an
-angle (margin exponent 1). `LDPBandit` with the corrected radius, C = 8, at the default refinement .1 and at
-.4; both were fixed before the slopes were measured. Each figure is the mean regret of {runs} runs with its
-standard error, a slope the least-squares one of log mean regret, with the standard error that follows from
-those of the means. "Theory" is the same slope of `adaptinf.theory.ldp_transfer_rate` at the same sizes: the
-theorems' right side, including logarithms, with an unknown constant that does not affect the slope. "Power"
-is its limit. The theorems bound regret from above: a slope below theirs is no contradiction.
+The setting is that of Ma et al., Section 4.1, with K = 3, d = 2 and uniform contexts, in which expected
+rewards cross at an angle (margin exponent 1). `LDPBandit` uses the corrected radius, C = 8, at the default
+refinement .1 and at .4; both were fixed before the slopes were measured. Each figure is the mean regret of
+{runs} runs with its standard error; a slope is the least-squares slope of log mean regret, with the standard
+error that follows from those of the means. "Theory" is the same slope for
+`adaptinf.theory.ldp_transfer_rate` at the same sizes: the right-hand side of the theorems, including
+logarithms, with an unknown constant that does not affect the slope. "Power" is its limit. The theorems are
+upper bounds on regret, so a slope below theirs is not a contradiction.
 
 ## In the number of participants: Theorem 2.6
 
-Power: {private_power:.3f} where privacy limits, {plain_power:.3f} where it does not.
+Power: {private_power:.3f} if privacy is the limiting factor, and {plain_power:.3f} if it is not.
 
 {slopes}
 
 ## In the auxiliary data: Theorem 3.4
 
-epsilon = {target:g} for the trial and n = {horizon:,}: without auxiliary data its regret is that of uniform
-choice, {uniform}. One auxiliary log a run, of n_Q participants, kappa = 1, reporting under epsilon_m. The
-sizes begin at the first power of ten above 3.9 10^5 / epsilon_m^2, the number needed to drop an arm in the
-undivided square ([theory](../theory/ldp_bandit.md)), but at 10,000 at least.
+With epsilon = {target:g} for the trial and n = {horizon:,}, the regret without auxiliary data is that of
+uniform choice, {uniform}. Each run has one auxiliary log of n_Q participants, with kappa = 1, who report
+under epsilon_m. The sizes begin at the first power of ten above 3.9 10^5 / epsilon_m^2, the number needed to
+drop an arm in the undivided square ([theory](../theory/ldp_bandit.md)), but not below 10,000.
 
 {transfer}
 
@@ -57,26 +58,27 @@ undivided square ([theory](../theory/ldp_bandit.md)), but at 10,000 at least.
 VERDICT = """\
 ## Agreement and disagreement
 
-- *No slope here is an asymptotic one.* At epsilon = 4 the default's slope is the theorem's, but its regret is
-that of uniform choice at n = 20,000 (slope 1 up to there) and .41 of it at n = 320,000: the slope measures
-how the first arms are dropped. At epsilon = 8, and with auxiliary data under epsilon_m = 8 and 2, the same
-transition makes regret grow more slowly in n than the theorems' (.50 against .70), and fall more steeply in
-the auxiliary data.
+- *None of these slopes is asymptotic.* At epsilon = 4, the slope with the default equals that of the theorem,
+  but the regret is that of uniform choice at n = 20,000 (slope 1 up to there) and .41 of it at n = 320,000:
+  the slope reflects how the first arms are dropped. At epsilon = 8, and with auxiliary data under epsilon_m =
+  8 and 2, the same transition makes regret grow more slowly in n than in the theorems (.50 compared with
+  .70), and decrease more steeply with the auxiliary data.
 - *Refinement .4, with noise:* bins are halved before arms can be distinguished in them, and the halves begin
-without data, although they need four times as much. Little is learned at these sizes: slopes near 1, and
-  near 0 in the auxiliary data.
+  without data, although they need four times as many participants. Little is learned at these sizes: slopes
+  near 1, and near 0 in the auxiliary data.
 - *Refinement .1, with negligible noise (1,024):* arms that are worse on average over a bin, but better in a
-part of it, are dropped from it. Their loss grows with n, slope .96, and no auxiliary data remove it, slope
-  .02. The theorems are about the paper's rule, which halves before this can happen, at constants that need
-  far more participants.
-- *Refinement .4, with negligible noise:* -.43 in the auxiliary data, where the theorem has -.48. In n it is
-.30, while the theorem has .54: these arms differ along one coordinate, and the bound is for the worst case
-with this margin.
-- *Rare contexts (gamma = 1)* cost 1.4 times the regret at n_Q = 160,000 with the default; the theorem's right
-  side has 2.5 times. They are rare only at the centre of the square.
+  part of it, are dropped from it. The resulting loss grows with n (slope .96), and auxiliary data do not
+  remove it (slope .02). The theorems concern the paper's rule, which halves bins before this can happen, at
+  constants that require far more participants.
+- *Refinement .4, with negligible noise:* the slope in the auxiliary data is -.43, compared with -.48 in the
+  theorem. In n, it is .30, compared with .54 in the theorem: these arms differ along one coordinate, and the
+  bound is for the worst case with this margin.
+- *Rare contexts (gamma = 1)* increase the regret by a factor of 1.4 at n_Q = 160,000 with the default; for
+  the right-hand side of the theorem, the factor is 2.5. The contexts are rare only at the centre of the
+  square.
 
-No single refinement has both slopes: small ones wait until a bin is decided, as noise requires; large ones
-continue to finer bins, which is all that remains to be done without noise."""
+No single refinement achieves both slopes: small values wait until a bin is decided, as noise requires; large
+values continue to finer bins, which is all that remains to be done without noise."""
 
 
 def seed_of(name: str) -> np.random.SeedSequence:

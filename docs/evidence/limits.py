@@ -111,7 +111,8 @@ def regression_table(options: argparse.Namespace, sizes: tuple[int, ...]) -> str
 def recommend_line(options: argparse.Namespace) -> str:
     now, then = both(Case("recommend", 10_000), options, 15)
     return (
-        f"`recommend` of 10,000 rows: {shown(then, 'own')} ms before, {shown(now, 'own')} ms now; aim: half."
+        f"`recommend` with 10,000 rows: {shown(then, 'own')} ms before, {shown(now, 'own')} ms now; the "
+        "target was half."
     )
 
 
@@ -132,15 +133,15 @@ def page(options: argparse.Namespace) -> str:
 
 {BEGIN}
 
-Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
-Processor milliseconds on a machine of two cores; its load when the page was written: {load}. Medians; each
-analysis is of a log that nothing was asked of yet, in a process that analysed a smaller one. *Before* is the
-library at commit {evidence.commit_of(options.before) or "-"}.
+Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}. Times are processor milliseconds on a machine
+with two cores; its load when the page was written: {load}. The figures are medians; each analysis is of a log
+on which nothing has been computed yet, in a process that has analysed a smaller one. *Before* is the library
+at commit {evidence.commit_of(options.before) or "-"}.
 
 ## Analyses in arms and groups
 
-Logs of {ROUNDS:,} rows in 20 batches, with every arm's propensity. The limit is one pass of NumPy, the sum of
-each column of the log.
+The logs have {ROUNDS:,} rows in 20 batches, with every arm's propensity. The limit is one pass of NumPy: the
+sum of each column of the log.
 
 {parts[0]}
 
@@ -148,16 +149,16 @@ each column of the log.
 
 ## Least squares beside statsmodels
 
-`AdaptiveOLS` of a log that did not adapt, on three covariates, with its checks and cautions, and the same
-coefficients, HC2 errors, p-values and intervals by statsmodels' `OLS` without any.
+`AdaptiveOLS` of a log that did not adapt, with three covariates, checks and cautions, is compared with
+statsmodels' `OLS`, which gives the same coefficients, HC2 errors, p-values and intervals without any checks.
 
 {parts[2]}
 
 ## Rows and memory
 
-Exponents of time in rows from {ROWS[0]:,} to {ROWS[-1]:,} rows of two arms; 1 is growth in proportion.
-*Logs* is the peak of memory above the log at {ROWS[-1]:,} rows, in sizes of the log, by what Python and NumPy
-ask for.
+The table shows the exponent of time in the number of rows from {ROWS[0]:,} to {ROWS[-1]:,} rows of two arms;
+1 means proportional growth. *Logs* is the peak of memory above the log at {ROWS[-1]:,} rows, as requested by
+Python and NumPy, in multiples of the size of the log.
 
 {parts[3]}
 

@@ -39,49 +39,50 @@ PAGE = """\
 Command: `python docs/evidence/linear.py{flags}`. Seed: {seed} and the name of the cell. Date: {today}.
 Running time: {minutes:.1f} minutes on one core.
 
-Five arms, five coordinates. Contexts: uniform on the nonnegative part of the unit sphere, one an arm and
-round. Rewards: Bernoulli with mean x'theta. The coefficients of the arms are the five rotations of one
-nonnegative unit vector, ({theta}): averaged over contexts all arms are equally good, so only the context
-determines which one to pull. `failure` is {failure} in the first table, its default 1/T in the others. Every
-regularisation is 1, and so is every bound on theta. Normal noise has delta = {delta:g}.
+There are five arms and five coordinates. Contexts are uniform on the nonnegative part of the unit sphere, one
+for each arm and round. Rewards are Bernoulli with mean x'theta. The coefficients of the arms are the five
+rotations of one nonnegative unit vector, ({theta}): averaged over contexts, all arms are equally good, so
+only the context determines which one to pull. `failure` is {failure} in the first table, its default 1/T in
+the others. Every regularisation parameter is 1, and so is every bound on theta. Normal noise has delta =
+{delta:g}.
 
 ## Do the bands cover?
 
-Runs with a miss: those in which |x'(theta_hat - theta)| exceeds the width for some arm in some round.
-T = {horizon}, {runs} runs a cell; at most {failure} is nominal, and the interval is Clopper and Pearson's, at
-95%. Bands: share of all single bands that cover. Needed: the factor by which all widths could be multiplied
-so that {keep:.0%} of the runs have no miss. Bands are recomputed from actions, contexts and releases
-(rewards, for LinUCB) by inverting matrices.
+*Runs with a miss* are those in which |x'(theta_hat - theta)| exceeds the width for some arm in some round.
+There are {runs} runs per cell with T = {horizon}; the nominal level is at most {failure}, and the interval is
+the 95% interval of Clopper and Pearson. *Bands* is the share of all individual bands that contain the truth.
+*Needed* is the factor by which all widths could be multiplied so that {keep:.0%} of the runs have no miss.
+Bands are recomputed from actions, contexts and releases (from rewards for LinUCB) by inverting matrices.
 
 {coverage}
 
-There is no guarantee that the published width covers, because its noise bound has no constants.
+There is no guarantee on the coverage of the published width, because its noise bound has no constants.
 
 ## Regret
 
-Mean pseudo-regret and standard error; the last column divides by LinUCB's. Published noise at a nominal
-epsilon guarantees sqrt(5) epsilon.
+The table shows mean pseudo-regret and standard error; the last column divides by the regret of LinUCB.
+Published noise at a nominal epsilon guarantees sqrt(5) epsilon.
 
 {regret}
 
 {verdict}
 
-If the allowance for noise is large, an arm that was pulled has a wider band than one that never was (no pull,
-no noise): a run then stays with its first arm for a long time, which here is no better and no worse than
-uniform choice.
+If the allowance for noise is large, an arm that has been pulled has a wider band than one that has not (no
+pull, no noise): a run then stays with its first arm for a long time, which in this setting is no better and
+no worse than uniform choice.
 
 ## How far predictions can be off
 
-200 contexts in 100 dimensions, mean reward 1/2 at each, epsilon = .1, and a history that reveals every reward
-by randomised response with the signs of a row of the hat matrix. Bias of the prediction at that row's
-context, 20,000 draws:
+There are 200 contexts in 100 dimensions, the mean reward is 1/2 at each, epsilon = .1, and the history
+reveals every reward by randomised response with the signs of a row of the hat matrix. The bias of the
+prediction at that row's context, over 20,000 draws, is:
 
 {bias}
 
 ## Speed
 
-K = d = 5, T = {speed_horizon:,}, one core, processor time, best of {repeats}, all measured in one run.
-Contexts are drawn in the loop.
+The table shows processor times with K = d = 5 and T = {speed_horizon:,} on one core, the best of {repeats},
+all measured in one run. Contexts are drawn in the loop.
 
 {speed}
 """
@@ -183,7 +184,10 @@ def regret_table(figures: dict[str, dict[int, tuple[float, float]]], horizons: t
 
 def verdict(figures: dict[str, dict[int, tuple[float, float]]], horizons: tuple[int, ...]) -> str:
     """In words: where a private design does not learn enough to beat uniform choice by a tenth."""
-    lines = ["No better than uniform choice by a tenth (two standard errors allowed):", ""]
+    lines = [
+        "The following are not better than uniform choice by a tenth (allowing for two standard errors):",
+        "",
+    ]
     for horizon in horizons:
         uniform, spread = figures["uniform"][horizon]
         useless: dict[str, list[str]] = {}

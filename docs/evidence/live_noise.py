@@ -388,14 +388,14 @@ PAGE = """# Noise of the live path
 
 Command: `python docs/evidence/live_noise.py`. Seed: {seed}, but exact noise has none. Date: {stamp}.
 
-{audits} audits of correct designs, and one more of each with all defaults: {refuted} refuted. Planted faults:
-{found} found by one call of `epsilon_lower_bound`.
+Of {audits} audits of correct designs, and one more of each with all defaults, {refuted} refuted a design. Of
+the planted faults, {found} were found by one call of `epsilon_lower_bound`.
 
 ## Right designs
 
 Each audit simulates, runs sessions and trials in files with exact noise, recomputes decisions, and tests the
-noise. With {runs:,} simulated runs the live path has 2% of what it has by default. Processor times are from a
-machine with other work.
+noise. With {runs:,} simulated runs, the number of runs of the live path is 2% of the default. Processor times
+are from a machine with other work.
 
 | design | audits | time of each | refuted | time with all defaults |
 | --- | ---: | ---: | ---: | ---: |
@@ -403,8 +403,8 @@ machine with other work.
 
 ## Planted faults
 
-How sessions or trials in files draw their noise, or how a draw is used. "Runs" is the argument of the call;
-the finding is the first one.
+The faults concern how sessions or trials in files draw their noise, or how a draw is used. "Runs" is the
+argument of the call; the finding shown is the first one.
 
 | class | fault | runs | time | found |
 | --- | --- | ---: | ---: | --- |
@@ -412,8 +412,9 @@ the finding is the first one.
 
 ## How many draws are needed to detect a fault
 
-Draws of scale 2^21 in one run; the fewest, of powers of the square root of 2, with which each of 20 samples
-is found by the tests of draws alone, which together raise a false alarm with probability 1e-6.
+Draws of scale 2^21 are made in one run. The table shows the smallest number, among powers of the square root
+of 2, with which each of 20 samples is detected by the tests of draws alone, which together raise a false
+alarm with probability 1e-6.
 
 | noise | draws |
 | --- | ---: |

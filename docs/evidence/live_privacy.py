@@ -369,17 +369,17 @@ Command: `python docs/evidence/live_privacy.py`. Seed: {seed}. Date: {stamp}.
 
 Sessions with `noise="release"` are the live path: participants are assigned one at a time, outcomes are
 recorded, and OpenDP draws the noise of each named node. `DPNAS` reads samples with `backend="release"`: its
-decisions cannot be recomputed, because the noise of its looks is not released. {kept} rows are as they should
-be: with exact noise no bound is above the promise, at half the scale the fault is found, all other decisions
-follow from the released numbers.
+decisions cannot be recomputed, because the noise of its looks is not released. {kept} rows have the expected
+result: with exact noise, no bound is above the guarantee; at half of the scale, the fault is detected; and
+all other decisions follow from the released numbers.
 
 ## Lower bounds of epsilon
 
 Every run is a separate session. The score is the exact log-likelihood ratio of everything that was released;
 the bound holds with 99.9% confidence. Two trials differ in one reward or record. "Of the promise" is the
-bound divided by its guarantee; for rewards, `DPConSE` guarantees .6 epsilon. At half the scale, the true
+bound divided by its guarantee; for rewards, `DPConSE` guarantees .6 epsilon. At half of the scale, the true
 value is twice the guarantee, and the bound must exceed the guarantee. If a reward enters several nodes, this
-can take millions of runs; the fault is then left to the tests in the next table.
+can take millions of runs; detection of the fault is then left to the tests in the next table.
 
 {columns}
 | --- | --- | ---: | --- | ---: | ---: | ---: | --- |
@@ -387,17 +387,17 @@ can take millions of runs; the fault is then left to the tests in the next table
 
 ## Decisions and laws of noise
 
-Outcomes by fair coins, epsilon 1, .1, 4 and then 1: 256 participants and three arms under `PrivateUCB`, and
-two arms of the others, under `LinPriv` with contexts in two coordinates, and five under `DPBAI`; elimination
-has more than one epoch. The decisions are recomputed from released numbers, counts and public contexts only,
-bit for bit. The noise of every node is compared with its stated distribution, and with all other nodes and
-the outcomes; all tests of a row together raise a false alarm with probability 1e-6.
+Outcomes are drawn by fair coins, with epsilon 1, .1, 4 and then 1: `PrivateUCB` has 256 participants and
+three arms, the other designs have two arms, `LinPriv` has contexts in two coordinates, and `DPBAI` has five
+arms. Elimination has more than one epoch. The decisions are recomputed from released numbers, counts and
+public contexts only, bit for bit. The noise of every node is compared with its stated distribution, and with
+all other nodes and the outcomes; all tests of a row together raise a false alarm with probability 1e-6.
 
 | design | sessions | noise | decisions found again | laws of the nodes |
 | --- | ---: | --- | ---: | --- |
 {looks}
 
-It took {minutes} minutes beside other work.
+The page took {minutes} minutes on a machine with other work.
 """
 
 

@@ -28,23 +28,23 @@ Linux. `tests/properties/log/test_own_files.py` runs the same functions with sma
 
 ## Flipped bits
 
-A log of 40 rounds with every kind of column, releases, guarantee and traits, written as Parquet and as CSV
-with its sidecar. One bit of one of the three files, drawn at random, is flipped, and the log is read:
-{flips:,} times.
+A log of 40 rounds with every kind of column, releases, guarantee and traits is written as Parquet and as CSV
+with its sidecar. One randomly drawn bit of one of the three files is flipped, and the log is read; this is
+repeated {flips:,} times.
 
 {flip_table}
 
-"Equal" is a log equal to the one that was written: the bit is in a part of the Parquet file that does not
-affect the log, such as statistics that the reader does not use, or is white space in the sidecar.
+"Equal" means that the log equals the one that was written: the bit is in a part of the Parquet file that
+does not affect the log, such as statistics that the reader does not use, or is white space in the sidecar.
 
 ## Writers that are killed
 
-Each writer replaces one content by another in a separate process, which receives SIGKILL: three times in four
-at a system call (opening, writing, syncing, renaming, in turn from the first to the last), otherwise after a
-random time. Every fifth kill begins without an old file, and no kill is tidied up before the next one, until
-{kills} processes of each writer were killed before they ended. A name then has the old content, the new one,
-or neither; for a log, it is the result of `read_log`. "Each" counts two files of one call of which one was
-old and one new.
+In a separate process that receives SIGKILL, each writer replaces one content with another: three times in
+four, the signal arrives at a system call (opening, writing, syncing, renaming, in turn from the first to the
+last), otherwise after a random time. Every fifth run begins without an old file, and leftovers are not
+removed before the next run, until {kills} processes of each writer have been killed before they ended. A name
+then has the old content, the new one, or neither; for a log, the content is the result of `read_log`. "Each"
+counts the cases in which, of two files of one call, one was old and one new.
 
 {kill_table}
 
@@ -52,9 +52,10 @@ Processes that "ended with 0" had finished before the random time, or before the
 
 ## Full disks
 
-The same writers where no file may grow beyond a random size below that of the largest file (RLIMIT_FSIZE):
-{disks} runs a writer. "Refused" is a `FileError` that names the file; the others fitted, or their file above
-the limit was replaced by a smaller one. No temporary file may remain.
+The same writers run while no file may grow beyond a random size below that of the largest file
+(RLIMIT_FSIZE), with {disks} runs for each writer. "Refused" is a `FileError` that states the file; in the
+other runs, the output fitted, or the file above the limit was replaced by a smaller one. No temporary file
+may remain.
 
 {disk_table}
 """

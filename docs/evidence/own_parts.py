@@ -162,22 +162,22 @@ Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
 ## The distribution of a Python copy
 
-Epsilon-greedy with exploration {EXPLORATION} in plain Python as a `FunctionDesign`, and the compiled
-`EpsilonGreedy`, {runs:,} runs each of {HORIZON} rounds with rewards of mean
-{", ".join(map(str, MEANS))}. z is the difference of the means in its standard errors; p is that of the
-two-sample Kolmogorov-Smirnov test, which ties make conservative.
+Epsilon-greedy with exploration {EXPLORATION}, written in plain Python as a `FunctionDesign`, is compared with
+the compiled `EpsilonGreedy`, in {runs:,} runs each of {HORIZON} rounds, with reward means of
+{", ".join(map(str, MEANS))}. z is the difference between the means in standard errors. P is the p-value of
+the two-sample Kolmogorov-Smirnov test, which is conservative because of ties.
 
 | | Python, mean | compiled, mean | z | Python, SD | compiled, SD | p |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: |
 {table}
 
-Rounds a second, in one process (load {os.getloadavg()[0]:.1f}): {own:,.0f} in Python, {compiled:,.0f}
-compiled, ratio {compiled / own:.0f}.
+In one process (load {os.getloadavg()[0]:.1f}), {own:,.0f} rounds per second are run in Python and
+{compiled:,.0f} in compiled code, a ratio of {compiled / own:.0f}.
 
 ## One worker and two
 
-A user-defined design, in a user-defined environment with seasons and heavy tails, with a user-defined
-estimator; {repeats:,} runs of 120 rounds.
+A user-defined design is run in a user-defined environment with seasons and heavy tails, with a user-defined
+estimator, for {repeats:,} runs of 120 rounds.
 
 | | numbers with 1 and 2 workers |
 | --- | --- |

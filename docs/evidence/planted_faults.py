@@ -139,13 +139,14 @@ PAGE = """# Planted faults of the live path
 Command: `python docs/evidence/planted_faults.py{command}`. Seed: {seed}. Date: {stamp}.
 
 {number} faults were described by someone who knew what audits examine and the published limits, but none of
-the code; then each was planted in the library itself, one at a time: in the sampler, in how sessions and
-trials count and add up, in compiled kernels, in what is published. The audits are the shipped functions with
-their defaults. {caught} of {number} faults are caught; of the {live} of live sessions, trials and what they
-publish, {caught_live}. Functions are tried in the order of the columns{until}. `Trial.audit_noise()` uses a
-separate trial for each fault and, if that shows nothing, a second one with the same name beside it.
-{note}{commits} That right designs are not refuted is on the page of [all audits](privacy_audits.md), and on
-those that `docs/evidence/coupled.py` and `docs/evidence/live_noise.py` make.
+the code. Each was then planted in the library itself, one at a time: in the sampler, in the way in which
+sessions and trials count and sum, in compiled kernels, or in what is published. The audits are the shipped
+functions with their defaults. {caught} of {number} faults are detected, including {caught_live} of the {live}
+that concern live sessions, trials and what they publish. Functions are tried in the order of the
+columns{until}. `Trial.audit_noise()` uses a separate trial for each fault and, if that shows nothing, a
+second one together with the first. {note}{commits} The pages on [all audits](privacy_audits.md), and those
+produced by `docs/evidence/coupled.py` and `docs/evidence/live_noise.py`, show that correct designs are not
+refuted.
 
 {faults}
 
@@ -191,7 +192,7 @@ def page(
         live=len(live),
         caught_live=sum(name in caught for name in live),
         note=f"{note}\n" if note else "",
-        until=", up to the first that catches the fault" if first else "",
+        until=", up to the first that detects the fault" if first else "",
         commits=f"Measured at commits {', '.join(commits)}, one after another.\n" if len(commits) > 1 else "",
         faults=table(["", "fault", "class", "where", *(f"`{audit}`" for audit in AUDITS)], rows),
         found=table(["", "what it does", "why it leaks", "caught by"], words),

@@ -46,7 +46,8 @@ PAGE = """\
 # Files and schemas of other platforms
 
 Command: `python docs/evidence/platforms.py FOLDER`, with the repositories below in FOLDER. No random numbers.
-Date: {stamp}. None of their files is shipped; the tests build small ones in the same format.
+Date: {stamp}. None of the files in these repositories is shipped; the tests build small ones in the same
+format.
 
 | repository | commit | licence |
 | --- | --- | --- |
@@ -54,8 +55,9 @@ Date: {stamp}. None of their files is shipped; the tests build small ones in the
 
 ## Files
 
-Rounds, the total of the rewards and the total of 1/propensity are compared with a count made by the script
-without the library: {agree} of {read} logs agree with it. {refused} files are refused, with the reason.
+Rounds, the total of the rewards and the total of 1/propensity are compared with totals that the script
+computes without the library: {agree} of {read} logs agree with them. {refused} files are refused, with the
+reason.
 
 | file | reader | what came out |
 | --- | --- | --- |
@@ -63,8 +65,8 @@ without the library: {agree} of {read} logs agree with it. {refused} files are r
 
 ## Schemas
 
-Where a platform publishes the columns of its tables and no data, the script takes the columns from the file
-named, makes a table of all of them with two rows, and reads it.
+If a platform publishes the columns of its tables but no data, the script takes the columns from the file
+stated, makes a table of all of them with two rows, and reads it.
 
 | schema | reader | columns | what came out |
 | --- | --- | ---: | --- |

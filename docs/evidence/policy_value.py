@@ -32,27 +32,27 @@ TEXT = """# Bias and coverage of policy values
 
 Command: `{command}`. Seed: {seed}. Date: {today}.
 
-A trial of five batches of equal size, three arms, a context uniform on [-1, 1], and normal rewards of
-variance 1. The first batch is uniform; each later one chooses, with probability 0.8, the arm with the best
-mean on the context's side of 0, otherwise any arm. With signal, arms a, b, c have means .3 + .5x, .4 - .5x
-and 0; without, all are 0. The policy chooses the best arm by the sign of x (a on the right, b on the left);
-its baseline is arm c. With drift, the rewards of all arms increase by 1 over the trial: the value is the
-period's mean, and the difference is unchanged. AIPW scores with running means. By default a value has uniform
-weights and a difference combined ones, one per round for both policies: from the batch before, or with
-snapshots from the design's policy at the contexts of earlier rounds.
+A trial has five batches of equal size, three arms, a context that is uniform on [-1, 1], and normal rewards
+with variance 1. The first batch is uniform; each later one chooses, with probability 0.8, the arm with the
+best mean on the context's side of 0, and otherwise any arm. With signal, arms a, b and c have means .3 + .5x,
+.4 - .5x and 0; without, all means are 0. The policy chooses the best arm by the sign of x (a on the right, b
+on the left); its baseline is arm c. With drift, the rewards of all arms increase by 1 over the trial: the
+value is the mean over the period, and the difference is unchanged. The AIPW scores use running means. By
+default, a value has uniform weights and a difference has combined ones, one per round for both policies: from
+the previous batch, or with snapshots from the design's policy at the contexts of earlier rounds.
 
-Bias is in units of the standard deviation of the estimates; its own Monte Carlo error is {bias_error:.3f},
-that of a coverage of .95 is {cover_error:.3f}. Lengths are mean lengths of intervals relative to uniform
-weights.
+Bias is in units of the standard deviation of the estimates, with a Monte Carlo error of {bias_error:.3f};
+that of a coverage of .95 is {cover_error:.3f}. Lengths are mean lengths of intervals relative to
+uniform weights.
 
 {table}
 
 Without signal, the greedy arm is random in every batch however long the trial is, so propensities never
-converge. The bias of contextual and min-variance weights is then the same share of the standard deviation at
-every length of the trial, while with signal it fades; a difference of two policies has less of it. Under
-drift, separate weights for each policy undercover: they weight early and late rounds differently from the
-period, and differently for each policy. A common effect on all arms cancels if both policies share one
-weight. """
+converge. The bias of contextual and min-variance weights is then the same share of the standard deviation for
+every length of the trial, whereas with signal it vanishes. It is smaller for a difference of two policies.
+Under drift, intervals with separate weights for each policy have low coverage: they do not weight all rounds
+of the period equally, and differ between policies. A common effect on all arms cancels if both policies share
+one weight. """
 
 
 def lookup(rows: np.ndarray) -> Callable[[pd.DataFrame], np.ndarray]:

@@ -302,39 +302,41 @@ PAGE = """\
 Command: `python docs/evidence/privacy_audits.py`. Seed: {seed}. Date: {today}. {runs:,} runs on each of two
 neighbouring data sets, confidence 99.9%; {minutes:.0f} minutes of processor time.
 
-A bound is a lower confidence limit of the epsilon that outputs have: [how](../theory/privacy_audits.md).
-"0.9855 of 1 (0.99)" means a bound of .9855 where 1 is guaranteed. A bound above the guarantee would refute
-it; one below cannot prove it, and its closeness indicates what the audit would have detected. Mechanisms and
-counters have [a page of their own](privacy_mechanisms.md).
+A bound is a lower confidence limit on the epsilon of the outputs: see [the
+method](../theory/privacy_audits.md). "0.9855 of 1 (0.99)" means a bound of .9855 for a guarantee of 1. A
+bound above the guarantee would refute it; one below cannot prove it, and its closeness indicates what the
+audit would have detected. Mechanisms and counters have [a separate page](privacy_mechanisms.md).
 
 {verdict}
 
 ## Designs, corrected
 
-On the neighbouring trials that each design supplies. *releases* sees everything that the guarantee covers,
-*actions* the arms alone; of a stopping rule, stopping time and estimate, or the stopping time. The second
-number is the guarantee for the part that differs.
+The neighbouring trials are those that each design supplies; *releases* uses everything that the guarantee
+covers, and *actions* only the arms; for a stopping rule, these are the stopping time and the estimate, or the
+stopping time. The second number is the guarantee for the part that differs.
 
 {designs}
 
 ## As published
 
-Compared with the epsilon stated in the paper, with ten times as many runs for LinPriv at epsilon = .1. What
-they really have: [privacy](../privacy.md). DP-ConSE as published is among the faults.
+The bounds are compared with the epsilon stated in the paper, with ten times as many runs for LinPriv at
+epsilon = .1. The page on [privacy](../privacy.md) describes the guarantees that these designs actually have.
+DP-ConSE as published is among the faults.
 
 {published}
 
 ## Faults
 
-Planted in a copy of a correct design, or the paper's own. The last column is the same audit of the correct
-design.
+The faults are planted in a copy of a correct design, or are the paper's own. The last column is the same
+audit for the correct design.
 
 {faults}
 
 ## The digits of simulated noise
 
-Bounds of epsilon for an observer of all digits of the released floats, and for an observer of nine decimals.
-The release backend draws exact integers (50,000 runs of a Laplace variable, 5,000 of a counter).
+The table shows bounds on epsilon for an observer of all digits of the released floats, and for an observer of
+nine decimals. The release backend draws exact integers (50,000 runs of a Laplace variable, 5,000 of a
+counter).
 
 {leak}
 """
@@ -363,8 +365,8 @@ def main() -> int:
     if problems:
         print("\n".join(problems))
     verdict = (
-        f"{len(found)} audits of what is right: no bound exceeds its promise. {len(caught)} audits of "
-        "faults: all are caught."
+        f"In {len(found)} audits of correct designs, no bound exceeds its guarantee. In {len(caught)} "
+        "audits of faults, all are detected."
     )
     page = PAGE.format(
         seed=SEED,

@@ -24,17 +24,18 @@ PAGE = """\
 
 Command: `python docs/evidence/privacy_mechanisms.py{flags}`. Seed: {seed} and the name of the audit. Date:
 {today}. Running time: {minutes:.1f} minutes on one core. {runs:,} runs on each of two neighbouring inputs,
-99.9% confidence, scores rounded to nine decimals. Cells: the lower bound of epsilon, and its share of the
-guarantee.
+99.9% confidence, scores rounded to nine decimals. Each cell shows the lower bound on epsilon and its share of
+the guarantee.
 
 {table}
 
-{verdict} delta = {delta:g} for normal noise. Bounds are low for vectors with Laplace noise, whose informative
+{verdict} Normal noise has delta = {delta:g}. Bounds are low for vectors with Laplace noise, whose informative
 events are rare, and at epsilon = .1, where ratios are close to 1.
 
 ## Floats as they are
 
-The same simulated noise at epsilon = 1 when its digits are examined, and when its scores are not rounded:
+The same simulated noise is audited at epsilon = 1 with its digits examined, and with scores that are not
+rounded:
 
 {leaks}
 """

@@ -125,19 +125,19 @@ PAGE = """# Randomisation tests: level and power
 
 Command: `{command}`. Seed: {seed}. Date: {date}.
 
-{null_runs:,} logs with equal arms and {power_runs:,} under one alternative a row; {re_runs} re-runs a
-test, ties broken by coins, rejection where $p\\le{level:g}$. The level is exactly $10/200={level:g}$
-where the argument holds, so the rate is a binomial share; its standard error is given, and the p-value
-of a two-sided binomial test against {level:g}. With 10,000 logs the rate has to lie in [{low}, {high}],
-3.2 standard errors.
+Each row is based on {null_runs:,} logs with equal arms and {power_runs:,} under one alternative; there are
+{re_runs} reruns per test, ties are broken by coins, and a test rejects if $p\\le{level:g}$. If
+the argument holds, the level is exactly $10/200={level:g}$, so the rejection rate is a binomial share; its
+standard error is given, and the p-value of a two-sided binomial test against {level:g}. With 10,000
+logs, the rate has to lie in [{low}, {high}], which is 3.2 standard errors in each direction.
 
 | design | re-run by | statistic | rounds | rejected, equal | within | binomial p | rejected, unequal |
 | --- | --- | --- | --- | --- | --- | --- | --- |
 {table}
 
-Equal arms: Bernoulli .5, normal (0, 1), and for DP-ConSE Bernoulli .4 and .6 at two sites. Unequal ones:
-Bernoulli .45 against .6; normal means 0 against .3; and .35 against .45 at one site, .55 against .65 at the
-other.
+Equal arms have Bernoulli .5 or normal (0, 1) rewards, and for DP-ConSE Bernoulli .4 and .6 at two sites.
+Unequal arms have Bernoulli .45 and .6; normal means 0 and .3; and for DP-ConSE .35 and .45 at one site, .55
+and .65 at the other.
 """
 
 

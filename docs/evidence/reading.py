@@ -301,16 +301,16 @@ Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
 {len(SOURCES)} sources, {len(DOORS)} doors (`read_log`, `Sums`, `aggregate`, `adaptinf analyze`),
 {len(OUTCOMES)} types of outcome ({", ".join(OUTCOMES)}) and {len(LABELS)} of labels ({", ".join(LABELS)}):
-{asked:,} possible uses, of {ROUNDS} rounds each. What must come is computed by plain Python from the rows, by
-a rule that was written before the first run: the mean of every arm to {LIMIT:.0e}, or a refusal by its codes
-and no other.
+there are {asked:,} possible uses, of {ROUNDS} rounds each. The expected result is computed by plain Python
+from the rows, by a rule that was written before the first run: the mean of every arm to {LIMIT:.0e}, or a
+refusal with its codes and no others.
 
-Of {asked:,} uses {counts[SAME]:,} give the same means, {counts[REFUSED]:,} the refusal that is due,
+Of {asked:,} uses, {counts[SAME]:,} give the same means, {counts[REFUSED]:,} the expected refusal,
 {counts[OTHER]:,} something else, and {counts[RAW]:,} an error that is not adaptinf's own.
 
-Refused are text outcomes in `aggregate`, which has no `success=`, sums that are booleans, and sums that are
-text in anything but a text file. The command line accepts only files and standard input. One of the labels
-that are text is `NA`.
+The refused uses are text outcomes in `aggregate`, which has no `success=`, sums that are booleans, and sums
+that are text in anything but a text file. The command line accepts only files and standard input. One of the
+text labels is `NA`.
 
 | source | {" | ".join(DOORS)} |
 | --- |{" --- |" * len(DOORS)}

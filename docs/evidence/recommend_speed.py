@@ -91,13 +91,14 @@ def page(now: list[Times], before: list[Times], commit: str) -> tuple[str, float
     text = f"""# What the newer rows of recommend cost
 
 Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
-Processor milliseconds on a machine of two cores; its load when the page was written: {load}.
+Times are processor milliseconds on a machine with two cores; its load when the page was written: {load}.
 
-`recommend` of logs with 0/1 rewards and 20 batches, after a first call in the process. *Before* is the
-library at commit {commit or "-"}, which has no intervals for the winner, no comparisons of all arms with one,
-no exact intervals and no mixture sequences. Both took turns, {len(now)} processes each, {REPEATS} new logs a
-process; medians. *Contrasts* and *winner* are separate targets, which cost nothing if they are not requested.
-The rest may take {AIM - 1.0:.0%} longer than before; the largest ratio is {most:.2f}.
+`recommend` is applied to logs with 0/1 rewards and 20 batches, after a first call in the process. *Before* is
+the library at commit {commit or "-"}, which has no intervals for the winner, no comparisons of all arms with
+one, no exact intervals and no mixture sequences. Both took turns, with {len(now)} processes each and
+{REPEATS} new logs per process; the figures are medians. *Contrasts* and *winner* are separate targets, which
+cost nothing if they are not requested. The rest may take up to {AIM - 1.0:.0%} longer than before; the
+largest ratio is {most:.2f}.
 
 | rounds x arms | arm means, before | now | ratio | contrast, before | now | ratio | contrasts | winner |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |

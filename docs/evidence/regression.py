@@ -66,12 +66,12 @@ PAGE = """\
 Command: `OPENBLAS_NUM_THREADS=1 python docs/evidence/regression.py{flags}`. Seed: {seed}. Date: {today}.
 {runs:,} runs a cell; processor time {minutes:.0f} minutes.
 
-Type I error: how often the true value of a coefficient is rejected at .05. Power: how often 0 is rejected if
-there is an effect. Length: of the interval, without an effect, averaged over runs that have one. The test is
-of the difference of two arms in a regression on arm indicators; under LinUCB and LinPriv, of the second
-coefficient of arm 0's rewards on its own context vectors. A run that a method refuses, or whose columns are
-not independent, counts as not rejected; the share of such runs is shown next to it (in the worse
-environment).
+Type I error: the rate at which the true value of a coefficient is rejected at .05. Power: the rate at which 0
+is rejected if there is an effect. Length: the length of the interval without an effect, averaged over the
+runs that have one. The test is of the difference of two arms in a regression on arm indicators; under LinUCB
+and LinPriv, of the second coefficient of arm 0's rewards on its own context vectors. A run that a method
+refuses, or whose columns are not independent, counts as not rejected; the share of such runs is shown next to
+it (in the worse environment).
 
 `p` is the one-sided binomial p-value of a size above .05, in the worse of the two environments. Tests that
 guarantee .05 and have p < 1e-4 are marked.
@@ -83,18 +83,18 @@ guarantee .05 and have p < 1e-4 are marked.
 {settings}
 
 Normal rewards have standard deviation 1 unless stated otherwise, Bernoulli rewards are assumed to be
-1/2-sub-Gaussian. The simulated ridge is the 5% quantile of the smallest eigenvalue over 500 experiments with
-the effect, over log T; where that is 0, there is no such row. The batched tests refuse a run in which a batch
-lacks an arm; as a refusal never rejects, their size stays at most .05. Ellipsoid and anytime t hold at all
-rounds at once, and are conservative at the last one; max-information corrects the t-test at the design's
-epsilon = {epsilon}. {verdict}
+1/2-sub-Gaussian. The simulated ridge penalty is the 5% quantile of the smallest eigenvalue over 500
+experiments with the effect, divided by log T; if that is 0, there is no such row. The batched tests refuse a
+run in which a batch lacks an arm; a refusal never rejects, so their size stays at most .05. Ellipsoid and
+anytime t are valid at all rounds simultaneously, and are conservative at the last one; max-information
+corrects the t-test at the design's epsilon = {epsilon}. {verdict}
 
 The normal distribution of the batched statistic is an approximation for large batches; `AdaptiveOLS` uses the
 distribution of the mean of Student's t by default. Weighted least squares is normal if propensities converge
-or are bounded away from 0. Under Thompson sampling they fall to .004, so the intervals are too short, as are
-those of inverse weighting there. `AdaptiveOLS(...).fit()` only chooses weights by itself if no propensity is
-below .05, and a requested fit notes smaller ones. Methods that hold for every design have longer intervals:
-W-decorrelation has little power under Thompson sampling, and the ellipsoid less. """
+or are bounded away from 0. Under Thompson sampling, they fall to .004, so the intervals are too short, and so
+are those of inverse weighting. `AdaptiveOLS(...).fit()` uses weights by default only if no propensity is
+below .05, and a requested fit notes smaller ones. Methods that are valid for every design have longer
+intervals: W-decorrelation has little power under Thompson sampling, and the ellipsoid has less. """
 
 
 @dataclass(frozen=True)
@@ -435,7 +435,7 @@ def main() -> None:
     lines = list(rows(found, names))
     marked = [f"{line['test']} under {line['design']}" for line in lines if "(!)" in line["p"]]
     verdict = (
-        "\nMarked: " + "; ".join(marked) + "."
+        "\nThe following are marked: " + "; ".join(marked) + "."
         if marked
         else "\nNo test that promises .05 exceeds it at 1e-4."
     )

@@ -101,25 +101,26 @@ def report(folder: Path, axe: Path | None) -> str:
 
 PAGE = """# What a report shows first
 
-Command: `python docs/evidence/reports.py --axe node_modules/axe-core/axe.min.js`. Seeds stand in
-`report_examples.py`. Date: {stamp}.
+Command: `python docs/evidence/reports.py --axe
+node_modules/axe-core/axe.min.js`. Seeds are in `report_examples.py`. Date: {stamp}.
 
-Of {count} reports {first} have sentence, picture and numbers on the first screen of both sizes, {brief} print
-on one page with `brief=True`, and {agreed} have the numbers of their table in the picture; axe-core finds
-{violations} violations of WCAG 2.1 A and AA.
+Of {count} reports, {first} have the sentence, the picture and its numbers on the first screen at both sizes,
+{brief} print on one page with `brief=True`, and {agreed} have the numbers of their table in the picture;
+axe-core finds {violations} violations of WCAG 2.1 A and AA.
 
-Each report, in full and with `brief=True`, was opened by Chromium at 1,280 and at 390 px, light and dark:
-{looks} looks. *Sentence* and *picture* give their lower ends, in px from the top of the page; the screens are
-800 and 844 px high. The plot is the forest with its numbers beside it. *Differ* is the number of rows of the
-plot whose numbers are not in that row of the table. *Faults*: errors on the console, texts wider than the
-page, headings out of order, figures without a text, words broken in a table.
+Each report, in full and with `brief=True`, was opened by Chromium at 1,280 and at 390 px, in light and dark
+mode, which gives {looks} views. *Sentence* and *picture* are the positions of their lower ends, in px from
+the top of the page; the screens are 800 and 844 px high. The picture is the forest plot with its numbers.
+*Differ* is the number of rows of the plot whose numbers differ from those in the same row of the table.
+*Faults* are errors on the console, texts wider than the page, headings out of order, figures without
+alternative text, and words broken in a table.
 
 | {names} |
 | --- |{rules}
 {rows}
 
-A full report prints long, because it includes everything that is folded on screen: each check, and each
-method that was ranked.
+A full report prints on many pages, because it includes everything that is folded on the screen: each check,
+and each method that was ranked.
 """
 _NAMES = (
     *("report", "sentence, 1,280", "picture, 1,280", "sentence, 390", "picture, 390", "brief, pages"),

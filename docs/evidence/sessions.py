@@ -185,13 +185,13 @@ def page(counted: dict[tuple[str, int], Array], runs: int, seeds: int, rounds: i
 
 Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
-{"Every row" if not wrong else f"All rows but {wrong}"} of the three tables shows what it should.
+{"Every row" if not wrong else f"All rows but {wrong}"} of the three tables shows the expected result.
 
 ## Equal to a run
 
-Each design runs on rewards and contexts that are fixed in advance, and in a session that receives them, with
-the same seed. All entries of the log's frame and of its releases are compared, bit for bit, and the
-guarantees of the log; the last column is one `assign` and one `record`.
+Each design is run on rewards and contexts that are fixed in advance, and in a session that receives them,
+with the same seed. All entries of the log's frame and of its releases, and the guarantees of the log, are
+compared bit for bit; the last column is the time for one `assign` and one `record`.
 
 | design | contexts | entries | different | µs |
 | --- | --- | ---: | ---: | ---: |
@@ -199,9 +199,10 @@ guarantees of the log; the last column is one `assign` and one `record`.
 
 ## Early, late and lost outcomes of private designs
 
-Sessions of 400 rounds with `window={WINDOW}`, a tenth of the outcomes lost. Each is compared with the one
-with the same seed whose outcomes arrive at once: they arrive as late as the window allows, late if they are 0
-and at once if they are 1, or at random. Releases and actions are compared, to the last bit.
+There are sessions of 400 rounds with `window={WINDOW}`, in which a tenth of the outcomes are lost. Each is
+compared with the session with the same seed whose outcomes arrive immediately; its own outcomes arrive as
+late as the window allows, late if they are 0 and immediately if they are 1, or at random. Releases and
+actions are compared to the last bit.
 
 | design | sessions | different |
 | --- | ---: | ---: |
@@ -209,11 +210,12 @@ and at once if they are 1, or at random. Releases and actions are compared, to t
 
 ## Default analysis of late outcomes
 
-{runs:,} sessions of {ROUNDS:,} rounds a row, two arms with 0/1 rewards with means {MEANS[0]:g} and
-{MEANS[1]:g}. Each outcome is recorded this many rounds after its own, and the rest at the end. Shares of
-nominal 95% intervals of the default `Contrast` that contain the difference, their median length, and the
-share of tables that carry a caution. The Monte Carlo standard error of a proportion of .95 is
-{math.sqrt(0.05 * 0.95 / runs):.4f}; a row should show coverage of at least .93 or carry a caution.
+Each row is based on {runs:,} sessions of {ROUNDS:,} rounds, with two arms and 0/1 rewards with means
+{MEANS[0]:g} and {MEANS[1]:g}. Each outcome is recorded the stated number of rounds after its own round,
+and the rest at the end. The table shows the share of nominal 95% intervals of the default `Contrast` that
+contain the difference, their median length, and the share of tables that carry a caution. The Monte Carlo
+standard error of a proportion of .95 is {math.sqrt(0.05 * 0.95 / runs):.4f}; a row should show coverage of at
+least .93 or carry a caution.
 
 | session | rounds late | coverage | length | cautioned |
 | --- | ---: | ---: | ---: | ---: |

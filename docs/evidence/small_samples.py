@@ -24,22 +24,22 @@ PAGE = """\
 
 Command: `{command}`. Seed: {seed}. Date: {stamp}. {runs:,} runs a cell.
 
-How often the t test of an arm that has no effect rejects at .05, in a regression on an intercept, the arm and
-a normal covariate. *Share* is the arm's share of the rounds, *ratio* its noise's standard deviation over the
-other arm's. {errors}
+The table shows how often the t test of an arm without effect rejects at .05, in a regression on an intercept,
+the arm and a normal covariate. *Share* is the arm's share of the rounds, and *ratio* is the standard
+deviation of its noise divided by that of the other arm. {errors}
 
 ## By round
 
 The default of `AdaptiveOLS` for designs that do not adapt is HC3 below 250 rounds and HC2 from there on, with
-Student's t of n - p degrees of freedom. "HC1, normal" uses the normal distribution instead.
+Student's t with n - p degrees of freedom. "HC1, normal" uses the normal distribution instead.
 
 {rows}
 
 ## By unit
 
-Errors share a normal part within units (half of the variance), and the arm is drawn by unit. *Uneven*: the
-sizes of units grow like their number to the power 1.5. The default is CR2 with Satterthwaite degrees of
-freedom; "CR1" has the factor G/(G - 1) (n - 1)/(n - p) and t with G - 1 degrees of freedom.
+Errors share a normal component within units (half of the variance), and the arm is drawn by unit. *Uneven*:
+the size of unit number j increases like j to the power 1.5. The default is CR2 with Satterthwaite degrees of
+freedom; "CR1" has the factor G/(G - 1) (n - 1)/(n - p) and a t distribution with G - 1 degrees of freedom.
 
 {units}
 
@@ -168,11 +168,11 @@ def main() -> None:
         seed=SEED,
         stamp=evidence.stamp(),
         runs=runs,
-        errors=f"Simulation error of .05: {math.sqrt(LEVEL * (1 - LEVEL) / runs):.4f}.",
+        errors=f"The simulation error of a rate of .05 is {math.sqrt(LEVEL * (1 - LEVEL) / runs):.4f}.",
         rows=table("n | share | ratio | noise", by_round, limit),
         units=table("n | units | with the arm | sizes", by_unit, limit),
-        held=f"Defaults above .06 by more than 3 errors ({limit:.4f}): {len(over)} of {len(found)} "
-        + (f"cells, marked (!): {'; '.join(over)}." if over else "cells."),
+        held=f"In {len(over)} of {len(found)} cells, the default rejects at a rate above .06 by more than 3 "
+        "errors " + (f"({limit:.4f}), marked (!): {'; '.join(over)}." if over else f"({limit:.4f})."),
     )
     evidence.publish(text, __file__, options)
     if options.quick:

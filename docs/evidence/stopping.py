@@ -195,9 +195,9 @@ def verdict(cells: dict[Cell, Measured]) -> str:
         return "Above beta beyond the error of the simulation: " + "; ".join(bad)
     ratio = max(seen.wrong / seen.runs / cell.beta for cell, seen in cells.items())
     return (
-        f"{len(cells)} cells, {sum(seen.runs for seen in cells.values()):,} runs. In none was an estimate "
-        "wrong, or a run later than\nsufficient, more often than beta allows; the highest frequency was "
-        f"{ratio:.3f} beta."
+        f"{len(cells)} cells and {sum(seen.runs for seen in cells.values()):,} runs. In no cell was an "
+        "estimate wrong, or a run longer than sufficient, more often than beta allows; the highest "
+        f"frequency was {ratio:.3f} beta."
     )
 
 
@@ -207,23 +207,23 @@ PAGE = """\
 Command: `{command}`. Seed: {seed}. Date: {today}.
 
 Samples lie in [-1, 1] (the bound is 1). NAS is the row without epsilon. *Wrong*: the run stopped with an
-estimate that is off by alpha |mean| or more, which is allowed in a share beta of the runs; ± is one binomial
-standard error, and if no run was wrong the upper end of a 99.9% interval is in brackets. The bounds and their
-proofs: [theory](../theory/stopping.md).
+estimate that is off by at least alpha |mean|, which is allowed in a share beta of the runs; ± is one binomial
+standard error, and if no run was wrong, the upper end of a 99.9% interval is in parentheses. For the bounds
+and their proofs, see [theory](../theory/stopping.md).
 
 {verdict}
 
 ## Where they stop
 
-Median, 95% quantile and mean of the number of samples. Ratios:
+The table shows the median, the 95% quantile and the mean of the number of samples. The ratios are:
 
-- *to NAS*: of the medians with and without privacy, at the same steps;
-- *to sufficient*: of the median to the number of samples that is sufficient unless an event of probability
-beta has happened (`adaptinf.theory.stopping_time_bound`);
-- *to t_U*: of the median to 2000 (t_0 + t_1 + t_2) of the corrected Theorem 3.3;
-- *to private lower bound*: of the median to the samples that every epsilon-private rule exceeds with
-  probability above 1 - sqrt(beta) - beta = {tail:.3f};
-- *to lower bound*: of the mean to the average number that every rule, private or not, needs.
+- *to NAS*: the ratio of the medians with and without privacy, for the same steps;
+- *to sufficient*: the ratio of the median to the number of samples that is sufficient unless an event of
+  probability beta occurs (`adaptinf.theory.stopping_time_bound`);
+- *to t_U*: the ratio of the median to 2000 (t_0 + t_1 + t_2) of the corrected Theorem 3.3;
+- *to private lower bound*: the ratio of the median to the number of samples that every epsilon-private rule
+  exceeds with probability above 1 - sqrt(beta) - beta = {tail:.3f};
+- *to lower bound*: the ratio of the mean to the average number that every rule, private or not, needs.
 
 Both lower bounds are for distributions on two points.
 

@@ -177,23 +177,23 @@ def torment(
 PAGE = """\
 # Studies that are killed
 
-Command: `{command}`. Seed: {seed} (the moments of the kills depend on the machine). Date: {today}.
+Command: `{command}`. Seed: {seed} (the times of the kills depend on the machine). Date: {today}.
 
 A study of 3 designs, 2 environments, 2 horizons and 2 analyses ({cells} cells of {replications} replications,
-with the estimates of every run kept) is started in a process of its own, and ended by SIGKILL at a moment
-that is uniform over half of the {seconds:.0f} seconds that it takes undisturbed with one process; then it is
-started again in the same folder, with one or two processes at random, until it is finished. After that a
-fresh one is begun, until {kills} kills have hit. What is killed: {modes}.
+with the estimates of every run kept) is started in a separate process and ended by SIGKILL at a time that is
+uniform over half of the {seconds:.0f} seconds that it takes undisturbed with one process; it is then started
+again in the same folder, with one or two processes at random, until it is finished. After that, a new study
+is begun, until {kills} kills have occurred. What is killed: {modes}.
 
-{kills} kills hit {studies} studies. Of their {files} final files each (tables of the cells, estimates of the
-runs, and the whole table as Markdown and as CSV), {same} are byte for byte those of the undisturbed run with
-one process; those of an undisturbed run with two processes: {two}.
+{kills} kills affected {studies} studies. Of their {files} final files each (tables of the cells, estimates of
+the runs, and the whole table as Markdown and as CSV), {same} are byte for byte those of the undisturbed run
+with one process. Those of an undisturbed run with two processes are {two}.
 
 | state of the study when it was killed | kills |
 | --- | --- |
 {moments}
 
-{torn} kills left a half-written file behind; it has another name than a finished one, and is removed.
+{torn} kills left a half-written file, which has a different name from a finished one and is removed.
 """
 
 
@@ -245,7 +245,7 @@ def measure(options: argparse.Namespace) -> None:
         studies=len(finished),
         files=len(expected),
         same=f"all {total:,}" if same == total and names_agree else f"only {same:,} of {total:,}",
-        two="all the same" if two == expected else "NOT the same",
+        two="identical to them" if two == expected else "NOT identical to them",
         moments="\n".join(f"| {name} | {count} |" for name, count in moments.most_common()),
         torn=sum(kill.half_written for kill in kills),
     )

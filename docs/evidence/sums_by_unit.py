@@ -147,14 +147,15 @@ def page(parts: list[Any], few: list[Any]) -> str:
 
 Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
-{logs:,} logs of plain NumPy, two to four arms, 200 to 600 rounds of 8 to 120 units, propensities that vary
-from row to row, and four kinds of reward in turn ({"; ".join(KINDS)}).
-`aggregate(unit=)` adds them up; arm means and all contrasts with the first arm from the sums are held against
-those of the rows, with uniform weights, AIPW with the centre of the sums as its prediction. In {same[0]} of
-{logs} logs all numbers agree to {LIMIT:.0e} relative (entries below a thousandth of the largest, to that).
-{f"Other engines add up the first {len(few)} logs: {same[1]} of {len(few)} agree." if few else ""}
+There are {logs:,} logs simulated in plain NumPy, with two to four arms, 200 to 600 rounds of 8 to 120 units,
+propensities that vary from row to row, and four kinds of reward in turn ({"; ".join(KINDS)}).
+`aggregate(unit=)` computes the sums. Arm means and all contrasts with the first arm from the sums are
+compared with those from the rows, with uniform weights and AIPW whose prediction is the centre of the sums.
+In {same[0]} of {logs} logs, all numbers agree to a relative {LIMIT:.0e} (entries below a thousandth of the
+largest agree to the same absolute difference).
+{f"Other engines sum the first {len(few)} logs: {same[1]} of {len(few)} agree." if few else ""}
 
-Largest differences:
+The largest differences are:
 
 | engine | logs | estimator | estimates | covariances | intervals |
 | --- | ---: | --- | ---: | ---: | ---: |

@@ -174,7 +174,7 @@ def page(parts: list[dict[tuple[str, str], float]], few: list[dict[tuple[str, st
         and f"""
 ## Other engines
 
-The first {len(few)} logs: {agreeing(few)} of {len(few)} agree.
+Of the first {len(few)} logs, {agreeing(few)} of {len(few)} agree.
 
 {table_of(few)}
 """
@@ -183,14 +183,15 @@ The first {len(few)} logs: {agreeing(few)} of {len(few)} agree.
 
 Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
-{logs:,} logs of plain NumPy, two to four arms, 200 to 600 rounds, propensities that vary from row to row.
-Four kinds of reward are used in turn ({"; ".join(sums_by_unit.KINDS)}); the last two increase with the
-number of orders and with earlier spending. `aggregate(denominator=, covariate=)` and `aggregate(by=)`
-compute the sums. Estimates, standard errors and limits from the sums are compared with those of the rows
-with `outcome="batch-mean"`; those of groups against the rows of the group alone, for effects without their
-limits, which have one law for all groups. In {agreeing(parts)} of {logs} logs all numbers agree to
-{LIMIT:.0e} relative (entries below a thousandth of the largest, to that), and what is refused for rows is
-refused for sums. *Answered* is the number of logs that were not refused.
+There are {logs:,} logs simulated in plain NumPy, with two to four arms, 200 to 600 rounds, and propensities
+that vary from row to row. Four kinds of reward are used in turn ({"; ".join(sums_by_unit.KINDS)}); the last
+two increase with the number of orders and with earlier spending. `aggregate(denominator=, covariate=)` and
+`aggregate(by=)` compute the sums. Estimates, standard errors and limits from the sums are compared with those
+from the rows with `outcome="batch-mean"`. Those of groups are compared with the rows of the group alone; for
+effects, limits are not compared, because they use one distribution for all groups. In {agreeing(parts)} of
+{logs} logs, all numbers agree to a relative {LIMIT:.0e} (entries below a thousandth of the largest agree to
+the same absolute difference), and what is refused for rows is refused for sums. *Answered* is the number of
+logs that were not refused.
 
 {table_of(parts)}
 {others or ""}"""

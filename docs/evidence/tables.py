@@ -25,17 +25,17 @@ HEAD = """# The lines under a table
 
 Command: `python docs/evidence/tables.py`. Seeds: 0 to 5. Date: {stamp}.
 
-{fits} fits: {models} models with their defaults on {logs} logs (rows and sums, private and live, late and
-missing outcomes), wherever a log allows a model; names of arms have 20 characters. Each table as printed,
-with Holm's adjustment, and with simultaneous intervals.
+The {fits} fits are of {models} models with their defaults to {logs} logs (rows and sums, private and live,
+late and missing outcomes), if the log allows the model; names of arms have 20 characters. Each table is
+examined as printed, with Holm's adjustment, and with simultaneous intervals.
 
 | printed | tables | widest (80) | most lines below, cautions apart (6) | cautions and reasons | cut |
 | --- | ---: | ---: | ---: | ---: | ---: |
 """
 FOOT = """
-*Cut*: cautions, and reasons why a number is missing, with a word that is not in the printed table. Of
-{notes:,} claims about these fits, `explain()` has {explained:,}. Sentences of {terms} terms with an interval:
-{right} hold the estimate and both limits as the table prints them.
+*Cut* counts cautions, and reasons why a number is missing, that contain a word that is not in the printed
+table. Of {notes:,} claims about these fits, `explain()` states {explained:,}. Sentences exist for {terms}
+terms with an interval, and {right} contain the estimate and both limits as printed in the table.
 """
 
 

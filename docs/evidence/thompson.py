@@ -247,15 +247,17 @@ def page(options: object, quick: bool) -> str:
 
 Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
-Thousands of rounds in a second of processor time on one core, best of three, runs of 1,000 rounds, means from
-.3 to .6; the load of the machine was {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores
-({platform.machine()}). CHECKOUT is adaptinf at {BEFORE}, which makes 100 posterior draws an arm in every
-round; PYTHON has MABWiser 2.7.4, whose `predict` and `partial_fit` are called once a round.
+The figures are thousands of rounds per second of processor time on one core, the best of three, in runs of
+1,000 rounds with means from .3 to .6; the load of the machine was {os.getloadavg()[0]:.1f} on
+{os.cpu_count()} cores ({platform.machine()}). CHECKOUT is adaptinf at {BEFORE}, which makes 100
+posterior draws per arm in every round; PYTHON has MABWiser 2.7.4, whose `predict` and `partial_fit` are
+called once per round.
 
 ## Without propensities
 
-`replicate` without a floor and without batches. *Bare loop* is a Numba function that only makes the same
-draws and updates the posterior. Two normal arms were in closed form *before*, without draws.
+The first table is for `replicate` without a floor and without batches. *Bare loop* is a Numba function that
+only makes the same draws and updates the posterior. *Before*, two normal arms were computed in closed form,
+without draws.
 
 | prior | arms | thousands/s | bare loop | share of it | before | times as fast | MABWiser |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
@@ -263,15 +265,15 @@ draws and updates the posterior. Two normal arms were in closed form *before*, w
 
 ## With propensities
 
-In the loop (`by_rounds=True`), and with a log of all rounds (`run`).
+The next table is for the loop (`by_rounds=True`), and for a log of all rounds (`run`).
 
 | posterior | arms | loop, thousands/s | log, thousands/s |
 | --- | ---: | ---: | ---: |
 {newline.join(propensity_speeds(quick))}
 
-Logged propensities of five arms with normal posteriors, means 0 to .2, beside {draws:,} draws from the
-posterior of that round (largest deviation in standard errors) and beside `scipy.integrate.quad` (largest
-difference).
+Logged propensities of five arms with normal posteriors and means from 0 to .2 are compared with {draws:,}
+draws from the posterior of that round (largest deviation in standard errors) and with `scipy.integrate.quad`
+(largest difference).
 
 | after round | propensities | draws: largest z | quad |
 | ---: | --- | ---: | ---: |
@@ -280,8 +282,8 @@ difference).
 ## The same law
 
 Pulls of the better of two arms in {HORIZON} rounds with 0/1 rewards, theta = {THETA[0]:g} and {THETA[1]:g},
-{QUICK_RUNS if quick else RUNS:,} runs against the exact law of 100 draws a round (`ai.audit.exact`), with a
-chi-squared test of the whole distribution.
+in {QUICK_RUNS if quick else RUNS:,} runs are compared with the exact distribution for 100 draws per round
+(`ai.audit.exact`), with a chi-squared test of the whole distribution.
 
 | | mean pulls | exact | p-value |
 | --- | ---: | ---: | ---: |

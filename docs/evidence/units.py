@@ -159,13 +159,14 @@ def page(counted: dict[int, Array], runs: int) -> str:
 
 Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
-Two arms without an effect on average, {runs:,} logs a row, of plain NumPy. Units have means of their own
-(standard deviation {SPREAD:g} of a reward's; of 0/1 rewards Beta with parameters 4 rate and 4 (1 - rate)),
-with normal rewards effects of their own too ({EFFECTS:g}). Coverage of nominal 95% intervals by default, of
-all and of those without a caution; share of logs that are cautioned, and of terms without an interval.
+There are two arms without an effect on average; each row is based on {runs:,} logs simulated in plain NumPy.
+Units have separate means (with a standard deviation of {SPREAD:g} of a reward's; for 0/1 rewards, the
+distribution is Beta with parameters 4 rate and 4 (1 - rate)), and with normal rewards also separate effects
+({EFFECTS:g}). The table shows the coverage of nominal 95% intervals by default, for all tables and
+for those without a caution, the share of logs that are cautioned, and the share of terms without an interval.
 
-Promised, less three standard errors: .94 from 40 units on, .92 with 20, for all intervals or for those
-without a caution: {sum(promises)} of {len(promises)} keep that.
+The target, minus three standard errors, is .94 from 40 units on and .92 with 20, for all intervals or for
+those without a caution: {sum(promises)} of {len(promises)} rows meet it.
 
 | arms | units x rounds | rewards | model | covers | no caution | cautioned | no interval | kept |
 | --- | --- | --- | --- | ---: | ---: | ---: | ---: | --- |

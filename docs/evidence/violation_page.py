@@ -114,9 +114,9 @@ def verdicts(entries: Sequence[Table]) -> str:
     costly = [entry for entry in held_to if math.isnan(entry.lost) or entry.lost >= COSTS]
     named = [entry for entry in costly if entry.caught >= NAMED_AT_LEAST]
     lines = [
-        f"Of {len(held_to)} kinds that can be seen, or are stated, {len(costly)} cost at least {COSTS:g} of "
-        f"coverage, or are refused. In {len(named)} of these at least {NAMED_AT_LEAST:.0%} of the logs are "
-        "named or refused. The others:",
+        f"Of {len(held_to)} kinds that can be detected, or are stated, {len(costly)} reduce coverage by at "
+        f"least {COSTS:g}, or are refused. In {len(named)} of these, the violation is stated or the log is "
+        f"refused in at least {NAMED_AT_LEAST:.0%} of the logs. The others:",
         "",
         "| no. | violation | lost | named or refused | possible | what there is to see |",
         "| ---: | --- | ---: | ---: | ---: | --- |",
@@ -208,29 +208,28 @@ def page(entries: Sequence[Table], times: Sequence[Timed], command: str) -> str:
 
 {command}
 
-Kinds of violation, each with its design, its size, the fit and the claim that has to name it, are in a
-[list](violation_kinds.csv); simulators are plain NumPy (`violation_logs.py`). The list and the simulators
-were written without looking at the cautions of the library, and sizes were set only by the coverage that is
-lost. The map from a kind to the claim that has to name it was completed afterwards, before the first run; the
-check of neighbouring rows, `logs.rows.ALIKE` of kind 29, was added after it, and its level and windows were
-set before kind 29 was examined again.
+The kinds of violation, each with its design, its size, the fit and the claim that has to state it, are in a
+[list](violation_kinds.csv); simulators are in plain NumPy (`violation_logs.py`). The list and the simulators
+were written without looking at the cautions of the library, and sizes were set only according to the loss of
+coverage. The assignment of each kind to the claim that has to state it was completed afterwards, before the
+first run. The check of neighbouring rows, `logs.rows.ALIKE` of kind 29, was added after the first run, and
+its level and windows were set before kind 29 was examined again.
 
 {verdicts(entries)}
 
-*Coverage* is that of the nominal 95% intervals of the fit in planted logs. *Lost* is the amount by which it
-is higher in as many clean twins, which are the same without the planted violation. *Named* is the share of
-planted logs in which the claim of the list appears, in a caution or a refusal; *named in the twin* is the
-same for the twins.
-*Seen*: the log contains evidence against the assumption. *Stated*: the log itself states it. *Handled*: the
-log states it, and intervals allow for it. *Cannot be seen*: the log does not differ from one without the
-violation.
-*Possible* is the power of the score test for the very violation, lost rows of a known arm, at a level of
-{EACH_OF_1000} in 1,000: about as much as any check can see.
+*Coverage* is that of the nominal 95% intervals of the fit in logs with the violation. *Lost* is the amount by
+which coverage is higher in as many clean twins, which are the same without the violation. *Named* is the
+share of logs with the violation in which the claim in the list appears, in a caution or a refusal; *named in
+the twin* is the same for the twins. *Seen*: the log contains evidence against the assumption. *Stated*: the
+log itself states it. *Handled*: the log states the violation, and intervals allow for it. *Cannot be seen*:
+the log does not differ from one without the violation. *Possible* is the power of the score test for exactly
+this violation, lost rows of a known arm, at a level of {EACH_OF_1000} in 1,000: about as much as any check
+can detect.
 
-Sizes are in standard deviations of normal rewards, and in halves of one, .25, of rewards of 0 and 1, where
-they are those of a drift, a step, an effect that turns, or a covariate; those of *lag* are rounds; of lost,
-missing and repeated rows shares of those that there may be; of a stop the rounds between two looks; of units
-the rows of each.
+Sizes are in standard deviations of normal rewards and, for rewards of 0 and 1, in halves of one, that is,
+.25, if they are those of a drift, a step, an effect that changes sign, or a covariate. Sizes of *lag* are
+rounds; those of lost, missing and repeated rows are shares of the rows that could be affected; those of a
+stop are the rounds between two looks; and those of units are the rows of each unit.
 
 ## All kinds
 
@@ -242,20 +241,21 @@ the rows of each.
 
 ## Clean logs
 
-Each fit to each of the same logs. *ALEE* and *sequence* are given `stationary=True`, and sample means
-`adaptive=False`, which are true: without these they carry a caution in every log. The target is at most
+Each fit is applied to each of the same logs. *ALEE* and *sequence* are given `stationary=True`, and sample
+means `adaptive=False`, which are true: without these they carry a caution in every log. The target is at most
 {EACH_OF_1000} of 1,000 logs for each check, and {TOGETHER:.0%} for all together.
 
 {clean_rows([entry for entry in entries if entry.kind.standard == CLEAN])}
 
-Cautions of clean logs, and in how many of them, by any fit:
+The table shows the cautions for clean logs, and in how many of them they appear, by any fit:
 
 {lit_rows(entries)}
 
 ## Time
 
-Median processor seconds of a fit with a check and without it, by turns in one process, on clean logs of two
-arms whose propensities move in every round. Without: the check is switched off, and finds nothing.
+The table shows the median processor seconds of a fit with a check and without it, alternating in one process,
+on clean logs of two arms whose propensities change in every round. For the latter, the check is switched off
+and finds nothing.
 
 {speed_rows(times)}
 """

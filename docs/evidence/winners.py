@@ -122,9 +122,10 @@ def verdict(counted: list[Array], runs: int) -> str:
     others = f"; of the others {told} of {len(short)} are cautioned in most logs" if short else ""
     kept = f"{len(counted) - len(short)} of {len(counted)} rows{others}"
     return (
-        f"Hybrid intervals, from rows and from sums, cover at least .945 less three Monte Carlo errors,\n"
-        f"{least:.4f}, in {kept}. The lowest coverage is {lowest:.4f}. At up to ten arms their mean width\n"
-        f"is at most {max(widths):.2f} times the usual one; at most {MOST:.2f} was promised."
+        "Hybrid intervals, from rows and from sums, have coverage of at least .945 minus three Monte "
+        f"Carlo errors, {least:.4f}, in {kept}. The lowest coverage is {lowest:.4f}. With up to ten arms, "
+        f"their mean width is at most {max(widths):.2f} times the usual one; the target was at most "
+        f"{MOST:.2f}."
     )
 
 
@@ -134,14 +135,14 @@ def page(counted: list[Array], runs: int) -> str:
 
 Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
-Normal rewards with variance 1 around 0, one arm {BETTER} better or none; {runs:,} logs a row. The arms'
-means by the default of `ArmMeans`, and 95% intervals for the mean of the arm with the highest estimate:
-*hybrid*, from rows; *sums*, the same from sums by batch; *usual* takes no notice of the choice. *Width* is
-the hybrid's over the usual one's, *above* the share of logs whose median-unbiased estimate is above the
-truth, *cautioned* that of logs whose table carries a caution, *refused* that of logs in which an arm has no
-estimate, so there is no interval: they are omitted from the other columns. At 20 arms a floor of .05 is
-uniform assignment. The Monte Carlo standard error of a proportion of .95 is
-{math.sqrt(0.05 * 0.95 / runs):.4f}.
+Rewards are normal with variance 1 around 0, and one arm is better by {BETTER} or none is; each row is based
+on {runs:,} logs. Arm means are computed by the default of `ArmMeans`, with 95% intervals for the mean of the
+arm with the highest estimate: *hybrid* is from rows. *sums* is the same from sums by batch; *usual* does not
+account for the selection. *Width* is the width of the hybrid interval divided by that of the usual one;
+*above* is the share of logs whose median-unbiased estimate is above the truth; *cautioned* is the share of
+logs whose table carries a caution; *refused* is the share of logs in which an arm has no estimate, so there
+is no interval. The latter are omitted from the other columns. With 20 arms, a floor of .05 implies uniform
+assignment. The Monte Carlo standard error of a proportion of .95 is {math.sqrt(0.05 * 0.95 / runs):.4f}.
 
 {verdict(counted, runs)}
 
