@@ -137,7 +137,8 @@ was {load}, at nice {os.nice(0)}; an idle machine has a load near 0.
 `recommend` and `diagnose` are timed after a first call in the process, which loads or compiles their
 dependencies. The first table is that of `ArmMeans(log).fit()`, including imports, with Numba's cache on disk;
 its seconds are by the clock, and exclude those of an interpreter that does nothing. The library alone
-(`--plain`) has none of the extras; if Polars is installed, statsmodels imports it with its tables. """
+(`--plain`) has none of the extras; if Polars is installed, statsmodels imports it with its tables.
+"""
 
 
 def main() -> None:

@@ -102,7 +102,8 @@ a context is decided after at most about four times the number of arrivals that 
 order log n. At alpha = 1, where T_min = 10 log(n) / epsilon, the product is then at most of order .1365 + .91
 * .15 * 256 / 10 = 3.6, whatever n is. **Without the upper bound, it would not be bounded**, except at alpha =
 0: a first window of n / 64 rounds makes the regret linear in n, and the product then increases like n^alpha,
-or like n / log n at alpha = 1 (last column). """
+or like n / log n at alpha = 1 (last column).
+"""
 
 
 def replicate(design: ConSE | DPConSE, horizon: int, runs: int, seed: int, n_jobs: int) -> Replications:

@@ -80,7 +80,8 @@ rewards in a batch have the same variance. With means .5 and .7, and with the wo
 rounds, the variance of the difference is (.25/.1 + .21/.9) / (.214/.1 + .214/.9) = 1.15 times the pooled one:
 even in the limit, 95% intervals have coverage of .9325, and more rounds do not help. ALEE replaces the sum of
 squared weights with its limit 1, and is therefore conservative. Sequences and corrected means are
-conservative because they are valid at all rounds, or under any design. """
+conservative because they are valid at all rounds, or under any design.
+"""
 NOT_RUN = (
     "Intervals of betting sequences (only their wealth is examined), and all sequences for arm means "
     "based on scores.",

@@ -52,7 +52,8 @@ converge. The bias of contextual and min-variance weights is then the same share
 every length of the trial, whereas with signal it vanishes. It is smaller for a difference of two policies.
 Under drift, intervals with separate weights for each policy have low coverage: they do not weight all rounds
 of the period equally, and differ between policies. A common effect on all arms cancels if both policies share
-one weight. """
+one weight.
+"""
 
 
 def lookup(rows: np.ndarray) -> Callable[[pd.DataFrame], np.ndarray]:

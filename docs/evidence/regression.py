@@ -94,7 +94,8 @@ distribution of the mean of Student's t by default. Weighted least squares is no
 or are bounded away from 0. Under Thompson sampling, they fall to .004, so the intervals are too short, and so
 are those of inverse weighting. `AdaptiveOLS(...).fit()` uses weights by default only if no propensity is
 below .05, and a requested fit notes smaller ones. Methods that are valid for every design have longer
-intervals: W-decorrelation has little power under Thompson sampling, and the ellipsoid has less. """
+intervals: W-decorrelation has little power under Thompson sampling, and the ellipsoid has less.
+"""
 
 
 @dataclass(frozen=True)

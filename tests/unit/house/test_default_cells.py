@@ -119,6 +119,8 @@ def test_what_held_below_the_promise_is_counted(cells: ModuleType) -> None:
         (cells.read()[0], key, default_counts.Tally(intervals=200, covered=covered))
         for covered in (190, 184, 178, 170)  # the last is short
     ]
-    wanted = "2 measured less than 0.93, within three standard errors; the lowest is 0.890"
+    wanted = "2 had measured coverage below 0.93, within three standard errors; the lowest is 0.890"
     assert default_page._below(entries) == wanted
-    assert default_page._below(entries[:1]) == "0 measured less than 0.93, within three standard errors"
+    assert (
+        default_page._below(entries[:1]) == "0 had measured coverage below 0.93, within three standard errors"
+    )
