@@ -96,7 +96,7 @@ def documented(
 def allowed(kinds: str, action: pa.DataType) -> list[pa.DataType]:
     if kinds == "as `action":
         return [action]
-    names = TYPES if kinds == "as they came" else re.split(", | or ", kinds)
+    names = TYPES if kinds == "as in the input" else re.split(", | or ", kinds)
     return [TYPES[name] for name in names]
 
 
