@@ -265,8 +265,9 @@ interval after the distribution has been computed:
 {table(["seconds", "median", "nine tenths", "longest"], [[a, *b] for a, b in zip(rows, times, strict=True)])}
 ## Length
 
-Mean lengths of 95% intervals for the difference over {LOGS} simulated logs a row, and shares that hold the
-truth (Monte Carlo error .04), with the default of AIPW, and ALEE for `stationary=True`; limits are cut at -1
+The table shows mean lengths of 95% intervals for the difference over {LOGS} simulated logs per row, and the
+shares that contain the truth (Monte Carlo error .04), with the default of AIPW, and ALEE for
+`stationary=True`; limits are cut at -1
 and 1. "of n": the others had none, because events or propensities were missing, while the exact ones are for
 all logs; -: none has.
 

@@ -228,13 +228,14 @@ Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
 ## Coverage
 
-{runs:,} runs a row (for shares alone those in which every arm had users in every period). 0/1 outcomes of
-rate {RATE:g}, at weekends {RATE * WEEKEND:g}, the same for all arms; Thompson sampling between periods, no
-share below {FLOOR:g}. The table is based on nominal 95% intervals for the mean rate over the period, and for
-the differences between {CONTRASTS} arms and the first, which are 0. *Known propensities* and *shares alone*
-are `ArmMeans` with uniform weights and the default of `Contrast`, both with `test="hall"`; *period-weighted,
-normal* are means of the arm by period, weighted by all users of the period, with the normal distribution.
-Shares are based on the intervals that were given; an arm with fewer than five buyers has none.
+Each row is based on {runs:,} runs (for shares alone, on those in which every arm had users in every period).
+0/1 outcomes have rate {RATE:g}, and {RATE * WEEKEND:g} at weekends, for all arms; Thompson sampling adapts
+between periods, with no share below {FLOOR:g}. The table is based on nominal 95% intervals for the mean rate
+over the period, and for the differences between {CONTRASTS} arms and the first, which are 0. *Known
+propensities* and *shares alone* are `ArmMeans` with uniform weights and the default of `Contrast`, both with
+`test="hall"`; *period-weighted, normal* are means of the arm by period, weighted by all users of the period,
+with the normal distribution. Shares are based on the intervals that were given; an arm with fewer than five
+buyers has none.
 
 | table | fit | arms | worst arm | contrasts | worst contrast |
 | --- | --- | ---: | ---: | ---: | ---: |
