@@ -59,7 +59,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "The coverage that Hadad et al. (2021) published for weighted means is reproduced",
             (
                 r"all (\d+) figures in the paper's plot of coverage are reproduced within ([\d.]+) "
-                r"points.*?(\d+ of \d+) are"
+                r"points.*?(\d+ of \d+) figures are"
             ),
             ("best minus middle arm: all {0} published figures within {1} points; best minus worst arm: {2}"),
             "the paper's plot",
