@@ -16,7 +16,7 @@ from adaptinf.claims.logs import readings as claims
 from adaptinf.errors import ParameterError
 from adaptinf.log.report import FIXED, STOPPINGS, Reading
 from adaptinf.log.storage.view import LogColumns
-from adaptinf.log.traits import AMENDED, LEFT_OUT, PLANNED, REMOVED, STOP_REASON
+from adaptinf.log.traits import AMENDED, LEFT_OUT, LOOKS, PLANNED, REMOVED, STOP_REASON
 from adaptinf.log.validation import DesignRecord, LogArrays, arrays_of
 from adaptinf.log.validation.check import MEANINGS
 from adaptinf.parameters import OneOf, OrNone, problems_of, refuse
@@ -294,6 +294,8 @@ def _record(log: Any, record: DesignRecord, count: int) -> DesignRecord:
     told = {name: value for name, value in record.parameters.items() if name not in (STOP_REASON, REMOVED)}
     if removed := [[arm, before] for arm, before in record.parameters.get(REMOVED, ()) if before < count]:
         told[REMOVED] = removed
+    if LOOKS in told:
+        told[LOOKS] = [look for look in told[LOOKS] if look["rounds"] <= count]
     if log.stopping in (None, FIXED) or _by_releases(log):
         told.setdefault(PLANNED, log.n_rounds)
     return replace(record, parameters=told)

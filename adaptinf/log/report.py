@@ -8,11 +8,11 @@ from typing import Any
 
 from adaptinf.claims.logs import readings as claims
 from adaptinf.claims.logs import stopping
-from adaptinf.log.traits import LEFT_OUT, PLANNED, STOP_REASON
+from adaptinf.log.traits import LEFT_OUT, PLAN, PLANNED, STOP_REASON
 from adaptinf.texts import visible_lines
 
-FIXED = "fixed"
-STOPPINGS = (FIXED, "data-chosen", "planned")
+FIXED, PLANNED_RULE = "fixed", "planned"
+STOPPINGS = (FIXED, "data-chosen", PLANNED_RULE)
 _LONGEST_REASON = 200
 """Number of characters of a reason that are shown."""
 
@@ -30,6 +30,8 @@ class Stopping:
     """The stated reason for stopping it."""
     complete: bool = True
     """Whether no reward is missing, as confidence sequences require."""
+    by_looks: bool = False
+    """Whether it is the log of a trial with a plan of looks, which accounts for them."""
 
     @classmethod
     def of(cls, log: Any, *, covered: bool = False) -> Stopping:
@@ -38,7 +40,8 @@ class Stopping:
         left_out = 0 if covered else int(parameters.get(LEFT_OUT, 0)) + log.omitted
         reason = "" if covered else str(parameters.get(STOP_REASON, ""))
         complete = covered or getattr(log, "missing", None) is None
-        return cls(log.stopping, log.n_rounds + left_out, parameters.get(PLANNED), reason, complete)
+        by_looks = log.stopping == PLANNED_RULE and PLAN in parameters
+        return cls(log.stopping, log.n_rounds + left_out, parameters.get(PLANNED), reason, complete, by_looks)
 
     @property
     def counted(self) -> str:

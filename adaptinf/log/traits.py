@@ -353,9 +353,13 @@ STOP_REASON = "stop_reason"
 """The stated reason for ending the trial before its horizon."""
 UNPROMISED = "no_guarantee"
 """Reasons why the log has no guarantee although its design has one, as a list of texts."""
-DECLARED = (PLANNED, WINDOW, LATE, IN_TIME)
+PLAN = "plan"
+"""Arguments of the trial's plan of looks, except its design."""
+LOOKS = "looks"
+"""Looks at the trial, each a mapping with stage, rounds, statistic, bound, decision and overridden."""
+DECLARED = (PLANNED, WINDOW, LATE, IN_TIME, PLAN)
 """Parameters that were fixed before the first round."""
-_SEEN = (AMENDED, REMOVED, LEFT_OUT, BLANKED, STOP_REASON, UNPROMISED)
+_SEEN = (AMENDED, REMOVED, LEFT_OUT, BLANKED, STOP_REASON, UNPROMISED, LOOKS)
 COLLECTED = (*DECLARED, *_SEEN)
 
 

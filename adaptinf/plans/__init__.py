@@ -1,7 +1,8 @@
 """Plans of trials with looks: one object simulates a trial, decides at its looks, and analyses its log."""
 
 from adaptinf.plans.characteristics import PlanCharacteristics
-from adaptinf.plans.plan import Look, Plan
+from adaptinf.plans.looks import Look
+from adaptinf.plans.plan import Plan
 from adaptinf.plans.stopped_results import StoppedResults
 
 __all__ = ["Look", "Plan", "PlanCharacteristics", "StoppedResults"]

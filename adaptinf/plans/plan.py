@@ -10,7 +10,7 @@ intervals following a group sequential test".
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import compress
 from typing import TYPE_CHECKING, Any
 
@@ -46,10 +46,20 @@ from adaptinf.parameters import (
     refuse,
 )
 from adaptinf.plans.decisions import Course, Rule, follow
+from adaptinf.plans.looks import Look
 from adaptinf.plans.replays import follow_by_rank, leading, leads, replayed
 from adaptinf.plans.several import SeveralCourse, follow_several, left
 from adaptinf.plans.several_results import RepeatedReference, look_of
 from adaptinf.plans.stopped_results import RankReference, StagewiseReference, StoppedResults
+from adaptinf.plans.stored_plans import (
+    StoredPlan,
+    arguments_of,
+    differs,
+    followed,
+    missing_assumed,
+    outcomes_of,
+    stage_problems,
+)
 from adaptinf.texts import absent
 from adaptinf.typing import FloatArray, IntArray, RandomSource
 
@@ -58,46 +68,7 @@ if TYPE_CHECKING:
     from adaptinf.simulation.environments import Environment
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
-    """The state of a trial at its latest look.
-
-    Attributes
-    ----------
-    stage : int
-        Number of the look, from 1; 0 before the first.
-    rounds : int
-        Rounds up to it.
-    statistic, bound : float
-        The standardised score, and the critical value that its absolute value must reach to reject; NaN if
-        the look made no test.
-    decision : {"continue", "reject", "futility", "no rejection", "too few data"}
-        What follows.
-    leading : label
-        The treatment of the statistic and the bound: of several, that with the largest score.
-    rejected, dropped : tuple of labels
-        Of several treatments, those whose null is rejected, and those that have left or leave now.
-
-    Examples
-    --------
-    >>> import adaptinf as ai
-    >>> plan = ai.Plan(ai.designs.Uniform(), arms=("A", "B"), treatment="B", control="A", looks=[200, 400])
-    >>> log = plan.design.run(ai.environments.BernoulliArms([0.2, 0.5]), horizon=400, rng=0)
-    >>> plan.look(log).decision
-    'reject'
-    """
-
-    stage: int
-    rounds: int
-    statistic: float
-    bound: float
-    decision: str
-    leading: Any = None
-    rejected: tuple[Any, ...] = ()
-    dropped: tuple[Any, ...] = ()
-
-
-class Plan:
+class Plan(StoredPlan):
     """A trial that compares two arms at planned looks and may stop at each of them.
 
     Parameters
@@ -201,6 +172,7 @@ class Plan:
         seed: int = 0,
         least: float = 20.0,
     ) -> None:
+        self.arguments = arguments_of(locals())
         labels = tuple(arms) if isinstance(arms, (list, tuple)) else ()
         treatments = _treatments(treatment, labels)
         problems = _arm_problems(arms, labels, treatments, control)
@@ -283,7 +255,7 @@ class Plan:
         }
         return pd.DataFrame(columns, index=pd.RangeIndex(1, len(self.looks) + 1))
 
-    def look(self, log: AdaptiveLog) -> Look:
+    def look(self, log: AdaptiveLog, stage: int | None = None) -> Look:
         """The state of a trial at the latest look that its log has reached.
 
         Parameters
@@ -291,6 +263,8 @@ class Plan:
         log : AdaptiveLog
             The trial so far, with every arm's propensities. Its arms are the plan's, or numbers from 0 in the
             plan's order, as in simulations.
+        stage : int, optional
+            Number of the look, from 1, by default that of the latest; later rounds are then not used.
 
         Returns
         -------
@@ -300,21 +274,20 @@ class Plan:
         Raises
         ------
         ParameterError
-            If the log has other arms.
+            If the log has other arms, or has not reached the look.
         InvalidForLog
-            If propensities or rewards are missing.
+            If propensities are missing, or rewards are, other than at random.
         """
-        course = self._course(log)
+        course = self._course(log, stage)
         if course is None:
-            return Look(0, 0, np.nan, np.nan, "continue")
-        rounds = int(self.looks[course.look])
+            return Look(0, 0, np.nan, np.nan, "continue", planned=self._planned)
+        at = {"stage": course.look + 1, "rounds": int(self.looks[course.look]), "planned": self._planned}
         if isinstance(course, SeveralCourse):
-            return Look(course.look + 1, rounds, **look_of(course, self.treatments))
+            return Look(**at, **look_of(course, self.treatments))
         tested = bool(course.tests) and course.tests[-1] == course.look
         statistic, bound = (float(course.z[-1]), float(course.bound[-1])) if tested else (np.nan, np.nan)
-        return Look(
-            course.look + 1, rounds, statistic, bound, course.decision, self._leading(log, course.look)
-        )
+        numbers = {"statistic": statistic, "bound": bound, "decision": course.decision}
+        return Look(**at, **numbers, leading=self._leading(log, course.look))
 
     def analyse(self, log: AdaptiveLog) -> StoppedResults:
         """Estimate, interval and p-value of a trial that has stopped.
@@ -335,26 +308,33 @@ class Plan:
         ParameterError
             If the log has other arms.
         InvalidForLog
-            If propensities or rewards are missing, the plan has not stopped, or no look had enough data.
+            If propensities are missing, or rewards are, other than at random; if the plan has not stopped, or
+            no look had enough data.
         """
+        course = self._ended(log)
+        if isinstance(course, SeveralCourse):
+            return self._repeated(log, course)
+        return self._ranked(log, course) if self.law == "rerandomization" else self._results(log, course)
+
+    def _ended(self, log: AdaptiveLog) -> Course | SeveralCourse:
+        """The course of a trial that has stopped."""
         course = self._course(log)
         if course is None or course.decision == "continue":
             at = -1 if course is None else course.look
             reason = claims.GOES_ON(rounds=log.n_rounds, after=int(self.looks[at + 1]))
-            raise InvalidForLog("Plan.analyse", reason, ["plan.look(log)", "ConfidenceSequence"])
+            told = differs(log, at + 1, "continue") or reason
+            raise InvalidForLog("Plan.analyse", told, ["plan.look(log)", "ConfidenceSequence"])
         if self.law == "z" and not len(course.tests):
             raise InvalidForLog("Plan.analyse", claims.UNTESTED(least=self.rule.least), ["Contrast"])
-        if isinstance(course, SeveralCourse):
-            return self._repeated(log, course)
-        return self._ranked(log, course) if self.law == "rerandomization" else self._results(log, course)
+        return course
 
     def _results(self, log: AdaptiveLog, course: Course) -> StoppedResults:
         """By stage-wise ordering."""
         stopped = course.stopped()
         reference = StagewiseReference(stopped, self.margin)
-        notes, assumed = [claims.STAGEWISE(**self._used(course))], [claims.CONSTANT_EFFECT()]
+        notes = [claims.STAGEWISE(**self._used(course))]
         numbers = np.array([stopped.estimate + self.margin]), np.array([course.std_error])
-        return self._told(log, course, self.treatments, numbers, reference, notes, assumed)
+        return self._told(log, course, self.treatments, numbers, reference, notes)
 
     def _repeated(self, log: AdaptiveLog, course: SeveralCourse) -> StoppedResults:
         """By simultaneous repeated intervals."""
@@ -364,8 +344,8 @@ class Plan:
         rejected = tuple(compress(self.treatments, course.rejected))
         named = ", ".join(map(str, rejected)) if rejected else "none"
         notes = [claims.REPEATED(**self._used(course)), claims.CLOSED(rejected=named)]
-        numbers, assumed = (reference.estimate, reference.std_error), [claims.CONSTANT_EFFECT()]
-        found = self._told(log, course, self.treatments, numbers, reference, notes, assumed)
+        numbers = reference.estimate, reference.std_error
+        found = self._told(log, course, self.treatments, numbers, reference, notes)
         return replace(found, rejected=rejected)
 
     def _ranked(self, log: AdaptiveLog, course: Course) -> StoppedResults:
@@ -375,11 +355,8 @@ class Plan:
         notes = [claims.BY_RANK(replays=self.replays, **self._used(course)), claims.NO_LIMITS()]
         if len(self.treatments) > 1:
             notes.append(claims.ANY_TREATMENT())
-        numbers, assumed = (
-            (np.array([estimate]), np.array([course.std_error])),
-            [claims.NO_EFFECT_ON_ANYONE()],
-        )
-        return self._told(log, course, [self._leading(log, course.look)], numbers, reference, notes, assumed)
+        numbers = np.array([estimate]), np.array([course.std_error])
+        return self._told(log, course, [self._leading(log, course.look)], numbers, reference, notes)
 
     def _used(self, course: Course | SeveralCourse) -> dict[str, Any]:
         return {"looks": len(course.tests), "planned": len(self.looks), "spending": self.spending}
@@ -392,12 +369,12 @@ class Plan:
         numbers: tuple[FloatArray, FloatArray],
         reference: StagewiseReference | RankReference | RepeatedReference,
         notes: Sequence[str],
-        assumed: Sequence[str],
     ) -> StoppedResults:
         """The result with the assumptions of every method; numbers, estimates and standard errors."""
         rounds, found = int(self.looks[course.tests[-1]]), profile_of(log).propensities_found
         if rounds < log.n_rounds:
             notes = [*notes, claims.OVERRUN(more=log.n_rounds - rounds)]
+        warned = [told] if (told := differs(log, course.look + 1, course.decision)) else []
         return StoppedResults(
             model="Plan",
             estimands=tuple(Estimand("contrast", treatment=one, control=self.control) for one in treatments),
@@ -408,17 +385,29 @@ class Plan:
             estimator="aipw",
             facts=LogFacts.of(log),
             null=self.margin,
-            notes=(*notes, *assumptions([RIGHT.filled({}, found), *assumed, claims.LOOKS_KEPT()])),
-            cautions=tuple(found.cautions) if found is not None else (),
+            notes=(*notes, *assumptions(self.assumes(log))),
+            cautions=(*warned, *(() if found is None else found.cautions)),
             validity="exact" if reference.exact else "asymptotic",
             decision=course.decision,
             rounds=rounds,
         )
 
-    def _course(self, log: AdaptiveLog) -> Course | SeveralCourse | None:
-        """The trial's course over the looks that it has reached; None before the first."""
-        require_log("Plan", log)
-        processes = self.processes(log)
+    def assumes(self, log: AdaptiveLog) -> tuple[str, ...]:
+        """What the results for a log assume.
+
+        Parameters
+        ----------
+        log : AdaptiveLog
+            As in `look`.
+        """
+        under = claims.NO_EFFECT_ON_ANYONE if self.law == "rerandomization" else claims.CONSTANT_EFFECT
+        right = RIGHT.filled({}, profile_of(log).propensities_found)
+        return right, under(), claims.LOOKS_KEPT(), *missing_assumed(log)
+
+    def _course(self, log: AdaptiveLog, stage: int | None = None) -> Course | SeveralCourse | None:
+        """The trial's course over the looks that it has reached, up to a stage; None before the first."""
+        require_log("Plan", log, incomplete=self.law == "z")
+        processes = self.processes(log, stage)
         if processes is None:
             return None
         return self.follow_several(processes, log) if self.joint else self.follow(self.lead(processes), log)
@@ -430,18 +419,20 @@ class Plan:
 
     def follow(self, process: ScoreProcess, log: AdaptiveLog) -> Course:
         """The trial's course from its scores; only replays look at the log."""
+        rule = followed(self.rule, log)
         if self.law == "z":
-            return follow(process, self.rule)
+            return follow(process, rule)
         reached = self.looks[: len(process.score)]
         world = log.arrays.reward[: int(reached[-1])], len(self.arms), self.horizon
         replays = replayed(self.design, *world, self.positions, reached, self.replays, self.seed, self.sides)
-        return follow_by_rank(process, replays, self.rule)
+        return follow_by_rank(process, replays, rule)
 
     def follow_several(self, processes: ScoreProcesses, log: AdaptiveLog) -> SeveralCourse:
         """The course of a trial of several treatments, of which some may have left."""
         reached = self.looks[: len(processes.products)]
         assert log.arrays.propensities is not None
-        return follow_several(processes, left(log.arrays.propensities, self._codes(log), reached), self.rule)
+        gone = left(log.arrays.propensities, self._codes(log), reached)
+        return follow_several(processes, gone, followed(self.rule, log))
 
     def lead(self, processes: ScoreProcesses) -> ScoreProcess:
         """The scores of the treatment that leads at each look."""
@@ -458,21 +449,23 @@ class Plan:
         """Positions of the treatments, and last the control, among the design's arms."""
         return tuple(map(self.arms.index, (*self.treatments, self.control)))
 
-    def process(self, log: AdaptiveLog) -> ScoreProcess | None:
+    def process(self, log: AdaptiveLog, stage: int | None = None) -> ScoreProcess | None:
         """Scores of the leading treatment at the looks that a log has reached; None before the first."""
-        processes = self.processes(log)
+        processes = self.processes(log, stage)
         return None if processes is None else self.lead(processes)
 
-    def processes(self, log: AdaptiveLog) -> ScoreProcesses | None:
-        """Scores of every treatment at the looks that a log has reached; None before the first."""
-        codes, propensities = self._codes(log), log.arrays.propensities
-        if propensities is None:
+    def processes(self, log: AdaptiveLog, stage: int | None = None) -> ScoreProcesses | None:
+        """Scores of every treatment at the looks that a log has reached, up to a stage; None before the first."""
+        codes = self._codes(log)
+        if log.arrays.propensities is None:
             raise InvalidForLog("Plan", EVERY_ONE_NEEDED(), [])
         looks = self.looks[self.looks <= log.n_rounds]
+        if stage is not None:
+            refuse("Plan.look", stage_problems(stage, len(looks), log.n_rounds))
+            looks = looks[:stage]
         if not len(looks):
             return None
-        known = log.arrays.action, log.arrays.reward, propensities
-        return score_processes(*known, codes[:-1], codes[-1], looks, self.margin)
+        return score_processes(*outcomes_of(log), codes[:-1], codes[-1], looks, self.margin)
 
     def _codes(self, log: AdaptiveLog) -> tuple[int, ...]:
         """Positions of the treatments and the control among the log's arms."""

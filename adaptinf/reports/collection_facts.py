@@ -11,7 +11,7 @@ from adaptinf.claims import Finding, contradictions, said, sentence
 from adaptinf.claims.logs import statements as log_claims
 from adaptinf.claims.logs.promises import ADAPTIVE
 from adaptinf.claims.reports import collection as claims
-from adaptinf.inference.results.log_facts import copies_told
+from adaptinf.inference.results.log_facts import evidence_told
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.provenance import source_note
@@ -184,4 +184,4 @@ def log_cautions(log: AdaptiveLog | Sums) -> list[str]:
     """Evidence against a log and its statements; empty if there is none."""
     facts = StatementFacts(profile_of(log))
     stated = contradictions(said(log_claims.STATED, facts, "assumes"))
-    return [*copies_told(log), *stated, *said(log_claims.STATED, facts, "caution")]
+    return [*evidence_told(log), *stated, *said(log_claims.STATED, facts, "caution")]

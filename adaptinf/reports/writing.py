@@ -311,8 +311,10 @@ def _data_problems(data: Any, log: Any, methods: Any, plan: Any) -> list[str]:
 def _recommended(log: AdaptiveLog | Sums, results: Results | None) -> tuple[Recommendation | None, str]:
     """Valid estimators for a result's target; for arm means if there are none."""
     first = None if results is None else results.estimands[0]
-    if first is None or first.kind == "arm-mean":
+    if first is None:
         return recommend(log), ""
+    if first.kind == "arm-mean":
+        return recommend(log, "arm-means"), ""
     if first.kind in ("contrast", "lift") and first.treatment in log.arms and first.control in log.arms:
         return recommend(log, "contrast", treatment=first.treatment, control=first.control), ""
     return None, claims.NEEDS_METHODS()

@@ -15,6 +15,7 @@ from adaptinf.designs import Design
 from adaptinf.errors import AdaptinfWarning, FileError, JournalError, ParameterError
 from adaptinf.files import as_path, atomic_write, owners_alone
 from adaptinf.log import AdaptiveLog
+from adaptinf.log.stated_plans import StatedPlan
 from adaptinf.parameters import Is, OrNone, check
 from adaptinf.sessions import Decision, Outcome
 from adaptinf.sessions.session_memory import erased_steps, logged
@@ -23,7 +24,7 @@ from adaptinf.trial.journal_rows import Entry
 from adaptinf.trial.operations import Operations
 from adaptinf.trial.replay import Replay
 from adaptinf.trial.trial_places import PLACE, as_taken, files_of
-from adaptinf.trial.trial_setup import declared_entry
+from adaptinf.trial.trial_setup import declared_entry, planned_terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,9 @@ class TrialStatus:
     copied : bool
         Whether the file is a copy that has not replaced the trial, made by `backup` or in any other way: it
         can be read, but accepts no requests.
+    next_look : int or None
+        Number of participants after which the plan has its next look; None if there is no plan, or it has
+        ended the trial.
     unrepeatable : int
         Number of decisions that can no longer be recomputed, because they depend on a context that was
         erased.
@@ -84,6 +88,7 @@ class TrialStatus:
     erased: int
     restored: int
     copied: bool
+    next_look: int | None
     unrepeatable: int
     rows: int
     head: str
@@ -121,9 +126,9 @@ class Trial(Operations):
     def create(
         cls,
         path: str | os.PathLike[str],
-        design: Design,
-        arms: int | Sequence[Any],
-        horizon: int,
+        design: Design | StatedPlan,
+        arms: int | Sequence[Any] | None = None,
+        horizon: int | None = None,
         *,
         features: int | Sequence[Any] | None = None,
         dimension: int | None = None,
@@ -140,13 +145,14 @@ class Trial(Operations):
             The SQLite file, which must not contain anything yet; ``"sqlite:///..."`` is equivalent. The file
             and those that SQLite creates beside it are readable only by their owner (mode 0600), whatever the
             umask.
-        design : Design
+        design : Design or Plan
             What decides. A private design draws exact noise from OpenDP; a private design without exact noise
-            is refused.
-        arms : list of labels, or int
-            The labels of the arms; a number stands for 0, 1, ...
-        horizon : int
-            Largest possible number of participants.
+            is refused. A `Plan` has a design, arms and a horizon: `look` follows its rule, and the file and
+            its logs contain it.
+        arms : list of labels, or int, optional
+            The labels of the arms; a number stands for 0, 1, ... Required with a design.
+        horizon : int, optional
+            Largest possible number of participants. Required with a design.
         features, dimension, per_arm, reward_range
             Contexts and rewards, as for `Design.session`.
         outcome_window : int, optional
@@ -177,7 +183,10 @@ class Trial(Operations):
         """
         place = _place("Trial.create", path)
         declared = features, dimension, per_arm, reward_range, outcome_window, in_time
-        first = declared_entry(design, arms, horizon, *declared)
+        planned: Entry = {}
+        if isinstance(design, StatedPlan):
+            design, arms, horizon, planned = planned_terms(design, arms, horizon)
+        first = {**declared_entry(design, arms, horizon, *declared), **planned}
         if not design.traits.own_coins:
             warnings.warn(
                 f"{first['design']} makes no random draws of its own, so anyone who knows the outcomes can "
@@ -348,6 +357,7 @@ class Trial(Operations):
             log = as_taken(logged(replay.session, missing, amended, erased), replay.acts)
             log = log.unpromised_by(replay.ended) if replay.ended else log
             log = log.stopped_by(replay.reason) if replay.cut_short else log
+            log = replay.planned(log)
             log.owner_only = True
             return log
 
@@ -371,6 +381,7 @@ class Trial(Operations):
             erased=len(erased_steps(session)),
             restored=replay.restores,
             copied=bool(self._requests.copied(replay)),
+            next_look=replay.next_look,
             unrepeatable=replay.unrepeatable,
             rows=journal.rows,
             head=journal.head,

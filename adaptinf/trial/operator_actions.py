@@ -34,7 +34,8 @@ from adaptinf.trial.trial_noise import Nodes
 from adaptinf.trial.trial_places import ELSEWHERE, MARKED, PLACE, TAKEN, Place, same_place, word_problems
 from adaptinf.trial.trial_setup import fresh_seed, session_of
 
-ACTS = ("pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase", "restore", "moved")
+LOOK = "look"
+ACTS = ("pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase", "restore", "moved", LOOK)
 """Kinds of rows that record an operator's actions."""
 _LONGEST = 1_000
 
@@ -49,7 +50,8 @@ class Act:
         Number of the row in the journal.
     time : str
         From the local clock, in UTC.
-    kind : {"pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase", "restore", "moved"}
+    kind : {"pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase", "restore", "moved", \
+    "look"}
         What was done.
     reason : str or None
         The reason; None if it was about a participant who was erased.

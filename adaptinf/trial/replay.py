@@ -32,7 +32,8 @@ from adaptinf.sessions.session_memory import (
 from adaptinf.sessions.session_rounds import Marks
 from adaptinf.spelling import told_apart
 from adaptinf.trial.journal_rows import GONE, Entry
-from adaptinf.trial.operator_actions import FINISHED, PAUSED, Acts, act_problems, named
+from adaptinf.trial.operator_actions import FINISHED, LOOK, PAUSED, act_problems, named
+from adaptinf.trial.planned_looks import PlannedLooks
 from adaptinf.trial.snapshot_bytes import Snapshot, pack, unpacked
 from adaptinf.trial.trial_noise import NODE
 from adaptinf.trial.trial_places import PLACE, TAKEN, Place
@@ -45,7 +46,7 @@ class Begun(NamedTuple):
     place: Place | None
 
 
-class Replay(Acts):
+class Replay(PlannedLooks):
     """The session of a trial, its keys, and whether it accepts requests."""
 
     unread: frozenset[int] = frozenset()
@@ -169,6 +170,8 @@ class Replay(Acts):
             ),
             "remove_arm": lambda: self.remove_arm(said["arm"], said["key"], said["reason"], said["by"]),
         }
+        if said["kind"] == LOOK:
+            return self.looked_again(said)
         if said["kind"] == "unblind":
             return self._looked_up(said)
         if said["kind"] == "erase":

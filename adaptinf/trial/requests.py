@@ -178,6 +178,7 @@ class Requests:
         for number, entry, digest in self.journal.news():
             if self._replay is None:
                 self._replay = self._begun(path, entry)
+                self._replay.recomputes = heads is not None
                 self._sealing.load()
             else:
                 self._replay.follow(path, number, self._sealing.opened(number, entry))

@@ -16,11 +16,14 @@ from adaptinf.designs import Design
 from adaptinf.designs.recorded_designs import rebuilt
 from adaptinf.errors import FileError, ParameterError
 from adaptinf.log import DesignRecord
+from adaptinf.log.stated_plans import StatedPlan
 from adaptinf.log.storage.stored import encode
+from adaptinf.log.traits import LOOKS, PLAN
 from adaptinf.parameters import Is, problems_of, refuse
 from adaptinf.sessions import Session, open_session
 from adaptinf.sessions.participants import plain
 from adaptinf.sessions.steppers import Draw
+from adaptinf.texts import shown
 from adaptinf.trial.journal_rows import Entry
 from adaptinf.trial.trial_noise import private_terms
 from adaptinf.version import __version__
@@ -79,8 +82,8 @@ _DECLARED = ("arms", "features", "dimension", "per_arm", "reward_range")
 
 def declared_entry(
     design: Any,
-    arms: int | Sequence[Any],
-    horizon: int,
+    arms: Any,
+    horizon: Any,
     features: int | Sequence[Any] | None,
     dimension: int | None,
     per_arm: bool,
@@ -89,8 +92,13 @@ def declared_entry(
     in_time: float | None = None,
 ) -> Entry:
     """The first entry of a trial, after all checks."""
-    if problems := problems_of(design=(design, _DESIGN)):
-        raise ParameterError("Trial.create", problems)
+    problems = problems_of(design=(design, _DESIGN))
+    problems += [
+        f"{name} is required with a design: only a plan states it"
+        for name, given in (("arms", arms), ("horizon", horizon))
+        if given is None and not problems
+    ]
+    refuse("Trial.create", problems)
     seed = fresh_seed()
     declared, coins = (arms, features, dimension, per_arm, reward_range), Coins(seed).generator
     session = open_session(design, declared, horizon, None, None, coins)
@@ -120,6 +128,26 @@ def declared_entry(
             "python": platform.python_version(),
         },
     }
+
+
+def planned_terms(plan: StatedPlan, arms: Any, horizon: Any) -> tuple[Design, tuple[Any, ...], int, Entry]:
+    """Design, arms and horizon of a plan, and its part of a first entry; refused if others are given."""
+    problems = []
+    if arms is not None and (not isinstance(arms, (list, tuple)) or tuple(arms) != plan.arms):
+        problems.append(
+            f"arms must be those of the plan, {list(plan.arms)!r:.200}, or omitted: got {shown(arms)}"
+        )
+    if horizon is not None and horizon != plan.horizon:
+        problems.append(
+            f"horizon must be that of the plan, {plan.horizon:,}, or omitted: got {shown(horizon)}"
+        )
+    if not plan.design.traits.own_coins:
+        name = type(plan.design).__name__
+        problems.append(
+            f"looks divide by the probabilities of arms, but {name} does not draw them: wrap it in a Mixture"
+        )
+    refuse("Trial.create", problems)
+    return plan.design, plan.arms, plan.horizon, {PLAN: plan.arguments, LOOKS: plan.looks.tolist()}
 
 
 def _known(design: Design, record: DesignRecord) -> bool:

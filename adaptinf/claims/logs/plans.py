@@ -88,3 +88,30 @@ WITHOUT_PROPENSITIES = Claim(
     "propensities, or assigns arms without drawing",
     "needs",
 )
+BOUNDED = Claim(
+    "plans.stored_plans.outcomes_of",
+    "rewards are missing, and looks have no bounds: they assume that rewards are missing at random",
+    "needs",
+)
+DIFFERS = Claim(
+    "plans.stored_plans.differs",
+    "look {stage} recorded the decision {recorded!r}, but with the outcomes in the log, the decision is "
+    "{decision!r} at look {found}: outcomes were amended later",
+    "caution",
+)
+OVERRIDDEN = Claim(
+    "inference.results.log_facts.evidence_told",
+    "the trial was continued by hand after look {stage}, whose decision was {decision!r}",
+    "caution",
+)
+ACCOUNTS = Claim(
+    "inference.recommend.recommendation.recommend",
+    "the trial's plan accounts for its looks",
+    "reason",
+)
+USE_PLAN = Claim(
+    "inference.results.estimates.Estimates.at_any_length",
+    "use Plan.of(log).analyse(log) for the planned difference, or ConfidenceSequence, which is valid under "
+    "any stopping rule",
+    "advice",
+)

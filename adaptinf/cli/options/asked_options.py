@@ -132,11 +132,15 @@ class Asked:
 
     @property
     def nothing(self) -> bool:
-        """Whether the request is simply for means of all arms by the first method."""
+        """Whether the request is for the default: means of all arms, or what a plan compares."""
         return self == Asked()
 
     def fit(self, log: Any) -> Results:
         """Results of the requested model."""
+        from adaptinf.log.stated_plans import states_plan
+
+        if self.nothing and states_plan(log):
+            return self.methods(log).fit()
         first, second = self._arms(log)
         chosen: dict[str, Any] = {"weights": self.weights}
         if self.estimator is not None:
@@ -176,7 +180,7 @@ class Asked:
         if self.by:
             return recommend(log, "cate", by=self.by, treatment=first, control=second)
         if first is None and second is None:
-            return recommend(log, "arm-means", **metric)
+            return recommend(log, **metric)
         if first is None or self.lift:
             others = None if first is None else [first]
             metric["lift"] = self.lift or None

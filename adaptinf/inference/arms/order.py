@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from adaptinf.inference.validity.order import Order, Rank
 
+PLANNED_LOOKS = "planned looks"
+"""The plan of the trial, whose rule determined the number of rounds."""
 PLAIN_SAMPLES = "plain samples"
 """Nothing can have changed the arms' probabilities."""
 STATIONARY = "stationary"
@@ -26,6 +28,8 @@ def _scores(estimator: str, *weights: str, when: tuple[str, ...] = ()) -> list[s
 
 ORDER = Order(
     [
+        # Only the plan of a trial with looks accounts for them.
+        PLANNED_LOOKS,
         # Plain samples have the shortest intervals and need no assumptions about how arms were chosen.
         f"sample-mean: {PLAIN_SAMPLES}",
         f"exact tests: {PLAIN_SAMPLES}",

@@ -16,6 +16,7 @@ from adaptinf.inference.arms.choice import arm_codes, decay_problems
 from adaptinf.inference.arms.order import ORDER
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.inputs.arguments import require_data, require_log
+from adaptinf.inference.recommend.plan_row import plan_rows, planned_question
 from adaptinf.inference.recommend.rows import (
     Method,
     arm_rows,
@@ -110,7 +111,7 @@ _OWN = {
 
 def recommend(
     log: AdaptiveLog | Sums,
-    target: str = "arm-means",
+    target: str | None = None,
     *,
     arms: Sequence[Any] | None = None,
     treatment: Any = None,
@@ -136,8 +137,9 @@ def recommend(
     ----------
     log : AdaptiveLog or Sums
         The data.
-    target : {"arm-means", "contrast", "contrasts", "winner", "cate", "policy-value"}
-        What to estimate; ``"contrasts"`` are those of several arms with one control, and ``"winner"`` is the
+    target : {"arm-means", "contrast", "contrasts", "winner", "cate", "policy-value"}, optional
+        What to estimate. By default arm means, or the difference that the plan of a trial with looks
+        compares; ``"contrasts"`` are those of several arms with one control, and ``"winner"`` is the
         mean of the arm with the highest estimate, or its lead over another arm.
     arms : sequence of labels, optional
         For arm means and the winner: the arms of interest, by default all arms.
@@ -220,6 +222,9 @@ def recommend(
     >>> table.fit().estimator
     'alee'
     """
+    if arms is None:
+        target, treatment, control = planned_question(log, target, treatment, control)
+    target = "arm-means" if target is None else target
     log = _readable(log, target, formula)
     given = {"arms": arms, "treatment": treatment, "control": control, "by": by, "formula": formula}
     given |= {"treatments": treatments, "lift": lift, "runner_up": runner_up}
@@ -230,7 +235,8 @@ def recommend(
         log = log.stating(stopping)
     rows, always = _rows(log, target, given, decay, variation)
     rows = [_at_fixed_rounds(row, log.stopping) for row in rows]
-    rows = sorted([*rows, *_beside(rows, always)], key=lambda row: row.verdict.order)
+    rows = [*rows, *_beside(rows, [*plan_rows(log, target, given), *always])]
+    rows.sort(key=lambda row: row.verdict.order)
     of_means = target in _BY_ARM and denominator is None
     exact = exact_fact(log) if log.stopping in (None, "fixed") and of_means else ()
     return Recommendation(target, tuple(rows), (*facts_of(log, variation), *exact))

@@ -29,6 +29,7 @@ from adaptinf.inference.results.hypotheses import (
 )
 from adaptinf.inference.results.log_facts import USUAL
 from adaptinf.inference.results.tables import format_pvalue, p_head
+from adaptinf.log.report import Stopping
 from adaptinf.parameters import check_alpha
 from adaptinf.texts import visible_lines
 from adaptinf.typing import FloatArray
@@ -293,8 +294,8 @@ class RegressionResults(Results):
         """Whether the adjustment is valid at all rounds simultaneously."""
         return self.adjustment in _AT_ANY_LENGTH
 
-    def _instead(self, complete: bool) -> str:
-        return ELLIPSOID() if complete else super()._instead(complete)
+    def _instead(self, told: Stopping) -> str:
+        return ELLIPSOID() if told.complete else super()._instead(told)
 
     @property
     def naive(self) -> bool:

@@ -12,6 +12,7 @@ import pandas as pd
 
 from adaptinf.claims import also_assumed, said, tables
 from adaptinf.claims.logs import stopping
+from adaptinf.claims.logs.plans import USE_PLAN
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.corrections.information import Correction
 from adaptinf.inference.distributions.references import AdjustedReference, Reference
@@ -25,6 +26,7 @@ from adaptinf.inference.results.log_facts import (
     without_meaning,
 )
 from adaptinf.inference.results.multiplicity import adjusted_logs, check_adjustment, probabilities
+from adaptinf.log.report import Stopping
 from adaptinf.parameters import check_alpha
 from adaptinf.typing import BoolArray, FloatArray, Validity
 
@@ -66,7 +68,7 @@ class Estimates:
             object.__setattr__(self, "cautions", tuple(dict.fromkeys([*self.facts.cautions, *self.cautions])))
         object.__setattr__(self, "details", {name: _read_only(x) for name, x in self.details.items()})
         if self.facts.stopping is not None and not self.at_any_length:
-            told = StoppingFacts(self.facts.stopping, self._instead(self.facts.stopping.complete))
+            told = StoppingFacts(self.facts.stopping, self._instead(self.facts.stopping))
             warned = said(stopping.FIXED_LENGTH, told, "caution")
             notes = also_assumed(self.notes, said(stopping.FIXED_LENGTH, told, "assumes"))
             object.__setattr__(self, "notes", notes)
@@ -83,11 +85,14 @@ class Estimates:
         """Whether the numbers are valid however the number of rounds was determined."""
         return self.validity == "anytime"
 
-    def _instead(self, complete: bool) -> str:
-        """Methods valid if the number of rounds was not fixed; `complete` means that no reward is missing."""
+    def _instead(self, told: Stopping) -> str:
+        """Methods valid if the number of rounds was not fixed."""
         if self.private:
             return stopping.NO_RELEASED_METHOD()
-        followed = complete and all(one.kind in _FOLLOWED for one in self.estimands)
+        followed = all(one.kind in _FOLLOWED for one in self.estimands)
+        if told.by_looks and followed:
+            return USE_PLAN()
+        followed = followed and told.complete
         return (stopping.CONFIDENCE_SEQUENCE if followed else stopping.NO_METHOD)()
 
     @property

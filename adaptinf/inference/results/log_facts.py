@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.claims import Said, tables
+from adaptinf.claims.logs.plans import OVERRIDDEN
 from adaptinf.claims.logs.rows import ALIKE, COPIES
 from adaptinf.claims.tables import LATE_COUNTED
 from adaptinf.inference.distributions.references import (
@@ -26,6 +27,7 @@ from adaptinf.inference.results.estimand import Estimand
 from adaptinf.log.dependence import alike_neighbours
 from adaptinf.log.repeated_rows import copied_rows
 from adaptinf.log.report import FIXED, Stopping
+from adaptinf.log.stated_plans import overridden
 from adaptinf.log.traits import LATE, UNPROMISED, WINDOW
 from adaptinf.sums import Sums
 from adaptinf.sums.cells import other_value
@@ -169,7 +171,7 @@ class LogFacts:
             owner_only=log.owner_only,
             spread=_spread(log),
             ranged=not isinstance(log, Sums) or not math.isnan(_range_of_sums(log)),
-            cautions=copies_told(log),
+            cautions=evidence_told(log),
             reward=_reward_name(log),
             counts=ArmCounts.of(log),
         )
@@ -205,6 +207,12 @@ def _reward_name(log: AdaptiveLog | Sums) -> str:
     """The user's name for the reward column; empty for sums and logs from designs."""
     names = {} if isinstance(log, Sums) else log._names or {}
     return next((str(own) for own, name in names.items() if name == "reward"), "")
+
+
+def evidence_told(log: AdaptiveLog | Sums) -> tuple[str, ...]:
+    """Evidence against every number from a log: recurring rows, and looks after which it was continued."""
+    passed = [OVERRIDDEN(stage=look["stage"], decision=look["decision"]) for look in overridden(log)]
+    return (*passed, *copies_told(log))
 
 
 def copies_told(log: AdaptiveLog | Sums) -> tuple[str, ...]:

@@ -1,0 +1,84 @@
+"""Looks at a trial: what was tested, and what follows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The state of a trial at its latest look.
+
+    Attributes
+    ----------
+    stage : int
+        Number of the look, from 1; 0 before the first.
+    rounds : int
+        Rounds up to it.
+    statistic, bound : float
+        The standardised score, and the critical value that its absolute value must reach to reject; NaN if
+        the look made no test.
+    decision : {"continue", "reject", "futility", "no rejection", "too few data"}
+        What follows.
+    leading : label
+        The treatment of the statistic and the bound: of several, that with the largest score.
+    rejected, dropped : tuple of labels
+        Of several treatments, those whose null is rejected, and those that have left or leave now.
+    planned : tuple of int
+        Rounds after which the plan has looks.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> plan = ai.Plan(ai.designs.Uniform(), arms=("A", "B"), treatment="B", control="A", looks=[200, 400])
+    >>> log = plan.design.run(ai.environments.BernoulliArms([0.2, 0.5]), horizon=400, rng=0)
+    >>> plan.look(log).decision
+    'reject'
+    """
+
+    stage: int
+    rounds: int
+    statistic: float
+    bound: float
+    decision: str
+    leading: Any = None
+    rejected: tuple[Any, ...] = ()
+    dropped: tuple[Any, ...] = ()
+    planned: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, stored: Mapping[str, Any], planned: tuple[int, ...]) -> Look:
+        """A look from its numbers, as a trial stores them, and the rounds of all looks."""
+        numbers = {name: float(stored.get(name, math.nan)) for name in ("statistic", "bound")}
+        known = {name: stored[name] for name in ("stage", "rounds", "decision", "leading") if name in stored}
+        arms = {name: tuple(stored.get(name, ())) for name in ("rejected", "dropped")}
+        return cls(**known, **numbers, **arms, planned=planned)
+
+    @property
+    def next(self) -> int | None:
+        """Rounds after which the next look is due; None after the last."""
+        return self.planned[self.stage] if self.stage < len(self.planned) else None
+
+    def __str__(self) -> str:
+        of = f" of {len(self.planned)}" if self.planned else ""
+        if self.stage == 0:
+            return (
+                f"No look yet: the first{of} is after {self.next:,} participants" if self.next else "No look"
+            )
+        tested = not math.isnan(self.statistic)
+        numbers = (
+            f"{self.statistic:.3f}, rejects from {self.bound:.3f}" if tested else "too few data for a test"
+        )
+        several = bool(self.rejected or self.dropped)
+        rows = {"statistic": f"{numbers} ({self.leading})" if several and tested else numbers}
+        rows["decision"] = self.decision
+        for name in ("rejected", "dropped"):
+            if getattr(self, name):
+                rows[name] = ", ".join(map(str, getattr(self, name)))
+        if self.decision == "continue" and self.next:
+            rows["next look"] = f"after {self.next:,} participants"
+        first = f"Look {self.stage}{of}, after {self.rounds:,} participants"
+        return "\n".join([first, *(f"  {name:<9}  {text}" for name, text in rows.items())])

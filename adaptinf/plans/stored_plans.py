@@ -1,0 +1,193 @@
+"""Plans stored in trials and logs: their arguments as plain values, and what a log says of its looks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+
+from adaptinf.claims.data.missing_rewards import AT_RANDOM, STEADY
+from adaptinf.claims.logs import plans as claims
+from adaptinf.designs.base import Design
+from adaptinf.designs.function_design import FunctionDesign
+from adaptinf.designs.recorded_designs import rebuilt
+from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.log import AdaptiveLog, DesignRecord
+from adaptinf.log.stated_plans import ended, looks_of, overridden, states_plan
+from adaptinf.log.traits import PLAN
+from adaptinf.plans.decisions import Rule
+from adaptinf.parameters import COUNT
+from adaptinf.plans.looks import Look
+from adaptinf.typing import FloatArray, IntArray, Validity
+
+_OWN = ("self", "design")
+
+
+class StoredPlan:
+    """What trials and logs need to know of a plan."""
+
+    arguments: dict[str, Any]
+    """Its arguments except the design, as plain values."""
+    looks: IntArray
+    law: str
+
+    @classmethod
+    def of(cls, log: AdaptiveLog, design: Design | None = None) -> Self:
+        """The plan of the trial that collected a log.
+
+        Parameters
+        ----------
+        log : AdaptiveLog
+            The log of a trial that was created with a plan, also if it was read from a file.
+        design : Design, optional
+            The trial's design, if it is user-defined, for simulations and re-randomisation.
+
+        Returns
+        -------
+        Plan
+
+        Raises
+        ------
+        ParameterError
+            If the log states no plan.
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> import tempfile
+        >>> coin = ai.designs.Uniform()
+        >>> plan = ai.Plan(coin, arms=["A", "B"], treatment="B", control="A", looks=[2, 4])
+        >>> with ai.Trial.create(f"{tempfile.mkdtemp()}/trial.db", plan) as trial:
+        ...     decision = trial.assign("participant 1", key="request 1")
+        ...     outcome = trial.record(decision.id, 1.0, key="request 2")
+        ...     log = trial.log()
+        >>> ai.Plan.of(log)
+        <Plan: B - A, looks after 2, 4 rounds, lan-demets-obrien-fleming spending>
+        """
+        found, arguments = stated_by(log, design)
+        return cls(found, **arguments)  # type: ignore[call-arg]
+
+    def recorded(self, look: Mapping[str, Any]) -> Look:
+        """A look from its numbers, as a trial stores them.
+
+        Parameters
+        ----------
+        look : mapping
+            Its stage, rounds and decision, and the statistic and the bound if it made a test.
+        """
+        return Look.of(look, self._planned)
+
+    def refusal(self, log: AdaptiveLog) -> str:
+        """Why `analyse` refuses a log; empty if it does not.
+
+        Parameters
+        ----------
+        log : AdaptiveLog
+            As in `look`.
+        """
+        try:
+            self._ended(log)
+        except InvalidForLog as error:
+            return error.reason
+        return ""
+
+    @property
+    def validity(self) -> Validity:
+        """Validity of the results: exact if statistics are compared by rank among replays."""
+        return "exact" if self.law == "rerandomization" else "asymptotic"
+
+    @property
+    def _planned(self) -> tuple[int, ...]:
+        """Rounds of all looks."""
+        return tuple(self.looks.tolist())
+
+    def _ended(self, log: AdaptiveLog) -> Any:
+        """The course of a trial that has stopped."""
+        raise NotImplementedError
+
+
+def stage_problems(stage: Any, reached: int, rounds: int) -> list[str]:
+    """Problems with the number of a look, if a log has reached some."""
+    problems = COUNT("stage", stage)
+    if not problems and stage > reached:
+        problems = [f"look {stage} has not been reached after {rounds:,} rounds, only {reached} looks"]
+    return problems
+
+
+def arguments_of(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of a plan except its design, as plain values."""
+    return {name: _plain(value) for name, value in given.items() if name not in _OWN}
+
+
+def _plain(value: Any) -> Any:
+    """A value without NumPy's types; sequences become lists."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        value = value.tolist()
+    return [_plain(one) for one in value] if isinstance(value, (list, tuple)) else value
+
+
+def stated_by(log: Any, design: Design | None) -> tuple[Design, dict[str, Any]]:
+    """Design and further arguments of the plan in a log; a user-defined design may be given."""
+    if not states_plan(log):
+        raise ParameterError("Plan.of", ["the log states no plan: it is not the log of a trial with one"])
+    record = log.design
+    if design is None:
+        design = rebuilt(record) or _absent(record)
+    return design, record.parameters[PLAN]
+
+
+def _absent(record: DesignRecord) -> Design:
+    """A design in place of a user-defined one, of which only the name is known; it cannot be run."""
+
+    def choose(state: Any, context: Any, rng: np.random.Generator) -> Any:
+        problem = (
+            f"{record.name} is a user-defined design, which a file cannot store: use Plan.of(log, design=...)"
+        )
+        raise ParameterError("Plan", [problem])
+
+    return FunctionDesign(choose, traits=record.traits)
+
+
+def followed(rule: Rule, log: AdaptiveLog) -> Rule:
+    """The rule without futility at looks after which someone continued the trial."""
+    passed = [look["stage"] - 1 for look in overridden(log) if look["decision"] == "futility"]
+    if not passed:
+        return rule
+    futility = rule.futility.copy()
+    futility[passed] = -np.inf
+    return replace(rule, futility=futility)
+
+
+def outcomes_of(log: AdaptiveLog) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Actions, rewards and propensities for scores; rounds whose reward is missing have the action -1.
+
+    Shapes (T,), (T,), (T, K). The propensity of an arm is that of drawing it and observing the reward, with
+    the observed share of the arm's earlier rewards.
+    """
+    arrays = log.arrays
+    assert arrays.propensities is not None
+    if arrays.observed is None:
+        return arrays.action, arrays.reward, arrays.propensities
+    if log.missing != "drop" or arrays.observation is not None:
+        raise InvalidForLog("Plan", claims.BOUNDED(), ["missing='drop'"])
+    drawn = arrays.action[:, None] == np.arange(log.n_arms)
+    seen = drawn & arrays.observed[:, None]
+    before = [np.cumsum(each, axis=0) - each for each in (drawn.astype(np.float64), seen.astype(np.float64))]
+    share = np.divide(before[1], before[0], out=np.zeros(drawn.shape), where=before[0] > 0.0)
+    action = np.where(arrays.observed, arrays.action, -1)
+    return action, np.where(arrays.observed, arrays.recorded, 0.0), arrays.propensities * share
+
+
+def missing_assumed(log: AdaptiveLog) -> list[str]:
+    """What is assumed about missing rewards, if there are any."""
+    return [] if log.missing is None else [AT_RANDOM(given="the arm"), STEADY()]
+
+
+def differs(log: AdaptiveLog, stage: int, decision: str) -> str:
+    """Whether another decision follows from the log than the one that the trial recorded; or empty."""
+    last = ended(looks_of(log))
+    if last is None or (last["stage"], last["decision"]) == (stage, decision):
+        return ""
+    return claims.DIFFERS(stage=last["stage"], recorded=last["decision"], decision=decision, found=stage)
