@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from math import isfinite
@@ -37,6 +37,8 @@ _SAID = {
     "record": "record the outcome of a decision",
     "amend": "correct an outcome that was recorded wrongly",
     "status": "show the status of the trial",
+    "look": "take the look of the plan that is due, record it, and follow its decision",
+    "looks": "list the looks so far",
     "verify": "check the file from its first row",
     "audit-noise": "test the noise that was drawn against its distribution; not covered by the guarantee",
     "unblind": "reveal the arm of one participant in an emergency",
@@ -71,6 +73,8 @@ _EXAMPLES = {
     "record": 'trial.db --decision 1 --reward 1 --key "form 1"',
     "amend": 'trial.db --decision 1 --reward 0 --key "form 1b" \\\n    --reason "a slip" --by "the monitor"',
     "status": "sqlite:///trial.db",
+    "look": "trial.db",
+    "looks": "trial.db",
     "verify": "trial.db --head 3ba68be938b174b0",
     "audit-noise": "trial.db --other earlier.db",
     "unblind": 'trial.db --unit - < name.txt \\\n    --reason "a seizure" --by "the ward"',
@@ -188,6 +192,12 @@ def _reason_flags(parser: CommandParser) -> None:
     parser.add_argument("--by", metavar="TEXT", help="who performs it; stored in the trial")
 
 
+def _finish_flags(parser: CommandParser) -> None:
+    told = "reason; stored in the trial; not needed if the plan ended it"
+    parser.add_argument("--reason", metavar="TEXT", help=told)
+    parser.add_argument("--by", metavar="TEXT", help="who performs it; stored in the trial")
+
+
 def _unblind_flags(parser: CommandParser) -> None:
     parser.add_argument("--unit", required=True, metavar="TEXT", help="who it is")
     parser.add_argument("--reason", required=True, metavar="TEXT", help="reason; stored in the trial")
@@ -238,7 +248,7 @@ _FLAGS = {
     "export": _export_flags,
     "pause": _reason_flags,
     "resume": _reason_flags,
-    "finish": _reason_flags,
+    "finish": _finish_flags,
 }
 
 
@@ -303,9 +313,9 @@ def _done(arguments: argparse.Namespace) -> int:
             return DONE
         if arguments.action == "audit-noise":
             return _audited(trial, arguments.other)
-        if arguments.action == "history":
-            for act in trial.history():
-                _say({name: value for name, value in asdict(act).items() if value is not None})
+        if arguments.action in _LISTS:
+            for row in _LISTS[arguments.action](trial):
+                _say({name: value for name, value in row.items() if value is not None and value == value})
             return DONE
         if arguments.action in ("pause", "resume", "finish"):
             getattr(trial, arguments.action)(arguments.reason, arguments.by)
@@ -323,6 +333,14 @@ def _done(arguments: argparse.Namespace) -> int:
             log.to_parquet(arguments.output)
         _say(_status(trial))
     return DONE
+
+
+_LISTS: Mapping[str, Callable[[Trial], Iterable[dict[Any, Any]]]] = {
+    "history": lambda trial: map(asdict, trial.history()),
+    "look": lambda trial: [asdict(trial.look())],
+    "looks": lambda trial: trial.looks().to_dict("records"),
+}
+"""Actions that list rows, printed without what is missing in them."""
 
 
 def _audited(trial: Trial, others: list[str]) -> int:

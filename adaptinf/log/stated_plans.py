@@ -12,6 +12,9 @@ from adaptinf.typing import IntArray, Validity
 GOES_ON = "continue"
 """The decision at a look that does not end a trial."""
 
+CALL = "Plan.of(log).analyse(log)"
+"""How the results of a log's plan are computed."""
+
 
 @runtime_checkable
 class StatedPlan(Protocol):
@@ -40,6 +43,9 @@ class StatedPlan(Protocol):
 
     def refusal(self, log: Any) -> str:
         """Why there are no results; empty if there are."""
+
+    def assumes(self, log: Any) -> tuple[str, ...]:
+        """What the results assume."""
 
     def recorded(self, look: Mapping[str, Any]) -> Any:
         """A look from its stored numbers."""

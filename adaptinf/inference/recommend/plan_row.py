@@ -9,7 +9,7 @@ from adaptinf.claims.logs.plans import ACCOUNTS
 from adaptinf.inference.arms.order import ORDER, PLANNED_LOOKS
 from adaptinf.inference.recommend.rows import Method
 from adaptinf.inference.validity.methods import Verdict
-from adaptinf.log.stated_plans import plan_of
+from adaptinf.log.stated_plans import CALL, plan_of
 
 _ALONE = ("denominator", "covariate")
 
@@ -30,6 +30,6 @@ def plan_rows(log: Any, target: str, given: Mapping[str, Any]) -> list[Method]:
     if any(given[name] is not None for name in _ALONE):
         return []
     reason = plan.refusal(log)
-    label = "not valid" if reason else plan.validity
-    verdict = Verdict("plan", label, ORDER[PLANNED_LOOKS], {}, reason or ACCOUNTS(), offered=False)
-    return [Method(verdict, "Plan.of(log).analyse(log)", lambda: plan.analyse(log))]
+    label, assumed = ("not valid", ()) if reason else (plan.validity, plan.assumes(log))
+    verdict = Verdict("plan", label, ORDER[PLANNED_LOOKS], {}, reason or ACCOUNTS(), assumed, offered=False)
+    return [Method(verdict, CALL, lambda: plan.analyse(log))]
