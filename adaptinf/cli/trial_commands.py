@@ -23,7 +23,7 @@ from adaptinf.cli.grammar import (
     print_help,
     tell,
 )
-from adaptinf.cli.options.design_options import PARAMETERS, design_of, json_of
+from adaptinf.cli.options.design_options import PARAMETERS, design_of, json_of, plan_of
 from adaptinf.errors import AdaptinfError, AdaptinfWarning, JournalError, ParameterError
 
 if TYPE_CHECKING:
@@ -144,6 +144,13 @@ def _create_flags(parser: CommandParser) -> None:
         type=int,
         metavar="PARTICIPANTS",
         help="after which an outcome is passed to a private design, regardless of when it arrived",
+    )
+    parser.add_argument(
+        "--plan",
+        type=json_of,
+        metavar="JSON",
+        help='looks and the two arms that they compare, as for Plan: \'{"treatment": "call", "control": '
+        '"letter", "looks": [250, 500]}\'',
     )
     parser.add_argument(
         "--in-time",
@@ -315,7 +322,7 @@ def _done(arguments: argparse.Namespace) -> int:
             return _audited(trial, arguments.other)
         if arguments.action in _LISTS:
             for row in _LISTS[arguments.action](trial):
-                _say({name: value for name, value in row.items() if value is not None and value == value})
+                _say({name: value for name, value in row.items() if _is_known(value)})
             return DONE
         if arguments.action in ("pause", "resume", "finish"):
             getattr(trial, arguments.action)(arguments.reason, arguments.by)
@@ -333,6 +340,11 @@ def _done(arguments: argparse.Namespace) -> int:
             log.to_parquet(arguments.output)
         _say(_status(trial))
     return DONE
+
+
+def _is_known(value: Any) -> bool:
+    """Whether a value is given, and JSON has it."""
+    return value is not None and (not isinstance(value, float) or isfinite(value))
 
 
 _LISTS: Mapping[str, Callable[[Trial], Iterable[dict[Any, Any]]]] = {
@@ -360,7 +372,9 @@ def _audited(trial: Trial, others: list[str]) -> int:
 def _created(arguments: argparse.Namespace) -> Trial:
     from adaptinf.trial import Trial
 
-    design = design_of(arguments.design, arguments.parameters)
+    design: Any = design_of(arguments.design, arguments.parameters)
+    if arguments.plan is not None:
+        design = plan_of(design, arguments.arm, arguments.horizon, arguments.plan)
     with _warned():
         return Trial.create(
             arguments.file,

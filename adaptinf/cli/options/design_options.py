@@ -11,6 +11,7 @@ from adaptinf.texts import absent
 
 if TYPE_CHECKING:
     from adaptinf.designs import Design
+    from adaptinf.plans import Plan
 
 
 def json_of(text: str) -> Any:
@@ -41,8 +42,19 @@ def design_of(name: str, parameters: Any) -> Design:
     return known[name](**{label: _value(value) for label, value in parameters.items()})
 
 
-def _check_names(name: str, kind: type, given: dict[str, Any]) -> None:
-    """Refuse unknown parameters, and a design without its required ones."""
+def plan_of(design: Design, arms: Any, horizon: Any, given: Any) -> Plan:
+    """A plan with this design, and further arguments."""
+    from adaptinf.plans import Plan
+
+    if not isinstance(given, dict):
+        raise ParameterError("--plan", ['it must be a JSON object, such as {"looks": [250, 500]}'])
+    whole = {"design": design, "arms": arms, "horizon": horizon, **given}
+    _check_names("Plan", Plan, whole, "--plan")
+    return Plan(**whole)
+
+
+def _check_names(name: str, kind: type, given: dict[str, Any], flag: str = "--parameters") -> None:
+    """Refuse unknown parameters, and a design or plan without its required ones."""
     known = inspect.signature(kind).parameters
     problems = [absent("parameter", one, known, f"{name} has") for one in given if one not in known]
     problems += [
@@ -51,7 +63,7 @@ def _check_names(name: str, kind: type, given: dict[str, Any]) -> None:
         if parameter.default is parameter.empty and one not in given
     ]
     if problems:
-        raise ParameterError("--parameters", problems)
+        raise ParameterError(flag, problems)
 
 
 def _value(value: Any) -> Any:

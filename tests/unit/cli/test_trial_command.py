@@ -229,3 +229,53 @@ def test_names_come_from_standard_input_and_stand_in_no_list_of_processes(
     typed()
     problem = told(capsys, "erase", path, "--unit", "-", "--key", "e", code=2)
     assert problem == "adaptinf trial erase: --unit: it is -, but standard input has no line for it"
+
+
+def test_looks_are_taken_and_listed(
+    path: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("adaptinf.trial.trial_setup.fresh_seed", lambda: bytes(range(32)))
+    plan = {"treatment": "b", "control": "a", "looks": [10, 20], "least": 0, "spending": "lan-demets-pocock"}
+    status = created(capsys, path, "--plan", json.dumps(plan))
+    assert (status["horizon"], status["next_look"]) == (20, 10)
+    assert told(capsys, "look", path) == {
+        "stage": 0,
+        "rounds": 0,
+        "decision": "continue",
+        "planned": [10, 20],
+    }
+    with ai.Trial.open(path) as trial:
+        for number in range(20):
+            decision = trial.assign(number, key=f"a {number}")
+            if number == 9:
+                assert "(decision 10)" in told(capsys, "look", path, code=2)
+            reward = float(number % 16 != 5 if decision.arm == "b" else number % 16 == 5)
+            trial.record(decision.id, reward, key=f"r {number}")
+            if trial.status().next_look == number + 1:
+                assert told(capsys, "look", path)["decision"] in ("continue", "no rejection")
+    assert told(capsys, "looks", path)["decision"] == "no rejection"
+    status = told(capsys, "status", path)
+    assert (status["state"], status["next_look"]) == ("paused", None)
+    assert told(capsys, "history", path)["kind"] == "look"
+    assert told(capsys, "finish", path)["reason"] == status["reason"]
+    output = str(tmp_path / "log.parquet")
+    told(capsys, "export", path, output)
+    assert main(["analyze", output]) == 0
+    shown = capsys.readouterr().out
+    assert "Plan Results" in shown
+    assert "b - a" in shown
+    assert main(["recommend", output]) == 0
+    assert "First choice  Plan.of(log).analyse(log)" in capsys.readouterr().out
+
+
+def test_what_is_wrong_with_a_plan_is_said_at_once(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    arms = "--design", "Uniform", "--arm", "a", "--arm", "b", "--horizon", "20"
+    problem = told(capsys, "create", path, *arms, "--plan", '{"treatment": "b", "look": [10, 20]}', code=2)
+    assert "'look'" in problem
+    assert "Plan needs control" in problem
+    assert "Plan needs looks" in problem
+    problem = told(capsys, "create", path, *arms, "--plan", "[10, 20]", code=2)
+    assert "it must be a JSON object, such as" in problem
+    created(capsys, path)
+    problem = told(capsys, "look", path, code=2)
+    assert problem.endswith("the trial has no plan: create it with Trial.create(path, plan)")
