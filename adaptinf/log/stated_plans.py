@@ -22,7 +22,7 @@ class StatedPlan(Protocol):
 
     design: Any
     arms: tuple[Any, ...]
-    treatment: Any
+    treatments: tuple[Any, ...]
     control: Any
     looks: IntArray
     horizon: int

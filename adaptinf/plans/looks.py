@@ -52,9 +52,9 @@ class Look:
     @classmethod
     def of(cls, stored: Mapping[str, Any], planned: tuple[int, ...]) -> Look:
         """A look from its numbers, as a trial stores them, and the rounds of all looks."""
-        numbers = {name: float(stored.get(name, math.nan)) for name in ("statistic", "bound")}
+        numbers: dict[str, Any] = {name: float(stored.get(name, math.nan)) for name in ("statistic", "bound")}
         known = {name: stored[name] for name in ("stage", "rounds", "decision", "leading") if name in stored}
-        arms = {name: tuple(stored.get(name, ())) for name in ("rejected", "dropped")}
+        arms: dict[str, Any] = {name: tuple(stored.get(name, ())) for name in ("rejected", "dropped")}
         return cls(**known, **numbers, **arms, planned=planned)
 
     @property

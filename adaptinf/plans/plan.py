@@ -280,14 +280,14 @@ class Plan(StoredPlan):
         """
         course = self._course(log, stage)
         if course is None:
-            return Look(0, 0, np.nan, np.nan, "continue", planned=self._planned)
-        at = {"stage": course.look + 1, "rounds": int(self.looks[course.look]), "planned": self._planned}
+            return self.recorded({"stage": 0, "rounds": 0, "decision": "continue"})
+        at = {"stage": course.look + 1, "rounds": int(self.looks[course.look])}
         if isinstance(course, SeveralCourse):
-            return Look(**at, **look_of(course, self.treatments))
+            return self.recorded({**at, **look_of(course, self.treatments)})
         tested = bool(course.tests) and course.tests[-1] == course.look
         statistic, bound = (float(course.z[-1]), float(course.bound[-1])) if tested else (np.nan, np.nan)
         numbers = {"statistic": statistic, "bound": bound, "decision": course.decision}
-        return Look(**at, **numbers, leading=self._leading(log, course.look))
+        return self.recorded({**at, **numbers, "leading": self._leading(log, course.look)})
 
     def analyse(self, log: AdaptiveLog) -> StoppedResults:
         """Estimate, interval and p-value of a trial that has stopped.
@@ -455,7 +455,7 @@ class Plan(StoredPlan):
         return None if processes is None else self.lead(processes)
 
     def processes(self, log: AdaptiveLog, stage: int | None = None) -> ScoreProcesses | None:
-        """Scores of every treatment at the looks that a log has reached, up to a stage; None before the first."""
+        """Scores of every treatment at the looks that a log has reached, up to a stage; None without any."""
         codes = self._codes(log)
         if log.arrays.propensities is None:
             raise InvalidForLog("Plan", EVERY_ONE_NEEDED(), [])

@@ -17,8 +17,8 @@ from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.log import AdaptiveLog, DesignRecord
 from adaptinf.log.stated_plans import ended, looks_of, overridden, states_plan
 from adaptinf.log.traits import PLAN
-from adaptinf.plans.decisions import Rule
 from adaptinf.parameters import COUNT
+from adaptinf.plans.decisions import Rule
 from adaptinf.plans.looks import Look
 from adaptinf.typing import FloatArray, IntArray, Validity
 

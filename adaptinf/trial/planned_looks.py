@@ -16,6 +16,7 @@ from adaptinf.log import AdaptiveLog
 from adaptinf.log.stated_plans import GOES_ON, StatedPlan, ended, plan_from
 from adaptinf.log.traits import LOOKS, PLAN, STOP_REASON
 from adaptinf.parameters import refuse
+from adaptinf.sessions.participants import plain
 from adaptinf.sessions.session_memory import logged
 from adaptinf.texts import several
 from adaptinf.trial.journal_rows import Entry
@@ -28,7 +29,9 @@ _SHOWN = 12
 _CLOSE = 1e-9
 """Relative difference of a statistic, or of its bound, that rounding may make when it is recomputed."""
 NUMBERS = ("statistic", "bound")
-_COLUMNS = ("stage", "rounds", "time", *NUMBERS, "decision", "lost")
+ARMS = ("leading", "rejected", "dropped")
+_COLUMNS = ("stage", "rounds", "time", *NUMBERS, *ARMS, "decision", "lost")
+_BY = "the plan"
 
 
 class PlannedLooks(Acts):
@@ -88,7 +91,12 @@ class PlannedLooks(Acts):
             refuse("look", self._waiting_told(stage, int(plan.looks[stage - 1]), waiting))
             entry = self._look(plan, stage)
             self._decide(entry)
-            yield plan.recorded(_as_look(entry)), entry
+            found = plan.recorded(_as_look(entry))
+            yield found, entry
+            for arm in found.dropped:
+                if arm not in self.removed:
+                    _, row = self.remove_arm(arm, f"look {stage}: {arm}", entry["reason"], _BY)
+                    yield found, row
             if entry["verdict"] != GOES_ON:
                 return
 
@@ -137,6 +145,7 @@ class PlannedLooks(Acts):
             "rounds": found.rounds,
             **{name: None if math.isnan(number) else number for name, number in numbers.items()},
             "verdict": found.decision,
+            **{name: plain_list(getattr(found, name)) for name in ARMS},
             "lost": int(np.count_nonzero(np.isnan(reward))),
             "reason": told,
         }
@@ -149,7 +158,7 @@ class PlannedLooks(Acts):
     def looked_again(self, said: Entry) -> Entry:
         """The row of a look, recomputed if requested."""
         plan = self._needed()
-        refuse("look", act_problems(said["reason"], "the plan"))
+        refuse("look", act_problems(said["reason"], _BY))
         made = self._look(plan, self._last_stage + 1) if self.recomputes else said
         self._decide(said)
         close = all(_close(made[name], said[name]) for name in NUMBERS)
@@ -190,7 +199,7 @@ class PlannedLooks(Acts):
         """The log with the plan and its looks; the same log if there is no plan."""
         if PLAN not in self.declared or log.design is None:
             return log
-        kept = ("stage", "rounds", *NUMBERS, "decision")
+        kept = ("stage", "rounds", *NUMBERS, *ARMS, "decision")
         looks = [
             {**{name: look[name] for name in kept if name in look}, "overridden": bool(look["overridden"])}
             for look in self.looks
@@ -201,6 +210,11 @@ class PlannedLooks(Acts):
         made = copy(log if self.cut_short else log.stating("planned"))
         made.design, made.kept = replace(log.design, parameters=told), {}
         return made
+
+
+def plain_list(value: Any) -> Any:
+    """Labels as rows store them."""
+    return [plain(one) for one in value] if isinstance(value, tuple) else plain(value)
 
 
 def looks_frame(looks: Sequence[Entry]) -> pd.DataFrame:
@@ -221,7 +235,7 @@ def looks_frame(looks: Sequence[Entry]) -> pd.DataFrame:
 def _as_look(entry: Entry) -> Entry:
     """A look as logs store it, from its row."""
     numbers = {name: entry[name] for name in NUMBERS if entry[name] is not None}
-    known = {name: entry[name] for name in ("stage", "rounds", "lost")}
+    known = {name: entry[name] for name in ("stage", "rounds", "lost", *ARMS)}
     return {**known, **numbers, "decision": entry["verdict"]}
 
 

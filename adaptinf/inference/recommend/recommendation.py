@@ -222,14 +222,12 @@ def recommend(
     >>> table.fit().estimator
     'alee'
     """
-    if arms is None:
-        target, treatment, control = planned_question(log, target, treatment, control)
-    target = "arm-means" if target is None else target
-    log = _readable(log, target, formula)
     given = {"arms": arms, "treatment": treatment, "control": control, "by": by, "formula": formula}
     given |= {"treatments": treatments, "lift": lift, "runner_up": runner_up}
     given |= {"denominator": denominator, "covariate": covariate}
     given |= {"trusted": trusted, "rounds": rounds, "policy": policy, "snapshots": snapshots}
+    target, given = planned_question(log, target, given)
+    log = _readable(log, target, formula)
     variation = _check(log, target, given, decay, stopping, stability)
     if stopping is not None:
         log = log.stating(stopping)

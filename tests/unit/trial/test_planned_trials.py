@@ -19,6 +19,7 @@ from adaptinf.claims.logs import plans as claims
 from adaptinf.claims.logs.plans import OVERRIDDEN, USE_PLAN
 from adaptinf.claims.logs.stopping import DATA_CHOSEN, STOPPED
 from adaptinf.errors import InvalidForLog, JournalError, ParameterError
+from adaptinf.inference.group_sequential.score_process import score_process
 from adaptinf.inference.results import Results
 from adaptinf.simulation.replicate import block_stream
 from adaptinf.trial import Trial, requests
@@ -246,22 +247,18 @@ def test_lost_outcomes_divide_by_the_observed_share(path: Path) -> None:
         lost = number % 4 == 0 and decision.arm == "new"
         trial.record(decision.id, None if lost else outcome(number, decision.arm), key=f"record {number}")
     found, log = trial.look(), trial.log("drop")
-    seen, score, clock = {0: [], 1: []}, 0.0, 0.0
-    drawn = [0, 0]
-    for action, reward in zip(log.arrays.action.tolist(), log.arrays.recorded.tolist(), strict=True):
-        share = [len(seen[one]) / drawn[one] if drawn[one] else 0.0 for one in (0, 1)]
-        if min(share) > 0.0:
-            e, every = [0.5 * part for part in share], seen[0] + seen[1]
-            gamma = [np.mean(seen[one] or every) for one in (0, 1)]
-            if not np.isnan(reward):
-                gamma[action] += (reward - gamma[action]) / e[action]
-            step = (1 / e[0] + 1 / e[1]) ** -0.5 * (gamma[1] - gamma[0])
-            score, clock = score + step, clock + step**2
+    drawn, seen, expected = [0, 0], [0, 0], []
+    arrays = log.arrays
+    for action, reward in zip(arrays.action.tolist(), arrays.recorded.tolist(), strict=True):
+        expected.append([0.5 * seen[one] / drawn[one] if drawn[one] else 0.0 for one in (0, 1)])
         drawn[action] += 1
-        if not np.isnan(reward):
-            seen[action].append(reward)
+        seen[action] += not np.isnan(reward)
+    lost = np.isnan(arrays.recorded)
+    known = np.where(lost, -1, arrays.action), np.where(lost, 7.0, arrays.recorded), np.array(expected)
+    assert 0 < lost.sum() < 10
+    score = score_process(*known, (1, 0), np.array([40]))
     process = plan_of().process(log, 1)
-    assert process.z[0] == pytest.approx(score / clock**0.5, rel=1e-12)
+    np.testing.assert_allclose([process.score, process.clock], [score.score, score.clock], rtol=1e-12)
     assert trial.looks()["lost"].tolist() == [int(np.isnan(log.arrays.recorded).sum())]
     assert found.stage == 1
     for missing in ("worst", "best", "bounds"):
@@ -460,3 +457,36 @@ def test_a_kill_during_a_look_leaves_all_of_it_or_none(path: Path) -> None:
                 assert trial.verify().state == "paused"
     assert set(kept) == {0, 2}
     assert deaths >= 8
+
+
+def test_several_treatments_are_looked_at_together_and_one_leaves(path: Path, tmp_path: Path) -> None:
+    plan = ai.Plan(
+        COIN,
+        arms=("usual", "low", "high"),
+        treatment=("low", "high"),
+        control="usual",
+        looks=[60, 120, 180],
+        drop=-0.5,
+        least=2,
+    )
+    chances = {"usual": 0.4, "low": 0.1, "high": 0.85}
+    drawn = np.random.default_rng(6).random(180)
+    with Trial.create(path, plan) as trial:
+        enrol(trial, lambda number, given: float(drawn[number - 1] < chances[given]), 60)
+        first = trial.look()
+        assert (first.decision, first.dropped, trial.status().removed) == ("continue", ("low",), ("low",))
+        assert trial.history()[-1].by == "the plan"
+        assert trial.look() == first
+        enrol(trial, lambda number, given: float(drawn[number - 1] < chances[given]), 120)
+        second = trial.look()
+        assert (second.decision, second.leading, second.rejected) == ("reject", "high", ("high",))
+        assert trial.verify().state == "paused"
+        trial.finish()
+        log = trial.log()
+    with Trial.open(path) as trial:
+        assert trial.look() == second
+        assert trial.looks()["dropped"].tolist() == [["low"], ["low"]]
+    log.to_parquet(tmp_path / "log.parquet")
+    methods = ai.recommend(ai.read_log(tmp_path / "log.parquet"))
+    assert (methods.target, methods.best.call) == ("contrasts", "Plan.of(log).analyse(log)")
+    assert methods.fit().rejected == ("high",)
