@@ -194,11 +194,7 @@ class Plan(StoredPlan):
         problems += alpha_problems(alpha)
         rounds, given_up, left_at = number_array(looks), _by_look(futility, looks), _by_look(drop, looks)
         problems += _look_problems(looks, rounds, horizon)
-        for name, given, found in (("futility", futility, given_up), ("drop", drop, left_at)):
-            if found is None:
-                problems.append(
-                    f"{name} must be a number, or one for each look but the last, got {given!r:.60}"
-                )
+        problems += _score_problems(("futility", futility, given_up), ("drop", drop, left_at))
         if drop is not None and (len(treatments) < 2 or law != "z"):
             problems.append("drop requires several treatments and law 'z'")
         refuse("Plan", problems)
@@ -549,6 +545,14 @@ def _look_problems(looks: Any, rounds: FloatArray | None, horizon: Any) -> list[
     if horizon is not None and horizon != rounds[-1]:
         return [f"the last look must be at the horizon, {horizon!r:.20}, got {looks!r:.60}"]
     return []
+
+
+def _score_problems(*named: tuple[str, Any, FloatArray | None]) -> list[str]:
+    return [
+        f"{name} must be a number, or one for each look but the last, got {given!r:.60}"
+        for name, given, found in named
+        if found is None
+    ]
 
 
 def _by_look(scores: Any, looks: Any) -> FloatArray | None:

@@ -238,12 +238,8 @@ def test_looks_are_taken_and_listed(
     plan = {"treatment": "b", "control": "a", "looks": [10, 20], "least": 0, "spending": "lan-demets-pocock"}
     status = created(capsys, path, "--plan", json.dumps(plan))
     assert (status["horizon"], status["next_look"]) == (20, 10)
-    assert told(capsys, "look", path) == {
-        "stage": 0,
-        "rounds": 0,
-        "decision": "continue",
-        "planned": [10, 20],
-    }
+    first = told(capsys, "look", path)
+    assert (first["stage"], first["decision"], first["planned"]) == (0, "continue", [10, 20])
     with ai.Trial.open(path) as trial:
         for number in range(20):
             decision = trial.assign(number, key=f"a {number}")

@@ -467,9 +467,11 @@ def test_several_treatments_are_looked_at_together_and_one_leaves(path: Path, tm
         control="usual",
         looks=[60, 120, 180],
         drop=-0.5,
-        least=2,
+        sides=1,
+        alpha=0.025,
+        least=0,
     )
-    chances = {"usual": 0.4, "low": 0.1, "high": 0.85}
+    chances = {"usual": 0.4, "low": 0.1, "high": 0.8}
     drawn = np.random.default_rng(6).random(180)
     with Trial.create(path, plan) as trial:
         enrol(trial, lambda number, given: float(drawn[number - 1] < chances[given]), 60)
