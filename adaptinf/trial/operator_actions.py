@@ -34,7 +34,10 @@ from adaptinf.trial.trial_noise import Nodes
 from adaptinf.trial.trial_places import ELSEWHERE, MARKED, PLACE, TAKEN, Place, same_place, word_problems
 from adaptinf.trial.trial_setup import fresh_seed, session_of
 
-ACTS = ("pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase", "restore", "moved")
+ACTS = (
+    *("pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase", "restore", "moved"),
+    *("token", "revoke"),
+)
 """Kinds of rows that record an operator's actions."""
 _LONGEST = 1_000
 
@@ -49,8 +52,9 @@ class Act:
         Number of the row in the journal.
     time : str
         From the local clock, in UTC.
-    kind : {"pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase", "restore", "moved"}
-        What was done.
+    kind : str
+        What was done: "pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase", "restore",
+        "moved", "token" (one was issued), or "revoke".
     reason : str or None
         The reason; None if it was about a participant who was erased.
     by : str or None
@@ -65,6 +69,10 @@ class Act:
         The last head of the lost file, as given to `restore`.
     runs : int or None
         The number of lost runs, as given to `restore`.
+    token : int or None
+        Id of the token that was issued or revoked.
+    role : str or None
+        What an issued token permits.
 
     Examples
     --------
@@ -88,6 +96,8 @@ class Act:
     arm: Any = None
     head: str | None = None
     runs: int | None = None
+    token: int | None = None
+    role: str | None = None
 
 
 def act_of(entry: Mapping[str, Any]) -> Act:
