@@ -21,7 +21,7 @@ try:
 except ImportError as error:
     raise MissingDependencyError("a trial over HTTP", "uvicorn", "serve") from error
 
-_GRACE, _IDLE, _CONNECTIONS = 30, 15, 1_000
+_GRACE, _IDLE, _CONNECTIONS = 30, 75, 1_000
 """Seconds for requests to end, and for connections between requests; most connections."""
 _LINES, _LAST = 10_000, 1.0
 _STANDARD_ERROR = 2
