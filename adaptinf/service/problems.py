@@ -45,6 +45,12 @@ PROBLEMS = {
 MEDIA = "application/problem+json"
 
 
+def table() -> str:
+    """The codes with their status and text, as a table in Markdown."""
+    rows = [f"| {status} | `{code}` | {text} |" for code, (status, text) in PROBLEMS.items()]
+    return "\n".join(["| status | code | text |", "| --- | --- | --- |", *rows])
+
+
 class Problem:
     """A code, with the names of the fields concerned."""
 
