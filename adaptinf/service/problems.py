@@ -70,9 +70,12 @@ class Problem:
         return {"retry-after": "1"} if self.status in (429, 503) else {}
 
 
-class Refused(ParameterError):
-    """A request that the trial refused, with its code in place of the library's text."""
+def refused(code: str) -> ParameterError:
+    """What a request raises that the trial refuses: the code stands in place of the library's text."""
+    return ParameterError("a request", [code])
 
-    def __init__(self, code: str) -> None:
-        self.code = code
-        super().__init__("a request", [PROBLEMS[code][1]])
+
+def problem_of(error: ParameterError) -> Problem:
+    """The problem of a refused request."""
+    (code, *_) = error.problems
+    return Problem(code if code in PROBLEMS else "does-not-fit")

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from adaptinf.errors import ParameterError
-from adaptinf.service.problems import Refused
+from adaptinf.service.problems import refused
 from adaptinf.sessions.session_memory import arm_counts, decision_of, has_key, unit_alike, waits
 from adaptinf.trial import Trial
 from adaptinf.trial.journal_rows import Entry
@@ -33,7 +33,7 @@ def assigned(unit: Any, context: Any, key: Any) -> Act:
         try:
             decision, entry = replay.assign_new(unit, context, key)
         except ParameterError:
-            raise Refused(_unassigned(replay, unit, key)) from None
+            raise refused(_unassigned(replay, unit, key)) from None
         return {"id": decision.id, "arm": decision.arm, "round": decision.round}, entry
 
     return act
@@ -67,7 +67,7 @@ def recorded(decision: int, reward: float | None, key: Any) -> Act:
         try:
             outcome, entry = replay.record(decision, reward, key)
         except ParameterError:
-            raise Refused(_unrecorded(replay, decision, reward, key)) from None
+            raise refused(_unrecorded(replay, decision, reward, key)) from None
         return asdict(outcome), entry
 
     return act
@@ -100,7 +100,7 @@ def unblinded(unit: Any, reason: str, by: str) -> Act:
             decision, entry = replay.unblind(unit, reason, by)
         except ParameterError:
             code = "erased" if _was_erased(replay, unit=unit) else "unknown-unit"
-            raise Refused("copy" if replay.copied else code) from None
+            raise refused("copy" if replay.copied else code) from None
         return asdict(decision), entry
 
     return act
@@ -116,7 +116,7 @@ def turned(state: str, reason: str, by: str) -> Act:
         try:
             entry = replay.turn(_TURNS[state], reason, by)
         except ParameterError:
-            raise Refused("copy" if replay.copied else "finished") from None
+            raise refused("copy" if replay.copied else "finished") from None
         return {"state": replay.state}, entry
 
     return act

@@ -11,7 +11,7 @@ from typing import Any
 
 from adaptinf.errors import ParameterError
 from adaptinf.service.figures import Figures
-from adaptinf.service.problems import Problem, Refused
+from adaptinf.service.problems import Problem, problem_of, refused
 from adaptinf.service.requested import Act
 from adaptinf.trial import Trial
 from adaptinf.trial.access import Token, answer_each, tokens_of
@@ -123,9 +123,9 @@ class Writer:
             if asked.digest is not None:
                 token = self.tokens.get(asked.digest)
                 if token is None or not token.serves():
-                    raise Refused("unauthorized")
+                    raise refused("unauthorized")
                 if token.role not in asked.roles:
-                    raise Refused("forbidden")
+                    raise refused("forbidden")
             return act(replay)
 
         return done
@@ -137,9 +137,7 @@ class Writer:
 
 
 def _as_problem(answer: Any) -> Any:
-    if isinstance(answer, Refused):
-        return Problem(answer.code)
-    return Problem("does-not-fit") if isinstance(answer, ParameterError) else answer
+    return problem_of(answer) if isinstance(answer, ParameterError) else answer
 
 
 def _deliver(group: list[_Asked], answers: list[list[Any]]) -> None:

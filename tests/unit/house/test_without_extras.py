@@ -104,6 +104,7 @@ USES = {
         "trial",
     ),
     "an open trial": ("ai.Trial.open(folder + '/trial.db')", "SQLAlchemy", "trial"),
+    "a trial over HTTP": ("__import__('adaptinf.service.server')", "FastAPI", "serve"),
     "data files": (
         "ai.aggregate(folder + '/rows.parquet', action='a', reward='y', batch='b')",
         "duckdb",
