@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from adaptinf.cli.grammar import DONE, CommandParser, path_of, tell
 if TYPE_CHECKING:
     from adaptinf.trial import Trial
 
+_PASSWORD = re.compile(r"://[^/]*@")
 _ROLES = ("assigner", "recorder", "monitor", "statistician", "operator", "unblinder")
 
 
@@ -37,7 +39,8 @@ def serve_trial(trial: Trial, arguments: argparse.Namespace) -> int:
     from adaptinf.service.server import serve
 
     def say(address: str) -> None:
-        print(f"serving {arguments.file} at {address}", flush=True)
+        # The address of a database may contain its password.
+        print(f"serving {_PASSWORD.sub('://', arguments.file)} at {address}", flush=True)
 
     serve(trial, arguments.host, arguments.port, arguments.certificate, arguments.private_key, say)
     return DONE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import datetime
 import ipaddress
 import json
@@ -22,7 +23,8 @@ import pytest
 from served import trial_at
 
 import adaptinf as ai
-from adaptinf.cli import main
+from adaptinf.cli import main, serve_commands
+from adaptinf.service import server
 from adaptinf.service.server import _Log, loopback
 
 ROLES = ("assigner", "recorder", "monitor")
@@ -176,6 +178,16 @@ def test_an_address_in_use_is_told(
     assert main(["trial", "serve", str(path), "--port", port]) == 2
     assert f"127.0.0.1:{port} cannot be used: another program has it" in capsys.readouterr().err
     assert server.stop()[0] == 0
+
+
+def test_no_password_is_printed(path: Path, monkeypatch: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    said = argparse.Namespace(
+        file="postgresql://ann:secret@host/db", host="127.0.0.1", port=0, certificate=None, private_key=None
+    )
+    monkeypatch.setattr(server, "serve", lambda *given: given[-1]("http://127.0.0.1:1"))
+    with trial_at(path) as trial:
+        assert serve_commands.serve_trial(trial, said) == 0
+    assert capsys.readouterr().out == "serving postgresql://host/db at http://127.0.0.1:1\n"
 
 
 def test_loopback_addresses() -> None:
