@@ -315,6 +315,12 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "at most {0} s",
             "{1} s",
         ),
+        "service": (
+            "A trial over HTTP answers hundreds of requests a second",
+            r"p99 below 100 ms: \*\*(\d+)\*\*, where (\d+) are wanted",
+            "{0} pairs of an assignment and its outcome a second, from one process",
+            "{1} on an idle machine",
+        ),
         "bad_input": (
             "Damaged files are never misread silently",
             r"\| all \| ([\d,]+) (?:\| [\d,]+ ){5}\| (\d+) \| (\d+) \|",

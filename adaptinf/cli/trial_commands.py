@@ -24,6 +24,7 @@ from adaptinf.cli.grammar import (
     tell,
 )
 from adaptinf.cli.options.design_options import PARAMETERS, design_of, json_of, plan_of
+from adaptinf.cli.serve_commands import serve_flags, serve_trial, token_flags, token_of_trial
 from adaptinf.errors import AdaptinfError, AdaptinfWarning, JournalError, ParameterError
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ _SAID = {
     "pause": "stop assigning participants until the trial is resumed",
     "resume": "assign again",
     "finish": "end the trial permanently",
+    "token": "issue, list or revoke tokens of programs that use the trial over HTTP",
+    "serve": "answer requests over HTTP",
 }
 _KEY = "identifies the request: a repeated request counts only once"
 _HIDDEN = ("unit", "key", "reason", "by")
@@ -88,6 +91,8 @@ _EXAMPLES = {
     "pause": 'trial.db --reason "for the night"',
     "resume": 'trial.db --reason "the next day"',
     "finish": 'trial.db --reason "all outcomes are in" --by "the sponsor"',
+    "token": "trial.db --role assigner",
+    "serve": "trial.db --host 127.0.0.1 --port 8080",
 }
 
 
@@ -256,7 +261,12 @@ _FLAGS = {
     "pause": _reason_flags,
     "resume": _reason_flags,
     "finish": _finish_flags,
+    "token": token_flags,
+    "serve": serve_flags,
 }
+
+
+_OVER_HTTP = {"token": token_of_trial, "serve": serve_trial}
 
 
 # Only these requests can come as lines of JSON, with these fields.
@@ -271,7 +281,7 @@ _FIELDS = {
 
 # The flags of these actions identify nobody, so their help need not explain how to keep names off the command
 # line.
-_NAMELESS = ("create", "verify", "export")
+_NAMELESS = ("create", "verify", "export", "token", "serve")
 
 
 def _read_hidden(arguments: argparse.Namespace) -> None:
@@ -318,6 +328,8 @@ def _done(arguments: argparse.Namespace) -> int:
         if arguments.action == "unblind":
             _say(asdict(trial.unblind(arguments.unit, reason=arguments.reason, by=arguments.by)))
             return DONE
+        if arguments.action in _OVER_HTTP:
+            return _OVER_HTTP[arguments.action](trial, arguments)
         if arguments.action == "audit-noise":
             return _audited(trial, arguments.other)
         if arguments.action in _LISTS:

@@ -44,6 +44,29 @@ def decision_of(session: Session, unit: Any) -> Decision | None:
     return None if step is None else session._decision(step)
 
 
+def waits(session: Session) -> bool:
+    """Whether no arm can be chosen before the last outcome is recorded."""
+    return session._waits and bool(session.rounds) and session._rounds.known[session.rounds - 1] == 0
+
+
+def arm_counts(session: Session) -> list[int]:
+    """Number of rounds with each arm."""
+    action = session._rounds.record.action[: session.rounds]
+    found: list[int] = np.bincount(action, minlength=len(session.arms)).tolist()
+    return found
+
+
+def try_out(session: Session) -> None:
+    """Assign one participant and record an outcome, in a session that is then thrown away."""
+    participants = session._participants
+    context = participants.features[0] if participants.features else None
+    if participants.dimension:
+        context = np.zeros(
+            participants.dimension if participants.shared else (len(session.arms), participants.dimension)
+        )
+    session.record(session.assign("nobody", context).id, participants.reward_range[0])
+
+
 def unit_alike(session: Session, unit: Any) -> Any:
     """A unit of an earlier round that looks like a new one, ignoring case; None if there is none."""
     return session._rounds.alike(unit)

@@ -243,12 +243,13 @@ class Rounds:
         self.record.reward[later], self.known[later] = np.nan, 0
         for unit in self.units[since.decided :]:
             self.by_unit.pop(unit, None)
-        self._looks = {look: step for look, step in self._looks.items() if step < since.decided}
+        if self.decided > since.decided:
+            self._looks = {look: step for look, step in self._looks.items() if step < since.decided}
         self._looked = min(self._looked, since.decided)
         del self.units[since.decided :], self.amendments[since.amended :]
         for kind, count in zip(KINDS, since.keys, strict=True):
             steps = self.answers.steps[kind]
-            for key in list(islice(steps, count, None)):
+            for key in list(islice(reversed(steps), len(steps) - count)):
                 del steps[key]
         self.decided, self.n_told = since.decided, since.told
 

@@ -1,7 +1,8 @@
 """Designs applied to people: trials stored in a file, which lose nothing when interrupted."""
 
+from adaptinf.trial.access import Token
 from adaptinf.trial.live_trial import Trial, TrialStatus
 from adaptinf.trial.operator_actions import Act
 from adaptinf.trial.trial_noise import NoiseAudit
 
-__all__ = ["Act", "NoiseAudit", "Trial", "TrialStatus"]
+__all__ = ["Act", "NoiseAudit", "Token", "Trial", "TrialStatus"]

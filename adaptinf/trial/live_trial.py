@@ -20,6 +20,7 @@ from adaptinf.parameters import Is, OrNone, check
 from adaptinf.sessions import Decision, Outcome
 from adaptinf.sessions.session_memory import erased_steps, logged
 from adaptinf.sessions.steppers import Draw
+from adaptinf.trial.access import Access
 from adaptinf.trial.journal_rows import Entry
 from adaptinf.trial.operations import Operations
 from adaptinf.trial.replay import Replay
@@ -97,7 +98,7 @@ class TrialStatus:
 _PREFIX = "sqlite:///"
 
 
-class Trial(Operations):
+class Trial(Operations, Access):
     """A design in use for real participants, stored in a file that survives crashes and retried requests.
 
     Created by `Trial.create` and opened by `Trial.open`. Several processes may use it simultaneously, each

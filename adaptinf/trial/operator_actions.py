@@ -35,7 +35,10 @@ from adaptinf.trial.trial_places import ELSEWHERE, MARKED, PLACE, TAKEN, Place, 
 from adaptinf.trial.trial_setup import fresh_seed, session_of
 
 LOOK = "look"
-ACTS = ("pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase", "restore", "moved", LOOK)
+ACTS = (
+    *("pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase", "restore", "moved"),
+    *("token", "revoke", LOOK),
+)
 """Kinds of rows that record an operator's actions."""
 _LONGEST = 1_000
 
@@ -50,9 +53,9 @@ class Act:
         Number of the row in the journal.
     time : str
         From the local clock, in UTC.
-    kind : {"pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase", "restore", "moved", \
-    "look"}
-        What was done.
+    kind : str
+        What was done: "pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase", "restore",
+        "moved", "look", "token" (one was issued), or "revoke".
     reason : str or None
         The reason; None if it was about a participant who was erased.
     by : str or None
@@ -67,6 +70,10 @@ class Act:
         The last head of the lost file, as given to `restore`.
     runs : int or None
         The number of lost runs, as given to `restore`.
+    token : int or None
+        Id of the token that was issued or revoked.
+    role : str or None
+        What an issued token permits.
 
     Examples
     --------
@@ -90,6 +97,8 @@ class Act:
     arm: Any = None
     head: str | None = None
     runs: int | None = None
+    token: int | None = None
+    role: str | None = None
 
 
 def act_of(entry: Mapping[str, Any]) -> Act:

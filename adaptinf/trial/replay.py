@@ -31,6 +31,7 @@ from adaptinf.sessions.session_memory import (
 )
 from adaptinf.sessions.session_rounds import Marks
 from adaptinf.spelling import told_apart
+from adaptinf.trial.access import ISSUED, REVOKED, token_again
 from adaptinf.trial.journal_rows import GONE, Entry
 from adaptinf.trial.operator_actions import FINISHED, LOOK, PAUSED, act_problems, named
 from adaptinf.trial.planned_looks import PlannedLooks
@@ -178,6 +179,8 @@ class Replay(PlannedLooks):
             return self._erased_again(said)
         if said["kind"] in TAKEN:
             return self._taken_again(said)
+        if said["kind"] in (ISSUED, REVOKED):
+            return token_again(self, said)
         if said["kind"] == "assign" and self.session.blind and said["round"] > self.session.rounds:
             return self._as_written(said, (said["unit"], said["context"], said["key"]))
         if said["kind"] in requests:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TypeVar
 
@@ -63,6 +63,23 @@ class Requests:
     def change_all(self, acts: Callable[[Replay], Iterable[tuple[_Answer, Entry | None]]]) -> list[_Answer]:
         """The same for several assignments or outcomes: either all are then on disk, or none is."""
         return self._change(acts, several=True)
+
+    def change_each(
+        self, acts: Sequence[Callable[[Replay], tuple[_Answer, Entry | None]]]
+    ) -> list[_Answer | ParameterError]:
+        """The same for requests that do not concern each other: a refused one has its error as answer."""
+
+        def each(replay: Replay) -> Iterator[tuple[_Answer | ParameterError, Entry | None]]:
+            for act in acts:
+                begun, done = replay.begun(), None
+                try:
+                    done = act(replay)
+                except ParameterError as error:
+                    replay.back_to(begun)
+                    refused = error
+                yield (refused, None) if done is None else done
+
+        return self._change(each)
 
     def _change(
         self,

@@ -15,6 +15,7 @@ EXTRAS = (
     *("sqlalchemy", "cryptography", "matplotlib", "polars", "duckdb", "dask", "distributed", "opendp"),
     *("ibis", "sklearn", "pyspark", "IPython", "nbclient", "nbformat", "mpmath", "hypothesis"),
     *("great_tables", "docx", "argcomplete", "jsonschema", "jinja2"),
+    *("fastapi", "starlette", "pydantic", "uvicorn", "uvloop", "httptools", "prometheus_client"),
 )
 MAIN_JOB = Path(__file__).parents[3] / "docs" / "release" / "main_job.py"
 TITLES = ["ArmMeans Results", "AdaptiveOLS Results", "relative to the first method"]
@@ -103,6 +104,7 @@ USES = {
         "trial",
     ),
     "an open trial": ("ai.Trial.open(folder + '/trial.db')", "SQLAlchemy", "trial"),
+    "a trial over HTTP": ("__import__('adaptinf.service.server')", "FastAPI", "serve"),
     "data files": (
         "ai.aggregate(folder + '/rows.parquet', action='a', reward='y', batch='b')",
         "duckdb",

@@ -1,0 +1,226 @@
+"""The calls of the service, and their OpenAPI document."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Annotated, Any
+
+from adaptinf.errors import MissingDependencyError
+from adaptinf.service.bodies import (
+    Allocation,
+    Assigned,
+    Assignment,
+    Assignments,
+    Names,
+    Outcome,
+    Outcomes,
+    Recorded,
+    Standing,
+    State,
+    Told,
+    Turned,
+    Unblinding,
+)
+from adaptinf.service.figures import MEDIA, Figures
+from adaptinf.service.gate import Gate, told
+from adaptinf.service.problems import MEDIA as PROBLEM
+from adaptinf.service.problems import PROBLEMS, Problem
+from adaptinf.service.requested import Act, allocation, assigned, recorded, status_of, turned, unblinded
+from adaptinf.service.roles import BY_NAME, BY_PLACE, OPEN
+from adaptinf.service.writer import Writer
+from adaptinf.trial import Trial
+from adaptinf.trial.access import rehearse
+from adaptinf.version import __version__
+
+try:
+    from fastapi import FastAPI, Header, Request
+    from fastapi.exceptions import RequestValidationError
+    from fastapi.responses import JSONResponse, Response
+    from starlette.exceptions import HTTPException
+except ImportError as error:
+    raise MissingDependencyError("a trial over HTTP", "FastAPI", "serve") from error
+
+_KEY, _LONGEST = "Idempotency-Key", 180
+Key = Annotated[
+    str,
+    Header(
+        alias=_KEY,
+        max_length=_LONGEST,
+        pattern=r"\S",
+        description="Identifies the request: if it is sent again, it counts once and has the same answer.",
+    ),
+]
+_MANY = (
+    "One object, or a list of at most 500, each of which is refused alone: its place then has the problem."
+)
+
+
+def service(trial: Trial, log: Callable[[str], bool]) -> Gate:
+    """The application that serves a trial; lines of the access log go to `log`."""
+    figures = Figures()
+    writer = Writer(trial, figures)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        rehearse(trial)
+        await writer.start()
+        yield
+        await writer.stop()
+
+    # The pages of FastAPI load from other servers.
+    app = FastAPI(
+        title="adaptinf trial",
+        version=__version__,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    _add_requests(app, writer)
+    _add_views(app, writer)
+    _add_open(app, writer, figures)
+    _add_problems(app)
+    _describe(app)
+    return Gate(app, writer, figures, log)
+
+
+async def _asked(writer: Writer, request: Request, name: str, acts: Sequence[Act]) -> list[Any]:
+    _, digest = request.scope["holder"]
+    return await writer.ask(acts, digest, BY_NAME[name].roles)
+
+
+def _one(answers: list[Any]) -> Response:
+    (answer,) = answers
+    return told(answer) if isinstance(answer, Problem) else JSONResponse(answer)
+
+
+def _all(answers: list[Any]) -> Response:
+    """The answers to a list; a problem of the service, and not of a request, answers all of it."""
+    first = answers[0]
+    if isinstance(first, Problem) and first.status in (401, 403, 503):
+        return told(first)
+    return JSONResponse([one.content() if isinstance(one, Problem) else one for one in answers])
+
+
+def _add_requests(app: FastAPI, writer: Writer) -> None:
+    """Calls that carry a key."""
+
+    @app.post(BY_NAME["assign"].path, response_model=Assigned | list[Assigned | Told], description=_MANY)
+    async def assign(request: Request, body: Assignment | Assignments, key: Key) -> Response:
+        if isinstance(body, Assignment):
+            return _one(await _asked(writer, request, "assign", [assigned(body.unit, body.context, key)]))
+        acts = [assigned(one.unit, one.context, f"{key}/{place}") for place, one in enumerate(body)]
+        return _all(await _asked(writer, request, "assign", acts))
+
+    @app.post(BY_NAME["record"].path, response_model=Recorded | list[Recorded | Told], description=_MANY)
+    async def record(request: Request, body: Outcome | Outcomes, key: Key) -> Response:
+        if isinstance(body, Outcome):
+            return _one(await _asked(writer, request, "record", [recorded(body.decision, body.reward, key)]))
+        acts = [recorded(one.decision, one.reward, f"{key}/{place}") for place, one in enumerate(body)]
+        return _all(await _asked(writer, request, "record", acts))
+
+
+def _add_views(app: FastAPI, writer: Writer) -> None:
+    """Calls about the trial as a whole, and about one participant."""
+
+    @app.get(BY_NAME["status"].path, response_model=Standing)
+    async def status(request: Request) -> Response:
+        return _one(await _asked(writer, request, "status", [status_of(writer.trial)]))
+
+    @app.get(BY_NAME["allocation"].path, response_model=Allocation)
+    async def allocate(request: Request) -> Response:
+        return _one(await _asked(writer, request, "allocation", [allocation]))
+
+    @app.post(BY_NAME["state"].path, response_model=Turned)
+    async def state(request: Request, body: State) -> Response:
+        return _one(await _asked(writer, request, "state", [turned(body.state, body.reason, body.by)]))
+
+    @app.post(BY_NAME["unblind"].path, response_model=Assigned)
+    async def unblind(request: Request, body: Unblinding) -> Response:
+        return _one(await _asked(writer, request, "unblind", [unblinded(body.unit, body.reason, body.by)]))
+
+
+def _add_open(app: FastAPI, writer: Writer, figures: Figures) -> None:
+    """Calls without a token."""
+
+    @app.get("/healthz")
+    async def healthz() -> dict[str, str]:
+        return {"status": "ok"}
+
+    @app.get("/readyz")
+    async def readyz() -> Response:
+        return _one([await writer.look() or {"status": "ready"}])
+
+    @app.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
+    async def metrics(request: Request) -> Response:
+        if "holder" not in request.scope:
+            return Response(figures.text(), media_type=MEDIA)
+        (counts,) = await _asked(writer, request, "status", [status_of(writer.trial)])
+        return (
+            told(counts) if isinstance(counts, Problem) else Response(figures.text(counts), media_type=MEDIA)
+        )
+
+
+def _add_problems(app: FastAPI) -> None:
+    """Answers to what no call accepts, in fixed words."""
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_: Request, error: RequestValidationError) -> Response:
+        places = [each["loc"] for each in error.errors()]
+        if any(place[:1] == ("header",) for place in places):
+            return told(Problem("key-missing"))
+        # Other names were written by the client.
+        fields = sorted({str(part) for place in places for part in place} & Names)
+        return told(Problem("invalid-body", fields))
+
+    @app.exception_handler(HTTPException)
+    async def unknown(_: Request, error: HTTPException) -> Response:
+        codes = {404: "not-found", 405: "method-not-allowed"}
+        answer = told(Problem(codes.get(error.status_code, "invalid-body")))
+        answer.headers.update(error.headers or {})
+        return answer
+
+    @app.exception_handler(Exception)
+    async def failed(_: Request, __: Exception) -> Response:
+        return told(Problem("internal"))
+
+
+def _describe(app: FastAPI) -> None:
+    """Complete the document by tokens and problems."""
+    made = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema:
+            return app.openapi_schema
+        found = made()
+        parts = found.setdefault("components", {})
+        parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        parts.setdefault("schemas", {})["Told"] = Told.model_json_schema()
+        for path, methods in found["paths"].items():
+            for method, described in methods.items():
+                _complete(described, method.upper(), path)
+        return found
+
+    app.openapi = openapi  # type: ignore[method-assign]
+
+
+def _complete(described: dict[str, Any], method: str, path: str) -> None:
+    call = BY_PLACE.get((method, path))
+    described["summary"] = call.what.capitalize() if call else OPEN[path].capitalize()
+    content = {PROBLEM: {"schema": {"$ref": "#/components/schemas/Told"}}}
+    if path == "/metrics":
+        described["security"] = [{}, {"token": []}]
+    if call:
+        described["security"] = [{"token": []}]
+        described["x-roles"] = list(call.roles)
+    described["responses"].pop("422", None)
+    for status in _statuses(call is not None, method == "POST", path):
+        codes = [code for code, (number, _) in PROBLEMS.items() if number == status]
+        described["responses"][str(status)] = {"description": ", ".join(codes), "content": content}
+
+
+def _statuses(token: bool, body: bool, path: str) -> list[int]:
+    """Statuses of the problems that a call may report."""
+    found = [401, 403, 429, 503] if token or path == "/metrics" else [503] if path == "/readyz" else []
+    return sorted([*found, 500, *([400, 404, 408, 409, 410, 413, 422] if body else [])])

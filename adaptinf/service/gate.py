@@ -1,0 +1,184 @@
+"""What every request passes before the calls: its token, the size of its body, the log of answers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+from adaptinf.errors import MissingDependencyError
+from adaptinf.service.figures import Figures
+from adaptinf.service.problems import MEDIA, Problem
+from adaptinf.service.roles import BY_PLACE, PATHS, Call
+from adaptinf.service.writer import Writer
+from adaptinf.trial.access import Token, digest_of
+from adaptinf.trial.requests import now
+
+try:
+    from starlette.responses import JSONResponse
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+except ImportError as error:
+    raise MissingDependencyError("a trial over HTTP", "FastAPI", "serve") from error
+
+BODY, SECONDS = 2**20, 10.0
+"""Largest body in bytes, and the time in which it must arrive."""
+_BURST, _ADDRESSES = 100, 10_000
+_ALWAYS = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
+_METRICS = "/metrics"
+
+
+def told(problem: Problem) -> JSONResponse:
+    """The answer that reports a problem."""
+    return JSONResponse(problem.content(), problem.status, problem.headers(), MEDIA)
+
+
+class Failures:
+    """Requests without a valid token: an address may send a hundred at once, and then one per second."""
+
+    def __init__(self) -> None:
+        self._spent: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def many(self, address: str) -> bool:
+        """Whether an address has sent too many."""
+        return self._now(address) >= _BURST
+
+    def note(self, address: str) -> None:
+        """Count one more."""
+        self._spent[address] = self._now(address) + 1.0, time.monotonic()
+        self._spent.move_to_end(address)
+        if len(self._spent) > _ADDRESSES:
+            self._spent.popitem(last=False)
+
+    def _now(self, address: str) -> float:
+        spent, then = self._spent.get(address, (0.0, 0.0))
+        return max(0.0, spent - (time.monotonic() - then))
+
+
+class Gate:
+    """The service behind its checks: tokens before bodies, bodies before calls."""
+
+    def __init__(self, app: ASGIApp, writer: Writer, figures: Figures, log: Callable[[str], bool]) -> None:
+        self._app, self._writer, self._figures, self._log = app, writer, figures, log
+        self._failures = Failures()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        answered, begun = _Answered(send), time.perf_counter()
+        try:
+            answer = await self._stopped(scope, receive)
+            if isinstance(answer, Problem):
+                await told(answer)(scope, receive, answered.send)
+            else:
+                await self._app({**scope, "headers": _as_json(scope)}, answer, answered.send)
+        except _Gone:
+            return
+        except Exception as error:
+            # The error may quote what was sent: only its kind is kept.
+            self._figures.failures.labels(type(error).__name__).inc()
+            if not answered.status:
+                await told(Problem("internal"))(scope, receive, answered.send)
+        seconds = time.perf_counter() - begun
+        self._figures.answers.labels(answered.status).inc()
+        self._figures.seconds.observe(seconds)
+        if not self._log(_line(scope, answered.status, seconds)):
+            self._figures.unlogged.inc()
+
+    async def _stopped(self, scope: Scope, receive: Receive) -> Problem | Receive:
+        """Why a request is refused here, or its whole body."""
+        call = BY_PLACE.get((scope["method"], scope["path"]))
+        if call is not None or (scope["path"] == _METRICS and _header(scope, b"authorization")):
+            holder = await self._holder(scope, call)
+            if isinstance(holder, Problem):
+                return holder
+            scope["holder"] = holder
+        try:
+            async with asyncio.timeout(SECONDS):
+                return await _whole(scope, receive)
+        except TimeoutError:
+            return Problem("body-too-slow")
+
+    async def _holder(self, scope: Scope, call: Call | None) -> tuple[Token, str] | Problem:
+        """The token of a request with its digest, if its role permits the call."""
+        scheme, _, text = _header(scope, b"authorization").partition(" ")
+        if scheme.lower() != "bearer" or not text.strip():
+            return Problem("unauthorized")
+        digest, address = digest_of(text.strip()), (scope.get("client") or ("", 0))[0]
+        token = self._writer.tokens.get(digest)
+        if token is None:
+            if self._failures.many(address):
+                return Problem("too-many-failures")
+            # It may have been issued since the last transaction.
+            answer = await self._writer.look()
+            if isinstance(answer, Problem):
+                return answer
+            token = self._writer.tokens.get(digest)
+        if token is None or not token.serves():
+            self._failures.note(address)
+            return Problem("unauthorized")
+        if call is not None and token.role not in call.roles:
+            return Problem("forbidden")
+        return token, digest
+
+
+class _Gone(Exception):
+    """The client went away before its body was complete."""
+
+
+class _Answered:
+    """Passes an answer on, and keeps its status."""
+
+    def __init__(self, send: Send) -> None:
+        self._send, self.status = send, 0
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            message = {**message, "headers": [*message.get("headers", []), *_ALWAYS]}
+        await self._send(message)
+
+
+async def _whole(scope: Scope, receive: Receive) -> Problem | Receive:
+    """What gives the body, which has arrived; a problem if it is too large."""
+    length = _header(scope, b"content-length")
+    if length.isdigit() and int(length) > BODY:
+        return Problem("body-too-large")
+    parts, size, more = [], 0, True
+    while more:
+        message = await receive()
+        if message["type"] != "http.request":
+            raise _Gone
+        parts.append(message.get("body", b""))
+        size, more = size + len(parts[-1]), message.get("more_body", False)
+        if size > BODY:
+            return Problem("body-too-large")
+    waiting: list[Message] = [{"type": "http.request", "body": b"".join(parts), "more_body": False}]
+
+    async def given() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return given
+
+
+def _as_json(scope: Scope) -> list[tuple[bytes, bytes]]:
+    """The headers of a request, whose body is read as JSON whatever type it states."""
+    kept = [(name, value) for name, value in scope["headers"] if name != b"content-type"]
+    return [*kept, (b"content-type", b"application/json")]
+
+
+def _header(scope: Scope, name: bytes) -> str:
+    return next((value.decode("latin-1") for key, value in scope["headers"] if key == name), "")
+
+
+def _line(scope: Scope, status: int, seconds: float) -> str:
+    """A line of the access log, without anything that a client wrote: unknown addresses are not quoted."""
+    holder: Any = scope.get("holder")
+    path = scope["path"] if scope["path"] in PATHS else None
+    line = {"time": now(), "method": scope["method"] if path else None, "path": path, "status": status}
+    line |= {"ms": round(1e3 * seconds, 1), "token": holder[0].id if holder else None}
+    return json.dumps(line)

@@ -1,0 +1,81 @@
+"""Problems that the service reports: codes with fixed texts, because the library's own may quote data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from adaptinf.errors import ParameterError
+
+PROBLEMS = {
+    "key-missing": (400, "The header Idempotency-Key is missing, empty or longer than 180 characters."),
+    "unauthorized": (401, "A valid token is required, in the header Authorization: Bearer TOKEN."),
+    "forbidden": (403, "The role of this token does not permit this call."),
+    "not-found": (404, "There is nothing at this address."),
+    "unknown-decision": (404, "There is no decision with this id."),
+    "unknown-unit": (404, "No participant with this name was assigned."),
+    "method-not-allowed": (405, "This address does not accept this method."),
+    "body-too-slow": (408, "The body did not arrive in time."),
+    "key-reused": (409, "The Idempotency-Key belongs to another request: give each request its own key."),
+    "unit-context-differs": (409, "This participant was assigned with another context."),
+    "unit-looks-alike": (
+        409,
+        "The name looks the same as that of another participant: give it exactly as before.",
+    ),
+    "outcome-differs": (409, "This decision already has another outcome: amend it if that is a correction."),
+    "outcome-needed": (409, "The outcome of the last decision must be recorded first."),
+    "paused": (409, "The trial is paused."),
+    "finished": (409, "The trial is finished."),
+    "horizon-reached": (409, "The largest number of participants has been reached."),
+    "copy": (409, "The file is a copy, which accepts no requests until it replaces its trial."),
+    "erased": (410, "The data of this participant were erased."),
+    "body-too-large": (413, "The body is larger than this service accepts."),
+    "invalid-body": (422, "The body is not JSON of the required form: see /openapi.json."),
+    "does-not-fit": (422, "A value does not fit what the trial declared: unit, context, decision or reward."),
+    "too-many-failures": (429, "Too many requests from this address had no valid token: wait."),
+    "internal": (500, "The service failed; if a key was sent, send the request again with it."),
+    "not-stored": (
+        503,
+        "The trial's file could not be used, so it is unknown whether the request was stored: send it again "
+        "with its key.",
+    ),
+    "overloaded": (503, "Too many requests are waiting: send it again later with its key."),
+}
+"""Status and text of each code."""
+MEDIA = "application/problem+json"
+
+
+def table() -> str:
+    """The codes with their status and text, as a table in Markdown."""
+    rows = [f"| {status} | `{code}` | {text} |" for code, (status, text) in PROBLEMS.items()]
+    return "\n".join(["| status | code | text |", "| --- | --- | --- |", *rows])
+
+
+class Problem:
+    """A code, with the names of the fields concerned."""
+
+    def __init__(self, code: str, fields: Sequence[str] = ()) -> None:
+        self.code, self.fields = code, fields
+        self.status, self.title = PROBLEMS[code]
+
+    def content(self) -> dict[str, Any]:
+        """The body of the answer, as RFC 9457 describes it."""
+        told = {"type": f"urn:adaptinf:problem:{self.code}", "title": self.title, "status": self.status}
+        return {**told, "code": self.code, **({"fields": list(self.fields)} if self.fields else {})}
+
+    def headers(self) -> dict[str, str]:
+        """Further headers of the answer."""
+        if self.code == "unauthorized":
+            return {"www-authenticate": "Bearer"}
+        return {"retry-after": "1"} if self.status in (429, 503) else {}
+
+
+def refused(code: str) -> ParameterError:
+    """What a request raises that the trial refuses: the code stands in place of the library's text."""
+    return ParameterError("a request", [code])
+
+
+def problem_of(error: ParameterError) -> Problem:
+    """The problem of a refused request."""
+    (code, *_) = error.problems
+    return Problem(code if code in PROBLEMS else "does-not-fit")

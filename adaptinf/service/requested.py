@@ -1,0 +1,143 @@
+"""What a request asks of the trial, the answer, and the code of a refusal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from adaptinf.errors import ParameterError
+from adaptinf.service.problems import refused
+from adaptinf.sessions.session_memory import arm_counts, decision_of, has_key, unit_alike, waits
+from adaptinf.trial import Trial
+from adaptinf.trial.journal_rows import Entry
+from adaptinf.trial.operator_actions import FINISHED, OPEN, PAUSED
+from adaptinf.trial.replay import Replay
+
+Act = Callable[[Replay], tuple[Any, Entry | None]]
+
+
+def _was_erased(replay: Replay, decision: Any = None, **names: Any) -> bool:
+    """Whether a decision, a unit or a key belongs to a participant who was erased."""
+    try:
+        replay._refuse_erased("a request", decision, **names)
+    except ParameterError:
+        return True
+    return False
+
+
+def assigned(unit: Any, context: Any, key: Any) -> Act:
+    """Assign an arm."""
+
+    def act(replay: Replay) -> tuple[Any, Entry | None]:
+        try:
+            decision, entry = replay.assign_new(unit, context, key)
+        except ParameterError:
+            raise refused(_unassigned(replay, unit, key)) from None
+        return {"id": decision.id, "arm": decision.arm, "round": decision.round}, entry
+
+    return act
+
+
+def _unassigned(replay: Replay, unit: Any, key: Any) -> str:
+    """Why no arm was assigned, from facts in the order in which the trial checks them."""
+    session, fresh = replay.session, not has_key(replay.session, key)
+    known = decision_of(session, unit)
+    if fresh and replay.copied:
+        return "copy"
+    if fresh and replay.state in (PAUSED, FINISHED):
+        return replay.state
+    if _was_erased(replay, key=key, unit=unit):
+        return "erased"
+    if not fresh:
+        return "key-reused"
+    if known is not None:
+        return "unit-context-differs"
+    if unit_alike(session, unit) is not None:
+        return "unit-looks-alike"
+    if session.rounds == replay.declared["horizon"]:
+        return "horizon-reached"
+    return "outcome-needed" if waits(session) else "does-not-fit"
+
+
+def recorded(decision: int, reward: float | None, key: Any) -> Act:
+    """Record an outcome."""
+
+    def act(replay: Replay) -> tuple[Any, Entry | None]:
+        try:
+            outcome, entry = replay.record(decision, reward, key)
+        except ParameterError:
+            raise refused(_unrecorded(replay, decision, reward, key)) from None
+        return asdict(outcome), entry
+
+    return act
+
+
+def _unrecorded(replay: Replay, decision: int, reward: float | None, key: Any) -> str:
+    """Why no outcome was recorded."""
+    session, fresh = replay.session, not has_key(replay.session, key)
+    low, high = replay.declared["reward_range"]
+    if fresh and replay.copied:
+        return "copy"
+    if fresh and replay.state == FINISHED:
+        return "finished"
+    if _was_erased(replay, decision, key=key):
+        return "erased"
+    if not 1 <= decision <= session.rounds:
+        return "unknown-decision"
+    if reward is not None and not low <= reward <= high:
+        return "does-not-fit"
+    if not fresh:
+        return "key-reused"
+    return "does-not-fit" if decision in session.pending else "outcome-differs"
+
+
+def unblinded(unit: Any, reason: str, by: str) -> Act:
+    """Reveal the arm of one participant."""
+
+    def act(replay: Replay) -> tuple[Any, Entry | None]:
+        try:
+            decision, entry = replay.unblind(unit, reason, by)
+        except ParameterError:
+            code = "erased" if _was_erased(replay, unit=unit) else "unknown-unit"
+            raise refused("copy" if replay.copied else code) from None
+        return asdict(decision), entry
+
+    return act
+
+
+_TURNS = {PAUSED: "pause", OPEN: "resume"}
+
+
+def turned(state: str, reason: str, by: str) -> Act:
+    """Pause or resume."""
+
+    def act(replay: Replay) -> tuple[Any, Entry | None]:
+        try:
+            entry = replay.turn(_TURNS[state], reason, by)
+        except ParameterError:
+            raise refused("copy" if replay.copied else "finished") from None
+        return {"state": replay.state}, entry
+
+    return act
+
+
+_HIDDEN = ("arms", "removed", "reason")
+"""Fields of a status that name arms, or that a person wrote, who may have named one."""
+
+
+def status_of(trial: Trial) -> Act:
+    """State and counts, which reveal nothing by arm."""
+
+    def act(replay: Replay) -> tuple[Any, Entry | None]:
+        told = asdict(trial._stands(replay))
+        return {name: value for name, value in told.items() if name not in _HIDDEN}, None
+
+    return act
+
+
+def allocation(replay: Replay) -> tuple[Any, None]:
+    """Participants by arm."""
+    taken = zip(replay.session.arms, arm_counts(replay.session), strict=True)
+    arms = [{"arm": arm, "assigned": count} for arm, count in taken]
+    return {"arms": arms, "removed": list(replay.removed)}, None

@@ -1,0 +1,146 @@
+"""One writer for all requests: those that wait together share one write to disk, in order of arrival."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from adaptinf.errors import ParameterError
+from adaptinf.service.figures import Figures
+from adaptinf.service.problems import Problem, problem_of, refused
+from adaptinf.service.requested import Act
+from adaptinf.trial import Trial
+from adaptinf.trial.access import Token, answer_each, tokens_of
+from adaptinf.trial.replay import Replay
+
+GROUP, WAITING = 500, 5_000
+"""Most acts in a transaction; most acts that may wait for one."""
+
+
+@dataclass
+class _Asked:
+    """Acts of one request, with its token, and where its answers go."""
+
+    acts: Sequence[Act]
+    digest: str | None
+    roles: tuple[str, ...]
+    answer: asyncio.Future[list[Any]] = field(repr=False)
+
+
+class Writer:
+    """A thread that alone uses the trial, between `start` and `stop`.
+
+    A group is what has arrived while the group before it was written, so no request waits for others to come.
+    Each request is checked against the tokens in the file within its transaction: after a revocation is on
+    disk, nothing is stored with that token. If a group cannot be written, no request of it has an answer.
+    """
+
+    def __init__(self, trial: Trial, figures: Figures) -> None:
+        self.trial, self.figures = trial, figures
+        self.tokens: dict[str, Token] = {}
+        self._acts = -1
+        self._queue: SimpleQueue[_Asked | None] = SimpleQueue()
+        self._waiting, self._stopped = 0, False
+        self._thread = threading.Thread(target=self._work, name="trial writer", daemon=True)
+
+    async def start(self) -> None:
+        """Begin to answer, with the tokens in the file."""
+        self._loop = asyncio.get_running_loop()
+        self._thread.start()
+        await self.look()
+
+    async def look(self) -> Any:
+        """Read what others have written; a `Problem` if the trial cannot be used."""
+        (answer,) = await self.ask([lambda _: (None, None)])
+        return answer
+
+    async def stop(self) -> None:
+        """Answer what waits, and end."""
+        self._stopped = True
+        self._queue.put(None)
+        await asyncio.to_thread(self._thread.join)
+
+    async def ask(
+        self, acts: Sequence[Act], digest: str | None = None, roles: tuple[str, ...] = ()
+    ) -> list[Any]:
+        """The answer to each act, a `Problem` if it was refused."""
+        if self._stopped or self._waiting + len(acts) > WAITING:
+            return [Problem("overloaded")] * len(acts)
+        self._waiting += len(acts)
+        asked = _Asked(acts, digest, roles, self._loop.create_future())
+        self._queue.put(asked)
+        try:
+            # The client may go away; the request stays in its place.
+            return await asyncio.shield(asked.answer)
+        finally:
+            self._waiting -= len(acts)
+
+    def _work(self) -> None:
+        while (group := self._group()) is not None:
+            with self.figures.group_seconds.time():
+                answers = self._answers(group)
+            self.figures.group_size.observe(sum(len(one.acts) for one in group))
+            self._loop.call_soon_threadsafe(_deliver, group, answers)
+
+    def _group(self) -> list[_Asked] | None:
+        """What waits now, in order of arrival; None at the end."""
+        first = self._queue.get()
+        if first is None:
+            return None
+        group, size = [first], len(first.acts)
+        while size < GROUP:
+            try:
+                more = self._queue.get_nowait()
+            except Empty:
+                break
+            if more is None:
+                self._queue.put(None)
+                break
+            group.append(more)
+            size += len(more.acts)
+        return group
+
+    def _answers(self, group: list[_Asked]) -> list[list[Any]]:
+        try:
+            told = iter(
+                answer_each(self.trial, [self._permitted(one, act) for one in group for act in one.acts])
+            )
+        except Exception as error:
+            # The memory was discarded, and the next group reads the file again.
+            self.figures.failures.labels(type(error).__name__).inc()
+            return [[Problem("not-stored")] * len(one.acts) for one in group]
+        return [[_as_problem(next(told)) for _ in one.acts] for one in group]
+
+    def _permitted(self, asked: _Asked, act: Act) -> Act:
+        """The act, if the token still permits it when its turn has come."""
+
+        def done(replay: Replay) -> Any:
+            self._noted(replay)
+            if asked.digest is not None:
+                token = self.tokens.get(asked.digest)
+                if token is None or not token.serves():
+                    raise refused("unauthorized")
+                if token.role not in asked.roles:
+                    raise refused("forbidden")
+            return act(replay)
+
+        return done
+
+    def _noted(self, replay: Replay) -> None:
+        """Keep the tokens by digest, read again when there are further acts."""
+        if self._acts != len(replay.acts):
+            self.tokens, self._acts = tokens_of(replay), len(replay.acts)
+
+
+def _as_problem(answer: Any) -> Any:
+    return problem_of(answer) if isinstance(answer, ParameterError) else answer
+
+
+def _deliver(group: list[_Asked], answers: list[list[Any]]) -> None:
+    for asked, answer in zip(group, answers, strict=True):
+        if not asked.answer.done():
+            asked.answer.set_result(answer)

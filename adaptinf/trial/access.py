@@ -1,0 +1,236 @@
+"""Access to a trial over a network: tokens, of which the journal keeps only digests, and grouped requests."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from adaptinf.errors import ParameterError
+from adaptinf.parameters import Count, OneOf, check, problems_of, refuse
+from adaptinf.sessions.session_memory import try_out
+from adaptinf.trial.journal_rows import Entry
+from adaptinf.trial.operator_actions import Acts, act_problems
+from adaptinf.trial.trial_noise import Nodes
+from adaptinf.trial.trial_setup import session_of
+
+if TYPE_CHECKING:
+    from adaptinf.trial.replay import Replay
+    from adaptinf.trial.requests import Requests
+
+ROLES = ("assigner", "recorder", "monitor", "statistician", "operator", "unblinder")
+"""Who may hold a token; what each role may do is stated in one table, `adaptinf/service/roles.py`."""
+ISSUED, REVOKED = "token", "revoke"
+"""Kinds of rows about tokens."""
+DAYS = 365
+_SECRET, _DIGEST, _LONGEST = 32, 64, 3_650
+_ROLE = OneOf(*ROLES)
+_LIFE = "days must be a whole number from 1 to 3,650, got {!r:.30}"
+_Answer = TypeVar("_Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token, with which a program sends requests to a trial that is served over a network.
+
+    Attributes
+    ----------
+    id : int
+        Its number, which `Trial.revoke_token` requires.
+    role : {"assigner", "recorder", "monitor", "statistician", "operator", "unblinder"}
+        What it permits.
+    issued, expires : str
+        Times, in UTC.
+    revoked : str or None
+        When it was revoked.
+    text : str
+        What the program sends: known only to the call that issued it, and empty otherwise, because the file
+        contains only its SHA-256 digest.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> import tempfile
+    >>> path = f"{tempfile.mkdtemp()}/trial.db"
+    >>> with ai.Trial.create(path, ai.designs.Thompson(), arms=["a", "b"], horizon=100) as trial:
+    ...     token = trial.add_token("assigner")
+    >>> token.id, token.role, len(token.text)
+    (1, 'assigner', 43)
+    """
+
+    id: int
+    role: str
+    issued: str
+    expires: str
+    revoked: str | None = None
+    text: str = field(default="", repr=False)
+
+    def serves(self) -> bool:
+        """Whether it has neither been revoked nor expired."""
+        return self.revoked is None and datetime.now(UTC) < datetime.fromisoformat(self.expires)
+
+
+class Access:
+    """Tokens of a trial."""
+
+    _requests: Requests
+
+    def add_token(self, role: str, *, days: int = DAYS, by: str | None = None) -> Token:
+        """Issue a token for a program that uses the trial over a network.
+
+        Parameters
+        ----------
+        role : {"assigner", "recorder", "monitor", "statistician", "operator", "unblinder"}
+            What it permits.
+        days : int
+            Days until it expires, at most 3,650.
+        by : str, optional
+            The person responsible; the journal stores it.
+
+        Returns
+        -------
+        Token
+            Its `text` is given only here. That it was issued is on disk, and is listed by `history`.
+
+        Raises
+        ------
+        ParameterError
+            If an argument is out of range, or the file is a copy. Nothing has changed in this case.
+        FileError
+            As in `assign`.
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> import tempfile
+        >>> path = f"{tempfile.mkdtemp()}/trial.db"
+        >>> with ai.Trial.create(path, ai.designs.Thompson(), arms=["a", "b"], horizon=100) as trial:
+        ...     token = trial.add_token("recorder", days=30)
+        ...     [one.role for one in trial.tokens()]
+        ['recorder']
+        """
+        problems = [] if days in range(1, _LONGEST + 1) else [_LIFE.format(days)]
+        check("add_token", [*problems, *_responsible(by)], role=(role, _ROLE))
+        text = secrets.token_urlsafe(_SECRET)
+        expires = (datetime.now(UTC) + timedelta(days=days)).isoformat(timespec="seconds")
+
+        def issued(replay: Replay) -> tuple[int, Entry]:
+            refuse("add_token", [replay.copied] if replay.copied else [])
+            number, whose = len(_issued(replay)) + 1, {} if by is None else {"by": by}
+            told = {"token": number, "role": role, "digest": digest_of(text), "expires": expires}
+            return number, {"kind": ISSUED, **told, **whose}
+
+        number = self._requests.change(issued)
+        return replace(self.tokens()[number - 1], text=text)
+
+    def revoke_token(self, token: int, *, by: str | None = None) -> None:
+        """Refuse a token from now on.
+
+        Parameters
+        ----------
+        token : int
+            Its `id`.
+        by : str, optional
+            The person responsible; the journal stores it.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such token, or the file is a copy. A token that was revoked before stays so.
+        FileError
+            As in `assign`.
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> import tempfile
+        >>> path = f"{tempfile.mkdtemp()}/trial.db"
+        >>> with ai.Trial.create(path, ai.designs.Thompson(), arms=["a", "b"], horizon=100) as trial:
+        ...     token = trial.add_token("recorder")
+        ...     trial.revoke_token(token.id)
+        ...     trial.tokens()[0].serves()
+        False
+        """
+        check("revoke_token", _responsible(by), token=(token, Count()))
+
+        def revoked(replay: Replay) -> tuple[None, Entry | None]:
+            refuse("revoke_token", [replay.copied] if replay.copied else [])
+            known = _unrevoked(replay, token)
+            said = {"kind": REVOKED, "token": int(token), **({} if by is None else {"by": by})}
+            return None, said if known.revoked is None else None
+
+        self._requests.change(revoked)
+
+    def tokens(self) -> tuple[Token, ...]:
+        """All tokens, in the order in which they were issued, without their text."""
+        return self._requests.read(lambda replay: tuple(tokens_of(replay).values()))
+
+
+def answer_each(
+    trial: Access, acts: Sequence[Callable[[Replay], tuple[_Answer, Entry | None]]]
+) -> list[_Answer | ParameterError]:
+    """Perform acts in order, with a single write to disk; one that is refused has its error as answer."""
+    return trial._requests.change_each(acts)
+
+
+def rehearse(trial: Access) -> None:
+    """Load what decisions need, so that the first participant does not wait; nothing is drawn or kept."""
+
+    def once(replay: Replay) -> None:
+        if not replay.declared["own"]:
+            nodes = Nodes(replay.path, lambda name, scale: 0)
+            try_out(session_of(replay.declared, replay.design, nodes)[0])
+
+    trial._requests.read(once)
+
+
+def digest_of(text: str) -> str:
+    """What the journal keeps of a token: 256 random bits need neither salt nor a slow hash."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def tokens_of(acts: Acts) -> dict[str, Token]:
+    """Tokens by digest, in the order in which they were issued."""
+    revoked = {act["token"]: act["time"] for act in acts.acts if act["kind"] == REVOKED}
+    return {
+        act["digest"]: Token(
+            act["token"], act["role"], act["time"], act["expires"], revoked.get(act["token"])
+        )
+        for act in _issued(acts)
+    }
+
+
+def _responsible(by: Any) -> list[str]:
+    """Problems with who is responsible, which need not be stated."""
+    return act_problems("a token", "nobody" if by is None else by)
+
+
+def _issued(acts: Acts) -> list[Entry]:
+    return [act for act in acts.acts if act["kind"] == ISSUED]
+
+
+def _unrevoked(acts: Acts, number: int) -> Token:
+    """A token by its number."""
+    for token in tokens_of(acts).values():
+        if token.id == number:
+            return token
+    raise ParameterError("revoke_token", [f"there is no token {number}"])
+
+
+def token_again(acts: Acts, said: Entry) -> Entry:
+    """The entry of a row about a token, if it follows from the rows before it."""
+    refuse(said["kind"], _responsible(said.get("by")))
+    if said["kind"] == REVOKED:
+        known = _unrevoked(acts, said["token"])
+        refuse(REVOKED, ["it was revoked before"] if known.revoked is not None else [])
+        return said
+    digest = said["digest"]
+    problems = problems_of(role=(said["role"], _ROLE))
+    if said["token"] != len(_issued(acts)) + 1 or len(digest) != _DIGEST or digest in tokens_of(acts):
+        problems.append("its number or its digest cannot be right")
+    datetime.fromisoformat(said["expires"])
+    refuse(ISSUED, problems)
+    return said
