@@ -17,6 +17,7 @@ from adaptinf.log import AdaptiveLog
 from adaptinf.log.provenance import source_note
 from adaptinf.log.public import noise_told
 from adaptinf.log.report import Stopping
+from adaptinf.log.traits import LOOKS, PLAN
 from adaptinf.sums import Sums
 
 if TYPE_CHECKING:
@@ -88,7 +89,8 @@ def design_told(log: AdaptiveLog | Sums) -> str:
     record = log.design
     if record is None:
         return claims.UNNAMED_DESIGN()
-    given = ", ".join(f"{name} = {value}" for name, value in record.parameters.items() if value is not None)
+    known = {name: value for name, value in record.parameters.items() if name not in (PLAN, LOOKS)}
+    given = ", ".join(f"{name} = {value}" for name, value in known.items() if value is not None)
     return f"{record.name} ({given})" if given else record.name
 
 

@@ -146,6 +146,8 @@ def test_a_report_of_a_stopped_trial_shows_the_stage_wise_table(path: Path, tmp_
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "Plan Results: 95% confidence intervals" in text
     assert "Plan.of(log).analyse(log)" in text
+    assert "Uniform (planned_rounds = 120" in text
+    assert "plan = {" not in text
 
 
 class OneStream(Coins):
