@@ -27,20 +27,14 @@ import numba
 import numpy as np
 
 from adaptinf.compilation import package_hash
-from adaptinf.errors import FileError, JournalError, MissingDependencyError
+from adaptinf.errors import FileError, JournalError
 from adaptinf.log.storage.stored import decode, encode
 from adaptinf.sessions.session_rounds import Marks
+from adaptinf.trial.databases.libraries import AESGCM, InvalidTag, sa
 from adaptinf.trial.journal import Journal
 from adaptinf.trial.journal_rows import GONE, Entry, as_text
 from adaptinf.trial.journal_statements import Prepared
 from adaptinf.trial.snapshot_bytes import Snapshot, pack, unpacked
-
-try:
-    import sqlalchemy as sa
-    from cryptography.exceptions import InvalidTag
-    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-except ImportError as error:
-    raise MissingDependencyError("a live trial", "SQLAlchemy and cryptography", "trial") from error
 
 SEALED = {
     "assign": ("key", "unit", "context"),
@@ -331,7 +325,7 @@ class Snapshots:
 
     def drop(self) -> None:
         """Remove the snapshot: the next one will cover all rows."""
-        self._journal.ask("written", lambda: _SNAPSHOTS.drop_all(self._journal.connection))
+        self._journal.discard(_SNAPSHOTS)
 
 
 def versions() -> dict[str, str]:
