@@ -119,7 +119,7 @@ def same_place(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether two locations belong to one file, or to one database."""
     if SERVER in one or SERVER in other:
         # A timeline ends where a standby or an archive goes on; while one only follows, it has none.
-        return dict(one) == dict(other) and one["timeline"] is not None
+        return dict(one) == dict(other)
     # Inodes are reused after a file is removed, so the birth time has to agree as well; no program can set it
     # when copying. Device numbers may change when a machine restarts, so they serve only if the birth time is
     # unknown.

@@ -431,3 +431,15 @@ def test_without_its_packages_a_trial_names_the_extra(
         ):
             use()
     assert not path.exists()
+
+
+def test_without_its_driver_a_trial_on_a_server_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "psycopg"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    monkeypatch.delitem(sys.modules, "adaptinf.trial.databases.postgres_server", raising=False)
+    for use in (Trial.open, lambda address: Trial.create(address, Thompson(), 2, horizon=9)):
+        with pytest.raises(
+            ai.errors.MissingDependencyError, match=r"^a trial in PostgreSQL requires psycopg.*\[postgres\]"
+        ):
+            use("postgresql://user@host/database")

@@ -7,20 +7,22 @@ import logging
 import os
 import subprocess
 import threading
+import time
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import quote
 
+import numpy as np
 import pytest
-from crashes import entries, in_child, named_noise, on_a_server
+from crashes import NAMES, SELDOM, arm, crashed_run, entries, in_child, named_noise, on_a_server
 from postgres_server import ADMIN, CLERK, PASSWORD, Database, programs
 from test_errors_quote_nothing import check_silent, told
 from test_trial_snapshots import follows
 
 from adaptinf.cli.entry import main
-from adaptinf.designs import Mixture, PrivateUCB, Thompson
+from adaptinf.designs import Design, Mixture, PrivateUCB, Thompson
 from adaptinf.errors import AdaptinfError, AdaptinfWarning, FileError, JournalError, ParameterError
 from adaptinf.trial import Trial, requests
 from adaptinf.trial import trial_noise as nodes
@@ -119,6 +121,14 @@ def test_a_server_that_does_not_sync_is_refused(path: Database) -> None:
         path.server.start()
 
 
+def until(holds: Callable[[], bool], seconds: float = 30.0) -> None:
+    """Wait for something that another thread does."""
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
 @on_a_server
 def test_rows_are_read_after_the_lock_was_had(path: Database) -> None:
     """Attack: with a snapshot from before the lock, two processes choose the same number for their rows."""
@@ -128,8 +138,7 @@ def test_rows_are_read_after_the_lock_was_had(path: Database) -> None:
         journal.begin()
         waits = threading.Thread(target=lambda: other.assign("second", key="2"))
         waits.start()
-        while not path.ask("SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"):
-            pass
+        until(lambda: bool(path.ask("SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")))
         replay = one._requests._caught_up()
         one._requests._write(replay, replay.assign_new("first", None, "1")[1])
         journal.commit()
@@ -389,6 +398,28 @@ def test_rows_that_others_changed_are_named(path: Database, statement: str, prob
     with pytest.raises((JournalError, FileError), match=problem) as caught:
         Trial.open(path)
     check_silent(caught.value, "unit ", "SELECT")
+
+
+@pytest.mark.slow
+@on_a_server
+@pytest.mark.parametrize("design", [Thompson(floor=0.1), PRIVATE], ids=["Thompson", "private"])
+def test_a_kill_at_any_step_loses_nothing_and_counts_nothing_twice(
+    path: Database, design: Design, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nodes, "draw_node", named_noise)
+    rng, kills, window = np.random.default_rng(7), 0, None if design is not PRIVATE else 2
+    order = [(point, 2) for point, name in enumerate(NAMES) if not name.endswith(SELDOM)]
+    rng.shuffle(order)
+
+    def plan() -> Callable[[], None]:
+        if not order or kills >= 10:
+            return lambda: None
+        point, count = order.pop()
+        return lambda: arm(point, count)
+
+    while kills < 10:
+        kills += crashed_run(path, design, 8, rng, plan, window=window)
+    assert path.server.ask("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") == [(0,)]
 
 
 def clerk(path: Database, password: str = PASSWORD, **change: str) -> str:
