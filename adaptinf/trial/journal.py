@@ -199,8 +199,8 @@ class Journal:
                 self._begun.rollback()
         except self.store.failures:  # The earlier failure has already ended the transaction.
             self.connection.invalidate()
-        if self.connection.invalidated and self.connection.in_transaction():
-            self.connection.rollback()  # Only SQLAlchemy's own, which prevents a new connection.
+        if self.connection.invalidated:
+            self.connection.rollback()  # Only SQLAlchemy's own, without which it would not connect again.
 
     def purge(self) -> None:
         """Remove what was overwritten from the database's files, as far as it can."""

@@ -103,7 +103,7 @@ def disturbed(path: Database, folder: Path, sizes: dict[str, int]) -> int:
     acts = ["kill"] * sizes["kills"] + ["restart"] * sizes["restarts"]
     failed = 0
     for act in rng.permutation(acts).tolist():
-        time.sleep(float(rng.exponential(0.4)))
+        time.sleep(float(rng.exponential(0.7)))
         if act == "restart":
             path.server.kill()
             continue
@@ -164,8 +164,12 @@ def seconds(place: Any, count: int) -> tuple[float, float]:
 
 def page(folder: Path, sizes: dict[str, int], command: str) -> str:
     """The page: what was done, and what was left of it."""
-    path = server().database()
-    ai.Trial.create(path, DESIGN, ["a", "b"], horizon=HORIZON, outcome_window=0).close()
+    path, warm = server().database(), folder / "warm.db"
+    for place in (path, warm):
+        ai.Trial.create(place, DESIGN, ["a", "b"], horizon=HORIZON, outcome_window=0).close()
+    with ai.Trial.open(warm) as trial:  # what is compiled and loaded here, no client has to load
+        for number in range(3):
+            sent(trial, f"assign {number}", {})
     begun = time.perf_counter()
     failed = disturbed(path, folder, sizes)
     took = time.perf_counter() - begun

@@ -28,6 +28,7 @@ from adaptinf.trial import Trial, requests
 from adaptinf.trial import trial_noise as nodes
 from adaptinf.trial.journal import Journal
 from adaptinf.trial.replay import Replay
+from adaptinf.trial.sealing import Sealing, Snapshots
 
 WHY: dict[str, Any] = {"reason": "the server broke", "by": "Dr. Ames"}
 PRIVATE = Mixture(PrivateUCB(epsilon=0.5), exploration=0.2)
@@ -232,6 +233,39 @@ def test_a_connection_lost_anywhere_in_a_request_is_told_and_the_key_answers(
         assert trial.verify().rounds == number + 1
     rows = [row["node"] for row in entries(path) if row["kind"] == "node"]
     assert len(set(rows)) == len(rows) > 0
+
+
+WITHIN = [(Sealing, "destroy"), (Snapshots, "read"), (Snapshots, "write")]
+
+
+@on_a_server
+@pytest.mark.parametrize(("owner", "name"), [*WITHIN, (Journal, "commit"), (Journal, "rollback")])
+def test_a_connection_lost_among_statements_of_sqlalchemy_is_made_again(
+    path: Database, owner: type, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(requests, "EVERY", 6)
+    with made(path, 5) as trial:
+        whole, cuts = getattr(owner, name), []
+
+        def step(self: Any, *given: Any) -> Any:
+            joined = owner is not Journal or trial._requests.journal.connection.in_transaction()
+            if joined and len(cuts) < 2:
+                path.server.cut(path.name)
+                cuts.append(name)
+            return whole(self, *given)
+
+        monkeypatch.setattr(owner, name, step)
+        trial._requests._forget()
+        said = set()
+        for number in range(12):
+            try:
+                trial.erase(f"unit {number % 3}", key=f"e{number % 3}", **WHY)
+                trial.assign(f"new {number}", key=f"n{number}")
+            except FileError as error:
+                said.add(error.reason)
+        assert cuts
+        assert said <= {f"{LOST}: send the request again with its key"}
+        assert (trial.verify().erased, trial.status().pending) == (3, trial.status().rounds - 5)
 
 
 @on_a_server
