@@ -255,10 +255,11 @@ def test_a_connection_lost_among_statements_of_sqlalchemy_is_made_again(
             return whole(self, *given)
 
         monkeypatch.setattr(owner, name, step)
-        trial._requests._forget()
         said = set()
         for number in range(12):
             try:
+                trial._requests._forget()
+                trial.status()
                 trial.erase(f"unit {number % 3}", key=f"e{number % 3}", **WHY)
                 trial.assign(f"new {number}", key=f"n{number}")
             except FileError as error:
