@@ -78,7 +78,7 @@ def client(path: Database, number: int, folder: Path, life: int) -> None:
             answer = json.loads(json.dumps(sent(trial, key, ids)))
         except FileError as error:
             os.write(failures, f"{error.reason}\n".encode())
-            time.sleep(0.05)
+            time.sleep(0.3)
             continue
         if key in answers:
             assert answers[key] == answer, (key, answer)
@@ -177,7 +177,7 @@ def page(folder: Path, sizes: dict[str, int], command: str) -> str:
     lines = [line for file in folder.glob("*.failures") for line in file.read_text().splitlines()]
     errors = "\n".join(f"| {reason} | {count:,} |" for reason, count in Counter(lines).most_common())
     served, filed = seconds(server().database(), sizes["timed"]), seconds(folder / "trial.db", sizes["timed"])
-    version = server().ask("SHOW server_version")[0][0]
+    version = str(server().ask("SHOW server_version")[0][0]).partition(" ")[0]
     return f"""# Trials on a server: killed clients, killed servers
 
 Command: `{command}`. Seed: {SEED}, of kills; coins of the trial are fresh. Date: {evidence.stamp()}.

@@ -86,7 +86,12 @@ class PostgresServer(Store):
 
     def __init__(self, address: ServerAddress) -> None:
         self.address = self._server = address
-        self.engine = {"url": "postgresql+psycopg://", "use_native_hstore": False}
+        # A connection is closed and never lent again, so it needs no reset, whose failure would be logged.
+        self.engine = {
+            "url": "postgresql+psycopg://",
+            "use_native_hstore": False,
+            "pool_reset_on_return": None,
+        }
         self._begins = ("", "")
 
     def prepare(self, create: bool) -> None:

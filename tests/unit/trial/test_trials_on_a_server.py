@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import os
@@ -304,6 +305,24 @@ def test_a_server_that_is_gone_is_told_and_comes_back(path: Database) -> None:
             path.server.start()
         assert trial.assign("new", key="n").id == 5
         assert trial.verify().rows == 10
+
+
+@on_a_server
+def test_a_connection_lost_while_a_trial_is_opened_is_told_and_not_logged(
+    path: Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    made(path).close()
+    whole = Journal.readers
+
+    def readers(self: Journal) -> str:
+        path.server.cut(path.name)
+        return whole(self)
+
+    monkeypatch.setattr(Journal, "readers", readers)
+    with pytest.raises(FileError, match=f"cannot be read: {LOST}: send the request again with its key"):
+        Trial.open(path)
+    gc.collect()
+    assert not caplog.records
 
 
 @on_a_server
