@@ -78,6 +78,7 @@ class PostgresServer(Store):
     failures = (sa.exc.DBAPIError, psycopg.Error)
     # Only rows of noise are read as JSON, because PostgreSQL refuses some texts that JSON allows.
     node = """(CASE WHEN left(entry, 15) = '{"kind":"node",' THEN CAST(entry AS json) ->> 'node' END)"""
+    ahead = 128
     remains = (
         "the secret was overwritten, but PostgreSQL keeps its earlier value in dead rows of the table "
         "secrets until VACUUM FULL, in the write-ahead log and its archive, and in replicas and dumps made "

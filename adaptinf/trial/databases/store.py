@@ -28,6 +28,8 @@ class Store(ABC):
         What its driver raises.
     node : str
         SQL for the noise node that a row of the journal names; null in all other rows.
+    ahead : int
+        How many further secrets are read with one: each answer of a server takes time.
     remains : str
         Where a secret that was overwritten may still be read; empty if nowhere.
     """
@@ -36,6 +38,7 @@ class Store(ABC):
     engine: dict[str, Any]
     failures: tuple[type[Exception], ...]
     node: str
+    ahead: int = 0
     remains: str = ""
 
     @abstractmethod

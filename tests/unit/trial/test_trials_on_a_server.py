@@ -28,6 +28,7 @@ from adaptinf.errors import AdaptinfError, AdaptinfWarning, FileError, JournalEr
 from adaptinf.trial import Trial, requests
 from adaptinf.trial import trial_noise as nodes
 from adaptinf.trial.journal import Journal
+from adaptinf.trial.journal_statements import Prepared
 from adaptinf.trial.replay import Replay
 from adaptinf.trial.sealing import Sealing, Snapshots
 
@@ -163,6 +164,28 @@ def test_a_reader_sees_one_state_and_waits_for_nobody(path: Database) -> None:
 
         assert other._requests.read(read) == 0
         assert other.status().rounds == 5
+
+
+@on_a_server
+def test_secrets_of_many_rows_of_others_come_in_one_answer(
+    path: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    whole = Prepared._text
+
+    def text(self: Prepared, connection: Any) -> Any:
+        found = whole(self, connection)
+        asked.append(" ".join(found[0].split()))
+        return found
+
+    with made(path, 4) as one, Trial.open(path) as other:
+        for number in range(20):
+            one.record(one.assign(f"new {number}", key=f"n{number}").id, 1.0, key=f"s{number}")
+        monkeypatch.setattr(Prepared, "_text", text)
+        assert other.assign("last", key="last").id == 25
+        assert sum("FROM secrets" in each and "BETWEEN" in each for each in asked) == 1
+        assert len(asked) == 4  # with the rows, and the two that are written
+        assert other.verify() == one.verify()
 
 
 @on_a_server
