@@ -321,6 +321,18 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "{0} pairs of an assignment and its outcome a second, from one process",
             "{1} on an idle machine",
         ),
+        "trial_server": (
+            "A live trial in PostgreSQL loses nothing when clients and the server are killed",
+            (
+                r"answers that were lost \| (\d+) \|.*?stored twice \| (\d+) \|.*?two values \| (\d+) \|.*?"
+                r"(\d+) of them were\s+killed.*?started again\s+(\d+)"
+            ),
+            (
+                "after {3} kills of clients and {4} of the server: {0} answers lost, {1} requests stored "
+                "twice, {2} noise nodes with two values"
+            ),
+            "none",
+        ),
         "bad_input": (
             "Damaged files are never misread silently",
             r"\| all \| ([\d,]+) (?:\| [\d,]+ ){5}\| (\d+) \| (\d+) \|",

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _LOST = "lost"
 _SAID = {
-    "create": "create a trial in a new file",
+    "create": "create a trial in a new file or an empty database",
     "assign": "choose an arm for a participant",
     "record": "record the outcome of a decision",
     "amend": "correct an outcome that was recorded wrongly",
@@ -56,6 +56,7 @@ _SAID = {
     "token": "issue, list or revoke tokens of programs that use the trial over HTTP",
     "serve": "answer requests over HTTP",
 }
+_FILE = "the trial: a file, or postgresql://USER@HOST/DATABASE"
 _KEY = "identifies the request: a repeated request counts only once"
 _HIDDEN = ("unit", "key", "reason", "by")
 _DASH = "-"
@@ -75,7 +76,7 @@ _EXAMPLES = {
     "assign": 'trial.db --unit "participant 1" --key "visit 7301"',
     "record": 'trial.db --decision 1 --reward 1 --key "form 1"',
     "amend": 'trial.db --decision 1 --reward 0 --key "form 1b" \\\n    --reason "a slip" --by "the monitor"',
-    "status": "sqlite:///trial.db",
+    "status": "postgresql://office@server/trial",
     "look": "trial.db",
     "looks": "trial.db",
     "verify": "trial.db --head 3ba68be938b174b0",
@@ -108,7 +109,8 @@ def add_trial(commands: Any, short: str) -> None:
         "trial",
         print_help,
         short=short,
-        opening="Run a live trial that is stored in a file. Responses are JSON, one object per line.",
+        opening="Run a live trial that is stored in a file or a PostgreSQL database. Responses are JSON, one "
+        "object per line.",
         examples=[line for name in ("create", "assign", "record") for line in _example(name)],
     )
     actions = parser.add_subparsers(dest="action", metavar="action", title="actions")
@@ -117,7 +119,12 @@ def add_trial(commands: Any, short: str) -> None:
         more += [_NAMES] if name in _FLAGS and name not in _NAMELESS else []
         text = " ".join([f"{said[0].upper()}{said[1:]}.", *more])
         action = add_command(actions, name, run_trial, short=said, opening=text, examples=_example(name))
-        action.add_argument("file", metavar="FILE", type=place_of_text, help="the trial, or sqlite:///FILE")
+        action.add_argument(
+            "file",
+            metavar="FILE",
+            type=place_of_text,
+            help="the trial: a file, or postgresql://USER@HOST/DATABASE",
+        )
         _FLAGS.get(name, lambda _: None)(action)
     for name in ("export", "backup"):
         actions.choices[name].add_argument("output", metavar="OUTPUT", type=path_of, help="the file to write")
@@ -324,7 +331,8 @@ def _done(arguments: argparse.Namespace) -> int:
         trial = Trial.open(arguments.file)
     with trial:
         if arguments.action in _FIELDS:
-            return _answer(trial, arguments)
+            with _warned():
+                return _answer(trial, arguments)
         if arguments.action == "unblind":
             _say(asdict(trial.unblind(arguments.unit, reason=arguments.reason, by=arguments.by)))
             return DONE
@@ -408,8 +416,8 @@ def _warned() -> Iterator[None]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", AdaptinfWarning)
         yield
-    for warning in caught:
-        tell(f"adaptinf trial: {warning.message}")
+    for message in dict.fromkeys(str(warning.message) for warning in caught):
+        tell(f"adaptinf trial: {message}")
 
 
 def _answer(trial: Trial, arguments: argparse.Namespace) -> int:

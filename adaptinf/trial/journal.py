@@ -1,4 +1,4 @@
-"""The journal of a trial: chained rows in one SQLite file, written to disk before any answer.
+"""The journal of a trial: chained rows in one database, written to disk before any answer.
 
 A row is an entry, as JSON, and the digest of the row before it followed by the entry. Each entry has a salt,
 so nobody who knows only digests can guess the entries between them.
@@ -8,41 +8,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import sqlite3
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import quote
 
-from adaptinf.errors import AdaptinfError, FileError, JournalError, MissingDependencyError
-from adaptinf.files import owners_alone
+from adaptinf.errors import AdaptinfError, FileError, JournalError
 from adaptinf.log.storage.stored import decode, encode
+from adaptinf.trial.databases.addresses import Address, ServerAddress
+from adaptinf.trial.databases.libraries import sa
+from adaptinf.trial.databases.sqlite_file import SqliteFile
+from adaptinf.trial.databases.store import AGAIN, PATIENCE, Store
 from adaptinf.trial.journal_rows import SALT, Entry, as_text, salted
 from adaptinf.trial.journal_statements import Prepared
-from adaptinf.trial.trial_places import make_owners, place_of
-
-try:
-    import sqlalchemy as sa
-except ImportError as error:
-    raise MissingDependencyError("a live trial", "SQLAlchemy", "trial") from error
+from adaptinf.trial.trial_places import PLACE, Place
 
 _START = ""
-_PATIENCE = 60.0
 _AT_ONCE = 10_000
-_DAMAGES = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_FORMAT", "SQLITE_ERROR", "SQLITE_SCHEMA")
-_DAMAGES_TOLD = {
-    "SQLITE_NOTADB": "that it is not a database (SQLITE_NOTADB)",
-    "SQLITE_ERROR": "SQLITE_ERROR, as it does where a table is missing",
-}
-_REASONS = {
-    "SQLITE_BUSY": f"another process has been using it for {_PATIENCE:g} s",
-    "SQLITE_FULL": "the disk is full",
-    "SQLITE_READONLY": "it is write-protected",
-}
-FAILURES = (sa.exc.DBAPIError, sqlite3.Error, UnicodeDecodeError)
-"""The last one occurs if SQLite quotes a damaged name in a message."""
 _ROWS = sa.Table(
     "journal",
     sa.MetaData(),
@@ -52,58 +33,37 @@ _ROWS = sa.Table(
 )
 _ADDED = Prepared(sa.insert(_ROWS))
 _NEWS = Prepared(sa.select(_ROWS).where(_ROWS.c.number > sa.bindparam("known")).order_by(_ROWS.c.number))
-_KIND = sa.func.json_extract(_ROWS.c.entry, "$.kind")
-_ONCE = "CREATE UNIQUE INDEX nodes ON journal (json_extract(entry, '$.node'))"
-"""No two rows have the same noise node; all other rows have none and do not count."""
-
-_COPIED, _MARK_PLACE = 1, slice(60, 64)
-"""SQLite's user version in a copy, and its position in the file: big-endian."""
 
 _Answer = TypeVar("_Answer")
 
 
 class Journal:
-    """The rows of a file that have been read: `rows` of them, the last with digest `head`.
+    """The rows of a database that have been read: `rows` of them, the last with digest `head`.
 
     One transaction at a time: `begin`, then `news` and `append`, then `commit` or `rollback`. Additions wait
-    for the commit, which writes all rows of a table at once.
+    for the commit, which writes all rows of a table at once. A connection that was lost is replaced by the
+    next `begin`; `renewed` then says that everything has to be read again.
     """
 
-    def __init__(self, path: Path, create: bool = False) -> None:
-        self.path, self.rows, self.head = path, 0, _START
+    def __init__(self, address: Address, create: bool = False) -> None:
+        self.path, self.rows, self.head, self.renewed = address, 0, _START, False
+        self.store = _store_of(address)
+        self.failures: tuple[type[Exception], ...] = (AdaptinfError, *self.store.failures)
+        self.place: Place = {}
         self._open = False
         self._appended: tuple[int, str] | None = None
         self._waiting: dict[Prepared, list[dict[str, Any]]] = {}
-        if create:
-            make_owners(path)
-        elif not path.exists():
-            raise FileError(str(path), "read", "the file does not exist: use Trial.create to create a trial")
+        self.store.prepare(create)
 
-        def opened() -> sqlite3.Connection:
-            name = f"file:{quote(os.path.abspath(path))}?mode=rw"
-            driver = sqlite3.connect(
-                name, uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
-            )
-            try:
-                # A commit returns only when the data are on disk.
-                driver.execute("PRAGMA synchronous = FULL")
-                driver.execute("PRAGMA cell_size_check = ON")
-                # Deleted content is overwritten, because erasure must not leave remains.
-                driver.execute("PRAGMA secure_delete = ON")
-                if create:
-                    driver.execute("PRAGMA journal_mode = WAL")
-            except FAILURES:
-                # Otherwise the connection to a damaged file would hold its -shm until it is garbage
-                # collected.
-                driver.close()
-                raise
+        def opened() -> Any:
+            driver = self.store.opened(create)
+            self.place, self.renewed = self.store.place(driver), True
             return driver
 
         self._engine = sa.create_engine(
-            "sqlite://", creator=opened, poolclass=sa.pool.NullPool, hide_parameters=True
+            **self.store.engine, creator=opened, poolclass=sa.pool.NullPool, hide_parameters=True
         )
         self.connection = self.ask("written" if create else "read", self._engine.connect)
-        self.place = place_of(path)
 
     def start(self, entry: Entry, also: Callable[[], None]) -> None:
         """Create the table, with its first row and anything else requested; refused if anything exists."""
@@ -118,17 +78,14 @@ class Journal:
     def _make(self, entry: Entry, also: Callable[[], None]) -> None:
         if sa.inspect(self.connection).get_table_names():
             raise FileError(str(self.path), "written", "it already contains a trial or other tables")
-        if owners_alone(self.path) is False:
-            problem = (
-                "an empty file of that name exists, and other users can open it: remove it, or choose "
-                "another name"
-            )
-            raise FileError(str(self.path), "written", problem)
+        self.store.refuse_open()
         _ROWS.create(self.connection)
         also()
         if "noise" in entry:
-            self.connection.exec_driver_sql(_ONCE)
-        self.append(entry)
+            # No two rows have the same noise node; all other rows have none and do not count.
+            self.connection.exec_driver_sql(f"CREATE UNIQUE INDEX nodes ON journal ({self.store.node})")
+        self.place = self.store.place(self._driver)
+        self.append({**entry, PLACE: self.place})
 
     def ask(self, done: str, act: Callable[[], _Answer]) -> _Answer:
         """The database's answer, or one error with the code of what failed."""
@@ -136,18 +93,26 @@ class Journal:
         # would be displayed with it as its cause.
         try:
             return act()
-        except FAILURES as error:
-            told = self._told(error, done)
+        except self.store.failures as error:
+            told = self.store.told(error, done)
         raise told
 
     def begin(self, write: bool = True) -> None:
         """Begin a transaction; one that writes prevents all others from writing until it ends."""
-        # The driver does it, because SQLAlchemy takes longer than SQLite. Statements of SQLAlchemy join the
-        # transaction that has begun.
         self._drop()
-        text = "BEGIN IMMEDIATE" if write else "BEGIN"
+        try:
+            self._begin(write)
+        except AdaptinfError:
+            self.rollback()
+            if not self.connection.invalidated:
+                raise
+            self._begin(write)  # The connection had been lost, and nothing had been asked yet.
+
+    def _begin(self, write: bool) -> None:
+        # The driver does it, because SQLAlchemy takes longer than the database. Statements of SQLAlchemy join
+        # the transaction that has begun.
         self._open = True
-        self.ask("written" if write else "read", lambda: self._driver.execute(text))
+        self.ask("written" if write else "read", lambda: self.store.begin(self._driver, write))
 
     @property
     def _driver(self) -> Any:
@@ -230,20 +195,26 @@ class Journal:
             return
         self._open = False
         try:
-            self._begun.rollback()
-        except FAILURES:  # The earlier failure has already ended the transaction.
+            if not self.connection.invalidated:
+                self._begun.rollback()
+        except self.store.failures:  # The earlier failure has already ended the transaction.
             self.connection.invalidate()
+        if self.connection.invalidated:
+            self.connection.rollback()  # Only SQLAlchemy's own, without which it would not connect again.
 
     def purge(self) -> None:
-        """Move everything committed into the file itself, and truncate its write-ahead log."""
-        # After this, neither file contains anything that was overwritten.
-        text = "PRAGMA wal_checkpoint(TRUNCATE)"
-        if self.ask("written", lambda: self._driver.execute(text).fetchone()[0]):  # it is busy
-            problem = (
-                f"another process has been reading it for {_PATIENCE:g} s: send the request again "
-                "with its key"
-            )
+        """Remove what was overwritten from the database's files, as far as it can."""
+        if not self.ask("written", lambda: self.store.purge(self._driver)):
+            problem = f"another process has been reading it for {PATIENCE:g} s: {AGAIN}"
             raise FileError(str(self.path), "purged", problem)
+
+    def discard(self, tables: sa.MetaData) -> None:
+        """Remove all rows of tables that may not exist."""
+        self.ask("written", lambda: self.store.discard(self.connection, tables))
+
+    def readers(self) -> str:
+        """Who else may read the trial, and the command that prevents it; empty if nobody."""
+        return self.ask("read", lambda: self.store.readers(self._driver))
 
     def holds_trial(self) -> bool:
         """Whether the table exists."""
@@ -268,23 +239,19 @@ class Journal:
 
     def nodes(self) -> list[tuple[int, Entry, str]]:
         """Numbers, entries and digests of the rows of noise, in order."""
-        of_noise = sa.func.json_extract(_ROWS.c.entry, "$.node").is_not(None)
+        of_noise = sa.literal_column(f"({self.store.node})").is_not(None)
         query = sa.select(_ROWS).where(of_noise).order_by(_ROWS.c.number)
         rows = self.ask("read", lambda: self.connection.execute(query).all())
         return [(number, decode(json.loads(text)), digest) for number, text, digest in rows]
 
     def check_pages(self) -> None:
-        """Let SQLite check every page of the file."""
-        checked = "PRAGMA integrity_check"
-        found = self.ask("read", lambda: self.connection.exec_driver_sql(checked).scalars().all())
-        if found != ["ok"]:
-            raise JournalError(str(self.path), f"SQLite finds {found[0]!s:.200}")
+        """Let the database check its own pages, if it can."""
+        if problem := self.ask("read", lambda: self.store.damage(self.connection)):
+            raise JournalError(str(self.path), problem)
 
     def content(self) -> bytes:
-        """The whole current file, including its write-ahead log, marked as a copy."""
-        whole = bytearray(self.ask("read", lambda: self._driver.serialize()))
-        whole[_MARK_PLACE] = _COPIED.to_bytes(4, "big")
-        return bytes(whole)
+        """All of the trial as the bytes of a file, marked as a copy."""
+        return self.ask("read", lambda: self.store.content(self._driver))
 
     def behind(self, digest: str) -> list[str] | None:
         """Kinds of the rows after the one with this digest; None if there is no such row."""
@@ -292,31 +259,31 @@ class Journal:
         number = self.ask("read", lambda: self.connection.execute(query).scalar())
         if number is None:
             return None
-        later = sa.select(_KIND).where(_ROWS.c.number > number)
-        return self.ask("read", lambda: list(self.connection.execute(later).scalars()))
+        later = sa.select(_ROWS.c.entry).where(_ROWS.c.number > number).order_by(_ROWS.c.number)
+        texts = self.ask("read", lambda: list(self.connection.execute(later).scalars()))
+        return [str(json.loads(text)["kind"]) for text in texts]
 
     def marked(self) -> bool:
-        """Whether the file is a copy made by `content`."""
-        marked = "PRAGMA user_version"
-        return bool(self.ask("read", lambda: self.connection.exec_driver_sql(marked).scalar()))
+        """Whether the database is a copy made by `content`."""
+        return self.ask("read", lambda: self.store.marked(self.connection))
 
     def take_up(self) -> None:
         """Remove the mark of such a copy, within the transaction."""
-        self.ask("written", lambda: self.connection.exec_driver_sql("PRAGMA user_version = 0"))
+        self.ask("written", lambda: self.store.take_up(self.connection))
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the connection."""
         self.connection.close()
         self._engine.dispose()
 
-    def _told(self, error: Exception, done: str) -> AdaptinfError:
-        """SQLite's message as one error that names the file and the code, and quotes nothing."""
-        origin = getattr(error, "orig", None) or error
-        name = str(getattr(origin, "sqlite_errorname", "SQLITE_ERROR"))
-        if name.startswith(_DAMAGES):
-            return JournalError(str(self.path), f"SQLite says {_DAMAGES_TOLD.get(name, name)}")
-        known = (reason for start, reason in _REASONS.items() if name.startswith(start))
-        return FileError(str(self.path), done, next(known, f"SQLite says {name}"))
+
+def _store_of(address: Address) -> Store:
+    if not isinstance(address, ServerAddress):
+        return SqliteFile(address)
+    # Its driver is another extra, so it is loaded only when a server is asked for.
+    from adaptinf.trial.databases.postgres_server import PostgresServer
+
+    return PostgresServer(address)
 
 
 def _digest(before: str, text: str) -> str:

@@ -6,12 +6,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import Any
 
-from adaptinf.errors import MissingDependencyError
-
-try:
-    import sqlalchemy as sa
-except ImportError as error:
-    raise MissingDependencyError("a live trial", "SQLAlchemy", "trial") from error
+from adaptinf.trial.databases.libraries import sa
 
 Row = dict[str, Any]
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-import shlex
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from adaptinf.designs import Design
-from adaptinf.errors import AdaptinfWarning, FileError, JournalError, ParameterError
-from adaptinf.files import as_path, atomic_write, owners_alone
+from adaptinf.errors import AdaptinfWarning, FileError, JournalError
+from adaptinf.files import as_path, atomic_write
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.stated_plans import StatedPlan
 from adaptinf.parameters import Is, OrNone, check
@@ -21,10 +19,11 @@ from adaptinf.sessions import Decision, Outcome
 from adaptinf.sessions.session_memory import erased_steps, logged
 from adaptinf.sessions.steppers import Draw
 from adaptinf.trial.access import Access
+from adaptinf.trial.databases.addresses import Address, address_of
 from adaptinf.trial.journal_rows import Entry
 from adaptinf.trial.operations import Operations
 from adaptinf.trial.replay import Replay
-from adaptinf.trial.trial_places import PLACE, as_taken, files_of
+from adaptinf.trial.trial_places import PLACE, as_taken
 from adaptinf.trial.trial_setup import declared_entry, planned_terms
 
 
@@ -95,15 +94,13 @@ class TrialStatus:
     head: str
 
 
-_PREFIX = "sqlite:///"
-
-
 class Trial(Operations, Access):
-    """A design in use for real participants, stored in a file that survives crashes and retried requests.
+    """A design in use for real participants, stored so that it survives crashes and retried requests.
 
-    Created by `Trial.create` and opened by `Trial.open`. Several processes may use it simultaneously, each
-    with its own `open`, and threads may share an object. Every answer is on disk before it is returned. Each
-    request has a key: if it is repeated with the same key, it receives the same answer.
+    It is kept in a SQLite file or, with the extra `postgres`, in a PostgreSQL database. Created by
+    `Trial.create` and opened by `Trial.open`. Several processes may use it simultaneously, each with its own
+    `open`, and threads may share an object. Every answer is on disk before it is returned. Each request has a
+    key: if it is repeated with the same key, it receives the same answer.
 
     Examples
     --------
@@ -138,14 +135,14 @@ class Trial(Operations, Access):
         outcome_window: int | None = None,
         in_time: float | None = None,
     ) -> Trial:
-        """Create a trial in a new file.
+        """Create a trial in a new file or an empty database.
 
         Parameters
         ----------
-        path : path
+        path : path or str
             The SQLite file, which must not contain anything yet; ``"sqlite:///..."`` is equivalent. The file
             and those that SQLite creates beside it are readable only by their owner (mode 0600), whatever the
-            umask.
+            umask. Or the address of a PostgreSQL database without tables, ``"postgresql://user@host/db"``.
         design : Design or Plan
             What decides. A private design draws exact noise from OpenDP; a private design without exact noise
             is refused. A `Plan` has a design, arms and a horizon: `look` follows its rule, and the file and
@@ -174,7 +171,7 @@ class Trial(Operations, Access):
         ParameterError
             If arguments are inconsistent (the message lists every problem); no file is created.
         FileError
-            If the file already contains something, or cannot be written.
+            If the file or the database already contains something, or cannot be written.
 
         Warns
         -----
@@ -182,7 +179,7 @@ class Trial(Operations, Access):
             If the design has no coins of its own, so that anyone who knows the outcomes can predict the next
             arm.
         """
-        place = _place("Trial.create", path)
+        place = address_of("Trial.create", path)
         declared = features, dimension, per_arm, reward_range, outcome_window, in_time
         planned: Entry = {}
         if isinstance(design, StatedPlan):
@@ -198,7 +195,7 @@ class Trial(Operations, Access):
         return cls._begun(place, first, design)
 
     @classmethod
-    def _begun(cls, place: Path, first: Entry, design: Design, draw: Draw | None = None) -> Trial:
+    def _begun(cls, place: Address, first: Entry, design: Design, draw: Draw | None = None) -> Trial:
         """Create a trial in a new file from its first entry; noise is supplied in audits only."""
         # The database library is loaded only when a trial is used, because this module is also imported for
         # its documentation.
@@ -222,8 +219,8 @@ class Trial(Operations, Access):
 
         Parameters
         ----------
-        path : path
-            The file.
+        path : path or str
+            The file, or the address of the database.
         design : Design, optional
             Required for a user-defined design, which a file cannot store.
 
@@ -235,7 +232,7 @@ class Trial(Operations, Access):
         Raises
         ------
         FileError
-            If there is no such file, or it contains no trial or cannot be read.
+            If there is no such file or database, or it contains no trial or cannot be read.
         JournalError
             If a row is damaged, or a decision does not follow from the rows before it.
         ParameterError
@@ -245,12 +242,13 @@ class Trial(Operations, Access):
         -----
         AdaptinfWarning
             If the snapshot is damaged, in which case every decision was recomputed. If users other than the
-            owner can open the file: they can see all outcomes and names and, with the seed, the next arms.
+            owner can open the file, or every user of the server the tables: they can see all outcomes and
+            names and, with the seed, the next arms.
         """
-        return cls._opened(_place("Trial.open", path), design)
+        return cls._opened(address_of("Trial.open", path), design)
 
     @classmethod
-    def _opened(cls, place: Path, design: Design | None, draw: Draw | None = None) -> Trial:
+    def _opened(cls, place: Address, design: Design | None, draw: Draw | None = None) -> Trial:
         from adaptinf.trial.journal import Journal
         from adaptinf.trial.requests import Requests
 
@@ -261,7 +259,8 @@ class Trial(Operations, Access):
             requests = Requests(journal, design, draw)
             requests.read(lambda _: None)
             requests.keep()
-            _warn_of_readers(place)
+            if readers := journal.readers():
+                warnings.warn(readers, AdaptinfWarning, stacklevel=3)
         except BaseException:
             journal.close()
             raise
@@ -389,7 +388,7 @@ class Trial(Operations, Access):
         )
 
     def verify(self, head: str | None = None) -> TrialStatus:
-        """Verify the file from its first row: pages, digests, every decision recomputed, and the snapshot.
+        """Verify the trial from its first row: digests, every decision recomputed, snapshot, a file's pages.
 
         Parameters
         ----------
@@ -429,6 +428,13 @@ class Trial(Operations, Access):
         ----------
         path : path
             Path of a file that does not exist yet.
+
+        Raises
+        ------
+        ParameterError
+            If the trial is in a PostgreSQL database, of which ``pg_dump`` makes copies.
+        FileError
+            If the file exists, or cannot be written.
         """
         place = as_path("Trial.backup", "path", path)
         if place.exists():
@@ -453,25 +459,3 @@ class Trial(Operations, Access):
 
     def __repr__(self) -> str:
         return f"Trial({str(self._requests.journal.path)!r})"
-
-
-def _warn_of_readers(place: Path) -> None:
-    """Warn that a file has wider permissions than `create` sets."""
-    wide = [file for file in files_of(place) if owners_alone(file) is False]
-    if wide:
-        names = " ".join(shlex.quote(str(file)) for file in wide)
-        problem = (
-            "users other than the owner may open the trial's file, which contains all outcomes, names and "
-            "upcoming arms"
-        )
-        warnings.warn(f"{problem}: chmod 600 {names}", AdaptinfWarning, stacklevel=4)
-
-
-def _place(subject: str, path: Any) -> Path:
-    if isinstance(path, str) and path.startswith(_PREFIX):
-        path = path.removeprefix(_PREFIX)
-    if isinstance(path, str) and "://" in path:
-        raise ParameterError(
-            subject, [f"a trial is stored in a SQLite file: give its path, got {path!r:.60}"]
-        )
-    return as_path(subject, "path", path)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from adaptinf.errors import ParameterError
+from adaptinf.errors import AdaptinfWarning, ParameterError
 from adaptinf.parameters import check, refuse
 from adaptinf.sessions import Decision, Outcome
 from adaptinf.trial.journal_rows import Entry
@@ -431,6 +432,11 @@ class Operations:
             Id of the decision whose participant was erased. No file of the trial contains these fields any
             more.
 
+        Warns
+        -----
+        AdaptinfWarning
+            If the trial is in PostgreSQL, which keeps values that were overwritten: where they remain.
+
         Raises
         ------
         ParameterError
@@ -450,7 +456,10 @@ class Operations:
         ...     trial.erase("participant 1", key="letter 12", reason="a request", by="data protection")
         1
         """
-        return self._requests.change(lambda replay: replay.erase(unit, key, reason, by), purge=True)
+        erased = self._requests.change(lambda replay: replay.erase(unit, key, reason, by), purge=True)
+        if remains := self._requests.journal.store.remains:
+            warnings.warn(f"erase: {remains}", AdaptinfWarning, stacklevel=2)
+        return erased
 
     def history(self) -> tuple[Act, ...]:
         """Operator actions on the trial, in order: by whom, when and why."""

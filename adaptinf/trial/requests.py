@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 from adaptinf.designs import Design
-from adaptinf.errors import AdaptinfError, AdaptinfWarning, FileError, JournalError, ParameterError
+from adaptinf.errors import AdaptinfWarning, FileError, JournalError, ParameterError
 from adaptinf.sessions.session_memory import erased_steps
 from adaptinf.sessions.session_rounds import Marks
 from adaptinf.sessions.steppers import Draw
-from adaptinf.trial.journal import FAILURES, Journal
+from adaptinf.trial.journal import Journal
 from adaptinf.trial.journal_rows import Entry
 from adaptinf.trial.operator_actions import FINISHED
 from adaptinf.trial.replay import Replay
@@ -166,7 +166,7 @@ class Requests:
             if not self._still_copied(replay):  # A copy of a trial's file must not be changed.
                 self._kept = self._written(replay)
                 self.journal.commit()
-        except (AdaptinfError, *FAILURES):
+        except self.journal.failures:
             self._kept = rows  # After a failure, the next attempt comes only after as many rows.
         finally:
             self._stale = False
@@ -188,6 +188,9 @@ class Requests:
     def _caught_up(self, heads: set[str] | None = None) -> Replay:
         """The trial after all current rows; from the first row on if heads are required."""
         path, snapshot = str(self.journal.path), None
+        if self.journal.renewed:  # Rows may be missing that the server had before it was lost.
+            self._forget()
+            self.journal.renewed = False
         if heads is not None:
             snapshot = self._snapshots.read()
         elif self._replay is None:
@@ -253,7 +256,7 @@ class Requests:
             return self.read(look, heads)
 
     def _forget(self) -> None:
-        self._replay = None
+        self._replay, self._copied = None, "not known yet"
         self._sealing.forget()
         self.journal.rewind()
 
@@ -266,7 +269,7 @@ class Requests:
             )
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the journal."""
         with self._lock:
             if not self._closed and self._process == os.getpid():
                 self._closed = True

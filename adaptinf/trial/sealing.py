@@ -27,20 +27,14 @@ import numba
 import numpy as np
 
 from adaptinf.compilation import package_hash
-from adaptinf.errors import FileError, JournalError, MissingDependencyError
+from adaptinf.errors import FileError, JournalError
 from adaptinf.log.storage.stored import decode, encode
 from adaptinf.sessions.session_rounds import Marks
+from adaptinf.trial.databases.libraries import AESGCM, InvalidTag, sa
 from adaptinf.trial.journal import Journal
 from adaptinf.trial.journal_rows import GONE, Entry, as_text
 from adaptinf.trial.journal_statements import Prepared
 from adaptinf.trial.snapshot_bytes import Snapshot, pack, unpacked
-
-try:
-    import sqlalchemy as sa
-    from cryptography.exceptions import InvalidTag
-    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-except ImportError as error:
-    raise MissingDependencyError("a live trial", "SQLAlchemy and cryptography", "trial") from error
 
 SEALED = {
     "assign": ("key", "unit", "context"),
@@ -63,6 +57,11 @@ _TABLE = sa.Table(
     sa.Column("secret", sa.LargeBinary, nullable=False),
 )
 _WANTED = Prepared(sa.select(_TABLE.c.secret).where(_TABLE.c.number == sa.bindparam("wanted")))
+_NEXT = Prepared(
+    sa.select(_TABLE.c.number, _TABLE.c.secret).where(
+        _TABLE.c.number.between(sa.bindparam("first"), sa.bindparam("last"))
+    )
+)
 _LARGEST = Prepared(sa.select(sa.func.max(_TABLE.c.number)))
 _ADDED = Prepared(sa.insert(_TABLE))
 
@@ -100,6 +99,7 @@ class Sealing:
         kept = {name: value for name, value in entry.items() if name != "sealed"}
         try:
             self._settle(_decision(entry))
+            self._look_ahead(_decision(entry))
             secret = self.secret(_decision(entry))
             if secret is None:
                 return {**kept, GONE: True}
@@ -139,6 +139,16 @@ class Sealing:
             connection = self._journal.connection
             found = self._journal.ask("read", lambda: _WANTED.value(connection, wanted=number))
         return None if found is None or found == _DESTROYED else bytes(found)
+
+    def _look_ahead(self, number: int) -> None:
+        """Ask for the secrets of the next decisions too, where an answer comes from another machine."""
+        ahead = self._journal.store.ahead
+        if not ahead or number in self._many:
+            return
+        between = {"first": number, "last": number + ahead}
+        connection = self._journal.connection
+        cursor = self._journal.ask("read", lambda: _NEXT.cursor(connection, **between))
+        self._many.update(self._journal.ask("read", cursor.fetchall))
 
     def _newest(self) -> int:
         """A number that no secret in the file exceeds: those of others come with their rows."""
@@ -331,7 +341,7 @@ class Snapshots:
 
     def drop(self) -> None:
         """Remove the snapshot: the next one will cover all rows."""
-        self._journal.ask("written", lambda: _SNAPSHOTS.drop_all(self._journal.connection))
+        self._journal.discard(_SNAPSHOTS)
 
 
 def versions() -> dict[str, str]:

@@ -27,6 +27,8 @@ PLACE = "place"
 _HERE, _BORN, _SIZE = -100, 0x800, 256
 _MASK, _SECONDS, _NANOSECONDS = slice(0, 4), slice(80, 88), slice(88, 92)
 """For Linux's statx: the folder in which paths begin, the request for a birth time, and its position."""
+SERVER = "system"
+"""Name of the field by which the place of a database is known: the server's number."""
 TAKEN = ("restore", "moved")
 """Kinds of rows by which a file replaces the trial; each gives its location, and fresh coins."""
 MARKED = (
@@ -34,7 +36,7 @@ MARKED = (
     "the trial"
 )
 ELSEWHERE = (
-    "the file differs from the one that its journal names, so it may be a copy whose trial has continued: "
+    "its place differs from the one that its journal names, so it may be a copy whose trial has continued: "
     "use restore if it replaces the trial, or moved to declare that it is the trial itself and that no "
     "other copy continues"
 )
@@ -114,7 +116,10 @@ def place_of(path: Path) -> Place:
 
 
 def same_place(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two locations belong to one file."""
+    """Whether two locations belong to one file, or to one database."""
+    if SERVER in one or SERVER in other:
+        # A timeline ends where a standby or an archive goes on; while one only follows, it has none.
+        return dict(one) == dict(other)
     # Inodes are reused after a file is removed, so the birth time has to agree as well; no program can set it
     # when copying. Device numbers may change when a machine restarts, so they serve only if the birth time is
     # unknown.

@@ -153,10 +153,10 @@ def test_a_trial_is_named_as_an_address_too(
     status = told(capsys, "status", path)
     assert told(capsys, "status", "sqlite:///trial.db") == status
     assert sorted(file.name for file in tmp_path.iterdir() if "trial" in file.name)[0] == "trial.db"
-    refused = told(capsys, "status", "postgresql://host/trial", code=2)
+    refused = told(capsys, "status", "mysql://host/trial", code=2)
     assert refused == (
-        "adaptinf trial status: a trial is stored in a SQLite file: give its path, got "
-        "'postgresql://host/trial'"
+        "adaptinf trial status: a trial is kept in a SQLite file, given by its path, or a PostgreSQL "
+        "database, postgresql://user@host/database; got 'mysql'://"
     )
 
 

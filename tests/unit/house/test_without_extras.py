@@ -12,7 +12,17 @@ from typing import Any
 import pytest
 
 EXTRAS = (
-    *("sqlalchemy", "cryptography", "matplotlib", "polars", "duckdb", "dask", "distributed", "opendp"),
+    *(
+        "sqlalchemy",
+        "cryptography",
+        "psycopg",
+        "matplotlib",
+        "polars",
+        "duckdb",
+        "dask",
+        "distributed",
+        "opendp",
+    ),
     *("ibis", "sklearn", "pyspark", "IPython", "nbclient", "nbformat", "mpmath", "hypothesis"),
     *("great_tables", "docx", "argcomplete", "jsonschema", "jinja2"),
     *("fastapi", "starlette", "pydantic", "uvicorn", "uvloop", "httptools", "prometheus_client"),
@@ -100,10 +110,15 @@ USES = {
     "exact noise": ("ai.privacy.Laplace(epsilon=1.0).release([1.0], backend='release')", "opendp", "release"),
     "a trial": (
         "ai.Trial.create(folder + '/trial.db', ai.designs.Thompson(floor=.1), 2, 9)",
-        "SQLAlchemy",
+        "SQLAlchemy and cryptography",
         "trial",
     ),
-    "an open trial": ("ai.Trial.open(folder + '/trial.db')", "SQLAlchemy", "trial"),
+    "an open trial": ("ai.Trial.open(folder + '/trial.db')", "SQLAlchemy and cryptography", "trial"),
+    "a trial on a server": (
+        "ai.Trial.open('postgresql://user@host/database')",
+        "SQLAlchemy and cryptography",
+        "trial",
+    ),
     "a trial over HTTP": ("__import__('adaptinf.service.server')", "FastAPI", "serve"),
     "data files": (
         "ai.aggregate(folder + '/rows.parquet', action='a', reward='y', batch='b')",

@@ -18,14 +18,30 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
+from postgres_server import Database
 
 import adaptinf as ai
 from adaptinf.trial import requests
+from adaptinf.trial.databases.addresses import address_of
 from adaptinf.trial.journal import Journal
 from adaptinf.trial.replay import Replay
 from adaptinf.trial.requests import Requests
 from adaptinf.trial.sealing import Sealing, Snapshots
-from adaptinf.trial.trial_places import place_of
+
+Place = Path | Database
+_KEPT = pytest.mark.filterwarnings("ignore:erase. the secret was overwritten:adaptinf.errors.AdaptinfWarning")
+
+
+def both(test: Callable[..., Any]) -> Callable[..., Any]:
+    """Run a test of a trial at `path` on a file and on a server."""
+    return pytest.mark.parametrize("path", ["file", "server"], indirect=True)(_KEPT(test))
+
+
+def on_a_server(test: Callable[..., Any]) -> Callable[..., Any]:
+    """Run a test of a trial at `path` on a server."""
+    return pytest.mark.parametrize("path", ["server"], indirect=True)(_KEPT(test))
+
 
 STEPS = (
     (Requests, "change"),
@@ -174,20 +190,36 @@ class Scenario:
 
 
 def twin_of(trial: ai.Trial, path: Path) -> None:
-    """A copy of a trial that goes on as if it were the trial itself: its rows name its own file."""
+    """A copy of a trial's file that goes on as if it were the trial itself: its rows name its own file."""
     trial.backup(path)
     with closing(sqlite3.connect(path)) as file:
         file.execute("PRAGMA user_version = 0")
         file.execute("DROP TABLE IF EXISTS snapshot_state")
         file.execute("DROP TABLE IF EXISTS snapshot_parts")
-        rechained(file, lambda _, entry: {**entry, "place": place_of(path)} if "place" in entry else entry)
+        at_home(file, path)
+
+
+def twin_in(place: Database, name: str) -> Database:
+    """The same of a database without clients."""
+    twin = place.copy(name)
+    with twin.connected() as connection:
+        at_home(connection, twin, "%s")
+    return twin
+
+
+def at_home(file: Any, place: Place, mark: str = "?") -> None:
+    """Let the rows name the place where they are."""
+    with closing(Journal(address_of("a twin", place))) as journal:
+        here = journal.place
+    rechained(file, lambda _, entry: {**entry, "place": here} if "place" in entry else entry, mark=mark)
 
 
 def rechained(
-    file: sqlite3.Connection,
+    file: Any,
     change: Callable[[int, dict[str, Any]], dict[str, Any]],
     spoil: Callable[[str], str] = str,
     last: bool = False,
+    mark: str = "?",
 ) -> None:
     """Make the digests anew over rows that were changed; the last text may be spoilt, too."""
     rows, head = file.execute("SELECT number, entry FROM journal ORDER BY number").fetchall(), ""
@@ -196,7 +228,8 @@ def rechained(
         if last and number == len(rows):
             changed = spoil(changed)
         head = hashlib.sha256(f"{head}{changed}".encode()).hexdigest()
-        file.execute("UPDATE journal SET entry = ?, digest = ? WHERE number = ?", (changed, head, number))
+        update = f"UPDATE journal SET entry = {mark}, digest = {mark} WHERE number = {mark}"
+        file.execute(update, (changed, head, number))
     file.commit()
 
 
@@ -216,7 +249,7 @@ def in_child(work: Callable[[], None]) -> int:
     os._exit(0)
 
 
-def attempt(path: Path, scenario: Scenario, prepare: Callable[[], None], rng: np.random.Generator) -> bool:
+def attempt(path: Place, scenario: Scenario, prepare: Callable[[], None], rng: np.random.Generator) -> bool:
     """Send what has no answer yet from a child, which may be killed; whether it was.
 
     Answers that came before are asked for again, and have to be the same.
@@ -252,9 +285,9 @@ def attempt(path: Path, scenario: Scenario, prepare: Callable[[], None], rng: np
     return killed
 
 
-def entries(path: Path) -> list[dict[str, Any]]:
+def entries(path: Place) -> list[dict[str, Any]]:
     """Entries of a journal, opened where their secret is there, without their times and places."""
-    journal = Journal(path)
+    journal = Journal(address_of("entries", path))
     sealing = Sealing(journal)
     journal.begin(write=False)
     try:
@@ -266,14 +299,14 @@ def entries(path: Path) -> list[dict[str, Any]]:
     return [{name: value for name, value in row.items() if name not in left_out} for row in rows]
 
 
-def undisturbed(path: Path, scenario: Scenario) -> list[Any]:
+def undisturbed(path: Place, scenario: Scenario) -> list[Any]:
     """Answers of a run that nothing stops."""
     with ai.Trial.open(path) as trial:
         return [scenario.send(trial, number) for number in range(len(scenario))]
 
 
 def crashed_run(
-    folder: Path,
+    folder: Place,
     design: ai.designs.Design,
     participants: int,
     rng: np.random.Generator,
@@ -285,18 +318,26 @@ def crashed_run(
 
     `plan` says how the next child prepares its death, and may add its name to `struck`, whose last one
     is taken off where the child lived on. Noise of a private design, which has a window, has to follow from
-    the name of its node. Returns the number of kills.
+    the name of its node. Returns the number of kills. The trial is in a folder, or beside a database.
     """
-    path, twin = folder / "trial.db", folder / "twin.db"
-    for old in folder.glob("t*.db*"):
-        old.unlink()
+    path: Place
+    if isinstance(folder, Database):
+        path = folder.server.database()
+    else:
+        path = folder / "trial.db"
+        for old in folder.glob("t*.db*"):
+            old.unlink()
     rewards = rng.integers(0, 2, size=participants).astype(float).tolist()
     scenario = Scenario(participants, rewards, design.traits.uses_context, window)
     contexts: dict[str, dict[str, Any]] = {"vectors": {"dimension": 2}, "groups": {"features": ["f", "m"]}}
     options: dict[str, Any] = {"outcome_window": window, **contexts.get(scenario.uses_context, {})}
     arms = ["a", "b"] if scenario.uses_context == "groups" else ["a", "b", "c"]
+    twin: Place = path.with_name("twin.db") if isinstance(path, Path) else path
     with ai.Trial.create(path, design, arms, horizon=participants, **options) as trial:
-        twin_of(trial, twin)
+        if isinstance(twin, Path):
+            twin_of(trial, twin)
+    if isinstance(path, Database):
+        twin = twin_in(path, "twin")
     expected = undisturbed(twin, scenario)
     kills = 0
     while len(scenario.answers) < len(scenario):
@@ -313,11 +354,18 @@ def crashed_run(
         assert trial.verify().rows == 1 + len(scenario) - expected.count(ERASED) + len(nodes)
         logs = [one.log("drop", erased="keep") for one in (trial, calm)]
         assert logs[0].equals(logs[1])
-    content = b"".join(place.read_bytes() for place in folder.glob("trial.db*"))
+    content = whole(path)
     for who in scenario.erased(len(scenario)):
         traces = (f"participant {who}.", f"assign {who}.", f"record {who}.", f"amend {who}.")
         assert not any(trace.encode() in content for trace in traces), who
     return kills
+
+
+def whole(path: Place) -> bytes:
+    """All that is stored of a trial."""
+    if isinstance(path, Database):
+        return path.dump()
+    return b"".join(file.read_bytes() for file in path.parent.glob(f"{path.name}*"))
 
 
 def flipped(source: Path, place: Path, bit: int) -> None:

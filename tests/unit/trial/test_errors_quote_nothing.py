@@ -18,7 +18,7 @@ from crashes import entries, rechained
 from adaptinf.cli import main
 from adaptinf.designs import Thompson
 from adaptinf.errors import AdaptinfError, FileError, JournalError, ParameterError
-from adaptinf.trial import Trial, journal, requests
+from adaptinf.trial import Trial, requests
 from adaptinf.trial.journal import Journal
 from adaptinf.trial.journal_statements import Prepared
 
@@ -246,6 +246,6 @@ def test_a_snapshot_that_cannot_be_read_is_not_shown(path: Path, monkeypatch: py
 
 def test_journals_hide_parameters_even_where_an_error_escapes(path: Path) -> None:
     with filled(path) as trial:
-        engine = trial._requests.journal._engine
-        assert engine.hide_parameters
-        assert journal.FAILURES[0] is sa.exc.DBAPIError
+        journal = trial._requests.journal
+        assert journal._engine.hide_parameters
+        assert journal.store.failures[0] is sa.exc.DBAPIError

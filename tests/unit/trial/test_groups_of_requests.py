@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from crashes import NAMES, SELDOM, arm, entries, in_child
+from crashes import NAMES, SELDOM, arm, both, entries, in_child
 
 from adaptinf.designs import Mixture, PrivateUCB, Thompson
 from adaptinf.errors import ParameterError
@@ -21,11 +21,6 @@ TELLS = [f"record {number}" for number in range(6)]
 REWARDS = [1.0, 0.0, None, 0.25, 1.0, 0.5]
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "trial.db"
-
-
 def made(path: Path, private: bool = False) -> Trial:
     if private:
         design = Mixture(PrivateUCB(epsilon=1.0), exploration=0.2)
@@ -33,6 +28,7 @@ def made(path: Path, private: bool = False) -> Trial:
     return Trial.create(path, Thompson(floor=0.1), ["a", "b"], horizon=40)
 
 
+@both
 @pytest.mark.parametrize("private", [False, True])
 def test_a_group_is_its_requests_one_after_the_other(path: Path, private: bool) -> None:
     with made(path, private) as trial:
@@ -56,6 +52,7 @@ def test_a_group_is_its_requests_one_after_the_other(path: Path, private: bool) 
         assert trial.status().head == status.head
 
 
+@both
 def test_contexts_come_with_their_units(path: Path) -> None:
     with Trial.create(path, Thompson(floor=0.1), 2, horizon=9, features=["young", "old"]) as trial:
         trial.assign_many(["Ann", "Bob"], ["old", "young"], keys=[1, 2])
@@ -64,6 +61,7 @@ def test_contexts_come_with_their_units(path: Path) -> None:
         assert list(context) == ["old", "young"]
 
 
+@both
 @pytest.mark.parametrize("private", [False, True])
 def test_one_refusal_keeps_none_and_every_wrong_request_is_listed(path: Path, private: bool) -> None:
     with made(path, private) as trial:
@@ -87,6 +85,7 @@ def test_one_refusal_keeps_none_and_every_wrong_request_is_listed(path: Path, pr
         trial.verify()
 
 
+@both
 def test_lengths_that_differ_are_told_at_once(path: Path) -> None:
     with made(path) as trial:
         for act in (
@@ -99,6 +98,7 @@ def test_lengths_that_differ_are_told_at_once(path: Path) -> None:
         assert trial.status().rows == 1
 
 
+@both
 def test_a_group_waits_for_the_disk_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     commits, whole = [], Journal.commit
 

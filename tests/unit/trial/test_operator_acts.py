@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from crashes import entries, twin_of
+from crashes import both, entries, twin_of
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 import adaptinf as ai
@@ -37,10 +37,9 @@ LABELS, VECTORS = {"features": ["young", "old"]}, {"dimension": 2}
 PEOPLE = 30
 
 
-@pytest.fixture
-def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(autouse=True)
+def many_snapshots(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(requests, "EVERY", 12)
-    return tmp_path / "trial.db"
 
 
 def refused(call: Any, *given: Any, **options: Any) -> str:
@@ -180,6 +179,7 @@ def test_a_row_is_sealed_as_it_is_documented(path: Path) -> None:
     assert found == [{"key": 17, "unit": "person 1.", "context": "old"}, {"key": "form"}]
 
 
+@both
 def test_requests_about_who_was_erased_have_one_clear_answer(path: Path) -> None:
     with create(path, Thompson()) as trial:
         send(trial, range(8), {})
@@ -252,7 +252,8 @@ def test_several_are_erased_one_of_them_before_the_outcome_is_in(path: Path) -> 
         assert trial.verify() == status
 
 
-def test_the_log_says_what_becomes_of_contexts_that_are_gone(path: Path) -> None:
+@both
+def test_the_log_says_what_becomes_of_contexts_that_are_gone(path: Path, tmp_path: Path) -> None:
     with create(path, Mixture(LinUCB()), **VECTORS) as trial:
         send(trial, range(20), VECTORS)
         whole = trial.log()
@@ -268,7 +269,7 @@ def test_the_log_says_what_becomes_of_contexts_that_are_gone(path: Path) -> None
         assert dropped.arrays.context["x2"].tolist() == whole.arrays.context["x2"][rest].tolist()
         assert (dropped.feedback_rounds, dropped.units.tolist()) == (18, whole.units[rest].tolist())
         for log in (kept, dropped):
-            place = path.with_suffix(".parquet")
+            place = tmp_path / "log.parquet"
             log.to_parquet(place)
             assert ai.read_log(place).equals(log)
         problem = "1 rounds of participants who were erased are omitted, but Mixture used them"

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from crashes import entries
+from crashes import both, entries
 
 from adaptinf.cli import main
 from adaptinf.designs import Design, DPConSE, Mixture, PrivateSuccessiveElimination
@@ -25,11 +25,6 @@ REWARDS = np.random.default_rng(7).random(PEOPLE).tolist()
 CODES = ["fm"[int(code)] for code in np.random.default_rng(8).integers(0, 2, PEOPLE)]
 WHY = {"reason": "asked for", "by": "a monitor"}
 MISSING = (4, 11, PEOPLE - 1)
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "trial.db"
 
 
 def no_noise(name: str, scale: float) -> int:
@@ -53,6 +48,7 @@ def made(path: Path, design: Design = CALENDAR, erased: dict[int, int] | None = 
                 trial.erase(f"unit {who}", key=f"erase {who}", **WHY)
 
 
+@both
 def test_sums_follow_from_rows_in_whole_numbers_and_the_last_ones_come_at_the_finish(path: Path) -> None:
     made(path)
     rows = entries(path)
@@ -93,6 +89,7 @@ def test_sums_follow_from_rows_in_whole_numbers_and_the_last_ones_come_at_the_fi
             assert Fraction(value) * GRID_UNITS == exact + noise
 
 
+@both
 @pytest.mark.parametrize("design", [CALENDAR, MIXED], ids=["alone", "mixed"])
 def test_contexts_are_erased_when_their_window_has_ended_and_nothing_is_drawn_again(
     path: Path, monkeypatch: pytest.MonkeyPatch, design: Design
@@ -133,6 +130,7 @@ def test_a_context_that_a_sum_still_needs_is_not_erased(path: Path) -> None:
         assert trial.verify().erased == 2
 
 
+@both
 def test_elimination_is_a_trial(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Noise comes when the window of an epoch's last pull has ended; epochs are 40 times as short here."""
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from crashes import POINTS, arm, crashed_run, die, entries, named_noise
+from crashes import POINTS, arm, both, crashed_run, die, entries, named_noise
 
 from adaptinf.designs import Design, DPConSE, Mixture, PrivateUCB, Thompson
 from adaptinf.errors import JournalError, ParameterError
@@ -24,11 +24,6 @@ from adaptinf.trial.sealing import Sealing, Snapshots
 DESIGN = Mixture(PrivateUCB(epsilon=1.0), exploration=0.2)
 WINDOW, PEOPLE = 3, 30
 REWARDS = np.random.default_rng(7).random(PEOPLE).tolist()
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "trial.db"
 
 
 def no_noise(name: str, scale: float) -> int:
@@ -47,6 +42,7 @@ def made(path: Path, delays: list[int] | None = None, people: int = PEOPLE) -> N
                 trial.record(told + 1, REWARDS[told], key=f"record {told}")
 
 
+@both
 def test_what_was_released_follows_from_outcomes_and_rows_in_whole_numbers(path: Path) -> None:
     made(path)
     rows, sums, counts = entries(path), dict.fromkeys("ab", 0), dict.fromkeys("ab", 0)
@@ -71,6 +67,7 @@ def test_what_was_released_follows_from_outcomes_and_rows_in_whole_numbers(path:
         assert Fraction(shown) * GRID_UNITS == sums[arm] + noise
 
 
+@both
 def test_a_row_of_noise_lies_before_its_request_and_is_read_and_not_drawn(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -89,6 +86,7 @@ def test_a_row_of_noise_lies_before_its_request_and_is_read_and_not_drawn(
     assert again.releases.equals(before.releases)  # type: ignore[union-attr]
 
 
+@both
 def test_a_draw_that_fails_leaves_no_row_and_the_retry_draws_again(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,6 +102,7 @@ def test_a_draw_that_fails_leaves_no_row_and_the_retry_draws_again(
         assert trial.verify().rows == rows + 2
 
 
+@both
 def test_processes_that_take_turns_draw_every_node_once(path: Path) -> None:
     made(path, people=5)
     with Trial.open(path) as one, Trial.open(path) as other:
@@ -258,6 +257,7 @@ def test_what_does_not_fit_is_said_before_there_is_a_file(
     assert not path.exists()
 
 
+@both
 def test_a_unit_has_one_decision_whatever_is_asked(path: Path) -> None:
     """A participant's outcome enters once, so that what is promised for a reward holds for a person."""
     made(path, people=8)

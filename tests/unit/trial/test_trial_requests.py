@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from crashes import entries, in_child
+from crashes import both, entries, in_child
 
 import adaptinf as ai
 from adaptinf.designs import (
@@ -43,11 +43,6 @@ HUGE = "x" * 10_000_000
 SQL = "'; DROP TABLE journal; --"
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "trial.db"
-
-
 def refused(call: Callable[..., Any], *given: Any, **options: Any) -> str:
     """The one problem of a call, in a text that anybody can read."""
     with pytest.raises(ParameterError) as caught:
@@ -57,6 +52,7 @@ def refused(call: Callable[..., Any], *given: Any, **options: Any) -> str:
     return caught.value.problems[0]
 
 
+@both
 def test_each_wrong_request_has_one_clear_answer_and_changes_nothing(path: Path) -> None:
     with Trial.create(path, Thompson(), ["a", "b"], horizon=3, features=["f", SQL]) as trial:
         first = trial.assign(SQL, SQL, key=SQL)
@@ -87,6 +83,7 @@ def test_each_wrong_request_has_one_clear_answer_and_changes_nothing(path: Path)
     assert len(entries(path)) == 5
 
 
+@both
 def test_a_request_sent_again_has_the_same_answer_and_no_row(path: Path) -> None:
     with Trial.create(path, Thompson(), ["a", "b"], horizon=9) as trial:
         first = trial.assign("one", key="k")
@@ -103,6 +100,7 @@ def test_a_request_sent_again_has_the_same_answer_and_no_row(path: Path) -> None
         assert "another request" in refused(trial.assign, "two", key="another key")
 
 
+@both
 def test_an_amendment_is_a_row_of_its_own_with_who_and_why(path: Path) -> None:
     right = {"reason": "read from the wrong line", "by": "a monitor"}
     with Trial.create(path, Thompson(), ["a", "b"], horizon=9) as trial:
@@ -139,6 +137,7 @@ def test_an_amendment_is_a_row_of_its_own_with_who_and_why(path: Path) -> None:
     assert kept == [0.0, 1.0]
 
 
+@both
 def test_an_arm_is_told_in_an_emergency_and_that_it_was_told_is_kept(path: Path) -> None:
     why = {"reason": "a seizure", "by": "the ward"}
     with Trial.create(path, Thompson(), ["a", "b"], horizon=9) as trial:
@@ -163,6 +162,7 @@ def test_an_arm_is_told_in_an_emergency_and_that_it_was_told_is_kept(path: Path)
     assert all("unit" not in row for row in entries(path) if row["kind"] == "unblind")
 
 
+@both
 def test_an_arm_is_not_told_where_that_cannot_be_kept(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Trial.create(path, Thompson(), ["a", "b"], horizon=9) as trial:
         trial.assign("one", key="k")
@@ -177,6 +177,7 @@ def _full(self: Journal) -> None:
     raise FileError(str(self.path), "written", "the disk is full")
 
 
+@both
 def test_pause_and_finish(path: Path) -> None:
     with Trial.create(path, Uniform(), ["a", "b"], horizon=9) as trial:
         first = trial.assign(1, key=1)
@@ -213,7 +214,11 @@ def test_what_is_declared_wrongly_is_listed_before_there_is_a_file(path: Path) -
         Trial.create(path, Thompson(), ["a", "a"], horizon=0, reward_range=(1.0, 0.0))
     assert len(caught.value.problems) >= 2
     assert "design must be a design" in refused(Trial.create, path, "thompson", 2, horizon=5)
-    assert "SQLite file" in refused(Trial.create, "postgresql://host/trials", Thompson(), 2, horizon=5)
+    said = refused(Trial.create, "mysql://me:secret@host/trials", Thompson(), 2, horizon=5)
+    assert said == (
+        "a trial is kept in a SQLite file, given by its path, or a PostgreSQL database, "
+        "postgresql://user@host/database; got 'mysql'://"
+    )
     assert not path.exists()
 
 
@@ -251,6 +256,7 @@ def favour(state: Any, context: Any, rng: np.random.Generator) -> list[float]:
     return [0.3, 0.7]
 
 
+@both
 def test_a_design_of_ones_own_is_given_again(path: Path) -> None:
     own = FunctionDesign(favour)
     with Trial.create(path, own, 2, horizon=5) as trial:
@@ -353,6 +359,7 @@ def test_a_full_disk_is_told_and_the_same_request_counts_once_afterwards(path: P
     assert os.waitstatus_to_exitcode(os.waitpid(in_child(work), 0)[1]) == 0
 
 
+@both
 def test_a_failed_commit_is_forgotten_and_read_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Trial.create(path, Thompson(), 2, horizon=9) as trial:
         first = trial.assign(1, key=1)
@@ -374,6 +381,7 @@ def test_a_failed_commit_is_forgotten_and_read_again(path: Path, monkeypatch: py
         assert trial.record(first.id, 0.0, key="r").reward == 0.0
 
 
+@both
 def test_a_handle_is_of_one_process_and_threads_share_it(path: Path) -> None:
     trial = Trial.create(path, Thompson(), 2, horizon=100)
 
@@ -389,6 +397,7 @@ def test_a_handle_is_of_one_process_and_threads_share_it(path: Path) -> None:
     trial.close()
 
 
+@both
 def test_a_clock_that_goes_backwards_moves_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Trial.create(path, Thompson(), 2, horizon=9) as trial:
         monkeypatch.setattr(requests, "now", lambda: "1970-01-01T00:00:00.000+00:00")
@@ -396,6 +405,7 @@ def test_a_clock_that_goes_backwards_moves_nothing(path: Path, monkeypatch: pyte
         assert trial.verify().rounds == 2
 
 
+@both
 def test_another_process_waits_and_is_seen(path: Path) -> None:
     with Trial.create(path, Thompson(), 2, horizon=9) as one, Trial.open(path) as other:
         first = one.assign(1, key=1)
@@ -421,3 +431,15 @@ def test_without_its_packages_a_trial_names_the_extra(
         ):
             use()
     assert not path.exists()
+
+
+def test_without_its_driver_a_trial_on_a_server_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "psycopg"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    monkeypatch.delitem(sys.modules, "adaptinf.trial.databases.postgres_server", raising=False)
+    for use in (Trial.open, lambda address: Trial.create(address, Thompson(), 2, horizon=9)):
+        with pytest.raises(
+            ai.errors.MissingDependencyError, match=r"^a trial in PostgreSQL requires psycopg.*\[postgres\]"
+        ):
+            use("postgresql://user@host/database")

@@ -63,7 +63,8 @@ def test_a_lift_is_told_in_percent() -> None:
     wanted = f"The mean reward is {size} lower for arm 1 than for arm 0 (95% interval {ends(down, -1.0)})."
     assert down.sentence() == wanted
     size = percent(alike.params.iloc[0])
-    wanted = f"Undecided whether arm 1 or arm 0 has the higher mean reward: lift {size} (95% interval {ends(alike)})."
+    told = f"lift {size} (95% interval {ends(alike)})"
+    wanted = f"Undecided whether arm 1 or arm 0 has the higher mean reward: {told}."
     assert alike.sentence() == wanted
 
 

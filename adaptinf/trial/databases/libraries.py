@@ -1,0 +1,14 @@
+"""The packages of the extra `trial`, imported in one place, which names the extra if one is missing."""
+
+from __future__ import annotations
+
+from adaptinf.errors import MissingDependencyError
+
+try:
+    import sqlalchemy as sa
+    from cryptography.exceptions import InvalidTag
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+except ImportError as error:
+    raise MissingDependencyError("a live trial", "SQLAlchemy and cryptography", "trial") from error
+
+__all__ = ["AESGCM", "InvalidTag", "sa"]

@@ -1,0 +1,193 @@
+"""A journal in a PostgreSQL database: its connections, its lock, its codes, and copies of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adaptinf.errors import (
+    AdaptinfError,
+    FileError,
+    JournalError,
+    MissingDependencyError,
+    ParameterError,
+)
+from adaptinf.trial.databases.addresses import ServerAddress
+from adaptinf.trial.databases.libraries import sa
+from adaptinf.trial.databases.store import AGAIN, PATIENCE, Store
+from adaptinf.trial.trial_places import SERVER, Place
+
+try:
+    import psycopg
+    from psycopg.pq import TransactionStatus
+except ImportError as error:
+    raise MissingDependencyError("a trial in PostgreSQL", "psycopg", "postgres") from error
+
+_TRIALS = 0x61646170
+"""The first number of the lock of every trial, apart from those of other programs; the second is the oid of
+its table, or 0 while a trial is created."""
+_CONNECTED = {"connect_timeout": 10, "client_encoding": "utf8", "application_name": "adaptinf"}
+_SETTINGS = (
+    # A commit returns only when the data are on disk, here and on synchronous standbys.
+    "SELECT set_config('synchronous_commit', 'on', false)"
+    " WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply')",
+    f"SET lock_timeout = '{PATIENCE:g}s'",
+    # A client that has vanished must not keep the lock.
+    "SET tcp_keepalives_idle = 20",
+    "SET tcp_keepalives_interval = 10",
+    "SET tcp_keepalives_count = 3",
+)
+_IDENTITY = """
+SELECT current_setting('fsync'),
+    (SELECT system_identifier::text FROM pg_control_system()),
+    (SELECT oid::bigint FROM pg_database WHERE datname = current_database()),
+    to_regclass('journal')::oid::bigint,
+    CASE WHEN pg_is_in_recovery() THEN NULL ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END
+"""
+_READABLE = "SELECT has_table_privilege('public', 'journal', 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE')"
+_DAMAGES = ("XX001", "XX002", "42P01", "42703")
+_LOST = f"the connection to its server was lost or could not be made: {AGAIN}"
+_REASONS = {
+    "08": _LOST,
+    "57P": _LOST,
+    "53100": "the disk is full",
+    "53300": f"its server has no connection left: {AGAIN}",
+    "55P03": f"another process has been using it for {PATIENCE:g} s",
+    "25006": "it is write-protected, as a standby is",
+    "42501": "its user lacks a privilege (SQLSTATE 42501)",
+    "3F000": "its search_path names no schema that exists",
+}
+_REFUSALS = {
+    "Connection refused": "its server does not answer",
+    "timeout expired": "its server does not answer",
+    "resolve host": "no server has that name",
+    "No such file": "its server does not answer",
+    "password authentication failed": "its server refuses the user or the password",
+    "no password supplied": "its server asks for a password",
+    "no pg_hba.conf entry": "its server refuses the user, the database or this machine",
+    'role "': "its server refuses the user",
+    "does not exist": "there is no such database: create it on the server, then use Trial.create",
+    "starting up": f"its server is starting: {AGAIN}",
+    "shutting down": f"its server is stopping: {AGAIN}",
+}
+"""Parts of what a server or libpq says where no connection can be made, which has no code."""
+
+
+class PostgresServer(Store):
+    """A database, or one schema in it, of a PostgreSQL server."""
+
+    failures = (sa.exc.DBAPIError, psycopg.Error)
+    # Only rows of noise are read as JSON, because PostgreSQL refuses some texts that JSON allows.
+    node = """(CASE WHEN left(entry, 15) = '{"kind":"node",' THEN CAST(entry AS json) ->> 'node' END)"""
+    ahead = 128
+    remains = (
+        "the secret was overwritten, but PostgreSQL keeps its earlier value in dead rows of the table "
+        "secrets until VACUUM FULL, in the write-ahead log and its archive, and in replicas and dumps made "
+        "before"
+    )
+
+    def __init__(self, address: ServerAddress) -> None:
+        self.address = self._server = address
+        # A connection is closed and never lent again, so it needs no reset, whose failure would be logged.
+        self.engine = {
+            "url": "postgresql+psycopg://",
+            "use_native_hstore": False,
+            "pool_reset_on_return": None,
+        }
+        self._begins = ("", "")
+
+    def prepare(self, create: bool) -> None:
+        """Nothing is needed before the server is asked."""
+
+    def opened(self, create: bool) -> Any:
+        """A connection to a server that syncs each commit, in which transactions are begun explicitly."""
+        driver = psycopg.connect(autocommit=True, **{**_CONNECTED, **self._server.options()})
+        try:
+            for setting in _SETTINGS:
+                driver.execute(setting)
+            synced, *_, table, _ = self._identity(driver)
+            if synced != "on":
+                problem = "its server runs with fsync = off, so a power cut may lose answers: set fsync = on"
+                raise FileError(str(self.address), "written", problem)
+        except BaseException:
+            driver.close()
+            raise
+        # The lock comes before the first snapshot of the data: rows seen in one taken earlier could be old.
+        lock = f"SELECT pg_advisory_xact_lock({_TRIALS}, oid({table or 0})::int4)"
+        self._begins = (
+            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+            f"BEGIN ISOLATION LEVEL READ COMMITTED; {lock}",
+        )
+        return driver
+
+    def _identity(self, driver: Any) -> tuple[Any, ...]:
+        found: tuple[Any, ...] = driver.execute(_IDENTITY).fetchone()
+        return found
+
+    def place(self, driver: Any) -> Place:
+        """Server, database, table, and the timeline, which changes when a standby or an archive goes on."""
+        _, system, database, table, timeline = self._identity(driver)
+        return {SERVER: system, "database": database, "table": table, "timeline": timeline}
+
+    def begin(self, driver: Any, write: bool) -> None:
+        """Begin, and wait for other writers of this trial; readers see one state and wait for nobody."""
+        if driver.info.transaction_status != TransactionStatus.IDLE:
+            driver.rollback()  # An interrupted request may have left its transaction open.
+        driver.execute(self._begins[write])
+
+    def refuse_open(self) -> None:
+        """A new table belongs to its user alone."""
+
+    def readers(self, driver: Any) -> str:
+        """Every user of the server, if the table was opened to them."""
+        if not driver.execute(_READABLE).fetchone()[0]:
+            return ""
+        problem = (
+            "every user of the database may read or change the trial, which contains all outcomes, names "
+            "and upcoming arms"
+        )
+        return f"{problem}: REVOKE ALL ON ALL TABLES IN SCHEMA its_schema FROM PUBLIC"
+
+    def damage(self, connection: sa.Connection) -> str:
+        """The server checks its pages itself where it has data checksums; digests cover the rows."""
+        return ""
+
+    def content(self, driver: Any) -> bytes:
+        """A database is copied by its own tools."""
+        problem = (
+            f"{self.address} is not a file: use pg_dump; what pg_restore makes of it in another database "
+            "opens as a copy"
+        )
+        raise ParameterError("Trial.backup", [problem])
+
+    def marked(self, connection: sa.Connection) -> bool:
+        """Copies are recognised by their place alone."""
+        return False
+
+    def take_up(self, connection: sa.Connection) -> None:
+        """No copy has a mark."""
+
+    def purge(self, driver: Any) -> bool:
+        """Overwritten rows are left to the server, as `remains` says."""
+        return True
+
+    def discard(self, connection: sa.Connection, tables: sa.MetaData) -> None:
+        """Delete the rows: dropping a table would wait for readers, and fail them."""
+        known = sa.inspect(connection)
+        for table in tables.sorted_tables:
+            if known.has_table(table.name):
+                connection.execute(sa.delete(table))
+
+    def told(self, error: Exception, done: str) -> AdaptinfError:
+        """The SQLSTATE in words, or what kept a connection from being made."""
+        origin = getattr(error, "orig", None) or error
+        state = getattr(origin, "sqlstate", None)
+        if state is None and not isinstance(origin, (psycopg.OperationalError, psycopg.InterfaceError)):
+            return FileError(str(self.address), done, f"psycopg says {type(origin).__name__}")
+        if state is None:
+            text = str(origin)
+            known = (reason for part, reason in _REFUSALS.items() if part in text)
+            return FileError(str(self.address), done, next(known, _LOST))
+        if state in _DAMAGES:
+            return JournalError(str(self.address), f"PostgreSQL says SQLSTATE {state}")
+        known = (reason for start, reason in _REASONS.items() if state.startswith(start))
+        return FileError(str(self.address), done, next(known, f"PostgreSQL says SQLSTATE {state}"))

@@ -1,0 +1,94 @@
+"""What the journal asks of a database, apart from the statements that all understand."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from adaptinf.errors import AdaptinfError
+from adaptinf.trial.databases.addresses import Address
+from adaptinf.trial.databases.libraries import sa
+from adaptinf.trial.trial_places import Place
+
+PATIENCE = 60.0
+"""Seconds for which a request waits for those of other processes."""
+AGAIN = "send the request again with its key"
+
+
+class Store(ABC):
+    """A database in which a journal is kept; `driver` is the driver's connection, `connection` SQLAlchemy's.
+
+    Attributes
+    ----------
+    address : Address
+        The file, or the address of the database.
+    engine : dict
+        How SQLAlchemy makes its engine, apart from the connections, which `opened` makes.
+    failures : tuple of exception classes
+        What its driver raises.
+    node : str
+        SQL for the noise node that a row of the journal names; null in all other rows.
+    ahead : int
+        How many further secrets are read with one: each answer of a server takes time.
+    remains : str
+        Where a secret that was overwritten may still be read; empty if nowhere.
+    """
+
+    address: Address
+    engine: dict[str, Any]
+    failures: tuple[type[Exception], ...]
+    node: str
+    ahead: int = 0
+    remains: str = ""
+
+    @abstractmethod
+    def prepare(self, create: bool) -> None:
+        """Create what is needed before a connection can be made, or refuse an address with nothing."""
+
+    @abstractmethod
+    def opened(self, create: bool) -> Any:
+        """A new connection of the driver, on which a commit returns only when the data are on disk."""
+
+    @abstractmethod
+    def place(self, driver: Any) -> Place:
+        """What distinguishes the trial's own database from a copy with the same rows."""
+
+    @abstractmethod
+    def begin(self, driver: Any, write: bool) -> None:
+        """Begin a transaction; one that writes prevents all others from writing until it ends."""
+
+    @abstractmethod
+    def refuse_open(self) -> None:
+        """Refuse a place for a new trial to which others have access."""
+
+    @abstractmethod
+    def readers(self, driver: Any) -> str:
+        """Who else may read the trial, and the command that prevents it; empty if nobody."""
+
+    @abstractmethod
+    def damage(self, connection: sa.Connection) -> str:
+        """The first fault in the database's own pages; empty if there is none."""
+
+    @abstractmethod
+    def content(self, driver: Any) -> bytes:
+        """The trial as the bytes of a file that is marked as a copy, or one error that says what to do."""
+
+    @abstractmethod
+    def marked(self, connection: sa.Connection) -> bool:
+        """Whether this is a copy made by `content`."""
+
+    @abstractmethod
+    def take_up(self, connection: sa.Connection) -> None:
+        """Remove the mark of such a copy."""
+
+    @abstractmethod
+    def purge(self, driver: Any) -> bool:
+        """Remove what was overwritten as far as the database can; returns whether that was possible."""
+
+    @abstractmethod
+    def discard(self, connection: sa.Connection, tables: sa.MetaData) -> None:
+        """Remove all rows of tables that may not exist."""
+
+    @abstractmethod
+    def told(self, error: Exception, done: str) -> AdaptinfError:
+        """The database's message as one error that names the address and the code, and quotes nothing."""
