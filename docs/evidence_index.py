@@ -89,10 +89,13 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "nominal .95",
         ),
         "predictions": (
-            "Scores of plans predict rewards under drift without losing level or power",
-            r"in (\d+) of (\d+) rows with the\s+plan's predictions, and in (\d+)",
-            "errors at most .055 in {0} of {1} rows, with arm means in {2}",
-            "all rows",
+            "Scores of plans keep their level under drift, and need fewer rewards than with arm means",
+            (
+                r"in (\d+ of \d+) rows with the\s+plan's predictions.*?"
+                r"clock is at most ([\d.]+\d), that of arm means ([\d.]+\d)"
+            ),
+            "errors at most .055 in {0} rows; largest clock {1}, with arm means {2}",
+            "nominal .05; 1",
         ),
         "looks": (
             "Tests with planned looks keep their level, and intervals after the stop cover, whatever adapts",

@@ -164,6 +164,8 @@ def test_an_arm_that_left_stays_in_the_critical_values() -> None:
     np.testing.assert_array_equal(
         left(chance, (1, 2, 0), np.array([100, 200, 300])), [2, np.iinfo(np.int64).max]
     )
+    tested = plan.follow_several(plan.processes(log), log).closed.scores.tested
+    assert tested.tolist() == [[True, True], [False, True]]
     result = plan.analyse(log)
     first = plan.processes(log[:150]).each[0]
     assert result.params["low - c"] == pytest.approx(first.score[0] / first.slope[0], abs=1e-12)
