@@ -17,9 +17,9 @@ from adaptinf.log.storage.stored import decode, encode
 from adaptinf.trial.databases.addresses import Address, ServerAddress
 from adaptinf.trial.databases.libraries import sa
 from adaptinf.trial.databases.sqlite_file import SqliteFile
+from adaptinf.trial.databases.statements import Prepared
 from adaptinf.trial.databases.store import AGAIN, PATIENCE, Store
 from adaptinf.trial.journal_rows import SALT, Entry, as_text, salted
-from adaptinf.trial.journal_statements import Prepared
 from adaptinf.trial.trial_places import PLACE, Place
 
 _START = ""

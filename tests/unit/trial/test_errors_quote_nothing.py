@@ -19,8 +19,8 @@ from adaptinf.cli import main
 from adaptinf.designs import Thompson
 from adaptinf.errors import AdaptinfError, FileError, JournalError, ParameterError
 from adaptinf.trial import Trial, requests
+from adaptinf.trial.databases.statements import Prepared
 from adaptinf.trial.journal import Journal
-from adaptinf.trial.journal_statements import Prepared
 
 OUTCOMES = [0.3141, 0.2718]
 ARMS = ["arm zeta", "arm eta"]
