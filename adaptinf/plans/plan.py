@@ -9,8 +9,9 @@ intervals following a group sequential test".
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import compress
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,6 @@ from adaptinf.claims.propensities import EVERY_ONE_NEEDED, RIGHT
 from adaptinf.designs.base import Design
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.group_sequential.boundaries import Boundary, bounds_of_spent, classical_bounds
-from adaptinf.inference.group_sequential.joint_crossing import MOST
 from adaptinf.inference.group_sequential.score_process import ScoreProcess, ScoreProcesses, score_processes
 from adaptinf.inference.group_sequential.spending import SHAPES, SPENDING
 from adaptinf.inference.inputs.arguments import require_log
@@ -46,16 +46,25 @@ from adaptinf.parameters import (
     refuse,
 )
 from adaptinf.plans.decisions import Course, Rule, follow
+from adaptinf.plans.plan_arguments import (
+    arm_problems,
+    by_look,
+    law_problems,
+    limit_problems,
+    look_problems,
+    treatments_of,
+)
+from adaptinf.plans.planning.count_looks import CountLooks, count_process, follow_counts
+from adaptinf.plans.planning.planner import Planning
+from adaptinf.plans.planning.timing import Timing, timing_problems
 from adaptinf.plans.replays import follow_by_rank, leading, leads, replayed
 from adaptinf.plans.several import SeveralCourse, follow_several, left
 from adaptinf.plans.several_results import RepeatedReference, look_of
-from adaptinf.plans.stopped_results import RankReference, StagewiseReference, StoppedResults
-from adaptinf.texts import absent
-from adaptinf.typing import FloatArray, IntArray, RandomSource
+from adaptinf.plans.stopped_results import COUNTS, RankReference, StagewiseReference, StoppedResults
+from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from adaptinf.plans.characteristics import PlanCharacteristics
-    from adaptinf.simulation.environments import Environment
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +106,7 @@ class Look:
     dropped: tuple[Any, ...] = ()
 
 
-class Plan:
+class Plan(Planning):
     """A trial that compares two arms at planned looks and may stop at each of them.
 
     Parameters
@@ -133,10 +142,15 @@ class Plan:
         Level of all looks together, between 0 and 0.5.
     margin : float
         Difference under the null: below 0 for a test of non-inferiority.
-    law : {"z", "rerandomization"}
-        How statistics are compared: with critical values of normal scores, or by rank among replays of the
-        design on the same outcomes. The latter is exact at any sample size if no arm has an effect on anyone,
-        and gives no interval; it requires a margin of 0.
+    inflation : float
+        Factor of all standard errors, as found by `calibrate`.
+    law : {"z", "rerandomization", "exact"}
+        How statistics are compared: with critical values of normal scores; by rank among replays of the
+        design on the same outcomes; or by the exact distribution of the counts of two arms with 0/1 rewards.
+        Ranks are exact at any sample size if no arm has an effect on anyone; of several treatments, the
+        largest score is compared. Counts are exact if success rates are constant; they require a design that
+        `audit.exact` supports and at most 400 rounds, and compare pooled score statistics given the number of
+        successes. Both give no interval and require a margin of 0.
     replays : int
         Number of replays.
     seed : int
@@ -145,6 +159,13 @@ class Plan:
         Smallest effective number of rewards of either arm for a test at a look and, if rewards are 0 and 1,
         smallest number of either outcome. The alpha of a look with fewer is carried over to the next look.
         Comparisons by rank do not require a minimum.
+    delay : int or distribution
+        In simulations: after how many further rounds an outcome is known; or a distribution of days, such as
+        ``scipy.stats.gamma(2, scale=15)``, which requires `accrual`.
+    accrual : float, optional
+        In simulations: mean number of participants a day, who arrive as a Poisson process.
+    dropout : float
+        In simulations: share of participants without an outcome. They are replaced.
 
     Raises
     ------
@@ -196,14 +217,19 @@ class Plan:
         sides: int = 2,
         alpha: float = 0.05,
         margin: float = 0.0,
+        inflation: float = 1.0,
         law: str = "z",
         replays: int = 999,
         seed: int = 0,
         least: float = 20.0,
+        delay: Any = 0,
+        accrual: float | None = None,
+        dropout: float = 0.0,
     ) -> None:
+        self.given = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
         labels = tuple(arms) if isinstance(arms, (list, tuple)) else ()
-        treatments = _treatments(treatment, labels)
-        problems = _arm_problems(arms, labels, treatments, control)
+        treatments = treatments_of(treatment, labels)
+        problems = arm_problems(arms, labels, treatments, control)
         problems += problems_of(
             design=(design, Is(Design, "a design")),
             horizon=(horizon, OrNone(COUNT)),
@@ -212,23 +238,19 @@ class Plan:
             rho=(rho, POSITIVE),
             sides=(sides, Is(lambda sides: sides in (1, 2), "1 or 2")),
             margin=(margin, FINITE),
-            law=(law, OneOf("z", "rerandomization")),
+            inflation=(inflation, POSITIVE),
+            law=(law, OneOf("z", "rerandomization", "exact")),
             replays=(replays, COUNT),
             seed=(seed, Count(0)),
             least=(least, NON_NEGATIVE),
         )
-        if law == "rerandomization" and margin != 0.0:
-            problems.append(f"re-randomisation tests a difference of 0: margin must be 0, got {margin!r:.20}")
-        problems += alpha_problems(alpha)
-        rounds, given_up, left_at = number_array(looks), _by_look(futility, looks), _by_look(drop, looks)
-        problems += _look_problems(looks, rounds, horizon)
-        for name, given, found in (("futility", futility, given_up), ("drop", drop, left_at)):
-            if found is None:
-                problems.append(
-                    f"{name} must be a number, or one for each look but the last, got {given!r:.60}"
-                )
+        problems += alpha_problems(alpha) + timing_problems(delay, accrual, dropout)
+        rounds, given_up, left_at = number_array(looks), by_look(futility, looks), by_look(drop, looks)
+        problems += look_problems(looks, rounds, horizon)
+        problems += limit_problems("futility", futility, given_up) + limit_problems("drop", drop, left_at)
         if drop is not None and (len(treatments) < 2 or law != "z"):
             problems.append("drop requires several treatments and law 'z'")
+        problems += law_problems(law, margin, design, len(labels), None if problems else rounds)
         refuse("Plan", problems)
         assert rounds is not None
         assert given_up is not None
@@ -239,6 +261,8 @@ class Plan:
         self.horizon = int(self.looks[-1])
         self.spending, self.gamma, self.rho = spending, float(gamma), float(rho)
         self.sides, self.alpha, self.margin = int(sides), float(alpha), float(margin)
+        self.inflation = float(inflation)
+        self.timing = Timing(delay, None if accrual is None else float(accrual), float(dropout))
         self.law, self.replays, self.seed = law, int(replays), int(seed)
         self.rule = Rule(self.spent(self.alpha / self.sides), given_up, self.sides, float(least), left_at)
 
@@ -304,7 +328,7 @@ class Plan:
         InvalidForLog
             If propensities or rewards are missing.
         """
-        course = self._course(log)
+        course = self.course(log)
         if course is None:
             return Look(0, 0, np.nan, np.nan, "continue")
         rounds = int(self.looks[course.look])
@@ -337,7 +361,7 @@ class Plan:
         InvalidForLog
             If propensities or rewards are missing, the plan has not stopped, or no look had enough data.
         """
-        course = self._course(log)
+        course = self.course(log)
         if course is None or course.decision == "continue":
             at = -1 if course is None else course.look
             reason = claims.GOES_ON(rounds=log.n_rounds, after=int(self.looks[at + 1]))
@@ -346,7 +370,8 @@ class Plan:
             raise InvalidForLog("Plan.analyse", claims.UNTESTED(least=self.rule.least), ["Contrast"])
         if isinstance(course, SeveralCourse):
             return self._repeated(log, course)
-        return self._ranked(log, course) if self.law == "rerandomization" else self._results(log, course)
+        kinds = {"z": self._results, "rerandomization": self._ranked, "exact": self._counted}
+        return kinds[self.law](log, course)
 
     def _results(self, log: AdaptiveLog, course: Course) -> StoppedResults:
         """By stage-wise ordering."""
@@ -381,6 +406,28 @@ class Plan:
         )
         return self._told(log, course, [self._leading(log, course.look)], numbers, reference, notes, assumed)
 
+    @cached_property
+    def count_looks(self) -> CountLooks:
+        """The looks by the exact distribution of the counts."""
+        return CountLooks(self.design, self.looks, self.rule, self.positions[0])
+
+    @cached_property
+    def count_bounds(self) -> list[FloatArray]:
+        """Their critical values by the total number of successes, (rounds + 1,) each."""
+        return self.count_looks.bounds()
+
+    def _counted(self, log: AdaptiveLog, course: Course) -> StoppedResults:
+        """By the exact distribution of the counts."""
+        z = float(course.z[-1])
+        total = int(log.arrays.reward[: int(self.looks[course.look])].sum())
+        value = abs(z) if self.sides == 2 else z
+        pvalue = self.count_looks.pvalue(self.count_bounds, course.look, total, value)
+        notes = [claims.BY_COUNTS(**self._used(course)), claims.NO_COUNT_LIMITS()]
+        numbers = np.array([z * course.std_error]), np.array([course.std_error])
+        reference = RankReference(pvalue, 0.0, COUNTS)
+        assumed = [claims.CONSTANT_RATES()]
+        return self._told(log, course, self.treatments, numbers, reference, notes, assumed)
+
     def _used(self, course: Course | SeveralCourse) -> dict[str, Any]:
         return {"looks": len(course.tests), "planned": len(self.looks), "spending": self.spending}
 
@@ -396,6 +443,7 @@ class Plan:
     ) -> StoppedResults:
         """The result with the assumptions of every method; numbers, estimates and standard errors."""
         rounds, found = int(self.looks[course.tests[-1]]), profile_of(log).propensities_found
+        known = [] if self.law == "exact" else [RIGHT.filled({}, found)]
         if rounds < log.n_rounds:
             notes = [*notes, claims.OVERRUN(more=log.n_rounds - rounds)]
         return StoppedResults(
@@ -405,23 +453,24 @@ class Plan:
             estimate=numbers[0],
             std_error=numbers[1],
             reference=reference,
-            estimator="aipw",
+            estimator="sample-mean" if self.law == "exact" else "aipw",
             facts=LogFacts.of(log),
             null=self.margin,
-            notes=(*notes, *assumptions([RIGHT.filled({}, found), *assumed, claims.LOOKS_KEPT()])),
+            notes=(*notes, *assumptions([*known, *assumed, claims.LOOKS_KEPT()])),
             cautions=tuple(found.cautions) if found is not None else (),
             validity="exact" if reference.exact else "asymptotic",
             decision=course.decision,
             rounds=rounds,
         )
 
-    def _course(self, log: AdaptiveLog) -> Course | SeveralCourse | None:
+    def course(self, log: AdaptiveLog) -> Course | SeveralCourse | None:
         """The trial's course over the looks that it has reached; None before the first."""
         require_log("Plan", log)
-        processes = self.processes(log)
-        if processes is None:
-            return None
-        return self.follow_several(processes, log) if self.joint else self.follow(self.lead(processes), log)
+        if self.joint:
+            processes = self.processes(log)
+            return None if processes is None else self.follow_several(processes, log)
+        process = self.process(log)
+        return None if process is None else self.follow(process, log)
 
     @property
     def joint(self) -> bool:
@@ -432,6 +481,8 @@ class Plan:
         """The trial's course from its scores; only replays look at the log."""
         if self.law == "z":
             return follow(process, self.rule)
+        if self.law == "exact":
+            return follow_counts(process, log, self.count_looks, self.count_bounds)
         reached = self.looks[: len(process.score)]
         world = log.arrays.reward[: int(reached[-1])], len(self.arms), self.horizon
         replays = replayed(self.design, *world, self.positions, reached, self.replays, self.seed, self.sides)
@@ -449,6 +500,8 @@ class Plan:
 
     def _leading(self, log: AdaptiveLog, look: int) -> Any:
         """The treatment with the largest score at a look."""
+        if len(self.treatments) == 1:
+            return self.treatment
         processes = self.processes(log)
         assert processes is not None
         return self.treatments[leads(processes, self.sides)[look]]
@@ -460,6 +513,8 @@ class Plan:
 
     def process(self, log: AdaptiveLog) -> ScoreProcess | None:
         """Scores of the leading treatment at the looks that a log has reached; None before the first."""
+        if self.law == "exact":
+            return count_process(log, self._codes(log), self.looks[self.looks <= log.n_rounds])
         processes = self.processes(log)
         return None if processes is None else self.lead(processes)
 
@@ -472,7 +527,10 @@ class Plan:
         if not len(looks):
             return None
         known = log.arrays.action, log.arrays.reward, propensities
-        return score_processes(*known, codes[:-1], codes[-1], looks, self.margin)
+        found = score_processes(*known, codes[:-1], codes[-1], looks, self.margin)
+        factor = self.inflation
+        each = (one._replace(score=one.score / factor, slope=one.slope / factor) for one in found.each)
+        return found if factor == 1.0 else found._replace(each=tuple(each))
 
     def _codes(self, log: AdaptiveLog) -> tuple[int, ...]:
         """Positions of the treatments and the control among the log's arms."""
@@ -481,91 +539,3 @@ class Plan:
         if set(log.arms) != set(self.arms):
             refuse("Plan", [f"the log has the arms {log.arms}, but the plan {self.arms}"])
         return tuple(map(log.arms.index, (*self.treatments, self.control)))
-
-    def operating_characteristics(
-        self,
-        environment: Environment | Mapping[str, Environment],
-        replications: int = 10_000,
-        rng: RandomSource | None = None,
-        *,
-        n_jobs: int = 1,
-    ) -> PlanCharacteristics:
-        """Simulate the trial: error rates, sample size, and the estimates after it has stopped.
-
-        Parameters
-        ----------
-        environment : Environment, or dict of environments by name
-            Environments of the simulation; their arms are the plan's, in order.
-        replications : int
-            Number of trials per environment.
-        rng : int, SeedSequence, Generator or None
-            Source of randomness; results do not depend on the number of workers.
-        n_jobs : int
-            Worker processes.
-
-        Returns
-        -------
-        PlanCharacteristics
-
-        Raises
-        ------
-        ParameterError
-            If arguments are invalid; the message lists every problem.
-        InvalidForLog
-            If the design does not record every arm's propensities.
-
-        Examples
-        --------
-        >>> import adaptinf as ai
-        >>> coin = ai.designs.Uniform()
-        >>> plan = ai.Plan(coin, arms=["A", "B"], treatment="B", control="A", looks=[100, 200])
-        >>> equal = ai.environments.BernoulliArms([0.5, 0.5])
-        >>> found = plan.operating_characteristics(equal, replications=640, rng=1)
-        >>> bool(found.frame.loc[0, "rejected"] < 0.09)
-        True
-        """
-        from adaptinf.plans.characteristics import characteristics
-
-        return characteristics(self, environment, replications, rng, n_jobs)
-
-
-def _treatments(treatment: Any, labels: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The treatments; a label may itself be a tuple."""
-    several = isinstance(treatment, (list, tuple)) and treatment not in labels
-    return tuple(treatment) if several else (treatment,)
-
-
-def _arm_problems(arms: Any, labels: tuple[Any, ...], treatments: tuple[Any, ...], control: Any) -> list[str]:
-    if len(labels) < 2 or len(set(labels)) < len(labels):
-        return [f"arms must be a list of at least two labels, got {arms!r:.60}"]
-    named = (*(("treatment", one) for one in treatments), ("control", control))
-    problems = [absent(name, one, labels, "the plan has") for name, one in named if one not in labels]
-    if control in treatments:
-        problems.append(f"treatment and control must be two arms, got {control!r} twice")
-    if not 1 <= len(treatments) <= MOST or any(treatments.count(one) > 1 for one in treatments):
-        problems.append(f"treatments must be one to {MOST} different arms, got {treatments!r:.80}")
-    return problems
-
-
-def _look_problems(looks: Any, rounds: FloatArray | None, horizon: Any) -> list[str]:
-    listed = rounds is not None and rounds.ndim == 1 and len(rounds) > 0
-    if not listed or rounds is None or not np.array_equal(rounds, np.floor(rounds)):
-        return [f"looks must be numbers of rounds, got {looks!r:.60}"]
-    if rounds[0] < 1 or np.any(np.diff(rounds) <= 0):
-        return [f"looks must be ascending numbers of rounds, got {looks!r:.60}"]
-    if horizon is not None and horizon != rounds[-1]:
-        return [f"the last look must be at the horizon, {horizon!r:.20}, got {looks!r:.60}"]
-    return []
-
-
-def _by_look(scores: Any, looks: Any) -> FloatArray | None:
-    """Scores for the looks before the last, minus infinity if there is no rule; None if they are invalid."""
-    size = len(looks) if hasattr(looks, "__len__") else 1
-    found = np.full(size, -np.inf)
-    if scores is None:
-        return found
-    given = number_array(scores)
-    if given is None or not np.all(np.isfinite(given)) or given.shape not in ((), (size - 1,)):
-        return None
-    found[:-1] = given
-    return found
