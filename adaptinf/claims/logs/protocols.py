@@ -38,6 +38,17 @@ COVERAGE = Claim(
     "looks {naive:.4f} ({scenario})",
     "note",
 )
+JOINT_BIAS = Claim(
+    _TOPICS,
+    "largest bias {bias:.4g} of a treatment's estimate at the stop; root mean squared error {rmse:.4g} "
+    "({arm}, {scenario})",
+    "note",
+)
+JOINT_COVERAGE = Claim(
+    _TOPICS,
+    "nominal {nominal:g}; all simultaneous intervals together, simulated at least {share:.4f} ({scenario})",
+    "note",
+)
 NO_INTERVAL = Claim(_TOPICS, "the test gives no interval", "missing")
 STAGEWISE = Claim(
     _TOPICS,

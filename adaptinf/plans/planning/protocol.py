@@ -170,6 +170,12 @@ class Protocol:
         )
 
     def _bias(self) -> str:
+        if self.plan.joint:
+            told = [(row, one) for row in self._rows() for one in self.plan.treatments]
+            row, one = max(told, key=lambda each: abs(np.nan_to_num(each[0][f"bias_{each[1]}"])))
+            return claims.JOINT_BIAS(
+                bias=row[f"bias_{one}"], rmse=row[f"rmse_{one}"], arm=one, scenario=row["scenario"]
+            )
         rows = self._rows("bias")
         if not rows:
             return ""
@@ -184,10 +190,12 @@ class Protocol:
             return claims.NO_INTERVAL() if self.plan.law != "z" else ""
         row = min(rows, key=itemgetter("coverage"))
         nominal = 1.0 - self.plan.alpha * 2 / self.plan.sides
+        if self.plan.joint:
+            return claims.JOINT_COVERAGE(nominal=nominal, share=row["coverage"], scenario=row["scenario"])
         return claims.COVERAGE(
             nominal=nominal,
             share=row["coverage"],
-            naive=row.get("naive_coverage", float("nan")),
+            naive=row["naive_coverage"],
             scenario=row["scenario"],
         )
 

@@ -6,6 +6,7 @@ import html
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from claims_said import says
 
@@ -90,3 +91,26 @@ def test_other_laws_and_sides_say_what_holds_for_them() -> None:
     assert facts.facts["Spending"] == "power, rho 3"
     assert facts.seed is None
     assert says(facts.topics["answer"][9], claims.SIMULATION, seed="not stated")
+
+
+def test_several_treatments() -> None:
+    means = {"equal": [0.0, 0.0, 0.0], "b": [0.0, 0.1, 1.0]}
+    worlds = {name: ai.environments.NormalArms(each) for name, each in means.items()}
+    arms = {"arms": ("c", "x", "y"), "treatment": ("x", "y"), "control": "c"}
+    plan = ai.Plan(ai.designs.Uniform(), **arms, looks=[90, 180], drop=-1.0)
+    appendix = plan.protocol(worlds, 32, rng=1)
+    found, frame = appendix.topics["answer"], appendix.found.frame
+    assert appendix.facts["Comparison"] == "x minus c, y minus c"
+    assert appendix.facts["Dropping"] == "not binding, standardised score at most -1"
+    assert says(found[2], claims.LEVEL, scenario="equal", scenarios=1)
+    assert says(found[3], claims.POWER, scenario="b")
+    biases = frame[["bias_x", "bias_y"]].to_numpy()
+    assert says(found[4], claims.JOINT_BIAS, bias=biases.ravel()[np.nanargmax(np.abs(biases))])
+    assert says(found[5], claims.JOINT_COVERAGE, share=frame["coverage"].min())
+    assert says(found[6], claims.REPEATED)
+    curve = plan.power_curve(worlds, 32, rng=1).frame
+    assert curve["difference"].tolist() == [0.0, 1.0]
+    with pytest.raises(ParameterError, match="require one treatment"):
+        plan.changed(accrual=1.0).operating_characteristics(worlds, 4)
+    with pytest.raises(ParameterError, match="must have one treatment, got 2"):
+        ai.calibrate(plan, 0.05, worlds["equal"], replications=4)
