@@ -24,7 +24,7 @@ from adaptinf.claims.propensities import EVERY_ONE_NEEDED, RIGHT
 from adaptinf.designs.base import Design
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.group_sequential.boundaries import Boundary, bounds_of_spent, classical_bounds
-from adaptinf.inference.group_sequential.score_process import ScoreProcess, ScoreProcesses, score_processes
+from adaptinf.inference.group_sequential.score_process import ScoreProcess, ScoreProcesses
 from adaptinf.inference.group_sequential.spending import SHAPES, SPENDING
 from adaptinf.inference.inputs.arguments import require_log
 from adaptinf.inference.results.estimand import Estimand
@@ -32,31 +32,15 @@ from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import (
-    COUNT,
-    FINITE,
-    NON_NEGATIVE,
-    POSITIVE,
-    Count,
-    Is,
-    OneOf,
-    OrNone,
-    alpha_problems,
     number_array,
-    problems_of,
     refuse,
 )
 from adaptinf.plans.decisions import Course, Rule, follow
-from adaptinf.plans.plan_arguments import (
-    arm_problems,
-    by_look,
-    law_problems,
-    limit_problems,
-    look_problems,
-    treatments_of,
-)
+from adaptinf.plans.plan_arguments import by_look, plan_problems, treatments_of
 from adaptinf.plans.planning.count_looks import CountLooks, count_process, follow_counts
 from adaptinf.plans.planning.planner import Planning
-from adaptinf.plans.planning.timing import Timing, timing_problems
+from adaptinf.plans.planning.strata import stratified_processes
+from adaptinf.plans.planning.timing import Timing
 from adaptinf.plans.replays import follow_by_rank, leading, leads, replayed
 from adaptinf.plans.several import SeveralCourse, follow_several, left
 from adaptinf.plans.several_results import RepeatedReference, look_of
@@ -166,6 +150,11 @@ class Plan(Planning):
         In simulations: mean number of participants a day, who arrive as a Poisson process.
     dropout : float
         In simulations: share of participants without an outcome. They are replaced.
+    clock : {"rounds"}
+        What looks are counted in.
+    strata : str, optional
+        Column of the log, such as a context known before the choice. Scores then predict rewards within its
+        values, and are summed over these.
 
     Raises
     ------
@@ -225,33 +214,14 @@ class Plan(Planning):
         delay: Any = 0,
         accrual: float | None = None,
         dropout: float = 0.0,
+        clock: str = "rounds",
+        strata: str | None = None,
     ) -> None:
         self.given = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
         labels = tuple(arms) if isinstance(arms, (list, tuple)) else ()
         treatments = treatments_of(treatment, labels)
-        problems = arm_problems(arms, labels, treatments, control)
-        problems += problems_of(
-            design=(design, Is(Design, "a design")),
-            horizon=(horizon, OrNone(COUNT)),
-            spending=(spending, OneOf(*SPENDING, *SHAPES)),
-            gamma=(gamma, FINITE),
-            rho=(rho, POSITIVE),
-            sides=(sides, Is(lambda sides: sides in (1, 2), "1 or 2")),
-            margin=(margin, FINITE),
-            inflation=(inflation, POSITIVE),
-            law=(law, OneOf("z", "rerandomization", "exact")),
-            replays=(replays, COUNT),
-            seed=(seed, Count(0)),
-            least=(least, NON_NEGATIVE),
-        )
-        problems += alpha_problems(alpha) + timing_problems(delay, accrual, dropout)
+        refuse("Plan", plan_problems(self.given, labels, treatments))
         rounds, given_up, left_at = number_array(looks), by_look(futility, looks), by_look(drop, looks)
-        problems += look_problems(looks, rounds, horizon)
-        problems += limit_problems("futility", futility, given_up) + limit_problems("drop", drop, left_at)
-        if drop is not None and (len(treatments) < 2 or law != "z"):
-            problems.append("drop requires several treatments and law 'z'")
-        problems += law_problems(law, margin, design, len(labels), None if problems else rounds)
-        refuse("Plan", problems)
         assert rounds is not None
         assert given_up is not None
         assert left_at is not None
@@ -261,7 +231,7 @@ class Plan(Planning):
         self.horizon = int(self.looks[-1])
         self.spending, self.gamma, self.rho = spending, float(gamma), float(rho)
         self.sides, self.alpha, self.margin = int(sides), float(alpha), float(margin)
-        self.inflation = float(inflation)
+        self.inflation, self.strata = float(inflation), strata
         self.timing = Timing(delay, None if accrual is None else float(accrual), float(dropout))
         self.law, self.replays, self.seed = law, int(replays), int(seed)
         self.rule = Rule(self.spent(self.alpha / self.sides), given_up, self.sides, float(least), left_at)
@@ -526,8 +496,7 @@ class Plan(Planning):
         looks = self.looks[self.looks <= log.n_rounds]
         if not len(looks):
             return None
-        known = log.arrays.action, log.arrays.reward, propensities
-        found = score_processes(*known, codes[:-1], codes[-1], looks, self.margin)
+        found = stratified_processes(log, self.strata, codes, looks, self.margin)
         factor = self.inflation
         each = (one._replace(score=one.score / factor, slope=one.slope / factor) for one in found.each)
         return found if factor == 1.0 else found._replace(each=tuple(each))

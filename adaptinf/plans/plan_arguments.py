@@ -2,15 +2,77 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from adaptinf.designs.base import Design
 from adaptinf.inference.group_sequential.joint_crossing import MOST
-from adaptinf.parameters import number_array
+from adaptinf.inference.group_sequential.spending import SHAPES, SPENDING
+from adaptinf.parameters import (
+    COUNT,
+    FINITE,
+    NON_NEGATIVE,
+    POSITIVE,
+    Constraint,
+    Count,
+    Is,
+    OneOf,
+    OrNone,
+    alpha_problems,
+    number_array,
+)
 from adaptinf.plans.planning.count_looks import count_problems
+from adaptinf.plans.planning.timing import timing_problems
 from adaptinf.texts import absent
 from adaptinf.typing import FloatArray
+
+
+def plan_problems(
+    given: Mapping[str, Any], labels: tuple[Any, ...], treatments: tuple[Any, ...]
+) -> list[str]:
+    """All problems with the arguments of a plan."""
+    law, looks, drop = given["law"], given["looks"], given["drop"]
+    problems = arm_problems(given["arms"], labels, treatments, given["control"])
+    problems += [found for name, allowed in _ALLOWED.items() for found in allowed(name, given[name])]
+    problems += alpha_problems(given["alpha"])
+    problems += timing_problems(given["delay"], given["accrual"], given["dropout"])
+    rounds = number_array(looks)
+    problems += look_problems(looks, rounds, given["horizon"])
+    for name in ("futility", "drop"):
+        problems += limit_problems(name, given[name], by_look(given[name], looks))
+    if drop is not None and (len(treatments) < 2 or law != "z"):
+        problems.append("drop requires several treatments and law 'z'")
+    if given["clock"] != "rounds":
+        problems.append(
+            f'clock must be "rounds": looks by date are not available, got {given["clock"]!r:.20}'
+        )
+    if given["strata"] is not None and law != "z":
+        problems.append(f'strata requires law="z", got {law!r}')
+    return problems + law_problems(
+        law, given["margin"], given["design"], len(labels), None if problems else rounds
+    )
+
+
+_ALLOWED: Mapping[str, Constraint] = MappingProxyType(
+    {
+        "design": Is(Design, "a design"),
+        "horizon": OrNone(COUNT),
+        "spending": OneOf(*SPENDING, *SHAPES),
+        "gamma": FINITE,
+        "rho": POSITIVE,
+        "sides": Is(lambda sides: sides in (1, 2), "1 or 2"),
+        "margin": FINITE,
+        "inflation": POSITIVE,
+        "law": OneOf("z", "rerandomization", "exact"),
+        "replays": COUNT,
+        "seed": Count(0),
+        "least": NON_NEGATIVE,
+        "strata": OrNone(Is(str, "the name of a column")),
+    }
+)
 
 
 def treatments_of(treatment: Any, labels: tuple[Any, ...]) -> tuple[Any, ...]:

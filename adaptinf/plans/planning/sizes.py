@@ -134,7 +134,7 @@ def fixed_law(plan: Plan, environment: Environment) -> FixedLaw | None:
     """The law of the looks of a plan; None if something adapts or the moments of rewards are not constant."""
     shares, variance = _constant_shares(plan, environment), _variances(environment)
     inner = plan.sides == 2 and bool(np.isfinite(plan.rule.futility).any())
-    if plan.law != "z" or plan.joint or shares is None or variance is None or inner:
+    if plan.law != "z" or plan.joint or plan.strata or shares is None or variance is None or inner:
         return None
     places = list(plan.positions)
     gap = best_difference(plan, environment) - plan.margin
