@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from adaptinf.inference.validity import PolicySnapshots
     from adaptinf.inference.winners import Winner, winner_interval
     from adaptinf.log import AdaptiveLog, read_log
-    from adaptinf.plans import Plan
+    from adaptinf.plans import Plan, calibrate
     from adaptinf.reports import report
     from adaptinf.simulation import environments
     from adaptinf.sums import Sums, aggregate
@@ -63,6 +63,7 @@ __all__ = [
     "aggregate",
     "audit",
     "bias_bound",
+    "calibrate",
     "compare",
     "correct_pvalues",
     "corrected_level",
@@ -115,6 +116,7 @@ _HOMES = {
     "Trial": "adaptinf.trial",
     "aggregate": "adaptinf.sums",
     "bias_bound": "adaptinf.inference.corrections",
+    "calibrate": "adaptinf.plans",
     "compare": "adaptinf.inference.results",
     "result": "adaptinf.inference.results",
     "diagnose": "adaptinf.inference.diagnostics",

@@ -3,6 +3,18 @@
 from adaptinf.plans.characteristics import PlanCharacteristics
 from adaptinf.plans.looks import Look
 from adaptinf.plans.plan import Plan
+from adaptinf.plans.planning.calibration import Calibration, calibrate
+from adaptinf.plans.planning.protocol import Protocol
+from adaptinf.plans.planning.sizes import PowerCurve
 from adaptinf.plans.stopped_results import StoppedResults
 
-__all__ = ["Look", "Plan", "PlanCharacteristics", "StoppedResults"]
+__all__ = [
+    "Calibration",
+    "Look",
+    "Plan",
+    "PlanCharacteristics",
+    "PowerCurve",
+    "Protocol",
+    "StoppedResults",
+    "calibrate",
+]

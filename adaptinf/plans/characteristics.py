@@ -10,13 +10,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from adaptinf.audit.simulation.engine import AnalysisError
 from adaptinf.audit.simulation.simulated_power import PlanTable, named_scenarios
 from adaptinf.claims.logs import plans as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.tails import student_quantile
-from adaptinf.parameters import COUNT, JOBS, SEED, problems_of, refuse
+from adaptinf.parameters import COUNT, JOBS, SEED, OneOf, problems_of, refuse
 from adaptinf.plans import several_characteristics as several
 from adaptinf.plans.dropping import check_dropping, drops
+from adaptinf.plans.planning.exact_rates import constant_rates, with_exact
+from adaptinf.plans.planning.timing import (
+    calendar_numbers,
+    late_environment_problems,
+    late_problems,
+    trial_of,
+)
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import BLOCK, seed_sequence
 from adaptinf.typing import FloatArray, RandomSource
@@ -38,6 +46,9 @@ _NUMBERS = (
     "tail",
     "naive",
     "held",
+    "duration",
+    "enrolled",
+    "overrun",
 )
 _DECIDED = {"rejected": "reject", "futility": "futility", "untested": "too few data"}
 
@@ -54,8 +65,12 @@ class PlanCharacteristics(PlanTable):
         and `untested`, probabilities; `size_mean`, `size_sd` and quantiles of the number of rounds;
         `rounds_<arm>`, mean rounds of each arm; `reward_mean` per round; `bias`, `median_bias` (probability
         that the estimate is too large, minus 1/2), `rmse` and `coverage` of the estimate after the stop;
-        `naive_bias` and `naive_coverage` of the estimate and interval that ignore the looks. Intervals have
-        error probability alpha / sides on either side.
+        `naive_bias` and `naive_coverage` of the estimate and interval that ignore the looks; `failed`, the
+        number of trials that failed. Intervals have error probability alpha / sides on either side.
+
+        With a delay, accrual or dropout: `duration_mean` and `duration_q90`, days (or rounds) until the look
+        at the end; `enrolled_mean`, the participants by then, and `overrun_mean`, those who came after the
+        last one used.
 
         For several treatments, `rejected` means any of them; `family_error`, any whose null is true;
         `rejected_best`, the best; `rejected_all`, all. `coverage` is that of all simultaneous intervals
@@ -103,43 +118,73 @@ def characteristics(
     replications: Any,
     rng: RandomSource | None,
     n_jobs: Any,
+    on_error: Any,
 ) -> PlanCharacteristics:
     """Simulated trials of a plan in each environment."""
+    scenarios, problems = scenarios_of(plan, environment, replications, rng, n_jobs)
+    problems += OneOf("raise", "count")("on_error", on_error)
+    refuse("Plan.operating_characteristics", problems)
+    root = seed_sequence(rng)
+    check_design(plan, next(iter(scenarios.values())), on_error == "count")
+    rows, looks, notes = [], [], []
+    for place, (name, one) in enumerate(scenarios.items()):
+        seed = np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, place))
+        truth = difference(plan, one)
+        numbers, error = simulated(plan, one, truth, replications, seed, n_jobs, on_error == "count")
+        failed = replications - len(numbers["size"])
+        if failed:
+            notes.append(claims.FAILED(failed=failed, trials=replications, scenario=name, error=error))
+        row, look_rows = _row(plan, numbers, truth), list(_look_rows(plan, numbers))
+        if plan.law == "exact" and (rates := constant_rates(one)) is not None:
+            row, look_rows = with_exact(plan, rates, row, look_rows)
+            notes.append(claims.BY_EXACT_LAW(scenario=name))
+        rows.append({"scenario": name, **row, "failed": failed})
+        looks += [{"scenario": name, **each} for each in look_rows]
+    return PlanCharacteristics(
+        pd.DataFrame(rows), plan.alpha, repr(plan.design), replications, tuple(notes), pd.DataFrame(looks)
+    )
+
+
+def scenarios_of(
+    plan: Plan, environment: Any, replications: Any, rng: Any, n_jobs: Any
+) -> tuple[dict[str, Environment], list[str]]:
+    """Environments by name, and problems with them and with the options of a simulation."""
     scenarios, problems = named_scenarios(environment)
     problems += problems_of(replications=(replications, COUNT), rng=(rng, SEED))
     problems += JOBS("n_jobs", n_jobs)
     problems += [
         f"environment {name!r} has {one.n_arms} arms, but the plan has {len(plan.arms)}"
         for name, one in scenarios.items()
-        if one.n_arms != len(plan.arms)
+        if not problems and one.n_arms != len(plan.arms)
     ]
-    refuse("Plan.operating_characteristics", problems)
-    root = seed_sequence(rng)
-    _check_design(plan, next(iter(scenarios.values())))
-    rows, looks = [], []
-    for place, (name, one) in enumerate(scenarios.items()):
-        seed = np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, place))
-        difference = _difference(plan, one)
-        numbers = _simulated(plan, one, difference, replications, seed, n_jobs)
-        rows.append({"scenario": name, **_row(plan, numbers, difference)})
-        looks += [{"scenario": name, **row} for row in _look_rows(plan, numbers)]
-    return PlanCharacteristics(
-        pd.DataFrame(rows), plan.alpha, repr(plan.design), replications, looks=pd.DataFrame(looks)
-    )
+    problems += late_problems(plan)
+    if plan.timing.late and not problems:
+        problems += [
+            problem for one in scenarios.values() for problem in late_environment_problems(one, plan.horizon)
+        ]
+    return scenarios, problems
 
 
-def _check_design(plan: Plan, environment: Environment) -> None:
-    """Refuse a design whose scores are constant, or that cannot drop an arm if the plan may ask for it."""
+def check_design(plan: Plan, environment: Environment, count: bool = False) -> None:
+    """Refuse a design whose scores are constant, or that cannot drop an arm if the plan may ask for it.
+
+    A design that fails is not checked if errors are counted.
+    """
     if drops(plan):
         check_dropping(plan, environment)
-    log = plan.design.run(environment, horizon=plan.horizon, rng=0)
+    try:
+        log = plan.design.run(environment, horizon=plan.horizon, rng=0)
+    except Exception:
+        if count:
+            return
+        raise
     process = None if log.arrays.propensities is None else plan.process(log)
     if process is None or process.clock[-1] == 0.0:
         reason = claims.WITHOUT_PROPENSITIES(design=type(plan.design).__name__)
         raise InvalidForLog("Plan.operating_characteristics", reason, [])
 
 
-def _difference(plan: Plan, environment: Environment) -> Any:
+def difference(plan: Plan, environment: Environment) -> Any:
     """The true difference of the treatment; of several, all of them, or NaN if only ranks are compared."""
     found = several.differences(plan, environment)
     if plan.joint:
@@ -147,39 +192,68 @@ def _difference(plan: Plan, environment: Environment) -> Any:
     return float(found[0]) if len(found) == 1 else math.nan
 
 
-def _simulated(
+def simulated(
     plan: Plan,
     environment: Environment,
     truth: Any,
     replications: int,
     seed: np.random.SeedSequence,
     n_jobs: int,
-) -> dict[str, FloatArray]:
-    """Numbers of each trial; by name (r,), `rounds` of each arm (r, K), and those of `each` treatment."""
-    starts = range(0, replications, BLOCK)
+    count: bool = False,
+    estimates: bool = True,
+) -> tuple[dict[str, FloatArray], str]:
+    """Numbers of each trial, and the first error.
+
+    By name (r,), `rounds` of each arm (r, K), and those of `each` treatment. If errors are counted, trials
+    that fail are left out. Without estimates, only decisions are made.
+    """
+    starts, told = range(0, replications, BLOCK), (count, estimates)
     jobs = (
-        (_block, (plan, environment, truth, seed, start // BLOCK, min(BLOCK, replications - start)))
+        (_block, (plan, environment, truth, seed, start // BLOCK, min(BLOCK, replications - start), *told))
         for start in starts
     )
-    found = np.concatenate(spread(jobs, n_jobs if len(starts) > 1 else 1))
+    blocks = spread(jobs, n_jobs if len(starts) > 1 else 1)
+    error = next((error for _, error in blocks if error), "")
+    trials = [trial for block, _ in blocks for trial in block]
+    if not trials:
+        raise AnalysisError(claims.ALL_FAILED(error=error))
+    found = np.array(trials)
     numbers = {name: found[:, place] for place, name in enumerate(_NUMBERS)}
     rounds, each = np.split(found[:, len(_NUMBERS) :], [len(plan.arms)], axis=1)
-    return {**numbers, "rounds": rounds, "each": each}
+    return {**numbers, "rounds": rounds, "each": each}, error
 
 
 def _block(
-    plan: Plan, environment: Environment, truth: Any, seed: np.random.SeedSequence, block: int, size: int
-) -> FloatArray:
-    """Trials that share a stream of random numbers; returns (size, numbers + K)."""
+    plan: Plan,
+    environment: Environment,
+    truth: Any,
+    seed: np.random.SeedSequence,
+    block: int,
+    size: int,
+    count: bool,
+    estimates: bool,
+) -> tuple[list[FloatArray], str]:
+    """Trials that share a stream of random numbers, (numbers + K,) each, and the first error."""
     rng = np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, block)))
-    return np.array([_trial(plan, environment, truth, rng) for _ in range(size)])
+    found: list[FloatArray] = []
+    first = ""
+    for _ in range(size):
+        try:
+            found.append(_trial(plan, environment, truth, rng, estimates))
+        except Exception as error:
+            if not count:
+                raise
+            first = first or f"{type(error).__name__}: {error}"
+    return found, first
 
 
-def _trial(plan: Plan, environment: Environment, truth: Any, rng: np.random.Generator) -> FloatArray:
+def _trial(
+    plan: Plan, environment: Environment, truth: Any, rng: np.random.Generator, estimates: bool
+) -> FloatArray:
     """Numbers of one trial, in the order of `_NUMBERS`, and the rounds of each arm."""
     if plan.joint:
         return several.trial(plan, environment, truth, rng)
-    log = plan.design.run(environment, horizon=plan.horizon, rng=rng)
+    log, calendar = trial_of(plan, environment, rng)
     process = plan.process(log)
     assert process is not None
     course = plan.follow(process, log)
@@ -188,8 +262,9 @@ def _trial(plan: Plan, environment: Environment, truth: Any, rng: np.random.Gene
     rounds = np.bincount(log.arrays.action[:size], minlength=log.n_arms)
     decided = [float(course.decision == name) for name in _DECIDED.values()]
     told = [float(course.look), decided[0], 0.0, *decided[1:], float(size), reward]
-    if not course.tests:
-        return np.array([*told, *[math.nan] * 4, *rounds])
+    times = calendar_numbers(calendar, size)
+    if not course.tests or not estimates:
+        return np.array([*told, *[math.nan] * 4, *times, *rounds])
     told[2] = float(decided[0] and course.z[-1] > 0.0)
     last = course.tests[-1]
     naive = plan.margin + float(process.score[last] / process.slope[last])
@@ -200,7 +275,7 @@ def _trial(plan: Plan, environment: Environment, truth: Any, rng: np.random.Gene
     if plan.law == "z":
         stopped = course.stopped()
         estimate, tail = plan.margin + stopped.estimate, stopped.tail(truth - plan.margin)
-    return np.array([*told, estimate, tail, naive, held, *rounds])
+    return np.array([*told, estimate, tail, naive, held, *times, *rounds])
 
 
 def _row(plan: Plan, numbers: Mapping[str, FloatArray], truth: Any) -> dict[str, Any]:
@@ -219,6 +294,13 @@ def _row(plan: Plan, numbers: Mapping[str, FloatArray], truth: Any) -> dict[str,
         **{f"rounds_{arm}": float(numbers["rounds"][:, place].mean()) for place, arm in enumerate(plan.arms)},
         "reward_mean": float((numbers["reward"] * size).sum() / size.sum()),
     }
+    if plan.timing.stated:
+        row |= {
+            "duration_mean": float(numbers["duration"].mean()),
+            "duration_q90": float(np.quantile(numbers["duration"], 0.9)),
+            "enrolled_mean": float(numbers["enrolled"].mean()),
+            "overrun_mean": float(numbers["overrun"].mean()),
+        }
     if plan.joint:
         return {**row, **several.row(plan, numbers["held"], numbers["each"], truth)}
     tested = ~np.isnan(numbers["estimate"])

@@ -9,10 +9,11 @@ intervals following a group sequential test".
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import compress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,52 +24,30 @@ from adaptinf.claims.propensities import EVERY_ONE_NEEDED, RIGHT
 from adaptinf.designs.base import Design
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.group_sequential.boundaries import Boundary, bounds_of_spent, classical_bounds
-from adaptinf.inference.group_sequential.joint_crossing import MOST
-from adaptinf.inference.group_sequential.score_process import ScoreProcess, ScoreProcesses, score_processes
+from adaptinf.inference.group_sequential.score_process import ScoreProcess, ScoreProcesses
 from adaptinf.inference.group_sequential.spending import SHAPES, SPENDING
 from adaptinf.inference.inputs.arguments import require_log
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog
-from adaptinf.parameters import (
-    COUNT,
-    FINITE,
-    NON_NEGATIVE,
-    POSITIVE,
-    Count,
-    Is,
-    OneOf,
-    OrNone,
-    alpha_problems,
-    number_array,
-    problems_of,
-    refuse,
-)
+from adaptinf.parameters import number_array, refuse
 from adaptinf.plans.decisions import Course, Rule, follow
 from adaptinf.plans.looks import Look
+from adaptinf.plans.plan_arguments import by_look, plan_problems, treatments_of
+from adaptinf.plans.planning.count_looks import CountLooks, count_process, follow_counts
+from adaptinf.plans.planning.planner import Planning
+from adaptinf.plans.planning.strata import stratified_processes
+from adaptinf.plans.planning.timing import Timing
 from adaptinf.plans.replays import follow_by_rank, leading, leads, replayed
 from adaptinf.plans.several import SeveralCourse, follow_several, left
 from adaptinf.plans.several_results import RepeatedReference, look_of
-from adaptinf.plans.stopped_results import RankReference, StagewiseReference, StoppedResults
-from adaptinf.plans.stored_plans import (
-    StoredPlan,
-    arguments_of,
-    differs,
-    followed,
-    missing_assumed,
-    outcomes_of,
-    stage_problems,
-)
-from adaptinf.texts import absent
-from adaptinf.typing import FloatArray, IntArray, RandomSource
-
-if TYPE_CHECKING:
-    from adaptinf.plans.characteristics import PlanCharacteristics
-    from adaptinf.simulation.environments import Environment
+from adaptinf.plans.stopped_results import COUNTS, RankReference, StagewiseReference, StoppedResults
+from adaptinf.plans.stored_plans import StoredPlan, differs, followed, missing_assumed, stage_problems
+from adaptinf.typing import FloatArray, IntArray
 
 
-class Plan(StoredPlan):
+class Plan(StoredPlan, Planning):
     """A trial that compares two arms at planned looks and may stop at each of them.
 
     Parameters
@@ -104,10 +83,15 @@ class Plan(StoredPlan):
         Level of all looks together, between 0 and 0.5.
     margin : float
         Difference under the null: below 0 for a test of non-inferiority.
-    law : {"z", "rerandomization"}
-        How statistics are compared: with critical values of normal scores, or by rank among replays of the
-        design on the same outcomes. The latter is exact at any sample size if no arm has an effect on anyone,
-        and gives no interval; it requires a margin of 0.
+    inflation : float
+        Factor of all standard errors, as found by `calibrate`.
+    law : {"z", "rerandomization", "exact"}
+        How statistics are compared: with critical values of normal scores; by rank among replays of the
+        design on the same outcomes; or by the exact distribution of the counts of two arms with 0/1 rewards.
+        Ranks are exact at any sample size if no arm has an effect on anyone; of several treatments, the
+        largest score is compared. Counts are exact if success rates are constant; they require a design that
+        `audit.exact` supports and at most 400 rounds, and compare pooled score statistics given the number of
+        successes. Both give no interval and require a margin of 0.
     replays : int
         Number of replays.
     seed : int
@@ -116,6 +100,19 @@ class Plan(StoredPlan):
         Smallest effective number of rewards of either arm for a test at a look and, if rewards are 0 and 1,
         smallest number of either outcome. The alpha of a look with fewer is carried over to the next look.
         Comparisons by rank do not require a minimum.
+
+    delay : int or distribution
+        In simulations: after how many further rounds an outcome is known; or a distribution of days, such as
+        ``scipy.stats.gamma(2, scale=15)``, which requires `accrual`.
+    accrual : float, optional
+        In simulations: mean number of participants a day, who arrive as a Poisson process.
+    dropout : float
+        In simulations: share of participants without an outcome. They are replaced.
+    clock : {"rounds"}
+        What looks are counted in.
+    strata : str, optional
+        Column of the log, such as a context known before the choice. Scores then predict rewards within its
+        values, and are summed over these.
 
     Raises
     ------
@@ -167,37 +164,22 @@ class Plan(StoredPlan):
         sides: int = 2,
         alpha: float = 0.05,
         margin: float = 0.0,
+        inflation: float = 1.0,
         law: str = "z",
         replays: int = 999,
         seed: int = 0,
         least: float = 20.0,
+        delay: Any = 0,
+        accrual: float | None = None,
+        dropout: float = 0.0,
+        clock: str = "rounds",
+        strata: str | None = None,
     ) -> None:
-        self.arguments = arguments_of(locals())
+        self.given = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
         labels = tuple(arms) if isinstance(arms, (list, tuple)) else ()
-        treatments = _treatments(treatment, labels)
-        problems = _arm_problems(arms, labels, treatments, control)
-        problems += problems_of(
-            design=(design, Is(Design, "a design")),
-            horizon=(horizon, OrNone(COUNT)),
-            spending=(spending, OneOf(*SPENDING, *SHAPES)),
-            gamma=(gamma, FINITE),
-            rho=(rho, POSITIVE),
-            sides=(sides, Is(lambda sides: sides in (1, 2), "1 or 2")),
-            margin=(margin, FINITE),
-            law=(law, OneOf("z", "rerandomization")),
-            replays=(replays, COUNT),
-            seed=(seed, Count(0)),
-            least=(least, NON_NEGATIVE),
-        )
-        if law == "rerandomization" and margin != 0.0:
-            problems.append(f"re-randomisation tests a difference of 0: margin must be 0, got {margin!r:.20}")
-        problems += alpha_problems(alpha)
-        rounds, given_up, left_at = number_array(looks), _by_look(futility, looks), _by_look(drop, looks)
-        problems += _look_problems(looks, rounds, horizon)
-        problems += _score_problems(("futility", futility, given_up), ("drop", drop, left_at))
-        if drop is not None and (len(treatments) < 2 or law != "z"):
-            problems.append("drop requires several treatments and law 'z'")
-        refuse("Plan", problems)
+        treatments = treatments_of(treatment, labels)
+        refuse("Plan", plan_problems(self.given, labels, treatments))
+        rounds, given_up, left_at = number_array(looks), by_look(futility, looks), by_look(drop, looks)
         assert rounds is not None
         assert given_up is not None
         assert left_at is not None
@@ -207,6 +189,8 @@ class Plan(StoredPlan):
         self.horizon = int(self.looks[-1])
         self.spending, self.gamma, self.rho = spending, float(gamma), float(rho)
         self.sides, self.alpha, self.margin = int(sides), float(alpha), float(margin)
+        self.inflation, self.strata = float(inflation), strata
+        self.timing = Timing(delay, None if accrual is None else float(accrual), float(dropout))
         self.law, self.replays, self.seed = law, int(replays), int(seed)
         self.rule = Rule(self.spent(self.alpha / self.sides), given_up, self.sides, float(least), left_at)
 
@@ -274,7 +258,7 @@ class Plan(StoredPlan):
         InvalidForLog
             If propensities are missing, or rewards are, other than at random.
         """
-        course = self._course(log, stage)
+        course = self.course(log, stage)
         if course is None:
             return self.recorded({"stage": 0, "rounds": 0, "decision": "continue"})
         at = {"stage": course.look + 1, "rounds": int(self.looks[course.look])}
@@ -310,11 +294,12 @@ class Plan(StoredPlan):
         course = self._ended(log)
         if isinstance(course, SeveralCourse):
             return self._repeated(log, course)
-        return self._ranked(log, course) if self.law == "rerandomization" else self._results(log, course)
+        kinds = {"z": self._results, "rerandomization": self._ranked, "exact": self._counted}
+        return kinds[self.law](log, course)
 
     def _ended(self, log: AdaptiveLog) -> Course | SeveralCourse:
         """The course of a trial that has stopped."""
-        course = self._course(log)
+        course = self.course(log)
         if course is None or course.decision == "continue":
             at = -1 if course is None else course.look
             reason = claims.GOES_ON(rounds=log.n_rounds, after=int(self.looks[at + 1]))
@@ -354,6 +339,27 @@ class Plan(StoredPlan):
         numbers = np.array([estimate]), np.array([course.std_error])
         return self._told(log, course, [self._leading(log, course.look)], numbers, reference, notes)
 
+    @cached_property
+    def count_looks(self) -> CountLooks:
+        """The looks by the exact distribution of the counts."""
+        return CountLooks(self.design, self.looks, self.rule, self.positions[0])
+
+    @cached_property
+    def count_bounds(self) -> list[FloatArray]:
+        """Their critical values by the total number of successes, (rounds + 1,) each."""
+        return self.count_looks.bounds()
+
+    def _counted(self, log: AdaptiveLog, course: Course) -> StoppedResults:
+        """By the exact distribution of the counts."""
+        z = float(course.z[-1])
+        total = int(log.arrays.reward[: int(self.looks[course.look])].sum())
+        value = abs(z) if self.sides == 2 else z
+        pvalue = self.count_looks.pvalue(self.count_bounds, course.look, total, value)
+        notes = [claims.BY_COUNTS(**self._used(course)), claims.NO_COUNT_LIMITS()]
+        numbers = np.array([z * course.std_error]), np.array([course.std_error])
+        reference = RankReference(pvalue, 0.0, COUNTS)
+        return self._told(log, course, self.treatments, numbers, reference, notes)
+
     def _used(self, course: Course | SeveralCourse) -> dict[str, Any]:
         return {"looks": len(course.tests), "planned": len(self.looks), "spending": self.spending}
 
@@ -378,7 +384,7 @@ class Plan(StoredPlan):
             estimate=numbers[0],
             std_error=numbers[1],
             reference=reference,
-            estimator="aipw",
+            estimator="sample-mean" if self.law == "exact" else "aipw",
             facts=LogFacts.of(log),
             null=self.margin,
             notes=(*notes, *assumptions(self.assumes(log))),
@@ -396,17 +402,20 @@ class Plan(StoredPlan):
         log : AdaptiveLog
             As in `look`.
         """
+        if self.law == "exact":
+            return claims.CONSTANT_RATES(), claims.LOOKS_KEPT()
         under = claims.NO_EFFECT_ON_ANYONE if self.law == "rerandomization" else claims.CONSTANT_EFFECT
         right = RIGHT.filled({}, profile_of(log).propensities_found)
         return right, under(), claims.LOOKS_KEPT(), *missing_assumed(log)
 
-    def _course(self, log: AdaptiveLog, stage: int | None = None) -> Course | SeveralCourse | None:
+    def course(self, log: AdaptiveLog, stage: int | None = None) -> Course | SeveralCourse | None:
         """The trial's course over the looks that it has reached, up to a stage; None before the first."""
         require_log("Plan", log, incomplete=self.law == "z")
-        processes = self.processes(log, stage)
-        if processes is None:
-            return None
-        return self.follow_several(processes, log) if self.joint else self.follow(self.lead(processes), log)
+        if self.joint:
+            processes = self.processes(log, stage)
+            return None if processes is None else self.follow_several(processes, log)
+        process = self.process(log, stage)
+        return None if process is None else self.follow(process, log)
 
     @property
     def joint(self) -> bool:
@@ -418,6 +427,8 @@ class Plan(StoredPlan):
         rule = followed(self.rule, log)
         if self.law == "z":
             return follow(process, rule)
+        if self.law == "exact":
+            return follow_counts(process, log, replace(self.count_looks, rule=rule), self.count_bounds)
         reached = self.looks[: len(process.score)]
         world = log.arrays.reward[: int(reached[-1])], len(self.arms), self.horizon
         replays = replayed(self.design, *world, self.positions, reached, self.replays, self.seed, self.sides)
@@ -436,6 +447,8 @@ class Plan(StoredPlan):
 
     def _leading(self, log: AdaptiveLog, look: int) -> Any:
         """The treatment with the largest score at a look."""
+        if len(self.treatments) == 1:
+            return self.treatment
         processes = self.processes(log)
         assert processes is not None
         return self.treatments[leads(processes, self.sides)[look]]
@@ -447,6 +460,8 @@ class Plan(StoredPlan):
 
     def process(self, log: AdaptiveLog, stage: int | None = None) -> ScoreProcess | None:
         """Scores of the leading treatment at the looks that a log has reached; None before the first."""
+        if self.law == "exact":
+            return count_process(log, self._codes(log), self._reached(log, stage))
         processes = self.processes(log, stage)
         return None if processes is None else self.lead(processes)
 
@@ -455,13 +470,20 @@ class Plan(StoredPlan):
         codes = self._codes(log)
         if log.arrays.propensities is None:
             raise InvalidForLog("Plan", EVERY_ONE_NEEDED(), [])
-        looks = self.looks[self.looks <= log.n_rounds]
-        if stage is not None:
-            refuse("Plan.look", stage_problems(stage, len(looks), log.n_rounds))
-            looks = looks[:stage]
+        looks = self._reached(log, stage)
         if not len(looks):
             return None
-        return score_processes(*outcomes_of(log), codes[:-1], codes[-1], looks, self.margin)
+        found, factor = stratified_processes(log, self.strata, codes, looks, self.margin), self.inflation
+        each = (one._replace(score=one.score / factor, slope=one.slope / factor) for one in found.each)
+        return found if factor == 1.0 else found._replace(each=tuple(each))
+
+    def _reached(self, log: AdaptiveLog, stage: int | None) -> IntArray:
+        """Rounds of the looks that a log has reached, up to a stage."""
+        looks = self.looks[self.looks <= log.n_rounds]
+        if stage is None:
+            return looks
+        refuse("Plan.look", stage_problems(stage, len(looks), log.n_rounds))
+        return looks[:stage]
 
     def _codes(self, log: AdaptiveLog) -> tuple[int, ...]:
         """Positions of the treatments and the control among the log's arms."""
@@ -470,99 +492,3 @@ class Plan(StoredPlan):
         if set(log.arms) != set(self.arms):
             refuse("Plan", [f"the log has the arms {log.arms}, but the plan {self.arms}"])
         return tuple(map(log.arms.index, (*self.treatments, self.control)))
-
-    def operating_characteristics(
-        self,
-        environment: Environment | Mapping[str, Environment],
-        replications: int = 10_000,
-        rng: RandomSource | None = None,
-        *,
-        n_jobs: int = 1,
-    ) -> PlanCharacteristics:
-        """Simulate the trial: error rates, sample size, and the estimates after it has stopped.
-
-        Parameters
-        ----------
-        environment : Environment, or dict of environments by name
-            Environments of the simulation; their arms are the plan's, in order.
-        replications : int
-            Number of trials per environment.
-        rng : int, SeedSequence, Generator or None
-            Source of randomness; results do not depend on the number of workers.
-        n_jobs : int
-            Worker processes.
-
-        Returns
-        -------
-        PlanCharacteristics
-
-        Raises
-        ------
-        ParameterError
-            If arguments are invalid; the message lists every problem.
-        InvalidForLog
-            If the design does not record every arm's propensities.
-
-        Examples
-        --------
-        >>> import adaptinf as ai
-        >>> coin = ai.designs.Uniform()
-        >>> plan = ai.Plan(coin, arms=["A", "B"], treatment="B", control="A", looks=[100, 200])
-        >>> equal = ai.environments.BernoulliArms([0.5, 0.5])
-        >>> found = plan.operating_characteristics(equal, replications=640, rng=1)
-        >>> bool(found.frame.loc[0, "rejected"] < 0.09)
-        True
-        """
-        from adaptinf.plans.characteristics import characteristics
-
-        return characteristics(self, environment, replications, rng, n_jobs)
-
-
-def _treatments(treatment: Any, labels: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The treatments; a label may itself be a tuple."""
-    several = isinstance(treatment, (list, tuple)) and treatment not in labels
-    return tuple(treatment) if several else (treatment,)
-
-
-def _arm_problems(arms: Any, labels: tuple[Any, ...], treatments: tuple[Any, ...], control: Any) -> list[str]:
-    if len(labels) < 2 or len(set(labels)) < len(labels):
-        return [f"arms must be a list of at least two labels, got {arms!r:.60}"]
-    named = (*(("treatment", one) for one in treatments), ("control", control))
-    problems = [absent(name, one, labels, "the plan has") for name, one in named if one not in labels]
-    if control in treatments:
-        problems.append(f"treatment and control must be two arms, got {control!r} twice")
-    if not 1 <= len(treatments) <= MOST or any(treatments.count(one) > 1 for one in treatments):
-        problems.append(f"treatments must be one to {MOST} different arms, got {treatments!r:.80}")
-    return problems
-
-
-def _look_problems(looks: Any, rounds: FloatArray | None, horizon: Any) -> list[str]:
-    listed = rounds is not None and rounds.ndim == 1 and len(rounds) > 0
-    if not listed or rounds is None or not np.array_equal(rounds, np.floor(rounds)):
-        return [f"looks must be numbers of rounds, got {looks!r:.60}"]
-    if rounds[0] < 1 or np.any(np.diff(rounds) <= 0):
-        return [f"looks must be ascending numbers of rounds, got {looks!r:.60}"]
-    if horizon is not None and horizon != rounds[-1]:
-        return [f"the last look must be at the horizon, {horizon!r:.20}, got {looks!r:.60}"]
-    return []
-
-
-def _score_problems(*named: tuple[str, Any, FloatArray | None]) -> list[str]:
-    return [
-        f"{name} must be a number, or one for each look but the last, got {given!r:.60}"
-        for name, given, found in named
-        if found is None
-    ]
-
-
-def _by_look(scores: Any, looks: Any) -> FloatArray | None:
-    """Scores for the looks before the last, minus infinity if there is no rule; None if they are invalid."""
-    size = len(looks) if hasattr(looks, "__len__") else 1
-    found = np.full(size, -np.inf)
-    if scores is None:
-        return found
-    given = number_array(scores)
-    if given is None or not np.all(np.isfinite(given)) or given.shape not in ((), (size - 1,)):
-        return None
-    found[:-1] = given
-    return found

@@ -45,7 +45,7 @@ def trial(plan: Plan, environment: Environment, truth: FloatArray, rng: np.rando
     )
     above = float(bool(np.any(course.rejected & (error + truth > plan.margin))))
     told = [course.look, rejects, above, futile, untested, size, log.arrays.reward[:size].mean()]
-    numbers = [*told, math.nan, math.nan, math.nan, held, *rounds]
+    numbers = [*told, math.nan, math.nan, math.nan, held, math.nan, math.nan, math.nan, *rounds]
     left = course.gone <= course.look
     return np.array([*numbers, *course.rejected, *left, *error], dtype=np.float64)
 

@@ -34,13 +34,17 @@ class StagewiseReference:
         return self.origin + np.array([self.stopped.interval(math.exp(log_alpha))])
 
 
+COUNTS = "the exact distribution of counts"
+"""Name of the reference for success rates that are constant."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class RankReference:
-    """A p-value by rank among replays, for the difference `origin`; there is no interval."""
+    """An exact p-value for the difference `origin`; there is no interval."""
 
     pvalue: float
     origin: float
-    name: str = field(default="re-randomisation", init=False)
+    name: str = "re-randomisation"
     exact: bool = field(default=True, init=False)
     statistic, normal, uses_std_error = "z", False, False
 

@@ -22,14 +22,12 @@ from adaptinf.plans.decisions import Rule
 from adaptinf.plans.looks import Look
 from adaptinf.typing import FloatArray, IntArray, Validity
 
-_OWN = ("self", "design")
-
 
 class StoredPlan:
     """What trials and logs need to know of a plan."""
 
-    arguments: dict[str, Any]
-    """Its arguments except the design, as plain values."""
+    given: Mapping[str, Any]
+    """Its arguments."""
     looks: IntArray
     law: str
 
@@ -94,9 +92,17 @@ class StoredPlan:
         return ""
 
     @property
+    def arguments(self) -> dict[str, Any]:
+        """Its arguments except the design, as plain values."""
+        if hasattr(self.given["delay"], "rvs"):
+            problem = "a file cannot store the distribution of delays: use plan.changed(delay=0)"
+            raise ParameterError("Plan", [problem])
+        return {name: _plain(value) for name, value in self.given.items() if name != "design"}
+
+    @property
     def validity(self) -> Validity:
-        """Validity of the results: exact if statistics are compared by rank among replays."""
-        return "exact" if self.law == "rerandomization" else "asymptotic"
+        """Validity of the results: exact by rank among replays, and by the distribution of counts."""
+        return "asymptotic" if self.law == "z" else "exact"
 
     @property
     def _planned(self) -> tuple[int, ...]:
@@ -114,11 +120,6 @@ def stage_problems(stage: Any, reached: int, rounds: int) -> list[str]:
     if not problems and stage > reached:
         problems = [f"look {stage} has not been reached after {rounds:,} rounds, only {reached} looks"]
     return problems
-
-
-def arguments_of(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of a plan except its design, as plain values."""
-    return {name: _plain(value) for name, value in given.items() if name not in _OWN}
 
 
 def _plain(value: Any) -> Any:

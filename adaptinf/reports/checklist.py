@@ -11,7 +11,7 @@ ICH (2025). E20: Adaptive designs for clinical trials. Draft guideline, Step 2b,
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ import numpy as np
 
 from adaptinf.claims import sentence
 from adaptinf.claims.reports import answers as claims
+from adaptinf.claims.reports.answers import FOR_AUTHORS
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog
 from adaptinf.markup import escaped, framed
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from adaptinf.sums import Sums
 
 
-FOR_AUTHORS = "for the authors of the trial report to add"
 _INTRODUCTION = (
     "Topics are named in a few words: the statements have the full items. New in the extension for adaptive "
     "designs: 3b, 11c, 12b, 14c, 15b, 17c and 24b. A 2025 number in brackets is the nearest one: "
@@ -346,28 +346,39 @@ def _estimation(known: Known) -> str:
     return claims.ESTIMATED(estimator=known.results.estimator, validity=known.results.validity)
 
 
-TOPICS: tuple[tuple[str, Answer], ...] = (
-    ("why an adaptive design, and why one of this complexity", nothing),
-    ("adaptations and the rule for them, fixed before the trial", adaptation),
-    ("control of the type I error, over the scenarios of the plan", _error_rate),
-    ("power, or the chance of the right conclusion, over the scenarios", _power),
-    ("bias of the estimates under the adaptation", _bias),
-    ("coverage of the intervals under the adaptation", _coverage),
-    ("methods of estimation that allow for the adaptation", _estimation),
-    ("drift over time of outcomes or of those enrolled: is there any", _drift),
-    ("sensitivity of the estimates to such drift", _weights),
-    ("simulation report: scenarios, numbers of trials, errors, software", _simulation),
-    ("who sees interim results, and how the others are kept from them", nothing),
-    ("deviations from the planned adaptations, and analyses for them", nothing),
+TOPICS: tuple[tuple[str, Answer], ...] = tuple(
+    zip(
+        claims.E20_TOPICS,
+        (
+            nothing,
+            adaptation,
+            _error_rate,
+            _power,
+            _bias,
+            _coverage,
+            _estimation,
+            _drift,
+            _weights,
+            _simulation,
+            nothing,
+            nothing,
+        ),
+        strict=True,
+    )
 )
 
 
 def regulatory(known: Known) -> str:
     """The table of topics, filled in if they are known."""
+    return topics_table((topic, answer(known)) for topic, answer in TOPICS)
+
+
+def topics_table(answers: Iterable[tuple[str, str]]) -> str:
+    """The table of topics and their answers."""
     rows = []
-    for topic, answer in TOPICS:
-        told = answer(known)
-        cell = escaped(told) if told else f'<span class="ask">{FOR_AUTHORS}</span>'
+    for topic, told in answers:
+        asked = not told or told == FOR_AUTHORS
+        cell = f'<span class="ask">{FOR_AUTHORS}</span>' if asked else escaped(told)
         rows.append(f'<tr><th scope="row">{escaped(topic)}</th><td>{cell}</td></tr>')
     head = "".join(f'<th scope="col">{name}</th>' for name in ("ICH E20, draft", "Answer"))
     inner = f"<thead><tr>{head}</tr></thead>\n<tbody>\n{chr(10).join(rows)}\n</tbody>"

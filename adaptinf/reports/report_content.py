@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from adaptinf.audit.simulation.measures import hypertext
+from adaptinf.claims.logs.protocols import BOUNDS
 from adaptinf.claims.reports import answer as claims
 from adaptinf.claims.reports import page
 from adaptinf.errors import InvalidForLog, ParameterError
@@ -16,7 +18,7 @@ from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.log import AdaptiveLog
 from adaptinf.markup import escaped, table
 from adaptinf.reports.answer import lead, origin, picture, warnings
-from adaptinf.reports.checklist import Known, checklist, regulatory
+from adaptinf.reports.checklist import Known, checklist, regulatory, topics_table
 from adaptinf.reports.collection_facts import guarantee_facts, log_cautions, uncovered_promise
 from adaptinf.reports.log_sections import (
     allocation_pictures,
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from adaptinf.inference.recommend import Recommendation
     from adaptinf.inference.results.fit_results import Results
     from adaptinf.log import PublicLog
+    from adaptinf.plans import Protocol
     from adaptinf.reports.data_digest import Source
     from adaptinf.reports.shown_numbers import Shown
     from adaptinf.sums import Sums
@@ -365,3 +368,26 @@ def characteristics(plan: OperatingCharacteristics) -> str:
     caption = page.PLAN_CAPTION(trials=plan.replications, alpha=plan.alpha)
     notes = listed([page.PLAN_ERRORS(), *plan.notes], "ol")
     return f"{paragraph(f'Design: {plan.design}')}\n{table(list(shown.columns), rows, caption)}\n{notes}"
+
+
+def protocol_page(appendix: Protocol, stamp: Stamp) -> str:
+    """The page of a plan with looks."""
+    found = appendix.found
+    bounds = (
+        f"{paragraph(BOUNDS(law=appendix.plan.law))}\n{hypertext(appendix.bounds, 'Critical values', ())}"
+    )
+    caption = page.PLAN_CAPTION(trials=found.replications, alpha=found.alpha)
+    sections = [
+        ("fixed", "Fixed in advance", defined(appendix.facts.items())),
+        ("bounds", "Critical values", bounds),
+        ("plan", "Operating characteristics", hypertext(appendix.characteristics, caption, found.notes)),
+        ("looks", "Looks", hypertext(found.looks, "Looks", ())),
+        (
+            "regulatory",
+            "Topics of the ICH E20 draft",
+            topics_table(appendix.topics.itertuples(index=False, name=None)),
+        ),
+        stamp.closing(),
+    ]
+    covers = page.PLAN(design=found.design, trials=found.replications)
+    return written(stamp.title, [paragraph(f"{covers} {stamp.date}."), contents(sections), divided(sections)])

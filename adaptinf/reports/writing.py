@@ -20,9 +20,18 @@ from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.inference.results.multiplicity import ADJUSTMENTS, AT_ONCE
 from adaptinf.log import AdaptiveLog, PublicLog
 from adaptinf.parameters import FLAG, Is, OrNone, alpha_problems, refuse
+from adaptinf.plans import Protocol
 from adaptinf.reports.data_digest import sources_of
 from adaptinf.reports.published import answer_of
-from adaptinf.reports.report_content import CHECKLISTS, Content, Several, Stamp, planned_page, published_page
+from adaptinf.reports.report_content import (
+    CHECKLISTS,
+    Content,
+    Several,
+    Stamp,
+    planned_page,
+    protocol_page,
+    published_page,
+)
 from adaptinf.reports.shown_numbers import Shown
 from adaptinf.reports.word_document import word_document
 from adaptinf.sums import Sums
@@ -42,7 +51,8 @@ def report(
     | AdaptiveLog
     | Sums
     | PublicLog
-    | OperatingCharacteristics,
+    | OperatingCharacteristics
+    | Protocol,
     path: str | PathLike[str],
     *,
     log: AdaptiveLog | Sums | PublicLog | None = None,
@@ -62,10 +72,11 @@ def report(
 
     Parameters
     ----------
-    data : Results, or several, AdaptiveLog, Sums, PublicLog or OperatingCharacteristics
+    data : Results, or several, AdaptiveLog, Sums, PublicLog, OperatingCharacteristics or Protocol
         A result, or several in a list or by name, each of which gets a sentence, a picture and a table; or a
         log, whose arm means are then estimated by the first method of `recommend`; or the public part of a
-        log, for a report based on its releases alone; or a plan alone, for the appendix of a protocol.
+        log, for a report based on its releases alone; or a plan alone, for the appendix of a protocol: the
+        output of `audit.operating_characteristics` or `Plan.protocol`.
     path : path
         File name that ends in ``.html`` or ``.htm``.
     log : AdaptiveLog, Sums or PublicLog, optional
@@ -147,9 +158,8 @@ def report(
     lists = (checklist,) if isinstance(checklist, str) else tuple(checklist or ())
     day = _today() if on is None else on
     stamp = Stamp(title or _TITLE, call, day.isoformat(), brief, lists)
-    if isinstance(data, OperatingCharacteristics):
-        stamp = Stamp(title or _PLAN_TITLE, call, stamp.date, brief, lists)
-        text, owner_only = planned_page(data, alpha, stamp), False
+    if isinstance(data, (OperatingCharacteristics, Protocol)):
+        text, owner_only = _planned(data, alpha, stamp, title), False
     elif (public := _public_part(data, log)) is not None:
         results, why = (data, "") if isinstance(data, Results) else answer_of(public)
         text = published_page(public, _shown(results, alpha, adjust), why, stamp)
@@ -172,12 +182,20 @@ def report(
     atomic_write(place, lambda file: file.write(text.encode("utf-8")), owner_only)
 
 
+def _planned(data: OperatingCharacteristics | Protocol, alpha: float, stamp: Stamp, title: str | None) -> str:
+    """The page of a plan."""
+    if isinstance(data, Protocol):
+        return protocol_page(data, replace(stamp, title=title or _PROTOCOL_TITLE))
+    return planned_page(data, alpha, replace(stamp, title=title or _PLAN_TITLE))
+
+
 def _public_part(*given: Any) -> PublicLog | None:
     """The public part of a log, if it is among the arguments."""
     return next((one for one in given if isinstance(one, PublicLog)), None)
 
 
 _TITLE = "Report of an adaptive experiment"
+_PROTOCOL_TITLE = "Appendix: adaptive design"
 _PLAN_TITLE = "Operating characteristics of a plan"
 
 
@@ -244,7 +262,8 @@ def _checked(data: Any, path: Any, given: dict[str, Any]) -> tuple[Path, list[Pa
     if word is not None and word.suffix.lower() != ".docx":
         problems.append(f"docx must end in .docx, got {str(word)!r:.80}")
     if word is not None and (
-        isinstance(data, (PublicLog, OperatingCharacteristics)) or isinstance(given["log"], PublicLog)
+        isinstance(data, (PublicLog, OperatingCharacteristics, Protocol))
+        or isinstance(given["log"], PublicLog)
     ):
         problems.append("docx= is of a result or a log: data is none, leave it out")
     refuse(_SUBJECT, problems)
@@ -287,9 +306,9 @@ def _several_problems(data: Any, given: dict[str, Any]) -> list[str]:
 def _data_problems(data: Any, log: Any, methods: Any, plan: Any) -> list[str]:
     """Arguments that do not apply to the subject of the report."""
     problems = []
-    if plan is not None and isinstance(data, OperatingCharacteristics):
+    if plan is not None and isinstance(data, (OperatingCharacteristics, Protocol)):
         problems.append("plan= belongs to a result or a log: data is a plan already, leave it out")
-    if not isinstance(data, (Results, AdaptiveLog, Sums, PublicLog, OperatingCharacteristics)):
+    if not isinstance(data, (Results, AdaptiveLog, Sums, PublicLog, OperatingCharacteristics, Protocol)):
         told = "a result of fit() or several, an AdaptiveLog, Sums, a PublicLog or a plan"
         problems.append(f"data must be {told}, got {data!r:.60}")
     if PublicLog in (type(data), type(log)) and (methods is not None or plan is not None):

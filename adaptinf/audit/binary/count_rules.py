@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
@@ -226,11 +226,19 @@ _MOST_STEPS = 2e13
 
 def final_weights(plan: Allocation, horizon: int) -> FloatArray:
     """Weights of the last layer."""
+    *_, (_, found) = layers(plan, horizon)
+    return found
+
+
+def layers(plan: Allocation, horizon: int) -> Iterator[tuple[int, FloatArray]]:
+    """Rounds and weights after each batch; states whose weight is set to 0 have left the trial.
+
+    Shapes: weights (states of the layer,).
+    """
     edges = plan.edges
     longest = max(after - before for before, after in itertools.pairwise(edges))
     _refuse_cost(plan, horizon, longest)
-    states = _states(horizon)
-    old, new = np.zeros(states), np.zeros(states)
+    old, new = np.zeros(_states(horizon)), np.zeros(_states(horizon))
     block = (horizon // 2 + 1) * (horizon - horizon // 2 + 1)
     work = work_space(horizon)
     laws = np.empty((block if longest > 1 else 0, longest + 1))
@@ -245,7 +253,7 @@ def final_weights(plan: Allocation, horizon: int) -> FloatArray:
         else:
             advance_batch(tables, step, after - step, old, new, work, laws, by_count)
         old, new = new, old
-    return old
+        yield after, old[: _states(after)]
 
 
 def _states(horizon: int) -> int:

@@ -51,8 +51,10 @@ class SampleSize(PlanTable):
         limits `power_low` and `power_high`; and the same for the type I error (`type_i`, etc.). If the values
         are computed exactly, the type I error is the largest size over all success rates, and neither has
         simulation error. The type I error is NaN if the null was not simulated.
+    law : str
+        What the power is computed from if nothing is simulated.
     alpha, design, replications, notes
-        As in every table of a plan; there are no replications if the distribution is exact.
+        As in every table of a plan; there are no replications if nothing is simulated.
 
     Examples
     --------
@@ -66,6 +68,7 @@ class SampleSize(PlanTable):
     horizon: int | None = None
     target: float = 0.8
     horizon_error: float = 0.0
+    law: str = "the exact law"
 
     @property
     def _head(self) -> str:
@@ -75,9 +78,7 @@ class SampleSize(PlanTable):
             told = f"power {self.target:g} from {self.horizon:,} rounds"
             if self.replications:
                 told += f", plus or minus {self.horizon_error:.2g} (one standard error of simulation)"
-        how = (
-            f"{self.replications:,} simulated trials per horizon" if self.replications else "by the exact law"
-        )
+        how = f"{self.replications:,} simulated trials per horizon" if self.replications else f"by {self.law}"
         return visible_lines([self.design, told, f"{how}, alpha {self.alpha:g}"])
 
     def to_markdown(self, digits: int = 4) -> str:
@@ -227,7 +228,7 @@ def sample_size(
         notes.append(f"{low:,} rounds are the shortest horizon examined: fewer may suffice.")
     frame = pd.DataFrame([found.known[size] for size in sorted(found.known)])
     runs = 0 if by_law else int(replications)
-    error = _horizon_error(found.known.get(horizon or 0), float(alpha), runs)
+    error = horizon_error(found.known.get(horizon or 0), float(alpha), runs)
     return SampleSize(frame, float(alpha), repr(made), runs, tuple(notes), horizon, float(power), error)
 
 
@@ -272,12 +273,14 @@ def _reached(found: _Powers, target: float, alpha: float) -> Callable[[int], boo
     return reached
 
 
-def _horizon_error(row: dict[str, Any] | None, alpha: float, runs: int) -> float:
+def horizon_error(row: dict[str, Any] | None, alpha: float, runs: int, sides: int = 2) -> float:
     """Standard error of the power divided by the slope of the power curve, phi(z) (z + z_alpha) / (2 T)."""
     if row is None or not runs or not 0.0 < row["power"] < 1.0:
         return 0.0 if not runs else math.nan
     place = float(special.ndtri(row["power"]))
-    slope = math.exp(-0.5 * place**2) / math.sqrt(2.0 * math.pi) * (place - float(special.ndtri(0.5 * alpha)))
+    slope = (
+        math.exp(-0.5 * place**2) / math.sqrt(2.0 * math.pi) * (place - float(special.ndtri(alpha / sides)))
+    )
     if slope <= 0.0:
         return math.nan
     return float(row["power_se"] / slope * 2.0 * row["horizon"])

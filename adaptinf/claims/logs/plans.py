@@ -115,3 +115,77 @@ USE_PLAN = Claim(
     "any stopping rule",
     "advice",
 )
+FAILED = Claim(
+    "plans.characteristics.characteristics",
+    "{failed} of {trials} trials in {scenario!r} failed and are left out; the first error: {error:.200}",
+    "caution",
+)
+ALL_FAILED = Claim(
+    "plans.characteristics.simulated",
+    "every simulated trial failed; the first error: {error:.200}",
+    "needs",
+)
+NORMAL_LAW = Claim("plans.planning.sizes.sample_size", "the normal law of the looks", "phrase")
+SIZE_BY_LAW = Claim(
+    "plans.planning.sizes.sample_size",
+    "Nothing adapts, so power and mean size follow from the joint normal distribution of the looks; the "
+    "horizon is rounded up.",
+    "note",
+)
+SIZE_BY_SIMULATION = Claim(
+    "plans.planning.sizes.sample_size",
+    "Looks keep their fractions of the horizon; each horizon uses the same streams of random numbers.",
+    "note",
+)
+SIZE_NOT_REACHED = Claim(
+    "plans.planning.sizes.sample_size",
+    "The power is not reached at {longest:,} rounds, the longest horizon.",
+    "note",
+)
+CALIBRATED = Claim(
+    "plans.planning.calibration.calibrate",
+    "The error rate was simulated in these environments, and is not known in others.",
+    "caution",
+)
+BY_COUNTS = Claim(
+    "plans.plan.Plan.analyse",
+    "The p-value follows from the exact distribution of the counts, given the total number of successes; "
+    "{looks} of {planned} looks were used, and {spending} spending controls the type I error at every "
+    "constant rate.",
+    "note",
+    short="exact distribution of counts after {looks} of {planned} looks",
+)
+NO_COUNT_LIMITS = Claim(
+    "plans.plan.Plan.analyse",
+    "the exact distribution of counts tests a difference of 0, and gives no interval; the estimate is the "
+    "difference of the sample proportions, not adjusted for the looks",
+    "missing",
+)
+CONSTANT_RATES = Claim(
+    "plans.plan.Plan.analyse",
+    "the plan's design assigned the arms, and each arm's success rate is the same in every round (drift, "
+    "even if common to both arms, is not allowed)",
+    "assumes",
+    short="constant success rates, without drift",
+)
+NOT_BINARY = Claim(
+    "plans.plan.Plan.process",
+    "the exact distribution of counts requires rewards of 0 and 1",
+    "needs",
+)
+BY_EXACT_LAW = Claim(
+    "plans.characteristics.characteristics",
+    "{scenario!r} has constant success rates: probabilities of stopping, sizes and bias are exact.",
+    "note",
+)
+NORMAL_ONLY = Claim(
+    "plans.planning.conditional.conditional_power",
+    'conditional and predictive power use normal scores of one treatment: the plan must have law="z" (it has '
+    "{law!r}) and one treatment",
+    "needs",
+)
+NOT_UNDER_WAY = Claim(
+    "plans.planning.conditional.conditional_power",
+    "the trial must go on after a look that tested: the decision at the latest look is {decision}",
+    "needs",
+)

@@ -79,5 +79,20 @@ for (binding in c(FALSE, TRUE)) {
   }
 }
 
-found <- list(rpact = as.character(packageVersion("rpact")), per_arm = per_arm, designs = designs, futile = futile)
+# Two equal arms with normal outcomes of standard deviation 1; sizes are not rounded.
+sizes <- list()
+for (kind in kinds) {
+  for (fractions in looks) {
+    for (sides in c(1, 2)) {
+      design <- design_of(kind, fractions, sides)
+      needed <- getSampleSizeMeans(design, alternative = 0.4, stDev = 1, normalApproximation = TRUE)
+      sizes <- c(sizes, list(list(
+        spending = kind$spending, parameter = kind$gamma, fractions = fractions, sides = sides,
+        largest = as.numeric(needed$maxNumberOfSubjects), mean = as.numeric(needed$expectedNumberOfSubjectsH1)
+      )))
+    }
+  }
+}
+
+found <- list(rpact = as.character(packageVersion("rpact")), per_arm = per_arm, designs = designs, futile = futile, sizes = sizes)
 write_json(found, commandArgs(TRUE)[1], digits = 12, auto_unbox = TRUE, pretty = FALSE, null = "null")

@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+import adaptinf as ai
 from adaptinf.inference.group_sequential import Boundary, futility_bounds, spending_bounds
 from adaptinf.inference.group_sequential.spending import SPENDING
 from adaptinf.inference.group_sequential.stagewise import Stopped
+from adaptinf.plans.planning.sizes import fixed_law
 
 FOUND = json.loads(Path(__file__).with_name("group_sequential.json").read_text(encoding="utf-8"))
-DESIGNS, FUTILE, PER_ARM = FOUND["designs"], FOUND["futile"], FOUND["per_arm"]
+DESIGNS, FUTILE, SIZES, PER_ARM = FOUND["designs"], FOUND["futile"], FOUND["sizes"], FOUND["per_arm"]
 CLOSE = 1e-6
 
 
@@ -33,7 +35,7 @@ def bounds_of(one: dict[str, Any]) -> Any:
 
 
 def test_the_grid_is_as_wide_as_promised() -> None:
-    assert (FOUND["rpact"], len(DESIGNS), len(FUTILE)) == ("3.3.4", 64, 16)
+    assert (FOUND["rpact"], len(DESIGNS), len(FUTILE), len(SIZES)) == ("3.3.4", 64, 16, 64)
     assert sum(len(one.get("stopped", [])) for one in DESIGNS) == 80
 
 
@@ -48,6 +50,29 @@ def test_bounds_power_and_size(one: dict[str, Any]) -> None:
         assert boundary.rejection(drift) == pytest.approx(one["rejection"][place], abs=CLOSE)
         assert boundary.expected_information(drift) == pytest.approx(one["information"][place], abs=CLOSE)
     assert boundary.drift_of_power(0.9) == pytest.approx(one["drift"], abs=CLOSE)
+
+
+@pytest.mark.parametrize("one", SIZES, ids=name)
+def test_sample_sizes(one: dict[str, Any]) -> None:
+    plan = ai.Plan(
+        ai.designs.Uniform(),
+        arms=(0, 1),
+        treatment=1,
+        control=0,
+        looks=[round(1_000 * fraction) for fraction in one["fractions"]],
+        spending=one["spending"],
+        gamma=one["parameter"] or -4.0,
+        rho=max(one["parameter"] or 2.0, 0.1),
+        sides=one["sides"],
+        alpha=0.025 * one["sides"],
+    )
+    world = ai.environments.NormalArms([0.0, 0.4])
+    law = fixed_law(plan, world)
+    assert law is not None
+    rounds = law.horizon(0.9)
+    assert rounds == pytest.approx(one["largest"], rel=CLOSE)
+    assert law.size(rounds) == pytest.approx(one["mean"], rel=CLOSE)
+    assert plan.sample_size(world).horizon == np.ceil(one["largest"])
 
 
 @pytest.mark.parametrize("one", [one for one in DESIGNS if "stopped" in one], ids=name)

@@ -1,0 +1,298 @@
+"""What a plan can do before a trial begins, and before it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from adaptinf.audit.simulation.sample_sizes import SampleSize
+from adaptinf.plans.characteristics import PlanCharacteristics, characteristics
+from adaptinf.plans.planning.conditional import conditional_power, predictive_power
+from adaptinf.plans.planning.protocol import Protocol, protocol
+from adaptinf.plans.planning.sizes import PowerCurve, power_curve, sample_size
+
+if TYPE_CHECKING:
+    from adaptinf.log import AdaptiveLog
+    from adaptinf.plans.plan import Plan
+    from adaptinf.simulation.environments import Environment
+    from adaptinf.typing import RandomSource
+
+
+class Planning:
+    """Sizes and power of a plan, whose arguments are `given`."""
+
+    given: Mapping[str, Any]
+
+    def changed(self, **changes: Any) -> Plan:
+        """A plan with other arguments.
+
+        Parameters
+        ----------
+        **changes
+            Arguments of the class and their new values; the others stay as they are.
+
+        Returns
+        -------
+        Plan
+
+        Raises
+        ------
+        ParameterError
+            If the arguments are invalid together.
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> coin = ai.designs.Uniform()
+        >>> plan = ai.Plan(coin, arms=["A", "B"], treatment="B", control="A", looks=[100, 200])
+        >>> plan.changed(looks=[150, 300]).horizon
+        300
+        """
+        made: Any = type(self)
+        return cast("Plan", made(**{**self.given, **changes}))
+
+    def operating_characteristics(
+        self,
+        environment: Environment | Mapping[str, Environment],
+        replications: int = 10_000,
+        rng: RandomSource | None = None,
+        *,
+        n_jobs: int = 1,
+        on_error: str = "raise",
+    ) -> PlanCharacteristics:
+        """Simulate the trial: error rates, sample size, and the estimates after it has stopped.
+
+        Parameters
+        ----------
+        environment : Environment, or dict of environments by name
+            Environments of the simulation; their arms are the plan's, in order.
+        replications : int
+            Number of trials per environment.
+        rng : int, SeedSequence, Generator or None
+            Source of randomness; results do not depend on the number of workers.
+        n_jobs : int
+            Worker processes.
+        on_error : {"raise", "count"}
+            Whether an error in a trial ends the simulation, or such trials are counted and left out; the
+            first error is then quoted below the table.
+
+        Returns
+        -------
+        PlanCharacteristics
+
+        Raises
+        ------
+        ParameterError
+            If arguments are invalid; the message lists every problem.
+        InvalidForLog
+            If the design does not record every arm's propensities.
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> coin = ai.designs.Uniform()
+        >>> plan = ai.Plan(coin, arms=["A", "B"], treatment="B", control="A", looks=[100, 200])
+        >>> equal = ai.environments.BernoulliArms([0.5, 0.5])
+        >>> found = plan.operating_characteristics(equal, replications=640, rng=1)
+        >>> bool(found.frame.loc[0, "rejected"] < 0.09)
+        True
+        """
+        return characteristics(cast("Plan", self), environment, replications, rng, n_jobs, on_error)
+
+    def sample_size(
+        self,
+        environment: Environment,
+        power: float = 0.9,
+        *,
+        longest: int = 100_000,
+        replications: int = 2_000,
+        rng: RandomSource | None = None,
+        n_jobs: int = 1,
+    ) -> SampleSize:
+        """Number of rounds at which the plan has a given power, with looks at the same fractions.
+
+        Parameters
+        ----------
+        environment : Environment
+            The alternative: for instance the smallest difference that matters.
+        power : float
+            Required probability of rejection, in (0, 1).
+        longest : int
+            Longest horizon examined.
+        replications : int
+            Number of simulated trials per horizon.
+        rng : int, SeedSequence, Generator or None
+            Source of randomness; every horizon uses the same streams.
+        n_jobs : int
+            Worker processes; results do not depend on it.
+
+        Returns
+        -------
+        SampleSize
+            The horizon, its Monte Carlo error, and the horizons examined. `horizon` is None if the power is
+            not reached.
+
+        Raises
+        ------
+        ParameterError
+            If arguments are invalid; the message lists every problem.
+
+        Notes
+        -----
+        If propensities are constant, nothing adapts, and rewards are 0/1, normal or uniform with constant
+        means, the horizon follows from the normal law of the looks, without simulation. Otherwise trials are
+        simulated, and each further horizon is read off a power curve that is normal in the square root of the
+        horizon, until the simulated power is within half a standard error of the required one.
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> plan = ai.Plan(
+        ...     ai.designs.Uniform(), arms=["A", "B"], treatment="B", control="A", looks=[100, 200]
+        ... )
+        >>> plan.sample_size(ai.environments.NormalArms([0.0, 0.5])).horizon
+        169
+        """
+        return sample_size(cast("Plan", self), environment, power, longest, replications, rng, n_jobs)
+
+    def power_curve(
+        self,
+        environments: Environment | Mapping[str, Environment],
+        replications: int = 2_000,
+        rng: RandomSource | None = None,
+        *,
+        n_jobs: int = 1,
+    ) -> PowerCurve:
+        """Power of the plan over environments, by their difference.
+
+        Parameters
+        ----------
+        environments : dict of Environment by name, or Environment
+            For instance, several differences.
+        replications : int
+            Number of trials per environment.
+        rng : int, SeedSequence, Generator or None
+            Source of randomness.
+        n_jobs : int
+            Worker processes; results do not depend on it.
+
+        Returns
+        -------
+        PowerCurve
+
+        Raises
+        ------
+        ParameterError
+            If arguments are invalid; the message lists every problem.
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> plan = ai.Plan(
+        ...     ai.designs.Uniform(), arms=["A", "B"], treatment="B", control="A", looks=[100, 200]
+        ... )
+        >>> worlds = {f"{d}": ai.environments.NormalArms([0.0, d]) for d in (0.5, 0.25)}
+        >>> plan.power_curve(worlds, 128, rng=0).frame[["difference", "law"]].round(3).to_dict("list")
+        {'difference': [0.25, 0.5], 'law': [0.422, 0.942]}
+        """
+        return power_curve(cast("Plan", self), environments, replications, rng, n_jobs)
+
+    def protocol(
+        self,
+        environment: Environment | Mapping[str, Environment],
+        replications: int = 10_000,
+        rng: RandomSource | None = None,
+        *,
+        n_jobs: int = 1,
+    ) -> Protocol:
+        """The appendix of the protocol: the plan, its operating characteristics, and the topics of ICH E20.
+
+        Parameters
+        ----------
+        environment, replications, n_jobs
+            As in `operating_characteristics`. Include scenarios without a difference.
+        rng : int, SeedSequence, Generator or None
+            Source of randomness; an int is stated in the appendix, so that its numbers can be reproduced.
+
+        Returns
+        -------
+        Protocol
+            Use `to_markdown()`, or ``ai.report(appendix, "appendix.html")``.
+
+        Raises
+        ------
+        ParameterError
+            If arguments are invalid; the message lists every problem.
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> plan = ai.Plan(
+        ...     ai.designs.Uniform(), arms=["A", "B"], treatment="B", control="A", looks=[100, 200]
+        ... )
+        >>> plan.protocol(ai.environments.BernoulliArms([0.5, 0.5]), 64, rng=7).seed
+        7
+        """
+        return protocol(cast("Plan", self), environment, replications, rng, n_jobs)
+
+    def conditional_power(self, log: AdaptiveLog, difference: float | None = None) -> float:
+        """Probability that a trial under way will reject, if the true difference has a given value.
+
+        Parameters
+        ----------
+        log : AdaptiveLog
+            The trial so far, as in `look`.
+        difference : float, optional
+            The true difference, by default the current estimate.
+
+        Returns
+        -------
+        float
+            Given the score at the latest look. Later information is projected in proportion to the rounds,
+            and futility is ignored.
+
+        Raises
+        ------
+        InvalidForLog
+            If the plan does not have ``law="z"``, has stopped, or has not tested anything yet.
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> coin = ai.designs.Uniform()
+        >>> plan = ai.Plan(coin, arms=["A", "B"], treatment="B", control="A", looks=[100, 200])
+        >>> log = coin.run(ai.environments.NormalArms([0.0, 0.3]), horizon=100, rng=0)
+        >>> plan.conditional_power(log, 0.0) < plan.conditional_power(log, 0.5)
+        True
+        """
+        return conditional_power(cast("Plan", self), log, difference)
+
+    def predictive_power(self, log: AdaptiveLog) -> float:
+        """Conditional power averaged over the true differences that are plausible given the trial so far.
+
+        Parameters
+        ----------
+        log : AdaptiveLog
+            The trial so far, as in `look`.
+
+        Returns
+        -------
+        float
+            The average over a normal distribution about the current estimate, with its standard error: the
+            posterior distribution under a flat prior.
+
+        Raises
+        ------
+        InvalidForLog
+            As for `conditional_power`.
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> coin = ai.designs.Uniform()
+        >>> plan = ai.Plan(coin, arms=["A", "B"], treatment="B", control="A", looks=[100, 200])
+        >>> log = coin.run(ai.environments.NormalArms([0.0, 0.3]), horizon=100, rng=0)
+        >>> 0.0 < plan.predictive_power(log) < 1.0
+        True
+        """
+        return predictive_power(cast("Plan", self), log)

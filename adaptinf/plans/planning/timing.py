@@ -1,0 +1,204 @@
+"""Trials in calendar time: participants arrive at random, and outcomes come late or never.
+
+Participants count in the order of their arrival. A look takes place once all outcomes of its participants are
+known, and those who arrived in the meantime over-run it. Participants whose outcome never comes are replaced.
+Assignments depend only on outcomes that have arrived, so the score remains a martingale in this order.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adaptinf.log import AdaptiveLog
+from adaptinf.parameters import POSITIVE, Is, Number, OrNone, problems_of, refuse
+from adaptinf.simulation.functions import draw_potential, empty_potential
+from adaptinf.typing import BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from adaptinf.plans.plan import Plan
+    from adaptinf.simulation.environments import Environment
+
+# A larger share without an outcome would make trials many times longer than their plan.
+_MOST_LOST = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """When participants arrive and outcomes are known; `delay` in rounds, or a distribution of days.
+
+    `accrual` participants arrive a day on average, as a Poisson process; None measures time in rounds.
+    """
+
+    delay: Any
+    accrual: float | None
+    dropout: float
+
+    @property
+    def late(self) -> bool:
+        """Whether outcomes come late or never."""
+        return bool(self.delay) or self.dropout > 0.0
+
+    @property
+    def stated(self) -> bool:
+        """Whether anything about time is stated."""
+        return self.late or self.accrual is not None
+
+
+def timing_problems(delay: Any, accrual: Any, dropout: Any) -> list[str]:
+    """Problems with the arguments about time."""
+    problems = problems_of(accrual=(accrual, OrNone(POSITIVE)), dropout=(dropout, Number(0.0, _MOST_LOST)))
+    rounds = isinstance(delay, Integral) and not isinstance(delay, bool)
+    if rounds and delay < 0:
+        problems.append(f"delay must be at least 0 rounds, got {delay!r:.20}")
+    elif not rounds:
+        what = "a number of rounds, or a distribution of days, such as scipy.stats.expon(scale=30)"
+        problems += Is(lambda one: hasattr(one, "rvs"), what)("delay", delay)
+        if accrual is None:
+            problems.append("a delay in days requires accrual, the mean number of participants a day")
+    return problems
+
+
+def late_problems(plan: Plan) -> list[str]:
+    """Why a plan cannot be simulated with late or lost outcomes."""
+    timing, design = plan.timing, plan.design
+    name = type(design).__name__
+    problems = []
+    if timing.stated and plan.joint:
+        problems.append("delay, accrual and dropout require one treatment")
+    if not timing.late:
+        return problems
+    if plan.law != "z":
+        problems.append(f'delay and dropout require law="z", got {plan.law!r}')
+    if design.pending == "last":
+        problems.append(f"{name} needs each outcome before the next choice: delay and dropout must be 0")
+    if design.pending == "window" and (timing.dropout or not isinstance(timing.delay, Integral)):
+        problems.append(f"{name} uses outcomes after a fixed number of rounds: delay must be such a number")
+    return problems
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Calendar:
+    """Times of one trial; arrival, known (N,), the latter infinite for lost outcomes."""
+
+    arrival: FloatArray
+    known: FloatArray
+    kept: BoolArray
+
+    def at_look(self, rounds: int) -> tuple[float, float, float]:
+        """Time at which this number of outcomes is known, participants by then, and those after its last."""
+        last = int(np.searchsorted(np.cumsum(self.kept), rounds)) + 1
+        time = float(self.known[:last][self.kept[:last]].max())
+        enrolled = float(np.count_nonzero(self.arrival <= time))
+        return time, enrolled, enrolled - last
+
+
+def calendar_of(timing: Timing, horizon: int, rng: np.random.Generator) -> Calendar:
+    """Draw a trial that goes on until `horizon` participants have an outcome."""
+    kept = np.ones(horizon, dtype=bool)
+    if timing.dropout > 0.0:
+        parts = [rng.random(horizon) >= timing.dropout]
+        while sum(int(part.sum()) for part in parts) < horizon:
+            parts.append(rng.random(horizon) >= timing.dropout)
+        kept = np.concatenate(parts)
+        kept = kept[: int(np.searchsorted(np.cumsum(kept), horizon)) + 1]
+    size = len(kept)
+    by_rounds = isinstance(timing.delay, Integral)
+    more = size + (int(timing.delay) if by_rounds else 0)
+    arrival = np.arange(1.0, more + 1.0)
+    if timing.accrual is not None:
+        arrival = np.cumsum(rng.exponential(1.0 / timing.accrual, more))
+    if by_rounds:
+        known = arrival[int(timing.delay) :]
+    else:
+        known = arrival + np.maximum(
+            np.asarray(timing.delay.rvs(size, random_state=rng), dtype=np.float64), 0.0
+        )
+    return Calendar(arrival[:size], np.where(kept, known, np.inf), kept)
+
+
+def trial_of(
+    plan: Plan, environment: Environment, rng: np.random.Generator
+) -> tuple[AdaptiveLog, Calendar | None]:
+    """The log of one simulated trial, without participants who have no outcome, and its calendar."""
+    timing = plan.timing
+    if not timing.stated:
+        return plan.design.run(environment, horizon=plan.horizon, rng=rng), None
+    calendar = calendar_of(timing, plan.horizon, rng)
+    if not timing.late:
+        return plan.design.run(environment, horizon=plan.horizon, rng=rng), calendar
+    return _late_trial(plan, environment, calendar, rng), calendar
+
+
+def _late_trial(
+    plan: Plan, environment: Environment, calendar: Calendar, rng: np.random.Generator
+) -> AdaptiveLog:
+    """Assign participants as they arrive, and pass on outcomes as they become known."""
+    rounds, n_arms = len(calendar.arrival), environment.n_arms
+    refuse("Plan", late_environment_problems(environment, rounds))
+    potential = empty_potential(rounds, n_arms, 0)
+    draw_potential(environment.renew(rounds, rng).tables, rng, potential)
+    features = list(environment.features)
+    window = int(plan.timing.delay) if plan.design.pending == "window" else None
+    session = plan.design.session(
+        list(range(n_arms)),
+        rounds,
+        features=features or None,
+        reward_range=environment.reward_range,
+        window=window,
+        rng=rng,
+    )
+    order = np.argsort(calendar.known, kind="stable")[: int(calendar.kept.sum())]
+    action = np.zeros(rounds, dtype=np.int64)
+    told = 0
+    for step in range(rounds):
+        while told < step and told < len(order) and _comes_before(calendar, int(order[told]), step):
+            told = _tell(session, potential.reward, action, order, told)
+        context = features[potential.feature[step]] if features else None
+        action[step] = session.assign(context=context).arm
+    while told < len(order):
+        told = _tell(session, potential.reward, action, order, told)
+    log = session.log(missing=None if calendar.kept.all() else "drop")
+    return log if calendar.kept.all() else _without_lost(log, calendar.kept, n_arms)
+
+
+def _comes_before(calendar: Calendar, participant: int, step: int) -> bool:
+    """Whether an outcome is known before a later participant is assigned."""
+    return participant < step and bool(calendar.known[participant] < calendar.arrival[step])
+
+
+def _tell(session: Any, reward: FloatArray, action: IntArray, order: IntArray, told: int) -> int:
+    participant = int(order[told])
+    session.record(participant + 1, float(reward[participant, action[participant]]))
+    return told + 1
+
+
+def _without_lost(log: AdaptiveLog, kept: BoolArray, n_arms: int) -> AdaptiveLog:
+    """The rows with an outcome, as a log of their own."""
+    frame = log.frame[kept].reset_index(drop=True)
+    propensities = log.arrays.propensities
+    columns: dict[str, Any] = {"action": "action", "reward": "reward"}
+    if log.context is not None:
+        columns["context"] = log.context
+    if propensities is not None:
+        names = [f"p_{arm}" for arm in range(n_arms)]
+        frame[names] = propensities[kept]
+        columns["propensities"] = "p_{arm}"
+    return AdaptiveLog(frame, arms=list(range(n_arms)), **columns)
+
+
+def late_environment_problems(environment: Environment, rounds: int) -> list[str]:
+    """Why outcomes of an environment cannot come late."""
+    if environment.dimension or environment.delayed:
+        told = "context vectors" if environment.dimension else "delays of its own"
+        return [f"{type(environment).__name__} has {told}: delay and dropout must be 0"]
+    return environment.horizon_problems(rounds)
+
+
+def calendar_numbers(calendar: Calendar | None, size: int) -> tuple[float, float, float]:
+    """Numbers of `Calendar.at_look` for the end of a trial; NaN if nothing about time is stated."""
+    return (math.nan, math.nan, math.nan) if calendar is None else calendar.at_look(size)

@@ -1,0 +1,116 @@
+"""The appendix of a protocol: twelve topics, numbers from the table, Markdown and a page."""
+
+from __future__ import annotations
+
+import html
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from claims_said import says
+
+import adaptinf as ai
+from adaptinf.claims.logs import protocols as claims
+from adaptinf.claims.reports.answers import E20_TOPICS, FOR_AUTHORS
+from adaptinf.errors import ParameterError
+
+WORLDS = {
+    "equal": ai.environments.BernoulliArms([0.3, 0.3]),
+    "higher": ai.environments.BernoulliArms([0.6, 0.6]),
+    "better": ai.environments.BernoulliArms([0.3, 0.6]),
+}
+
+
+def plan_of(**others: object) -> ai.Plan:
+    options = {"arms": ("usual", "new <b>"), "treatment": "new <b>", "control": "usual", "looks": [100, 200]}
+    return ai.Plan(ai.designs.Thompson(floor=0.2), **{**options, **others})
+
+
+@pytest.fixture(scope="module")
+def appendix() -> ai.plans.Protocol:
+    return plan_of(futility=0.1).protocol(WORLDS, 128, rng=3)
+
+
+def test_the_twelve_topics_are_answered_from_the_table(appendix: ai.plans.Protocol) -> None:
+    found = appendix.topics.set_index("topic")["answer"]
+    assert list(found.index) == list(E20_TOPICS)
+    assert len(found) == 12
+    frame = appendix.found.frame.set_index("scenario")
+    null = frame.loc[["equal", "higher"], "rejected"]
+    assert says(found.iloc[2], claims.LEVEL, share=null.max(), scenario=null.idxmax(), scenarios=2)
+    assert says(found.iloc[3], claims.POWER, share=frame.loc["better", "rejected"], scenario="better")
+    assert says(found.iloc[4], claims.BIAS, bias=frame["bias"][frame["bias"].abs().idxmax()])
+    assert says(found.iloc[5], claims.COVERAGE, share=frame["coverage"].min(), nominal=0.95)
+    assert says(found.iloc[9], claims.SIMULATION, trials=128, seed=3, scenarios="equal, higher, better")
+    assert (found == FOR_AUTHORS).sum() == 2
+    assert list(found[found == FOR_AUTHORS].index) == [E20_TOPICS[0], E20_TOPICS[10]]
+
+
+def test_markdown_has_every_part(appendix: ai.plans.Protocol) -> None:
+    text = appendix.to_markdown()
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    assert headings == [
+        "Appendix: adaptive design",
+        "Critical values",
+        "Operating characteristics",
+        "Looks",
+        "Topics of the ICH E20 draft",
+    ]
+    for part in ("| Looks | after 100, 200 rounds |", "| Level | 0.05, two-sided |", "not binding"):
+        assert part in text
+    assert f"| {E20_TOPICS[0]} | {FOR_AUTHORS} |" in text
+
+
+def test_the_page_escapes_labels_and_states_the_same(appendix: ai.plans.Protocol, tmp_path: Path) -> None:
+    ai.report(appendix, tmp_path / "appendix.html", call="plan.protocol(worlds, 128, rng=3)")
+    page = (tmp_path / "appendix.html").read_text(encoding="utf-8")
+    assert "<h1>Appendix: adaptive design</h1>" in page
+    assert "new <b>" not in page
+    for topic, answer in appendix.topics.to_numpy():
+        assert topic in html.unescape(page)
+        assert answer in html.unescape(page)
+    with pytest.raises(ParameterError, match="docx="):
+        ai.report(appendix, tmp_path / "again.html", docx=tmp_path / "again.docx")
+
+
+def test_other_laws_and_sides_say_what_holds_for_them() -> None:
+    worlds = {"better": WORLDS["better"]}
+    exact = plan_of(law="exact", looks=[20, 40], sides=1, alpha=0.025).protocol(worlds, 64, rng=1)
+    found = exact.topics["answer"]
+    assert says(found[2], claims.LEVEL_NOT_SIMULATED, alpha=0.025)
+    assert says(found[5], claims.NO_INTERVAL)
+    assert says(found[6], claims.BY_COUNTS)
+    assert says(found[7], claims.NO_DRIFT)
+    assert found[8] == FOR_AUTHORS
+    assert exact.facts["Null hypothesis"] == "the difference is at most 0"
+    assert "Least data at a look" not in exact.facts
+    ranked = plan_of(law="rerandomization", looks=[20, 40], replays=19, spending="power", rho=3.0)
+    facts = ranked.protocol(worlds, 4, rng=None)
+    assert facts.facts["Replays"] == "19, seed 0"
+    assert facts.facts["Spending"] == "power, rho 3"
+    assert facts.seed is None
+    assert says(facts.topics["answer"][9], claims.SIMULATION, seed="not stated")
+
+
+def test_several_treatments() -> None:
+    means = {"equal": [0.0, 0.0, 0.0], "b": [0.0, 0.1, 1.0]}
+    worlds = {name: ai.environments.NormalArms(each) for name, each in means.items()}
+    arms = {"arms": ("c", "x", "y"), "treatment": ("x", "y"), "control": "c"}
+    plan = ai.Plan(ai.designs.Uniform(), **arms, looks=[90, 180], drop=-1.0)
+    appendix = plan.protocol(worlds, 32, rng=1)
+    found, frame = appendix.topics["answer"], appendix.found.frame
+    assert appendix.facts["Comparison"] == "x minus c, y minus c"
+    assert appendix.facts["Dropping"] == "not binding, standardised score at most -1"
+    assert says(found[2], claims.LEVEL, scenario="equal", scenarios=1)
+    assert says(found[3], claims.POWER, scenario="b")
+    biases = frame[["bias_x", "bias_y"]].to_numpy()
+    assert says(found[4], claims.JOINT_BIAS, bias=biases.ravel()[np.nanargmax(np.abs(biases))])
+    assert says(found[5], claims.JOINT_COVERAGE, share=frame["coverage"].min())
+    assert says(found[6], claims.REPEATED)
+    curve = plan.power_curve(worlds, 32, rng=1).frame
+    assert curve["difference"].tolist() == [0.0, 1.0]
+    with pytest.raises(ParameterError, match="require one treatment"):
+        plan.changed(accrual=1.0).operating_characteristics(worlds, 4)
+    with pytest.raises(ParameterError, match="must have one treatment, got 2"):
+        ai.calibrate(plan, 0.05, worlds["equal"], replications=4)
