@@ -6,6 +6,8 @@ from statsmodels.regression.linear_model import OLS
 
 
 def interval(log, target):
+    if target == "policy" and (log.policy != log.policy[0]).any():
+        return None  # a policy by context is more than a sum of coefficients
     arms = (log.arms[:, None] == np.arange(log.n_arms)).astype(float)
     asked = {"contrast": [-1, 1], "policy": log.policy.mean(axis=0)}.get(target, np.eye(log.n_arms)[log.arm])
     robust = {"cov_type": "HC1"}
