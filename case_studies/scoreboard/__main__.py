@@ -1,4 +1,4 @@
-"""Run tools on the cells and write `results.csv`.
+"""Run tools on the cells, write `results.csv`, and fill the tables of the page from it.
 
     python -m case_studies.scoreboard                          every tool on its cells: at most eight hours on
     two cores python -m case_studies.scoreboard --tools statsmodels ville python -m case_studies.scoreboard
@@ -24,14 +24,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from case_studies.scoreboard import environments, r_tools, score
+from case_studies.scoreboard import compare, environments, page, r_tools, score
 from case_studies.scoreboard.cells import Cell, read_cells
 from case_studies.scoreboard.logs import LOGS, store
 from case_studies.scoreboard.tools import Tool, cells_of, read_tools
 from case_studies.scoreboard.work import place, save
 
 HERE = Path(__file__).parent
-RESULTS = HERE / "results.csv"
 
 
 def gather(cache: Path) -> pd.DataFrame:
@@ -92,7 +91,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--jobs", type=int, default=2, help="tools that run at once")
     parser.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "adaptinf" / "scoreboard")
     parser.add_argument("--snapshots", type=Path, help="folder of repositories (default: in the cache)")
-    parser.add_argument("--output", type=Path, default=RESULTS)
+    parser.add_argument("--output", type=Path, default=compare.RESULTS)
     options = parser.parse_args(arguments)
     options.snapshots = options.snapshots or options.cache / "snapshots"
     options.until = time.time() + 3600 * options.hours if math.isfinite(options.hours) else math.inf
@@ -113,6 +112,9 @@ def main(arguments: list[str] | None = None) -> None:
         list(pool.map(lambda name: run_tool(known[name], wanted[name], options), options.tools))
     found = gather(options.cache)
     found.to_csv(options.output, index=False)
+    if options.output == compare.RESULTS:
+        text = page.PAGE.read_text(encoding="utf-8")
+        page.PAGE.write_text(page.filled(text, compare.read_results()), encoding="utf-8")
     print(f"{len(found)} rows in {options.output}")
 
 
