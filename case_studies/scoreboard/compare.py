@@ -1,0 +1,121 @@
+"""What `results.csv` says: which tools are valid where, and which of them is the narrowest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results.csv"
+LEVEL = 0.95
+TIE = 1.02  # widths closer than this are the same
+BY = ["design", "arms", "target"]
+
+
+def read_results(path: Path = RESULTS) -> pd.DataFrame:
+    """Rows with what their cells are, and whether each covers.
+
+    `valid` allows for two simulation errors; `near`, which several worlds must all satisfy, for three.
+    """
+    rows = pd.read_csv(path)
+    rows[["design", "world", "arms", "information"]] = rows["cell"].str.split("/", expand=True)
+    error = np.sqrt(LEVEL * (1 - LEVEL) / rows["answered"].clip(lower=1))
+    rows["valid"] = (rows["answered"] > 0) & (rows["coverage"] >= LEVEL - 2 * error)
+    rows["near"] = (rows["answered"] > 0) & (rows["coverage"] >= LEVEL - 3 * error)
+    rows["refused"] = 1 - rows["answered"] / rows["runs"]
+    return rows
+
+
+def by_tool(rows: pd.DataFrame) -> pd.DataFrame:
+    """A row a tool: its cells, in how many it answers, covers and is the narrowest of those that cover."""
+    answered = rows[rows["answered"] > 0]
+    best = narrowest(rows)
+    table = pd.DataFrame(
+        {
+            "cells": rows.groupby("tool", sort=False).size(),
+            "answered in": answered.groupby("tool").size(),
+            "covers in": answered.groupby("tool")["valid"].sum(),
+            "lowest coverage": answered.groupby("tool")["coverage"].min(),
+            "median width": answered.groupby("tool")["width"].median(),
+            "narrowest in": best.groupby("tool").size(),
+            "median seconds": answered.groupby("tool")["seconds"].median(),
+        }
+    )
+    table = table.fillna({"answered in": 0, "covers in": 0, "narrowest in": 0})
+    counts = ["cells", "answered in", "covers in", "narrowest in"]
+    return table.astype(dict.fromkeys(counts, int)).loc[rows["tool"].drop_duplicates()].reset_index()
+
+
+def narrowest(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows that cover in their cell and are no wider than any other that does, up to 2%."""
+    valid = rows[rows["valid"]]
+    least = valid.groupby(["cell", "target"])["width"].transform("min")
+    return valid[valid["width"] <= TIE * least]
+
+
+def everywhere(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of tools that cover in every world of the row's design, number of arms and target.
+
+    An analyst knows these and not the world.
+    """
+    answered = rows[rows["answered"] > 0]
+    return answered[answered.groupby(["tool", *BY])["near"].transform("all")]
+
+
+def _why(own: pd.Series, narrower: bool, everywhere_too: bool) -> str:
+    """The reason in a few words."""
+    if own["answered"] == 0:
+        return "refused in every log"
+    if not own["valid"]:
+        return "does not cover"
+    if narrower and everywhere_too:
+        return "wider, and the other covers in every world that was run"
+    return "wider; the other misses in another world of this design"
+
+
+def not_narrowest(rows: pd.DataFrame, tool: str = "adaptinf") -> pd.DataFrame:
+    """Cells in which another tool that covers is narrower, or ours does not cover or answer, and why.
+
+    `elsewhere` is the narrower tool's lowest coverage in any world of the same design, arms and target.
+    """
+    ours = rows[rows["tool"] == tool].set_index(["cell", "target"])
+    answered = rows[rows["answered"] > 0]
+    lowest = answered.groupby(["tool", *BY])["coverage"].min()
+    everywhere_too = answered.groupby(["tool", *BY])["near"].all()
+    found = []
+    for (cell, target), own in ours.iterrows():
+        here = rows[
+            (rows["cell"] == cell) & (rows["target"] == target) & rows["valid"] & (rows["tool"] != tool)
+        ]
+        other = here.loc[here["width"].idxmin()] if len(here) else None
+        narrower = other is not None and not (own["valid"] and own["width"] <= TIE * other["width"])
+        if own["valid"] and not narrower:
+            continue
+        found.append(
+            {
+                "cell": cell,
+                "target": target,
+                "runs": own["runs"],
+                "refused": round(own["refused"], 3),
+                "coverage": own["coverage"],
+                "width": own["width"],
+                "narrower": other["tool"] if narrower else "",
+                "its coverage": other["coverage"] if narrower else np.nan,
+                "its width": other["width"] if narrower else np.nan,
+                "elsewhere": lowest[tuple(other[["tool", *BY]])] if narrower else np.nan,
+                "why": _why(own, narrower, narrower and everywhere_too[tuple(other[["tool", *BY]])]),
+            }
+        )
+    return pd.DataFrame(found)
+
+
+def share_narrowest(rows: pd.DataFrame, tool: str = "adaptinf") -> dict[str, float]:
+    """Share of a tool's answered cells in which it is the narrowest of those that cover."""
+    cells = rows[(rows["tool"] == tool) & (rows["answered"] > 0)]
+    shares = {}
+    for name, among in (("in the cell", rows), ("in every world", everywhere(rows))):
+        best = narrowest(among)
+        shares[name] = float((best["tool"] == tool).sum() / len(cells))
+    return shares
