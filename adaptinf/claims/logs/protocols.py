@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from adaptinf.claims.claim import Claim
 
-_TOPICS, _PAGE = "plans.planning.protocol.Protocol.topics", "plans.protocol.Protocol.to_markdown"
+_TOPICS, _PAGE = "plans.planning.protocol.Protocol.topics", "plans.planning.protocol.Protocol.to_markdown"
 ADAPTATIONS = Claim(
     _TOPICS,
     "{design} assigns participants by its fixed rule; the trial may stop at {looks} planned looks, by the "

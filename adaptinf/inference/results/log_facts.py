@@ -28,7 +28,7 @@ from adaptinf.log.dependence import alike_neighbours
 from adaptinf.log.repeated_rows import copied_rows
 from adaptinf.log.report import FIXED, Stopping
 from adaptinf.log.stated_plans import overridden
-from adaptinf.log.traits import LATE, UNPROMISED, WINDOW
+from adaptinf.log.traits import LATE, LOOKS, UNPROMISED, WINDOW
 from adaptinf.sums import Sums
 from adaptinf.sums.cells import other_value
 from adaptinf.texts import several
@@ -211,8 +211,10 @@ def _reward_name(log: AdaptiveLog | Sums) -> str:
 
 def evidence_told(log: AdaptiveLog | Sums) -> tuple[str, ...]:
     """Evidence against every number from a log: recurring rows, and looks after which it was continued."""
-    passed = [OVERRIDDEN(stage=look["stage"], decision=look["decision"]) for look in overridden(log)]
-    return (*passed, *copies_told(log))
+    record = log.design
+    passed = overridden(log) if record is not None and LOOKS in record.parameters else []
+    told = [OVERRIDDEN(stage=look["stage"], decision=look["decision"]) for look in passed]
+    return (*told, *copies_told(log))
 
 
 def copies_told(log: AdaptiveLog | Sums) -> tuple[str, ...]:
