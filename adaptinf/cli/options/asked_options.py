@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from adaptinf.cli.grammar import CommandParser
 from adaptinf.errors import ParameterError
-from adaptinf.parameters import refuse
 
 if TYPE_CHECKING:
     from adaptinf.inference.recommend import Recommendation
@@ -189,6 +188,8 @@ class Asked:
 
     def _arms(self, log: Any) -> tuple[Any, Any]:
         """Treatment and control as in the log; refused if options are incompatible."""
+        from adaptinf.parameters import refuse
+
         known = {str(arm): arm for arm in log.arms}
         first, second = (
             None if text is None else label(text, known) for text in (self.treatment, self.control)

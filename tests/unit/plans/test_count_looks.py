@@ -152,3 +152,10 @@ def test_what_cannot_be_held_is_refused() -> None:
     with pytest.raises(InvalidForLog) as refused:
         plan_of().look(log)
     assert refused.value.reason == claims.NOT_BINARY()
+
+
+@pytest.mark.slow
+def test_conditional_critical_values_keep_the_power_that_unconditional_ones_lose() -> None:
+    law = ai.audit.exact(ai.designs.Thompson(floor=0.1), 200)
+    assert law.power("unconditional", 0.3, 0.1) == pytest.approx(0.337, abs=0.0005)
+    assert law.power("conditional", 0.3, 0.1) == pytest.approx(0.718, abs=0.0005)
