@@ -47,7 +47,7 @@ def read_table(subject: str, path: Path, text: Collection[str] = ()) -> pd.DataF
 
 
 def column_of(frame: pd.DataFrame, name: str) -> Column:
-    """The column with a name that occurs once."""
+    """The column whose name occurs exactly once."""
     return read_column(frame, list(frame.columns).index(name))
 
 

@@ -70,8 +70,8 @@ def stepper_of(
 class KernelStepper:
     """The compiled kernels of a run, with the state between calls.
 
-    If outcomes may be pending, it is `clocked`: the state's count of rounds is the number of rounds that have
-    begun, not of the outcomes received. A step beyond the horizon is refused: the tables of a kernel end
+    If outcomes may be pending, it is `clocked`: the state counts the rounds that have begun, not the outcomes
+    received. A step beyond the horizon is refused: the tables of a kernel end
     there, and compiled code would read and write beyond them.
     """
 

@@ -39,7 +39,8 @@ bytes and standard input), `AdaptiveLog`, `aggregate`, `Sums`, and `adaptinf val
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
 {counts}
 
-- *right*: read with the correct values. *Refused*: refused, as it must be, by an error that states the cause.
+- *right*: read with the correct values. *Refused*: refused, as it should be, with an error that states
+  the cause.
   *Nameless*: refused by an error that does not state the cause. *Good, refused*: refused, although it must be
   read.
 - *traceback*: any other exception, or a warning from another library.
@@ -66,7 +67,7 @@ state the cause:
   column that is missing for one arm may be identified by the arm, a part without a header by the columns that
   it lacks, and a text named `.parquet` by the damage.
 - If rewards are missing, the means are compared with those of the columns, because no estimator of plain
-  means is valid there.
+  means is valid in that case.
 - The command line writes an option as `--date-format`, not as `date_format`.
 - Ties of shuffled rows are within one day, because batches of days would otherwise recur.
 - Text stamps in a frame are not times for `aggregate`: frames contain times.

@@ -337,8 +337,8 @@ def page(runs: int, trials: int, n_jobs: int, command: str) -> tuple[str, list[s
         f"## PrivateUCB: {trials:,} trials of 10,000 rounds",
         "This example has epsilon 1 and five arms. Sample means, their correction by max-information and "
         f"empirical Bernstein sequences took {seconds:.1f} seconds by the clock with {n_jobs} processes; "
-        "no trial creates a frame. At "
-        "epsilon 1 and 10,000 rounds the correction is nearly uninformative; it is included for its cost.",
+        "no trial creates a frame. At epsilon 1 and "
+        "10,000 rounds the correction is nearly uninformative; it is included to show its cost.",
         markdown(numbers[columns]),
     ]
     return "\n\n".join(lines) + "\n", failed

@@ -37,7 +37,7 @@ Command: `{command}`. Seeds: 1 (ConSE) and 2 (DP-ConSE) for regret and estimates
 frontier, 5 for the guarantee. Date: {today}. {runs:,} runs each, by the designs' exact shortcut.
 
 There are ten equally likely contexts, and rewards are 0 or 1, with means (.35, .65) in half of the contexts
-and (.65, .35) in the other half, so gaps are .3. DP-ConSE is the corrected calibration at epsilon =
+and (.65, .35) in the other half, so the gap is always .3. DP-ConSE is the corrected calibration at epsilon =
 {epsilon:g} with its defaults, where nothing else is said.
 
 ## Regret
@@ -56,7 +56,7 @@ The table shows errors of the estimated effects in the runs above, for DP-ConSE:
 estimate (2 D / N with its correction) and of two estimates of a trusted analyst from the raw log, the
 difference in means over the randomised arrivals of the second half and over all of its arrivals. For each
 context, the mean error over {runs:,} runs is given as a multiple of its standard error. "Outward" is the
-error in the direction of the effect, in which the bias of a ratio would appear.
+error in the direction of the effect, which is where any bias of a ratio would appear.
 
 {bias}
 

@@ -94,9 +94,9 @@ def page(found: list[Compared], runs: int) -> str:
     return f"""# What the command line takes before it answers
 
 The figures are processor seconds of whole processes, medians of {runs} runs that alternate with those of an
-interpreter that runs the code next to it; ratios and differences are medians over neighbouring runs. Command:
-`python docs/evidence/shell.py`. Seed: {SEED}. Date: {evidence.stamp()}. Python {platform.python_version()},
-NumPy {np.__version__}, pandas {pd.__version__}. Load of the machine: {load}.
+interpreter that runs the code next to it; ratios and differences are medians over neighbouring runs.
+Command: `python docs/evidence/shell.py`. Seed: {SEED}. Date: {evidence.stamp()}. Python
+{platform.python_version()}, NumPy {np.__version__}, pandas {pd.__version__}. Load of the machine: {load}.
 
 | `adaptinf` | measured by | seconds | its seconds | ratio | difference | target |
 | --- | --- | ---: | ---: | ---: | ---: | --- |

@@ -116,12 +116,12 @@ def null_problems(null: object) -> list[str]:
 
 
 def holds_always(question: Question, test: str, correction: Correction | None) -> bool:
-    """True, for a method that runs only if it is valid."""
+    """True for a method that runs only if it is valid."""
     return True
 
 
 def normal_test(question: Question, fit: ArmFit, test: str, *, corrected: bool) -> str:
-    """Test for an estimator that is approximately normal, unless t is requested."""
+    """Normal test for an approximately normal estimator, or a t test if requested."""
     if test == "hall":
         raise InvalidForLog("Hall's interval", "it applies to means of scores and sample means", ["test='t'"])
     if test == "exact":

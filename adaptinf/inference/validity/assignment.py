@@ -150,8 +150,8 @@ def pooling_pvalue(number: FloatArray, first: FloatArray, second: FloatArray) ->
 
     With n_s rounds of two arms in stretch s, p_s the share of the first arm among them, and p its overall
     share, the first difference has weights (a - p) / (n p (1 - p)) and the second (a - p_s) / sum_s n_s p_s
-    (1 - p_s). Their difference is 0 if no level changes, and otherwise the effect of changing shares and
-    levels on plain means.
+    (1 - p_s). Their difference is 0 if the level does not change; otherwise it is the effect of changes in
+    shares and level on the plain means.
     """
     total = number.sum(axis=0)
     largest = int(total.argmax())

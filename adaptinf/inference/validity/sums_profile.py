@@ -399,7 +399,7 @@ class SumsProfile(LogProfile):
 
     @property
     def _short_stretches(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Results by batch, the shortest stretches that sums contain."""
+        """Results by batch, the finest division of time in sums."""
         number, first, second, _ = about_means(self.cells)
         return number, first, second
 

@@ -183,9 +183,9 @@ def neighbouring_trials(design: Any, unit: str | None = None) -> tuple[Neighbour
 
     Notes
     -----
-    Pairs are looked up by the design's class. A user-defined class inherits the pairs of its base design; a
-    function of such a design and a unit, registered with ``@ai.audit.neighbouring_trials.register``, supplies
-    its own.
+    Pairs are looked up by the design's class. A user-defined class inherits the pairs of its base design. To
+    supply others, register a function of the design and a unit with
+    ``@ai.audit.neighbouring_trials.register``.
 
     Examples
     --------
