@@ -26,7 +26,7 @@ from adaptinf.plans.planning.timing import (
     trial_of,
 )
 from adaptinf.simulation.environments import Environment
-from adaptinf.simulation.replicate import BLOCK, seed_sequence
+from adaptinf.simulation.replicate import BLOCK, child, seed_sequence
 from adaptinf.typing import FloatArray, RandomSource
 from adaptinf.workers import spread
 
@@ -128,7 +128,7 @@ def characteristics(
     check_design(plan, next(iter(scenarios.values())), on_error == "count")
     rows, looks, notes = [], [], []
     for place, (name, one) in enumerate(scenarios.items()):
-        seed = np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, place))
+        seed = child(root, place)
         truth = difference(plan, one)
         numbers, error = simulated(plan, one, truth, replications, seed, n_jobs, on_error == "count")
         failed = replications - len(numbers["size"])
@@ -234,7 +234,7 @@ def _block(
     estimates: bool,
 ) -> tuple[list[FloatArray], str]:
     """Trials that share a stream of random numbers, (numbers + K,) each, and the first error."""
-    rng = np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, block)))
+    rng = np.random.default_rng(child(seed, block))
     found: list[FloatArray] = []
     first = ""
     for _ in range(size):

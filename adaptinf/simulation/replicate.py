@@ -133,6 +133,11 @@ def seed_sequence(rng: RandomSource | None) -> np.random.SeedSequence:
     return np.random.SeedSequence(rng)
 
 
+def child(root: np.random.SeedSequence, *key: int) -> np.random.SeedSequence:
+    """The seed of one piece of a simulation."""
+    return np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, *key))
+
+
 def replicate_blocks(
     collector: Collector,
     environment: Environment,
@@ -251,4 +256,4 @@ def _tallies(program: Program, environment: Environment, runs: int) -> FloatArra
 
 def block_stream(root: np.random.SeedSequence, run: int) -> np.random.Generator:
     """The stream of random numbers for the block that contains a run."""
-    return generator(np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, run // BLOCK)))
+    return generator(child(root, run // BLOCK))

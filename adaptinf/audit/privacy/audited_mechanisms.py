@@ -19,7 +19,7 @@ from scipy import special
 
 from adaptinf.audit.privacy.designs.audited_trial import NodeNoise, laplace_uniforms
 from adaptinf.audit.privacy.lower_bound import Found, LearnedScore, bit_codes, digits_event
-from adaptinf.audit.privacy.output_sources import CHUNK, DEFAULT_RUNS, child
+from adaptinf.audit.privacy.output_sources import CHUNK, DEFAULT_RUNS
 from adaptinf.privacy.counter import Counter
 from adaptinf.privacy.integer_mechanisms import DiscreteLaplace, TruncatedLaplace
 from adaptinf.privacy.mechanism import Mechanism
@@ -27,6 +27,7 @@ from adaptinf.privacy.noise import generator
 from adaptinf.privacy.real_mechanisms import Gaussian, Laplace
 from adaptinf.privacy.release import GRID_UNITS
 from adaptinf.privacy.sparse_vector import SparseVector
+from adaptinf.simulation.replicate import child
 from adaptinf.typing import FloatArray
 
 # With more statistics, the answer that distinguishes the inputs best would occur less often, so the audit

@@ -16,7 +16,7 @@ from adaptinf.designs.base import Design
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import refuse
 from adaptinf.privacy.noise import generator
-from adaptinf.simulation.replicate import BLOCK
+from adaptinf.simulation.replicate import BLOCK, child
 from adaptinf.simulation.transcripts import Transcripts, sample_transcripts
 from adaptinf.typing import FloatArray
 
@@ -53,11 +53,6 @@ class Source(Protocol):
 
     def event(self, found: Found, learned: LearnedScore | None) -> str:
         """Description of the event."""
-
-
-def child(root: np.random.SeedSequence, *key: int) -> np.random.SeedSequence:
-    """The seed of one piece."""
-    return np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, *key))
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,7 +27,6 @@ from adaptinf.audit.privacy.live_runs import (
     with_coins,
 )
 from adaptinf.audit.privacy.lower_bound import Finding
-from adaptinf.audit.privacy.output_sources import child
 from adaptinf.audit.privacy.release_checks import difference, noise_findings
 from adaptinf.designs.base import Design
 from adaptinf.designs.contextual.linear_noise import on_grid
@@ -40,6 +39,7 @@ from adaptinf.privacy.noise import generator
 from adaptinf.privacy.noise_tests import draw_findings
 from adaptinf.privacy.release import GRID_UNITS, to_grid
 from adaptinf.sessions.steppers import exact_problems
+from adaptinf.simulation.replicate import child
 from adaptinf.simulation.transcripts import Transcripts
 from adaptinf.typing import FloatArray, IntArray
 

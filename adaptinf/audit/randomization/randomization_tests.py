@@ -30,7 +30,7 @@ from adaptinf.designs.base import Design
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import COUNT, JOBS, number_array
-from adaptinf.simulation.replicate import BLOCK, block_stream
+from adaptinf.simulation.replicate import BLOCK, block_stream, child
 from adaptinf.typing import BoolArray, FloatArray, RandomSource
 
 # Up to this number, paths are enumerated, which takes about 1.4 s; beyond it they are sampled.
@@ -473,8 +473,7 @@ class _Walker(PathFollower):
 
     def stream(self, number: int, first: int = 0) -> np.random.Generator:
         """A random stream of the weighted test."""
-        root = self.plan.root
-        return block_stream(np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, number)), first)
+        return block_stream(child(self.plan.root, number), first)
 
     def draw(self, chances: FloatArray, replications: int) -> tuple[FloatArray, FloatArray]:
         """Statistics and log weights of paths drawn from the reference."""

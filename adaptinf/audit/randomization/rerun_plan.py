@@ -15,7 +15,7 @@ from adaptinf.designs.base import Design
 from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import BOOLEAN, SEED, Callee, OneOf, OrNone, refuse
-from adaptinf.simulation.replicate import BLOCK, block_stream, seed_sequence
+from adaptinf.simulation.replicate import BLOCK, block_stream, child, seed_sequence
 from adaptinf.simulation.run import EnvironmentTables, Record, Results, empty_record
 from adaptinf.texts import unlisted
 from adaptinf.typing import FloatArray, IntArray, RandomSource
@@ -183,12 +183,7 @@ _LARGE_MEAN = 1e5
 
 def plan_root(rng: RandomSource | None) -> np.random.SeedSequence:
     """Seed of the re-runs: never a stream that `Design.run` uses with the same `rng`."""
-    root = seed_sequence(rng)
-    return np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, _OWN_STREAMS))
-
-
-def _child(root: np.random.SeedSequence, number: int) -> np.random.SeedSequence:
-    return np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, number))
+    return child(seed_sequence(rng), _OWN_STREAMS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +266,7 @@ class Plan:
 
     def breaker(self) -> float:
         """The log's own random number for breaking ties."""
-        return float(np.random.default_rng(_child(self.root, 2)).random())
+        return float(np.random.default_rng(child(self.root, 2)).random())
 
     def evidence(self, values: FloatArray) -> FloatArray:
         """Reported values transformed so that large values are evidence against the hypothesis."""
@@ -315,8 +310,8 @@ class Runner:
     def block(self, first: int, size: int, plan: Plan | None = None) -> Draws:
         """Statistics of a block of runs; `plan` may assume an effect other than that of the runner."""
         plan = plan or self.plan
-        stream = block_stream(_child(plan.root, _RUNS), first)
-        breakers = block_stream(_child(plan.root, _TIES), first).random(BLOCK)[:size]
+        stream = block_stream(child(plan.root, _RUNS), first)
+        breakers = block_stream(child(plan.root, _TIES), first).random(BLOCK)[:size]
         tables = plan.rows.paying(plan.rewards())
         if isinstance(plan.statistic, PathStatistic) or plan.by_rounds:
             values = self._from_paths(plan, tables, stream, size)
@@ -512,8 +507,7 @@ def _coin_problems(plan: Plan) -> list[str]:
     name = type(plan.design).__name__
     trial = Plan(plan.design, plan.log, plan.rows, False, plan.statistic, plan.root)
     runner = Runner(trial)
-    root = np.random.SeedSequence(plan.root.entropy, spawn_key=(*plan.root.spawn_key, _TRIAL_STREAM))
-    stream = block_stream(root, 0)
+    stream = block_stream(child(plan.root, _TRIAL_STREAM), 0)
     tables = plan.rows.paying(plan.rewards())
     first, _ = runner.paths(trial, tables, stream, _FEW)
     if (first != first[0]).any():

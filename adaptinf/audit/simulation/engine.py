@@ -26,7 +26,7 @@ from adaptinf.inference.validity.rare import FEWEST, without_interval
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import COUNT, refuse
 from adaptinf.simulation.environments import Environment
-from adaptinf.simulation.replicate import BLOCK
+from adaptinf.simulation.replicate import BLOCK, child
 from adaptinf.texts import absent, listed, literal
 from adaptinf.typing import FloatArray
 from adaptinf.workers import n_workers, unordered
@@ -67,7 +67,7 @@ def takes_rng(fit: Any) -> bool:
 
 def seed_of_trial(root: np.random.SeedSequence, run: int) -> np.random.SeedSequence:
     """Random stream for the analyses of a trial, separate from those of the trial itself."""
-    return np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, _STREAM, run))
+    return child(root, _STREAM, run)
 
 
 def analysed(fit: Any, log: AdaptiveLog, seed: np.random.SeedSequence) -> Any:

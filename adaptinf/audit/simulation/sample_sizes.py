@@ -28,7 +28,7 @@ from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import COUNT, SHARE, Is, OneOf, OrNone, refuse
 from adaptinf.simulation.environments import BernoulliArms, Environment
-from adaptinf.simulation.replicate import seed_sequence
+from adaptinf.simulation.replicate import child, seed_sequence
 from adaptinf.texts import visible_lines
 from adaptinf.typing import RandomSource
 
@@ -347,7 +347,7 @@ class _OwnStreams(LogCell):
         return f"design.run(env, {self.horizon}, {written(self._seed(run))})"
 
     def _seed(self, run: int) -> np.random.SeedSequence:
-        return np.random.SeedSequence(self.root.entropy, spawn_key=(*self.root.spawn_key, _STREAM, run))
+        return child(self.root, _STREAM, run)
 
 
 class _Simulated(_Powers):

@@ -20,7 +20,7 @@ from adaptinf.plans.decisions import follow
 from adaptinf.plans.plan import Plan
 from adaptinf.plans.planning.timing import trial_of
 from adaptinf.simulation.environments import Environment
-from adaptinf.simulation.replicate import BLOCK, seed_sequence
+from adaptinf.simulation.replicate import BLOCK, child, seed_sequence
 from adaptinf.texts import visible_lines
 from adaptinf.typing import FloatArray, RandomSource
 from adaptinf.workers import spread
@@ -194,7 +194,7 @@ def _block(
     plan: Plan, environment: Environment, root: np.random.SeedSequence, place: tuple[int, int], size: int
 ) -> FloatArray:
     """Trials that share a stream of random numbers; returns (size,)."""
-    rng = np.random.default_rng(np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, *place)))
+    rng = np.random.default_rng(child(root, *place))
     rule = replace(plan.rule, futility=np.full(len(plan.looks), -np.inf))
     found = np.zeros(size)
     for trial in range(size):

@@ -18,7 +18,7 @@ from adaptinf.inference.group_sequential.boundaries import Boundary
 from adaptinf.parameters import COUNT, OPEN_SHARE, problems_of, refuse
 from adaptinf.plans.characteristics import check_design, difference, scenarios_of, simulated
 from adaptinf.simulation.environments import Environment
-from adaptinf.simulation.replicate import seed_sequence
+from adaptinf.simulation.replicate import child, seed_sequence
 from adaptinf.simulation.run import BERNOULLI, NORMAL, UNIFORM
 from adaptinf.typing import FloatArray, RandomSource
 
@@ -70,7 +70,7 @@ def power_curve(
     check_design(plan, next(iter(scenarios.values())))
     root, rows = seed_sequence(rng), []
     for place, (name, one) in enumerate(scenarios.items()):
-        seed = np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, place))
+        seed = child(root, place)
         found = _power(plan, one, replications, seed, n_jobs)
         law = fixed_law(plan, one)
         rows.append(

@@ -13,7 +13,6 @@ from scipy import stats
 from adaptinf.audit.privacy.audited_mechanisms import CounterSource, counter_nodes, log_ratio, sample
 from adaptinf.audit.privacy.epsilon_audit import neighbouring_inputs
 from adaptinf.audit.privacy.lower_bound import bound_from_scores, learn, log_ratio_bound
-from adaptinf.audit.privacy.output_sources import child
 from adaptinf.privacy import (
     Counter,
     DiscreteLaplace,
@@ -23,6 +22,7 @@ from adaptinf.privacy import (
     TruncatedLaplace,
 )
 from adaptinf.privacy.noise import generator
+from adaptinf.simulation.replicate import child
 
 
 @functools.cache
