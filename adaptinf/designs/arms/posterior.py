@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from adaptinf.designs.arms.beta_kernel import beta_space
 from adaptinf.designs.arms.posterior_kernel import (
     EXPLORATION,
     MATCHING,
@@ -25,9 +26,6 @@ from adaptinf.log import DesignTraits, Floor, Stability
 from adaptinf.parameters import FINITE, NON_NEGATIVE, POSITIVE, UNIT, Count, OneOf, Positive, Share, Whole
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program, written_arrays
-
-_DRAWS = 100
-
 
 @dataclass(frozen=True, kw_only=True)
 class PosteriorDesign(Design):
@@ -66,10 +64,8 @@ class PosteriorDesign(Design):
         return float(first), float(second)
 
     def frequency_draws(self) -> int:
-        """Number of posterior draws behind the propensities; 0 if they are exact."""
-        if self.draws is None:
-            return _DRAWS if self.prior == "beta" else 0
-        return int(self.draws)
+        """Posterior draws behind the propensities; 0 if these are exact."""
+        return int(self.draws or 0)
 
     def _problems(self) -> list[str]:
         return self._prior_problems() + self._floor_problems()
@@ -117,7 +113,8 @@ class PosteriorDesign(Design):
             problem = f"floor must be at most 1/K = {1 / n_arms:g} for {n_arms} arms, got {scale:g}"
             raise ParameterError(type(self).__name__, [problem])
         first, second = self.prior_parts()
-        draws = self.frequency_draws()
+        draws, single = self.frequency_draws(), not by_rounds and not recording
+        exact = not draws and not single
         tables = PosteriorTables(
             n_arms=n_arms,
             rule=self.rule,
@@ -127,13 +124,16 @@ class PosteriorDesign(Design):
             prior_second=second,
             noise_variance=0.0 if self.noise_scale is None else float(self.noise_scale) ** 2,
             draws=draws,
-            single=not by_rounds and not recording,
+            single=single,
             initial_pulls=int(self.initial_pulls),
             dealt=self.initial == "dealt",
             floor_scale=scale,
             floor_decay=decay,
             batch_size=int(self.batch_size),
-            normal=normal_table()[: 0 if draws else None],
+            normal=normal_table()[: None if exact and self.prior == "normal" else 0],
+            betas=beta_space(
+                n_arms if exact and self.prior == "beta" else 0, small=self.rule != MATCHING
+            ),
             **written_arrays(n_arms if recording else 0),
         )
         return Program(run_block, tables, (ROWS, max(n_arms, SCALAR_COLUMNS)), step=run_step)
@@ -171,8 +171,8 @@ class Thompson(PosteriorDesign):
     batch_size : int
         Number of rounds between updates of the posterior.
     draws : int, optional
-        Number of posterior draws whose frequencies approximate the probabilities of being best. By default
-        100 for a Beta prior, and none for a normal prior, for which the probabilities are exact.
+        Number of posterior draws whose frequencies replace the probabilities of being best. By default none:
+        the probabilities are exact.
 
     Notes
     -----
@@ -244,8 +244,8 @@ class TopTwoThompson(PosteriorDesign):
     batch_size : int
         Number of rounds between updates of the posterior.
     draws : int, optional
-        Number of posterior draws whose frequencies approximate the probabilities of being best. By default
-        100 for a Beta prior, and none for a normal prior, for which the probabilities are exact.
+        Number of posterior draws whose frequencies replace the probabilities of being best. By default none:
+        the probabilities are exact.
 
     Notes
     -----
@@ -307,8 +307,8 @@ class ExplorationSampling(PosteriorDesign):
     batch_size : int
         Rounds per wave; the posterior is updated after each wave.
     draws : int, optional
-        Number of posterior draws whose frequencies approximate the probabilities of being best. By default
-        100 for a Beta prior, and none for a normal prior, for which the probabilities are exact.
+        Number of posterior draws whose frequencies replace the probabilities of being best. By default none:
+        the probabilities are exact.
 
     Notes
     -----
