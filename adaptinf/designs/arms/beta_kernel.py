@@ -1,4 +1,4 @@
-"""The probability that each of several Beta variables is the largest, by quadrature that is kept between calls.
+"""The probability that each of several Beta variables is the largest, by quadrature.
 
 On the scale of log-odds a Beta variable has a smooth density that falls off at least exponentially. Panels of
 Gauss points begin where the highest variable begins and widen with the distance from there, so they resolve
@@ -44,8 +44,8 @@ class BetaSpace(NamedTuple):
     """Constants of the rule, and what is kept between calls.
 
     Shapes: node, weight (points,), integral (points, points) from -1 to each node, grid (6,), arms (arms, 8),
-    edge (panels,), log_x, log_rest, width, before (all points,), powers (1100,), density, below (arms, all points), after
-    (arms + 1, all points), of which the last row is 1.
+    edge (panels,), log_x, log_rest, width, before (all points,), powers (1100,), density, below (arms, all
+    points), after (arms + 1, all points), of which the last row is 1.
     """
 
     drop: float
@@ -94,7 +94,7 @@ def beta_space(n_arms: int, *, small: bool) -> BetaSpace:
         log_rest=np.zeros(points),
         width=np.zeros(points),
         before=np.zeros(points),
-        powers=2.0 ** np.arange(_LEAST_POWER, _MOST_POWER),
+        powers=np.exp2(np.arange(_LEAST_POWER, _MOST_POWER, dtype=np.float64)),
         density=np.zeros((n_arms, points)),
         below=np.zeros((n_arms, points)),
         after=np.ones((n_arms + 1, points)),
@@ -107,7 +107,9 @@ def _split_exponential(x: float) -> tuple[float, float]:
     x = max(x, _LEAST_POWER * _LOG_TWO)
     power = (x * _PER_LOG_TWO + _WHOLE) - _WHOLE
     r = (x - power * _LOG_TWO_HIGH) - power * _LOG_TWO_LOW
-    near = 1.0 / 40320.0 + r * (1.0 / 362880.0 + r * (1.0 / 3628800.0 + r * (1.0 / 39916800.0 + r * (1.0 / 479001600.0))))
+    near = 1.0 / 40320.0 + r * (
+        1.0 / 362880.0 + r * (1.0 / 3628800.0 + r * (1.0 / 39916800.0 + r * (1.0 / 479001600.0)))
+    )
     near = 1.0 / 24.0 + r * (1.0 / 120.0 + r * (1.0 / 720.0 + r * (1.0 / 5040.0 + r * near)))
     return 1.0 + r * (1.0 + r * (0.5 + r * (1.0 / 6.0 + r * near))), power
 
@@ -191,7 +193,7 @@ def _log_shares(space: BetaSpace, at: int, origin: float, distance: float) -> No
 
 @kernel
 def _outline(space: BetaSpace, n_arms: int) -> tuple[float, float, float, float, float]:
-    """Where the points begin and end, their first scale, and the outermost modes, all but the end in steps."""
+    """Where the points begin and end, their first scale, and the outermost modes: in steps, but the end."""
     arms = space.arms
     origin, end, narrow, low, high = -np.inf, -np.inf, np.inf, 0.0, 0.0
     for arm in range(n_arms):
@@ -319,16 +321,31 @@ def _integral(space: BetaSpace, arm: int) -> float:
 
 
 @kernel
-def _beats(space: BetaSpace, arm: int, other: int) -> float:
-    """Probability that a variable exceeds another one that is far above it, by normal log-odds."""
-    here, there = space.arms[arm], space.arms[other]
-    variance = 1.0 / here[_FIRST] + 1.0 / here[_SECOND] + 1.0 / there[_FIRST] + 1.0 / there[_SECOND]
-    chance = 0.5 * math.erfc((there[_CENTRE] - here[_CENTRE]) / math.sqrt(2.0 * variance))
-    return min(chance, math.exp(-space.drop))
+def log_beta_ratio(a: float, b: float, c: float, d: float) -> float:
+    """Log of B(a + c, b + d) / (B(a, b) B(c, d)), without loss for large arguments."""
+    first, second, total = a + b, c + d, a + b + c + d
+    share, rest = (a + c) / total, (b + d) / total
+    # By the peaks of the densities of log-odds, and how far these have fallen at the pooled odds.
+    fallen = a * math.log(share * first / a) + b * math.log(rest * first / b)
+    fallen += c * math.log(share * second / c) + d * math.log(rest * second / d)
+    return fallen + _log_peak(a, b) + _log_peak(c, d) - _log_peak(a + c, b + d)
 
 
 @kernel
-def best_of_betas(space: BetaSpace, first: FloatArray, second: FloatArray, n_arms: int, best: FloatArray) -> None:
+def _beats(space: BetaSpace, arm: int, other: int) -> float:
+    """Probability that a variable exceeds another one that is far above it."""
+    # The first term of a series of positive ones, over 1 less the ratio of the second to the first.
+    a, b = space.arms[arm, _FIRST], space.arms[arm, _SECOND]
+    c, d = space.arms[other, _FIRST], space.arms[other, _SECOND]
+    total = a + b + c + d
+    chance = math.exp(log_beta_ratio(a, b, c, d)) / b
+    return float(chance * total * (b + 1.0) / (b * c - a * d + total))
+
+
+@kernel
+def best_of_betas(
+    space: BetaSpace, first: FloatArray, second: FloatArray, n_arms: int, best: FloatArray
+) -> None:
     """Write into `best` the probability that each Beta variable is the largest; it sums to 1.
 
     Shapes: first, second, best (at least n_arms,).
@@ -355,14 +372,3 @@ def best_of_betas(space: BetaSpace, first: FloatArray, second: FloatArray, n_arm
         total += best[arm]
     for arm in range(n_arms):
         best[arm] /= total
-
-
-@kernel
-def log_beta_ratio(a: float, b: float, c: float, d: float) -> float:
-    """log of B(a + c, b + d) / (B(a, b) B(c, d)), without loss for large arguments."""
-    first, second, total = a + b, c + d, a + b + c + d
-    share, rest = (a + c) / total, (b + d) / total
-    # By the peaks of the densities of log-odds, and how far these have fallen at the pooled odds.
-    fallen = a * math.log(share * first / a) + b * math.log(rest * first / b)
-    fallen += c * math.log(share * second / c) + d * math.log(rest * second / d)
-    return fallen + _log_peak(a, b) + _log_peak(c, d) - _log_peak(a + c, b + d)

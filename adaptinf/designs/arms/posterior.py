@@ -27,6 +27,7 @@ from adaptinf.parameters import FINITE, NON_NEGATIVE, POSITIVE, UNIT, Count, One
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program, written_arrays
 
+
 @dataclass(frozen=True, kw_only=True)
 class PosteriorDesign(Design):
     """A design whose propensities are determined by each arm's posterior probability of being the best."""
@@ -131,9 +132,7 @@ class PosteriorDesign(Design):
             floor_decay=decay,
             batch_size=int(self.batch_size),
             normal=normal_table()[: None if exact and self.prior == "normal" else 0],
-            betas=beta_space(
-                n_arms if exact and self.prior == "beta" else 0, small=self.rule != MATCHING
-            ),
+            betas=beta_space(n_arms if exact and self.prior == "beta" else 0, small=self.rule != MATCHING),
             **written_arrays(n_arms if recording else 0),
         )
         return Program(run_block, tables, (ROWS, max(n_arms, SCALAR_COLUMNS)), step=run_step)
@@ -176,11 +175,11 @@ class Thompson(PosteriorDesign):
 
     Notes
     -----
-    For normal posteriors, the probability of being best is computed by quadrature to about 1e-12 (in closed
-    form for two arms); for Beta posteriors, or if `draws` is given, it is replaced by the frequency among
-    posterior draws. The arm is drawn with exactly these probabilities, after the floor is applied, so the
-    logged propensities are exact, given the past and the frequencies. Probabilities below the floor are
-    raised to it, and the excess of the others over the floor is reduced proportionally.
+    The probability of being best is computed by quadrature, to about 1e-12 for normal posteriors (two arms in
+    closed form) and 1e-11 for Beta posteriors; if `draws` are requested, it is replaced by the frequency
+    among posterior draws. The arm is drawn from exactly these numbers, after the floor, so the logged
+    propensities are exact, given the past and any frequencies. Probabilities below the floor are raised to it, and the
+    excess of the others over it is reduced in proportion.
 
     The simulation of Hadad et al. (2021) assigns the initial pulls in turn and logs them as if drawn. Here a
     round assigned in turn has propensities 0 and 1; inverse-weighted means use it only for its own arm.
@@ -254,8 +253,8 @@ class TopTwoThompson(PosteriorDesign):
     leader's share. The arm is drawn with this probability, without repetitions, and the log stores it. With b
     = 1, this is Thompson sampling; with b = 1/2, two arms get equal shares.
 
-    If one arm leads in all of the `draws`, the other arms' shares are their frequencies of second place among
-    the draws. Normal posteriors have no such limit: their probabilities are exact even if very small.
+    If one arm wins all of the `draws`, the others' shares are those of second places among them. Without
+    draws there is no such limit: very small probabilities keep their ratios.
 
     There is no privacy guarantee.
 
@@ -317,10 +316,9 @@ class ExplorationSampling(PosteriorDesign):
     others share the rest according to their chances of overtaking it. Regret during the trial is higher than
     under Thompson sampling, but the expected regret of the arm chosen at the end decreases faster.
 
-    The authors' trials assign whole numbers of participants in each wave; here every participant of a wave is
-    drawn with these propensities, which the log stores. Use more `draws` in large waves, where they cost
-    little. If one arm leads in all draws, the other arms' shares are their frequencies of second place among
-    the draws.
+    The authors' trials assign each wave's shares as whole numbers; here every participant of a wave is drawn
+    with these propensities, which the log stores. If one arm wins all of the `draws`, the others'
+    shares are those of second places among them.
 
     There is no privacy guarantee.
 
@@ -332,7 +330,7 @@ class ExplorationSampling(PosteriorDesign):
     Examples
     --------
     >>> import adaptinf as ai
-    >>> design = ai.designs.ExplorationSampling(batch_size=100, draws=10_000)
+    >>> design = ai.designs.ExplorationSampling(batch_size=100)
     >>> log = design.run(ai.environments.BernoulliArms([0.2, 0.5, 0.6]), horizon=500, rng=0)
     >>> shares = log.arrays.propensities[-1]
     >>> bool(shares.max() < 0.51), bool(shares[0] < 0.05)

@@ -170,8 +170,8 @@ class PosteriorTables(NamedTuple):
     """Prior, floor scale * t^-decay, and how the probability of being best is computed.
 
     Without `draws` it is exact, by quadrature: for normal posteriors `normal` is a table (513, 7), otherwise
-    (0, 7), and for Beta posteriors `betas` has space for the arms. With `single`, one draw per arm decides, and
-    nothing is computed.
+    (0, 7), and for Beta posteriors `betas` has space for the arms. With `single`, one draw per arm decides,
+    and nothing is computed.
     """
 
     n_arms: int
@@ -334,7 +334,10 @@ def _nearest_rival(tables: PosteriorTables, state: FloatArray, leader: int) -> N
     rival, least = leader, np.inf
     for arm in range(tables.n_arms if tables.beta_prior else 0):
         first, second = _beta_parameters(tables, state, arm)
-        state[_MEAN, arm], state[_SPREAD, arm] = math.log(first / second), math.sqrt(1.0 / first + 1.0 / second)
+        state[_MEAN, arm], state[_SPREAD, arm] = (
+            math.log(first / second),
+            math.sqrt(1.0 / first + 1.0 / second),
+        )
     for arm in range(tables.n_arms):
         state[_SECOND, arm] = 0.0
         spread = math.sqrt(state[_SPREAD, leader] ** 2 + state[_SPREAD, arm] ** 2)
