@@ -178,8 +178,8 @@ class Thompson(PosteriorDesign):
     The probability of being best is computed by quadrature, to about 1e-12 for normal posteriors (two arms in
     closed form) and 1e-11 for Beta posteriors; if `draws` are requested, it is replaced by the frequency
     among posterior draws. The arm is drawn from exactly these numbers, after the floor, so the logged
-    propensities are exact, given the past and any frequencies. Probabilities below the floor are raised to it, and the
-    excess of the others over it is reduced in proportion.
+    propensities are exact, given the past and any frequencies. Probabilities below the floor are raised to
+    it, and the excess of the others over it is reduced in proportion.
 
     The simulation of Hadad et al. (2021) assigns the initial pulls in turn and logs them as if drawn. Here a
     round assigned in turn has propensities 0 and 1; inverse-weighted means use it only for its own arm.
