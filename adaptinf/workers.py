@@ -1,4 +1,4 @@
-"""Workers: jobs are spread over processes, which end with the one that started them, or over threads."""
+"""Workers: jobs are distributed over processes, which end with the one that started them, or over threads."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ TERMINATED = 128 + int(signal.SIGTERM)
 
 
 def n_workers(n_jobs: int) -> int:
-    """How many workers `n_jobs` stands for."""
+    """The number of workers for `n_jobs`."""
     return int(effective_n_jobs(n_jobs))
 
 
 def spread(jobs: Iterable[Job], n_jobs: int, *, threads: bool = False) -> list[Any]:
-    """What each job returns, in the order of the jobs; as for `unordered`, unless threads are enough."""
+    """The result of each job, in the order of the jobs; as for `unordered`, unless threads are enough."""
     if n_jobs == 1:
         return [function(*arguments) for function, arguments in jobs]
     if threads:

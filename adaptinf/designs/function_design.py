@@ -66,10 +66,10 @@ class FunctionDesign(Design):
 
     In environments without contexts, the logs state that contexts did not affect the choice.
 
-    That a state is changed in place is looked for in every logged run, and in the first of 64 replicates: in
-    the first 256 rounds, and in every 16th round after them.
-    The design promises no privacy. A loop in Python does some hundred thousand rounds a second: a compiled
-    design does a hundred times as many (see "Your own design, environment, estimator").
+    Every logged run, and the first of every 64 replicates, is checked for states that were modified in place:
+    in the first 256 rounds, and in every 16th round after them.
+    The design has no privacy guarantee. A loop in Python runs about a hundred thousand rounds per second; a
+    compiled design is about a hundred times as fast (see "Your own design, environment, estimator").
 
     Examples
     --------

@@ -402,10 +402,10 @@ def exact(design: Rule, horizon: int) -> ExactLaw:
     these numbers**, even if it affects both arms equally; so does a different design, or a number of rounds
     that depended on the data.
 
-    Where Thompson chooses its arm by the frequencies of `draws` posterior draws, its probability given the
-    counts is still the posterior probability itself; floors and batches act on the frequency, whose mean is
-    computed exactly. Ties are broken as the design breaks them: UCB and the greedy
-    arm towards the first arm, arm 0.
+    If Thompson sampling chooses an arm by its frequency among `draws` posterior draws, its choice probability
+    given the counts is still the posterior probability itself; floors and batches act on
+    the frequency, whose mean is computed exactly. Ties are broken as in the design: UCB and the greedy design
+    choose the first arm, arm 0.
 
     T rounds take T^4 / 24 steps, and memory for two layers of T^3 / 6 numbers, which is 2.7 GB at T = 1,000.
     With batches of m rounds, a step takes about m^2 times as long.

@@ -157,9 +157,9 @@ def randomization_test(
 
     Notes
     -----
-    With every path enumerated, p is the probability of the paths at least as extreme as the log's, ties in
-    full, and P(p <= alpha) <= alpha. Designs whose propensities depend on hidden draws (Thompson with
-    `draws`, private designs) and mixtures are re-run.
+    If every path is enumerated, p is the probability of the paths at least as extreme as the log's, counting
+    ties in full, and P(p <= alpha) <= alpha. Designs whose propensities depend on hidden draws (Thompson
+    sampling with `draws`, private designs) and mixtures are re-run.
 
     Under the sharp null hypothesis, the rewards would have been the same under any assignment, so the log and
     the re-runs are exchangeable given the rows, including private noise; p = (1 + number of re-runs at least

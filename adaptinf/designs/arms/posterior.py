@@ -65,7 +65,7 @@ class PosteriorDesign(Design):
         return float(first), float(second)
 
     def frequency_draws(self) -> int:
-        """Posterior draws behind the propensities; 0 if these are exact."""
+        """Number of posterior draws behind the propensities; 0 if they are exact."""
         return int(self.draws or 0)
 
     def _problems(self) -> list[str]:
@@ -175,11 +175,11 @@ class Thompson(PosteriorDesign):
 
     Notes
     -----
-    The probability of being best is computed by quadrature, to about 1e-12 for normal posteriors (two arms in
-    closed form) and 1e-11 for Beta posteriors; if `draws` are requested, it is replaced by the frequency
-    among posterior draws. The arm is drawn from exactly these numbers, after the floor, so the logged
-    propensities are exact, given the past and any frequencies. Probabilities below the floor are raised to
-    it, and the excess of the others over it is reduced in proportion.
+    The probability of being best is computed by quadrature, to about 1e-12 for normal posteriors (in closed
+    form for two arms) and 1e-11 for Beta posteriors; if `draws` is given, it is replaced by the frequency
+    among posterior draws. The arm is drawn with exactly these probabilities, after the floor is applied, so
+    the logged propensities are exact, given the past and any frequencies. Probabilities below the floor are
+    raised to it, and the excess of the others over the floor is reduced proportionally.
 
     The simulation of Hadad et al. (2021) assigns the initial pulls in turn and logs them as if drawn. Here a
     round assigned in turn has propensities 0 and 1; inverse-weighted means use it only for its own arm.
@@ -253,8 +253,8 @@ class TopTwoThompson(PosteriorDesign):
     leader's share. The arm is drawn with this probability, without repetitions, and the log stores it. With b
     = 1, this is Thompson sampling; with b = 1/2, two arms get equal shares.
 
-    If one arm wins all of the `draws`, the others' shares are those of second places among them. Without
-    draws there is no such limit: very small probabilities keep their ratios.
+    If one arm leads in all of the `draws`, the other arms' shares are their frequencies of second place among
+    the draws. Without `draws` there is no such limit: very small probabilities keep their ratios.
 
     There is no privacy guarantee.
 
@@ -316,9 +316,9 @@ class ExplorationSampling(PosteriorDesign):
     others share the rest according to their chances of overtaking it. Regret during the trial is higher than
     under Thompson sampling, but the expected regret of the arm chosen at the end decreases faster.
 
-    The authors' trials assign each wave's shares as whole numbers; here every participant of a wave is drawn
-    with these propensities, which the log stores. If one arm wins all of the `draws`, the others'
-    shares are those of second places among them.
+    The authors' trials assign whole numbers of participants in each wave; here every participant of a wave is
+    drawn with these propensities, which the log stores. If one arm leads in all of the `draws`, the other
+    arms' shares are their frequencies of second place among the draws.
 
     There is no privacy guarantee.
 
