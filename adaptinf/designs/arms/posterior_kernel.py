@@ -159,7 +159,7 @@ MATCHING, EXPLORATION, TOP_TWO = range(3)
 
 _COUNT, _SUM, _PROBABILITY, _MEAN, _SPREAD, _SQUARES, _SECOND, _SPACE, ROWS = range(1, 10)
 SCALAR_COLUMNS = 8
-_NOTHING = 1e-280  # its inverse is still a number
+_NOTHING = 1e-280  # The inverse of this number does not overflow.
 _CHANCE, _RATIO, _LEFT = range(2, 5)
 """Scalars of two Beta posteriors: P(arm 0 beats arm 1), what its changes are multiples of, and how many more
 rewards of 0 or 1 these may follow before the integral is computed again."""
