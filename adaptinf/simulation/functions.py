@@ -337,7 +337,7 @@ def _probabilities(answer: Any, n_arms: int, step: int) -> list[float]:
         )
     if array.shape != (n_arms,):
         raise _wrong(f"choose returned an array of shape {array.shape} for {n_arms} arms", step)
-    values = array.astype(np.float64).tolist()
+    values = [float(value) for value in array.tolist()]
     return values if _adds_up(values) else _refuse_values(values, step)
 
 
