@@ -1,10 +1,11 @@
-"""Worker processes: jobs are distributed over them, and they end with the process that started them."""
+"""Workers: jobs are distributed over processes, which end with the one that started them, or over threads."""
 
 from __future__ import annotations
 
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,14 +19,20 @@ TERMINATED = 128 + int(signal.SIGTERM)
 
 
 def n_workers(n_jobs: int) -> int:
-    """The number of processes for `n_jobs`."""
+    """The number of workers for `n_jobs`."""
     return int(effective_n_jobs(n_jobs))
 
 
-def spread(jobs: Iterable[Job], n_jobs: int) -> list[Any]:
-    """The result of each job, in the order of the jobs; as for `unordered`."""
+def spread(jobs: Iterable[Job], n_jobs: int, *, threads: bool = False) -> list[Any]:
+    """The result of each job, in the order of the jobs; as for `unordered`, unless threads are enough."""
     if n_jobs == 1:
         return [function(*arguments) for function, arguments in jobs]
+    if threads:
+        pool = ThreadPoolExecutor(n_workers(n_jobs))
+        try:
+            return list(pool.map(lambda job: job[0](*job[1]), jobs))
+        finally:  # after an interrupt, no job is started, and nobody waits for those that run
+            pool.shutdown(wait=False, cancel_futures=True)
     with _ended_together():
         return list(Parallel(n_jobs=n_jobs)(delayed(function)(*arguments) for function, arguments in jobs))
 

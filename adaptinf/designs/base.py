@@ -402,7 +402,8 @@ class Design(Recorded, Stepwise, ABC):
         rng : int, SeedSequence, Generator or None
             Source of randomness; replicate r depends on (rng, r) alone.
         n_jobs : int
-            Worker processes, -1 for all cores; the results do not depend on it.
+            Workers, -1 for all cores: threads for compiled designs, processes for functions in Python. The
+            results do not depend on it.
         start : int
             First run, which must be a multiple of 64: the result contains runs `start` to `replications`.
         by_rounds : bool, optional

@@ -66,7 +66,8 @@ class FunctionDesign(Design):
 
     In environments without contexts, the logs state that contexts did not affect the choice.
 
-    Every logged run, and the first of every 64 replicates, is checked for states that were modified in place.
+    Every logged run, and the first of every 64 replicates, is checked for states that were modified in place:
+    in the first 256 rounds, and in every 16th round after them.
     The design has no privacy guarantee. A loop in Python runs about a hundred thousand rounds per second; a
     compiled design is about a hundred times as fast (see "Your own design, environment, estimator").
 

@@ -87,10 +87,10 @@ def _shares(
     >>> log = ai.designs.Thompson().run(environment, horizon=300, rng=1)
     >>> ai.plots.allocation.frame(log, every=150)[["start", "end", "arm", "pulls", "rounds"]]
        start    end  arm  pulls  rounds
-    0    0.0  150.0    0   12.0   150.0
-    1  150.0  300.0    0    1.0   150.0
-    2    0.0  150.0    1  138.0   150.0
-    3  150.0  300.0    1  149.0   150.0
+    0    0.0  150.0    0    7.0   150.0
+    1  150.0  300.0    0    0.0   150.0
+    2    0.0  150.0    1  143.0   150.0
+    3  150.0  300.0    1  150.0   150.0
     """
     return _measured(problems, _listed(logs), every, arms, band)[0]
 

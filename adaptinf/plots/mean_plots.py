@@ -77,7 +77,7 @@ def _means(
     >>> log = ai.designs.Thompson(floor=0.2).run(environment, horizon=400, rng=1)
     >>> frame = ai.plots.means.frame(log, every=200)
     >>> frame[["end", "arm", "mean"]].round(2).to_dict("list")
-    {'end': [200.0, 400.0, 200.0, 400.0], 'arm': [0, 0, 1, 1], 'mean': [0.33, 0.32, 0.59, 0.63]}
+    {'end': [200.0, 400.0, 200.0, 400.0], 'arm': [0, 0, 1, 1], 'mean': [0.09, 0.21, 0.61, 0.59]}
     """
     return _measured(problems, log, every, arms, alpha)[0]
 

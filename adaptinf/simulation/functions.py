@@ -6,7 +6,7 @@ import math
 import pickle
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -74,6 +74,9 @@ def draw_potential(environment: EnvironmentTables, rng: np.random.Generator, pot
 
 _SUM = 1e-8
 """Tolerance for the sum of probabilities: rounding, as in NumPy's `Generator.choice`."""
+_WATCHED, _SPACING = 256, 16
+"""First rounds of a run in each of which a change of the state in place is looked for; how often later."""
+_NUMBERS = {float, int}
 
 
 class FunctionTables(NamedTuple):
@@ -145,6 +148,12 @@ class Decider:
         self.state = functions.begin()
         self.kept = _pickled(self.state, "start") if checked else b""
         self.names_arms: bool | None = None
+
+    def watch(self, checked: bool, step: int) -> None:
+        """Whether to look for a change of the state in place from this round on."""
+        if checked and not self.checked:
+            self.kept = _pickled(self.state, "the state", step)
+        self.checked = checked
 
     def choose(self, context: Any, step: int) -> tuple[int, list[float] | None]:
         """The arm for a round, and the propensities; None if `choose` returns arms without probabilities."""
@@ -218,7 +227,7 @@ class _Path:
         checked: bool,
     ) -> None:
         self.functions, self.world, self.potential, self.rng = functions, world, potential, rng
-        self.decider = Decider(functions, rng, checked=checked)
+        self.decider, self.checked = Decider(functions, rng, checked=checked), checked
         self.actions: list[int] = []
         self.proposals: list[int] = []
         self.overridden: list[bool] = []
@@ -227,11 +236,13 @@ class _Path:
     def walk(self) -> None:
         """Choose, draw the reward and update, round by round."""
         decider, learns = self.decider, self.functions.update is not None
-        rewards, contexts = self.potential.reward, self._contexts()
+        rewards, contexts, checked = self.potential.reward, self._contexts(), self.checked
         share, forced, rng = self.world.share.tolist(), self.world.forced.tolist(), self.rng
         delay = self.world.environment.delay.tolist()
         due: list[list[tuple[Any, int, float]]] = [[] for _ in delay]
         for step in range(self.world.horizon):
+            if checked and step >= _WATCHED:
+                decider.watch(step % _SPACING == 0, step)
             for seen, chosen, earlier in due[step] if delay else ():
                 decider.learn(seen, chosen, earlier, step - 1)
             context = None if contexts is None else contexts[step]
@@ -248,7 +259,7 @@ class _Path:
             self.overridden.append(overridden)
             if not learns:
                 continue
-            reward = float(rewards[step, arm])
+            reward = rewards.item(step, arm)
             if not delay:
                 decider.learn(context, arm, reward, step)
             elif step + 1 + delay[step][arm] < len(due):
@@ -314,6 +325,9 @@ def seen_vectors(rows: FloatArray, shape: tuple[int, int], shared: bool) -> Floa
 
 def _probabilities(answer: Any, n_arms: int, step: int) -> list[float]:
     """Probabilities of the arms, checked."""
+    if type(answer) is list and len(answer) == n_arms and _NUMBERS.issuperset(map(type, answer)):
+        values = [float(value) for value in answer]
+        return values if _adds_up(values) else _refuse_values(values, step)
     array = answer if isinstance(answer, np.ndarray) else _array(answer)
     if array is None or array.dtype.kind not in "biuf" or array.ndim == 0:
         raise _wrong(
@@ -323,10 +337,16 @@ def _probabilities(answer: Any, n_arms: int, step: int) -> list[float]:
         )
     if array.shape != (n_arms,):
         raise _wrong(f"choose returned an array of shape {array.shape} for {n_arms} arms", step)
-    values: list[float] = array.astype(np.float64).tolist()
+    values = [float(value) for value in array.tolist()]
+    return values if _adds_up(values) else _refuse_values(values, step)
+
+
+def _adds_up(values: list[float]) -> bool:
+    return abs(math.fsum(values) - 1.0) <= _SUM and min(values) >= 0.0
+
+
+def _refuse_values(values: list[float], step: int) -> NoReturn:
     total = math.fsum(values)
-    if abs(total - 1.0) <= _SUM and min(values) >= 0.0:
-        return values
     what = "NaN" if math.isnan(total) else f"numbers that sum to {total:.10g}"
     if min(values) < 0.0:
         what = f"a negative probability ({min(values):.6g})"

@@ -1,4 +1,4 @@
-"""Replication: blocks of 64 runs, one stream of random numbers per block, in one or several processes."""
+"""Replication: blocks of 64 runs, one stream of random numbers per block, in threads or processes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
+from numba.core.dispatcher import Dispatcher
 from numpy.typing import NDArray
 
 from adaptinf.parameters import SEED, check
@@ -38,6 +39,11 @@ class Program:
     step: Any = None
     n_public: int | None = None
     replay: Any = None
+
+    @property
+    def compiled(self) -> bool:
+        """Whether the entry point is compiled, so that threads run it side by side."""
+        return isinstance(self.entry, Dispatcher)
 
     def world(self, environment: Environment, horizon: int) -> World:
         """The environment that a run of this program is exposed to."""
@@ -153,6 +159,7 @@ def replicate_blocks(
     starts = range(start, replications, BLOCK)
     if n_jobs == 1 or len(starts) == 1:
         return _run_blocks(collector, environment, horizon, replications, root, list(starts), by_rounds)
+    program = collector.program(environment, horizon, recording=False, by_rounds=by_rounds)
     workers = min(len(starts), 4 * n_workers(n_jobs))
     shares = [part.tolist() for part in np.array_split(np.asarray(starts), workers)]
     parts = spread(
@@ -161,6 +168,7 @@ def replicate_blocks(
             for share in shares
         ],
         n_jobs,
+        threads=program.compiled and not environment.renewed,
     )
     return Block(
         tallies=np.concatenate([part.tallies for part in parts]),

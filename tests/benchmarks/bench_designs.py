@@ -1,4 +1,4 @@
-"""Speed of the epoch designs and of private UCB at T = 50,000,000, everything measured within one run.
+"""Speed of Thompson sampling, functions in Python, epoch designs and private UCB, measured within one run.
 
 ``python tests/benchmarks/bench_designs.py`` prints the figures, ``pytest tests/benchmarks/bench_designs.py``
 asserts the ratios. Times are processor time on one core, best of three. LinPriv has a file of its own.
@@ -10,13 +10,15 @@ import functools
 import math
 import random
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 
 import numba
 import numpy as np
 import pytest
 from bench_private_ucb import PlainUCB, best_time, only_draws
 
+from adaptinf.designs import FunctionDesign, Thompson
 from adaptinf.designs.arms.elimination import PrivateSuccessiveElimination
 from adaptinf.designs.arms.ucb import PrivateUCB
 from adaptinf.designs.contextual.private_conse import DPConSE
@@ -297,8 +299,97 @@ def test_plain_dp_conse_is_the_same_design() -> None:
     assert (np.abs(pulls.mean(axis=0) - other.mean(axis=0)) < 5.0 * error).all()
 
 
+# --- Thompson sampling with propensities, and functions in Python -------------------------------------------
+
+
+def alternated(first: Callable[[], object], second: Callable[[], object], rounds: int = 5) -> float:
+    """Median ratio of processor times, first over second, called in turn."""
+    ratios = []
+    for _ in range(rounds):
+        start = time.process_time()
+        first()
+        middle = time.process_time()
+        second()
+        ratios.append((middle - start) / (time.process_time() - middle))
+    return float(np.median(ratios))
+
+
+@functools.cache
+def exact_gain(n_arms: int, horizon: int) -> float:
+    """How many times faster exact propensities of Beta posteriors are than 100 draws a round."""
+    environment, runs = BernoulliArms(np.linspace(0.3, 0.6, n_arms)), max(1, 4_000 // horizon)
+    drawn, exact = (
+        functools.partial(design.replicate, environment, rng=0, by_rounds=True)
+        for design in (Thompson(draws=100), Thompson())
+    )
+    drawn(horizon=10, replications=1)
+    exact(horizon=10, replications=1)
+    return 5 * alternated(
+        lambda: drawn(horizon=horizon, replications=runs),
+        lambda: exact(horizon=horizon, replications=5 * runs),
+    )
+
+
+@pytest.mark.parametrize(("n_arms", "least"), [(2, 20.0), (5, 5.0), (20, 8.0)])
+def test_exact_propensities_are_faster_than_draws(n_arms: int, least: float) -> None:
+    assert exact_gain(n_arms, 1_000) > least
+    assert exact_gain(n_arms, 20_000) > least
+
+
+def choose(state: tuple[list[int], list[float]], context: object, rng: np.random.Generator) -> list[float]:
+    """The arm with the higher smoothed mean, mostly."""
+    pulls, sums = state
+    best = max(range(len(pulls)), key=lambda arm: (sums[arm] + 1.0) / (pulls[arm] + 2.0))
+    return [0.8 * (arm == best) + 0.2 / len(pulls) for arm in range(len(pulls))]
+
+
+def update(
+    state: tuple[list[int], list[float]], context: object, arm: int, reward: float
+) -> tuple[list[int], list[float]]:
+    """Counts and sums after a reward."""
+    pulls, sums = list(state[0]), list(state[1])
+    pulls[arm] += 1
+    sums[arm] += reward
+    return pulls, sums
+
+
+def plain_loop(horizon: int) -> list[int]:
+    """The same functions in a loop that checks nothing and keeps the actions."""
+    rng, state, actions = np.random.default_rng(0), ([0, 0], [0.0, 0.0]), []
+    for _ in range(horizon):
+        arm = int(rng.random() >= choose(state, None, rng)[0])
+        state = update(state, None, arm, float(rng.random() < (0.3, 0.6)[arm]))
+        actions.append(arm)
+    return actions
+
+
+@functools.cache
+def function_costs() -> dict[str, float]:
+    """A run and a replicate of a design of functions, over a plain loop of as many rounds."""
+    environment, horizon = BernoulliArms([0.3, 0.6]), 20_000
+    design = FunctionDesign(choose, update, start=([0, 0], [0.0, 0.0]))
+    design.run(environment, 10, rng=0)
+    return {
+        "run": alternated(lambda: design.run(environment, horizon, rng=0), lambda: plain_loop(horizon)),
+        "replicate": alternated(
+            lambda: design.replicate(environment, horizon, 1, rng=0), lambda: plain_loop(horizon)
+        ),
+    }
+
+
+def test_a_function_design_costs_at_most_three_plain_loops() -> None:
+    assert max(function_costs().values()) < 3.0
+
+
 def report() -> Iterator[str]:
     """Every figure, a line each."""
+    for n_arms in (2, 5, 20):
+        gains = ", ".join(
+            f"{exact_gain(n_arms, horizon):.1f} at T = {horizon:,}" for horizon in (1_000, 20_000)
+        )
+        yield f"Thompson with propensities, K = {n_arms}: exact over 100 draws, times as fast: {gains}"
+    costs = function_costs()
+    yield f"FunctionDesign over a plain loop: run {costs['run']:.2f}, replicate {costs['replicate']:.2f}"
     yield f"best of three, processor time, one core; epsilon = {EPSILON:g}, 0/1 rewards"
     got = elimination_times()
     run = got["design"]

@@ -401,8 +401,8 @@ def exact(design: Rule, horizon: int) -> ExactLaw:
     these numbers**, even if it affects both arms equally; so does a different design, or a number of rounds
     that depended on the data.
 
-    Thompson sampling with a Beta prior chooses an arm by its frequency among `draws` posterior draws. Its
-    choice probability given the counts is then the posterior probability itself; floors and batches act on
+    If Thompson sampling chooses an arm by its frequency among `draws` posterior draws, its choice probability
+    given the counts is still the posterior probability itself; floors and batches act on
     the frequency, whose mean is computed exactly. Ties are broken as in the design: UCB and the greedy design
     choose the first arm, arm 0.
 

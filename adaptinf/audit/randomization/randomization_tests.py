@@ -159,7 +159,7 @@ def randomization_test(
     -----
     If every path is enumerated, p is the probability of the paths at least as extreme as the log's, counting
     ties in full, and P(p <= alpha) <= alpha. Designs whose propensities depend on hidden draws (Thompson
-    sampling with Beta posteriors, private designs) and mixtures are re-run.
+    sampling with `draws`, private designs) and mixtures are re-run.
 
     Under the sharp null hypothesis, the rewards would have been the same under any assignment, so the log and
     the re-runs are exchangeable given the rows, including private noise; p = (1 + number of re-runs at least

@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from adaptinf.designs.arms.beta_kernel import beta_space
 from adaptinf.designs.arms.posterior_kernel import (
     EXPLORATION,
     MATCHING,
@@ -25,8 +26,6 @@ from adaptinf.log import DesignTraits, Floor, Stability
 from adaptinf.parameters import FINITE, NON_NEGATIVE, POSITIVE, UNIT, Count, OneOf, Positive, Share, Whole
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program, written_arrays
-
-_DRAWS = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,9 +66,7 @@ class PosteriorDesign(Design):
 
     def frequency_draws(self) -> int:
         """Number of posterior draws behind the propensities; 0 if they are exact."""
-        if self.draws is None:
-            return _DRAWS if self.prior == "beta" else 0
-        return int(self.draws)
+        return int(self.draws or 0)
 
     def _problems(self) -> list[str]:
         return self._prior_problems() + self._floor_problems()
@@ -117,7 +114,8 @@ class PosteriorDesign(Design):
             problem = f"floor must be at most 1/K = {1 / n_arms:g} for {n_arms} arms, got {scale:g}"
             raise ParameterError(type(self).__name__, [problem])
         first, second = self.prior_parts()
-        draws = self.frequency_draws()
+        draws, single = self.frequency_draws(), not by_rounds and not recording
+        exact = not draws and not single
         tables = PosteriorTables(
             n_arms=n_arms,
             rule=self.rule,
@@ -127,13 +125,14 @@ class PosteriorDesign(Design):
             prior_second=second,
             noise_variance=0.0 if self.noise_scale is None else float(self.noise_scale) ** 2,
             draws=draws,
-            single=not by_rounds and not recording,
+            single=single,
             initial_pulls=int(self.initial_pulls),
             dealt=self.initial == "dealt",
             floor_scale=scale,
             floor_decay=decay,
             batch_size=int(self.batch_size),
-            normal=normal_table()[: 0 if draws else None],
+            normal=normal_table()[: None if exact and self.prior == "normal" else 0],
+            betas=beta_space(n_arms if exact and self.prior == "beta" else 0, small=self.rule != MATCHING),
             **written_arrays(n_arms if recording else 0),
         )
         return Program(run_block, tables, (ROWS, max(n_arms, SCALAR_COLUMNS)), step=run_step)
@@ -173,14 +172,14 @@ class Thompson(PosteriorDesign):
         Number of rounds between updates of the posterior.
     draws : int, optional
         Number of posterior draws whose frequencies approximate the probabilities of being best. The default
-        is 100 for a Beta prior, and none for a normal prior, for which the probabilities are exact.
+        is none: the probabilities are exact.
 
     Notes
     -----
-    For normal posteriors, the probability of being best is computed by quadrature to about 1e-12 (in closed
-    form for two arms); for Beta posteriors, or if `draws` is given, it is replaced by the frequency among
-    posterior draws. The arm is drawn with exactly these probabilities, after the floor is applied, so the
-    logged propensities are exact, given the past and the frequencies. Probabilities below the floor are
+    The probability of being best is computed by quadrature, to about 1e-12 for normal posteriors (in closed
+    form for two arms) and 1e-11 for Beta posteriors; if `draws` is given, it is replaced by the frequency
+    among posterior draws. The arm is drawn with exactly these probabilities, after the floor is applied, so
+    the logged propensities are exact, given the past and any frequencies. Probabilities below the floor are
     raised to it, and the excess of the others over the floor is reduced proportionally.
 
     The simulation of Hadad et al. (2021) assigns the initial pulls in turn and logs them as if drawn. Here a
@@ -247,7 +246,7 @@ class TopTwoThompson(PosteriorDesign):
         Number of rounds between updates of the posterior.
     draws : int, optional
         Number of posterior draws whose frequencies approximate the probabilities of being best. The default
-        is 100 for a Beta prior, and none for a normal prior, for which the probabilities are exact.
+        is none: the probabilities are exact.
 
     Notes
     -----
@@ -257,7 +256,7 @@ class TopTwoThompson(PosteriorDesign):
     = 1, this is Thompson sampling; with b = 1/2, two arms get equal shares.
 
     If one arm leads in all of the `draws`, the other arms' shares are their frequencies of second place among
-    the draws. Normal posteriors have no such limit: their probabilities are exact even if very small.
+    the draws. Without `draws` there is no such limit: very small probabilities keep their ratios.
 
     There is no privacy guarantee.
 
@@ -311,7 +310,7 @@ class ExplorationSampling(PosteriorDesign):
         Rounds per wave; the posterior is updated after each wave.
     draws : int, optional
         Number of posterior draws whose frequencies approximate the probabilities of being best. The default
-        is 100 for a Beta prior, and none for a normal prior, for which the probabilities are exact.
+        is none: the probabilities are exact.
 
     Notes
     -----
@@ -321,9 +320,8 @@ class ExplorationSampling(PosteriorDesign):
     under Thompson sampling, but the expected regret of the arm chosen at the end decreases faster.
 
     The authors' trials assign whole numbers of participants in each wave; here every participant of a wave is
-    drawn with these propensities, which the log stores. Use more `draws` in large waves, where they cost
-    little. If one arm leads in all draws, the other arms' shares are their frequencies of second place among
-    the draws.
+    drawn with these propensities, which the log stores. If one arm leads in all of the `draws`, the other
+    arms' shares are their frequencies of second place among the draws.
 
     There is no privacy guarantee.
 
@@ -335,7 +333,7 @@ class ExplorationSampling(PosteriorDesign):
     Examples
     --------
     >>> import adaptinf as ai
-    >>> design = ai.designs.ExplorationSampling(batch_size=100, draws=10_000)
+    >>> design = ai.designs.ExplorationSampling(batch_size=100)
     >>> log = design.run(ai.environments.BernoulliArms([0.2, 0.5, 0.6]), horizon=500, rng=0)
     >>> shares = log.arrays.propensities[-1]
     >>> bool(shares.max() < 0.51), bool(shares[0] < 0.05)

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.random import Generator
 from scipy import special
 
-from adaptinf.compilation import compiled, kernel
+from adaptinf.compilation import compiled, inlined, kernel
+from adaptinf.designs.arms.beta_kernel import BetaSpace, best_of_betas, log_beta_ratio
 from adaptinf.privacy.noise import uniform
 from adaptinf.simulation.run import (
     ROUND,
@@ -160,14 +161,18 @@ MATCHING, EXPLORATION, TOP_TWO = range(3)
 _COUNT, _SUM, _PROBABILITY, _MEAN, _SPREAD, _SQUARES, _SECOND, _SPACE, ROWS = range(1, 10)
 SCALAR_COLUMNS = 8
 _NOTHING = 1e-280  # The inverse of this number does not overflow.
+_CHANCE, _RATIO, _LEFT = range(2, 5)
+"""Scalars of two Beta posteriors: P(arm 0 beats arm 1), what its changes are multiples of, and how many more
+rewards of 0 or 1 these may follow before the integral is computed again."""
+_RENEWAL = 1024.0
 
 
 class PosteriorTables(NamedTuple):
     """Prior, floor scale * t^-decay, and how the probability of being best is computed.
 
-    Without `draws`, the computation is exact: normal posteriors are integrated by quadrature, for which
-    `normal` is a table (513, 7), otherwise (0, 7). With `single`, one draw per arm determines the choice, and
-    nothing is computed.
+    Without `draws`, the computation is exact, by quadrature: for normal posteriors, `normal` is a table
+    (513, 7), otherwise (0, 7); for Beta posteriors, `betas` has space for the arms. With `single`, one draw
+    per arm determines the choice, and nothing is computed.
     """
 
     n_arms: int
@@ -185,17 +190,25 @@ class PosteriorTables(NamedTuple):
     floor_decay: float
     batch_size: int
     normal: FloatArray
+    betas: BetaSpace
     status: IntArray
     propensity: FloatArray
     released: FloatArray
 
 
 @kernel
+def _beta_parameters(tables: PosteriorTables, state: FloatArray, arm: int) -> tuple[float, float]:
+    """Both parameters of an arm's posterior."""
+    successes = state[_SUM, arm]
+    failures = state[_COUNT, arm] - successes
+    return tables.prior_first + successes, tables.prior_second + failures
+
+
+@kernel
 def _posterior_draw(tables: PosteriorTables, state: FloatArray, arm: int, source: Any) -> float:
     if tables.beta_prior:
-        successes = state[_SUM, arm]
-        failures = state[_COUNT, arm] - successes
-        return float(source.beta(tables.prior_first + successes, tables.prior_second + failures))
+        first, second = _beta_parameters(tables, state, arm)
+        return float(source.beta(first, second))
     return float(state[_MEAN, arm] + state[_SPREAD, arm] * source.standard_normal())
 
 
@@ -246,9 +259,45 @@ def _first_two(tables: PosteriorTables, state: FloatArray, source: Any) -> tuple
     return best, second
 
 
+@inlined
+def _best_beta(tables: PosteriorTables, state: FloatArray) -> None:
+    """Write the probability that each Beta posterior is the highest."""
+    if tables.n_arms == 2 and state[SCALARS, _LEFT] > 0.0:
+        chance = min(max(state[SCALARS, _CHANCE], 0.0), 1.0)
+        state[_PROBABILITY, 0], state[_PROBABILITY, 1] = chance, 1.0 - chance
+        return
+    first, second = state[_MEAN], state[_SPREAD]
+    for arm in range(tables.n_arms):
+        first[arm], second[arm] = _beta_parameters(tables, state, arm)
+    best_of_betas(tables.betas, first, second, tables.n_arms, state[_PROBABILITY])
+    if tables.n_arms == 2:
+        state[SCALARS, _CHANCE] = state[_PROBABILITY, 0]
+        state[SCALARS, _RATIO] = math.exp(log_beta_ratio(first[0], second[0], first[1], second[1]))
+        state[SCALARS, _LEFT] = _RENEWAL
+
+
 @kernel
+def _follow(tables: PosteriorTables, state: FloatArray, arm: int, reward: float) -> None:
+    """Change P(arm 0 beats arm 1) with a reward of 0 or 1, before it is counted; another one ends that."""
+    scalars = state[SCALARS]
+    if reward != 0.0 and reward != 1.0:
+        scalars[_LEFT] = 0.0
+        return
+    first, second = _beta_parameters(tables, state, arm)
+    other, rest = _beta_parameters(tables, state, 1 - arm)
+    own, both = (first, first + other) if reward == 1.0 else (second, second + rest)
+    change = scalars[_RATIO] / own
+    scalars[_CHANCE] += change if (reward == 1.0) == (arm == 0) else -change
+    scalars[_RATIO] *= both / (first + second + other + rest) * ((first + second) / own)
+    scalars[_LEFT] -= 1.0
+
+
+@inlined
 def _exact_probabilities(tables: PosteriorTables, state: FloatArray) -> None:
-    """Write the probability that each normal posterior is the highest."""
+    """Write the probability that each posterior is the highest."""
+    if tables.beta_prior:
+        _best_beta(tables, state)
+        return
     if tables.n_arms == 2:
         spread = math.sqrt(state[_SPREAD, 0] ** 2 + state[_SPREAD, 1] ** 2)
         gap = (state[_MEAN, 1] - state[_MEAN, 0]) / spread
@@ -282,8 +331,14 @@ def _frequencies(tables: PosteriorTables, state: FloatArray, source: Any) -> Non
 
 @kernel
 def _nearest_rival(tables: PosteriorTables, state: FloatArray, leader: int) -> None:
-    """Write 1 for the arm most likely to beat a leader, using normal posteriors, and 0 for the others."""
+    """Write 1 for the arm most likely to beat a leader, by normal means or log-odds, and 0 for the others."""
     rival, least = leader, np.inf
+    for arm in range(tables.n_arms if tables.beta_prior else 0):
+        first, second = _beta_parameters(tables, state, arm)
+        state[_MEAN, arm], state[_SPREAD, arm] = (
+            math.log(first / second),
+            math.sqrt(1.0 / first + 1.0 / second),
+        )
     for arm in range(tables.n_arms):
         state[_SECOND, arm] = 0.0
         spread = math.sqrt(state[_SPREAD, leader] ** 2 + state[_SPREAD, arm] ** 2)
@@ -363,7 +418,7 @@ def _lift_to_floor(tables: PosteriorTables, state: FloatArray, now: float) -> No
         state[_PROBABILITY, arm] = floor + room * share
 
 
-@kernel
+@inlined
 def _renew(tables: PosteriorTables, state: FloatArray, now: float, source: Any) -> None:
     """Write the propensities that follow from the posterior."""
     if tables.draws > 0:
@@ -388,7 +443,7 @@ def _drawn_arm(tables: PosteriorTables, state: FloatArray, draw: float) -> int:
     return last
 
 
-@kernel
+@inlined
 def _choose(tables: PosteriorTables, state: FloatArray, context: FloatArray, source: Any) -> int:
     step = int(state[SCALARS, ROUND])
     initial = tables.initial_pulls * tables.n_arms
@@ -417,7 +472,10 @@ def _update(
 ) -> None:
     state[SCALARS, ROUND] += 1.0
     if tables.beta_prior:
-        state[_SUM, arm] += min(max(reward, 0.0), 1.0)
+        success = min(max(reward, 0.0), 1.0)
+        if tables.n_arms == 2 and state[SCALARS, _LEFT] > 0.0:
+            _follow(tables, state, arm, success)
+        state[_SUM, arm] += success
         state[_COUNT, arm] += 1.0
         return
     if state[_COUNT, arm] > 0.0:

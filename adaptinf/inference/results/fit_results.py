@@ -186,7 +186,7 @@ class Results(JointInference):
         ...     ai.environments.BernoulliArms([0.3, 0.5]), horizon=1_000, rng=0
         ... )
         >>> ai.Contrast(log, treatment=1, control=0).fit().sentence()
-        'Arm 1 has a higher mean reward than arm 0: difference 0.1211 (95% interval 0.0147 to 0.2276).'
+        'Arm 1 has a higher mean reward than arm 0: difference 0.2564 (95% interval 0.1742 to 0.3386).'
         """
         from adaptinf.inference.results.sentences import sentence_of
 

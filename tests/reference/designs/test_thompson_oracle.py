@@ -142,7 +142,7 @@ def test_frequencies_of_beta_posteriors(rewards: str) -> None:
 
 def test_no_propensity_exceeds_one() -> None:
     """A log's own frame is a log again: frequencies of all draws are 1, not the sum of their shares."""
-    for log in Thompson().logs(BernoulliArms([0.2, 0.5, 0.8]), horizon=200, replications=10, rng=0):
+    for log in Thompson(draws=100).logs(BernoulliArms([0.2, 0.5, 0.8]), 200, replications=10, rng=0):
         assert log.arrays.propensities.max() == 1.0
         again = AdaptiveLog(log.frame, action="action", reward="reward")
         np.testing.assert_array_equal(again.arrays.propensities, log.arrays.propensities)

@@ -305,3 +305,16 @@ class TestAudits:
         ]
         rejected = np.mean(np.array(values) <= 0.1)
         assert abs(rejected - 0.1) < 4.5 * np.sqrt(0.09 / 192)
+
+
+@pytest.mark.parametrize(("start", "found"), [(100, 101), (300, 305)])
+def test_a_late_change_in_place_is_found_in_every_sixteenth_round(start: int, found: int) -> None:
+    def update(state: list[int], context: Any, arm: int, reward: float) -> list[int]:
+        if state[0] >= start:
+            state[0] += 1
+            return state
+        return [state[0] + 1]
+
+    design = FunctionDesign(lambda *_: [0.5, 0.5], update, [0])
+    with pytest.raises(ParameterError, match=f"in round {found}, update changed the state in place"):
+        design.run(ENV, 400, rng=0)

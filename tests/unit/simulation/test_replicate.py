@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import _thread
 import subprocess
 import sys
+import threading
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from adaptinf.designs import ConSE, DPConSE, EpsilonGreedy, PrivateUCB, Replications, Thompson, Uniform
+from adaptinf.designs import (
+    ConSE,
+    DPConSE,
+    EpsilonGreedy,
+    FunctionDesign,
+    LinUCB,
+    PrivateUCB,
+    Replications,
+    Thompson,
+    Uniform,
+)
 from adaptinf.errors import ParameterError
-from adaptinf.simulation.environments import BernoulliArms, FiniteContext, NormalArms, Tableau
+from adaptinf.simulation.environments import BernoulliArms, Classification, FiniteContext, NormalArms, Tableau
 from adaptinf.simulation.replicate import BLOCK, seed_sequence
+from adaptinf.workers import spread
 
 ARMS = BernoulliArms([0.3, 0.5, 0.7])
 CONTEXTS = FiniteContext([0.6, 0.4], [[0.3, 0.7], [0.6, 0.2]])
@@ -55,6 +69,44 @@ def test_workers_do_not_change_the_numbers(design: Any, environment: Any) -> Non
         part(one, slice(64, 330)),
         design.replicate(environment, horizon=200, replications=330, rng=9, n_jobs=2, start=64),
     )
+
+
+def test_compiled_designs_run_in_threads_and_functions_in_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[str] = []
+
+    def processes(n_jobs: int) -> Any:
+        called.append("processes")
+        return lambda jobs: [job[0](*job[1]) for job in jobs]
+
+    monkeypatch.setattr("adaptinf.workers.Parallel", processes)
+    Thompson(floor=0.1).replicate(ARMS, 30, 200, rng=0, n_jobs=2)
+    assert called == []
+    FunctionDesign(lambda state, context, rng: [1 / 3] * 3).replicate(ARMS, 30, 200, rng=0, n_jobs=2)
+    assert called == ["processes"]
+
+
+def test_an_interrupt_waits_for_no_thread() -> None:
+    begun: list[int] = []
+    release = threading.Event()
+
+    def job(number: int) -> None:
+        begun.append(number)
+        if number == 0:
+            _thread.interrupt_main()
+        release.wait(60.0)
+
+    with pytest.raises(KeyboardInterrupt):
+        spread([(job, (number,)) for number in range(50)], 2, threads=True)
+    assert set(begun) <= {0, 1}
+    release.set()
+
+
+def test_threads_share_no_order_of_rows() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.random(300), "choice": rng.integers(0, 2, 300)})
+    world = Classification(frame, "choice", "age", order="shuffled")
+    one, four = (LinUCB().replicate(world, 250, 330, rng=1, n_jobs=jobs) for jobs in (1, 4))
+    same(one, four)
 
 
 def test_seeds_of_every_kind() -> None:
