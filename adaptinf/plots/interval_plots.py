@@ -14,7 +14,7 @@ import pandas as pd
 from adaptinf.claims.reports.pictures import TIED
 from adaptinf.inference.distributions.tails import normal_quantile
 from adaptinf.inference.results.fit_results import Results
-from adaptinf.inference.winners.exact import ProjectedLaw
+from adaptinf.inference.winners.projected import ProjectedLaw
 from adaptinf.inference.winners.winner_law import WinnerLaw
 from adaptinf.inference.winners.winner_results import WinnerResults
 from adaptinf.parameters import FLAG, alpha_problems, number_array, refuse
@@ -456,7 +456,10 @@ def winner(
 def _alone(one: WinnerResults) -> str:
     """Why a result has only one interval."""
     if isinstance(one.reference, ProjectedLaw):
-        return "is based on counts too small for normal approximations, so only the projection exists"
+        return (
+            "has outcomes that are too rare or too skewed for normal approximations, so only the projection "
+            "exists"
+        )
     return "is based on held-out rounds, whose usual interval needs no correction"
 
 

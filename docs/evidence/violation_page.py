@@ -255,7 +255,9 @@ The table shows the cautions for clean logs, and in how many of them they appear
 
 The table shows the median processor seconds of a fit with a check and without it, alternating in one process,
 on clean logs of two arms whose propensities change in every round. For the latter, the check is switched off
-and finds nothing.
+and finds nothing. With 10,000,000 rounds, a fit takes one of two times, depending on which memory it gets, so
+that single checks appear to add or save up to a quarter although most have nothing to do there; all together
+are an upper limit for each.
 
 {speed_rows(times)}
 """

@@ -51,7 +51,7 @@ HELD_OUT_NEEDS = (
 )
 
 OF_COUNTS = Claim(
-    "inference.winners.exact.serves",
+    "inference.winners.projected.serves",
     "there are too few rare outcomes for normal approximations, so simultaneous intervals are computed "
     "from counts and are valid under any selection rule",
     "reason",
@@ -136,11 +136,19 @@ TIED = Claim(
     short="simultaneous interval for the selected arm",
 )
 PROJECTED = Claim(
-    "inference.winners.exact.serves",
+    "inference.winners.projected.serves",
     "At least one arm has fewer than {fewest} {uncommon}, so normal approximations are unreliable. The "
     "simultaneous (Bonferroni) interval is computed from the counts of each reward value. The estimate "
     "is not adjusted for selection.",
     "note",
     phrases={"uncommon": UNCOMMON},
     short="simultaneous exact interval for the selected arm",
+)
+PROJECTED_SKEWED = Claim(
+    "inference.winners.projected.skewed",
+    "The selected arm's rewards are too skewed for the number of its rounds to use normal distributions, "
+    "so its interval is taken from simultaneous (Bonferroni) intervals that are corrected for skewness. "
+    "The estimate accounts for selection approximately.",
+    "note",
+    short="simultaneous interval for the selected arm, corrected for skewness",
 )

@@ -22,7 +22,7 @@ from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.log_facts import USUAL, meaningful
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.inference.validity.rare import FEWEST
-from adaptinf.inference.winners import exact
+from adaptinf.inference.winners import projected
 from adaptinf.inference.winners.contest import Contest, asked_of, comparison_problems, variance_problems
 from adaptinf.inference.winners.winner_intervals import last_rounds
 from adaptinf.inference.winners.winner_law import NEAR, WinnerLaw
@@ -102,7 +102,8 @@ class Winner:
         method : {"hybrid", "conditional", "projection"}
             How the interval accounts for the selection, as in `winner_interval`. If an arm has fewer than 5
             successes or failures and the means have exact intervals, the projection of these intervals is
-            used.
+            used; if the winner's estimate is skewed, as that of a rate near 0 or 1 from few rounds, the
+            projection of intervals corrected for skewness replaces the hybrid interval.
         held_out : int, str or array_like of bool, shape (T,), optional
             Rounds excluded from the selection of the winner and used only to estimate its mean: the number of
             final batches, or a column or mask that selects the last rounds. The interval is then the ordinary
@@ -131,9 +132,9 @@ class Winner:
         if reason := refusal(Question(profile_of(self._means.log), codes)):
             raise InvalidForLog("Winner", reason, ["arms=[...] with only the other arms"])
         means = self._means.fit(estimator, weights, **options)
-        if exact.serves(profile_of(self._means.log), codes, means):
+        if projected.serves(profile_of(self._means.log), codes, means):
             contest = asked_of(means.estimate, self.arms, self.control, self.runner_up)
-            of_counts = exact.projected_law(self._means.log, means, contest, self.arms)
+            of_counts = projected.projected_law(self._means.log, means, contest, self.arms)
             return _results(means, of_counts, contest, self.arms)
         means = _whole(means, self.arms)
         assert means.covariance is not None
@@ -141,6 +142,9 @@ class Winner:
         if problems := variance_problems(means.covariance, contest):
             raise InvalidForLog("Winner", problems[0], ["arms=[...] without one of these arms"])
         law: WinnerLaw = _RECORDS[method].fit(means, contest)
+        if method != "conditional" and projected.skewed(profile_of(self._means.log), means, contest):
+            of_parts = projected.projected_law(self._means.log, means, contest, self.arms, law)
+            return _results(means, of_parts, contest, self.arms)
         return _results(means, law, contest, self.arms)
 
     def _later(
@@ -183,7 +187,7 @@ def _terms(contest: Contest, arms: Sequence[Any]) -> tuple[str, ...]:
 
 
 def _results(
-    means: Results, law: WinnerLaw | exact.ProjectedLaw, contest: Contest, arms: Sequence[Any]
+    means: Results, law: WinnerLaw | projected.ProjectedLaw, contest: Contest, arms: Sequence[Any]
 ) -> WinnerResults:
     """The winner's row, with the notes from the fit of all arms."""
     won, other = contest.won, contest.against
@@ -191,7 +195,7 @@ def _results(
     kept = [won] if other is None else [won, other]
     details = {name: np.asarray(values)[kept] for name, values in means.details.items()}
     estimand = means.estimands[won] if other is None else Estimand("contrast", treatment=arm, control=against)
-    normal = [] if isinstance(law, exact.ProjectedLaw) else [claims.NORMAL()]
+    normal = [] if isinstance(law, projected.ProjectedLaw) else [claims.NORMAL()]
     return WinnerResults(
         model="Winner",
         estimands=(estimand,),
@@ -214,13 +218,14 @@ def _results(
 
 
 def _notes(
-    means: Results, law: WinnerLaw | exact.ProjectedLaw, contest: Contest, arms: Sequence[Any]
+    means: Results, law: WinnerLaw | projected.ProjectedLaw, contest: Contest, arms: Sequence[Any]
 ) -> tuple[str, ...]:
     """Notes on which arm won, and how its interval was computed."""
     won, other = contest.won, contest.against
     named: dict[str, Any] = {"arm": arms[won], "n": contest.size, "beside": ""}
-    if isinstance(law, exact.ProjectedLaw):
-        return claims.HIGHEST(**named), claims.PROJECTED(fewest=FEWEST)
+    if isinstance(law, projected.ProjectedLaw):
+        way = claims.PROJECTED(fewest=FEWEST) if law.exact else claims.PROJECTED_SKEWED()
+        return claims.HIGHEST(**named), way
     own = float(contest.direction @ means.estimate)
     if other is None:
         every = means.reference.interval(math.log(USUAL))

@@ -23,7 +23,7 @@ from adaptinf.claims.arms.winners import TOO_RARE
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.student_sums import even_directions, radial_tail, root_of
 from adaptinf.inference.results import Results
-from adaptinf.inference.winners.exact import ProjectedLaw
+from adaptinf.inference.winners.projected import ProjectedLaw
 from adaptinf.parameters import check_alpha
 from adaptinf.texts import level_text
 from adaptinf.typing import BoolArray, FloatArray
@@ -244,7 +244,7 @@ class WinnerResults(Results):
         means = self.means
         if means.validity == "not valid":
             raise InvalidForLog("best_arms", f"{means.estimator} is not valid for the log", ['fit("aipw")'])
-        if isinstance(self.reference, ProjectedLaw):
+        if isinstance(self.reference, ProjectedLaw) and self.reference.exact:
             raise InvalidForLog(
                 "best_arms",
                 TOO_RARE(),

@@ -73,7 +73,7 @@ def test_several_results_have_a_legend_and_a_true_value_each(log: ai.AdaptiveLog
 
 
 def test_a_conditional_interval_without_end_does_not_stretch_the_axis(log: ai.AdaptiveLog) -> None:
-    close = ai.environments.BernoulliArms([0.3, 0.3, 0.3, 0.3, 0.3, 0.3])
+    close = ai.environments.BernoulliArms([0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
     wide = 0.0
     for rng in range(4):
         trial = ai.designs.EpsilonGreedy(exploration=0.5).run(close, horizon=600, rng=rng)
@@ -98,6 +98,13 @@ def test_a_tie_and_held_out_rounds_say_what_is_valid(log: ai.AdaptiveLog) -> Non
     held = ai.Winner(log).fit(held_out=np.arange(log.n_rounds) >= 1_000)
     with pytest.raises(ParameterError, match="whose usual interval needs no correction"):
         plots.winner(held)
+
+
+def test_a_skewed_winner_has_one_interval() -> None:
+    arms = ai.environments.BernoulliArms([0.05, 0.05, 0.1])
+    log = ai.designs.EpsilonGreedy(exploration=0.5).run(arms, horizon=1_500, rng=0)
+    with pytest.raises(ParameterError, match="too rare or too skewed for normal approximations, so only the"):
+        plots.winner(ai.Winner(log).fit())
 
 
 def test_what_is_no_winner_is_refused(log: ai.AdaptiveLog) -> None:

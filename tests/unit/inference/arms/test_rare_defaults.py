@@ -150,5 +150,5 @@ class TestWinner:
 
     def test_its_picture_is_refused_with_the_reason(self) -> None:
         result = ai.Winner(log_of(random_policy(1, 3_000, 5), adaptive=False)).fit()
-        with pytest.raises(ParameterError, match="counts too small for normal approximations, so only"):
+        with pytest.raises(ParameterError, match="too rare or too skewed for normal approximations, so only"):
             ai.plots.winner(result)

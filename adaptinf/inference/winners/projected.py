@@ -1,4 +1,4 @@
-"""The winner if outcomes are too rare for normal distributions: its part of exact simultaneous intervals.
+"""The winner if outcomes are too rare or too skewed for normal estimates: its part of simultaneous intervals.
 
 References
 ----------
@@ -9,17 +9,19 @@ Dunn (1961), "Multiple comparisons among means" (Bonferroni's inequality).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from adaptinf.inference.arms import Contrast
 from adaptinf.inference.distributions.references import Reference
+from adaptinf.inference.distributions.skewed import SkewedReference
 from adaptinf.inference.results import Results
 from adaptinf.inference.validity.profile import LogProfile
-from adaptinf.inference.validity.rare import without_interval
+from adaptinf.inference.validity.rare import SKEWED, without_interval
 from adaptinf.inference.winners.contest import Contest
+from adaptinf.inference.winners.winner_law import WinnerLaw
 from adaptinf.log import AdaptiveLog
 from adaptinf.sums import Sums
 from adaptinf.typing import FloatArray, IntArray
@@ -72,13 +74,38 @@ def serves(profile: LogProfile, codes: IntArray, means: Results) -> bool:
     return bool(rare.any()) and means.reference.exact and means.validity != "not valid"
 
 
+def skewed(profile: LogProfile, means: Results, contest: Contest) -> bool:
+    """Whether the estimates of the contest's arms are too skewed for a truncated normal distribution.
+
+    Rewards are pooled over arms, because the standard error of an arm whose own rewards are not skewed by
+    chance is too small. Among several arms, the selected one is likely to be such an arm, so that the error
+    of the normal approximation is larger than for an arm specified in advance.
+    """
+    if not isinstance(means.reference, SkewedReference):
+        return False
+    asked = [contest.won] if contest.against is None else [contest.won, contest.against]
+    return bool(profile.squared_skewness > SKEWED * means.details["ess"][asked].min())
+
+
 def projected_law(
-    log: AdaptiveLog | Sums, means: Results, contest: Contest, arms: tuple[Any, ...]
+    log: AdaptiveLog | Sums,
+    means: Results,
+    contest: Contest,
+    arms: tuple[Any, ...],
+    normal: WinnerLaw | None = None,
 ) -> ProjectedLaw:
-    """The distribution of the winner's mean, or of its difference from another arm's."""
+    """The distribution of the winner's mean, or of its difference from another arm's.
+
+    The estimate is median-unbiased if a normal distribution given the selection is stated, and lies within
+    all intervals.
+    """
     found, place = means, contest.won
     if contest.against is not None:
         pair = Contrast(log, treatment=arms[contest.won], control=arms[contest.against])
         found, place = pair.fit(means.estimator), 0
-    own = float(found.estimate[place]), float(found.std_error[place])
-    return ProjectedLaw(found.reference, place, contest.family, *own)
+    own, scale = float(found.estimate[place]), float(found.std_error[place])
+    law = ProjectedLaw(found.reference, place, contest.family, own, scale)
+    if normal is None:
+        return law
+    low, high = law.interval(math.log(0.5))[0]
+    return replace(law, median=float(np.clip(normal.median, low, high)))
