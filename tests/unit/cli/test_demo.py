@@ -137,7 +137,7 @@ def test_the_text_shows_the_numbers_of_the_trials(text: str) -> None:
 def test_the_text_says_which_trials_were_run_beforehand() -> None:
     text = demonstration(rng=0)
     assert text.count("500 trials, run in advance") == 3
-    assert re.search(r"textbook.* 7\.6% ± 1\.2  -0\.27 ± 0\.31$", text, re.M)
+    assert re.search(r"textbook.* 6\.6% ± 1\.1  \+0\.21 ± 0\.32$", text, re.M)
     assert re.search(r"adaptinf.* 3\.6% ± 0\.9  -0\.20 ± 0\.29$", text, re.M)
     assert text.endswith("live: adaptinf demo --rng 3 --trials 500")
 
