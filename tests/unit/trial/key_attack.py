@@ -17,6 +17,11 @@ import numpy as np
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from adaptinf.designs import Design, Thompson
+from adaptinf.trial import Trial
+
+ARMS = ["usual care", "a letter with a much longer name"]
+PEOPLE = 300
 _FRAME, _WAL_HEADER = 24, 32
 
 
@@ -43,6 +48,52 @@ class Truth:
             "assign",
             "propensities",
         }
+
+
+def run(path: Any, key: Path | None, design: Design | None = None) -> tuple[Truth, Trial]:
+    """A trial of some hundred people, which is still open; its seed and arms are as they came."""
+    design = Thompson(floor=0.1) if design is None else design
+    private = {} if isinstance(design, Thompson) else {"outcome_window": 0}
+    trial = Trial.create(path, design, ARMS, horizon=1_000, key_file=key, **private)
+    truth, rng = Truth(), np.random.default_rng(7)
+    if isinstance(path, Path):
+        # All commits stay in the write-ahead log, which a thief may have copied at any time.
+        trial._requests.journal._driver.execute("PRAGMA wal_autocheckpoint = 0")
+    for number in range(PEOPLE):
+        unit, names = f"Ms Example {number}", (f"visit {number}", f"form {number}")
+        reward = float(rng.random() if rng.random() < 0.7 else rng.integers(2))
+        decision = trial.assign(unit, key=names[0])
+        truth.about[trial.status().rows] = number
+        trial.record(decision.id, reward, key=names[1])
+        truth.about[trial.status().rows] = number
+        truth.units.append(unit)
+        truth.keys += names
+        truth.arms.append(decision.arm)
+        truth.rewards.append(reward)
+    truth.seed = trial._requests.read(lambda replay: replay.declared["seed"])
+    return truth, trial
+
+
+def groups(truth: Truth) -> dict[str, list[bool]]:
+    return {
+        "arm": [arm == ARMS[0] for arm in truth.arms],
+        "outcome": [reward > 0.5 for reward in truth.rewards],
+        "digits": [len(str(reward)) > 5 for reward in truth.rewards],
+    }
+
+
+def chances(truth: Truth, found: dict[str, dict[int, int]]) -> dict[tuple[str, int, str], float]:
+    """p values of the lengths of all values, of assignments (0) and outcomes (1), by what should not show."""
+    rng, chances = np.random.default_rng(1), {}
+    for column, sizes in found.items():
+        for place in (0, 1):
+            rows = [row for number in range(PEOPLE) for row in list(truth.about)[2 * number + place :][:1]]
+            rows = rows if column.startswith("journal") else list(range(1, PEOPLE + 1))
+            if not set(rows) <= set(sizes):
+                continue
+            for what, its in groups(truth).items():
+                chances[column, place, what] = chance([sizes[row] for row in rows], its, rng)
+    return chances
 
 
 def stolen(path: Path, folder: Path) -> Path:

@@ -4,68 +4,31 @@ from __future__ import annotations
 
 import base64
 from pathlib import Path
-from typing import Any
 
 import key_attack
-import numpy as np
 import pytest
 from crashes import on_a_server
-from key_attack import Truth, commits, largest_bit, lengths, read, score, seen, stolen
+from key_attack import (
+    ARMS,
+    PEOPLE,
+    chances,
+    commits,
+    groups,
+    largest_bit,
+    lengths,
+    read,
+    run,
+    score,
+    seen,
+    stolen,
+)
 from postgres_server import Database
 
 from adaptinf.designs import Design, Mixture, PrivateUCB, Thompson
 from adaptinf.trial import Trial, requests
 from adaptinf.trial.keys import data_key
 
-ARMS = ["usual care", "a letter with a much longer name"]
-PEOPLE = 300
 PRIVATE = Mixture(PrivateUCB(epsilon=1.0), exploration=0.2)
-
-
-def run(path: Any, folder: Path, key: Path | None, design: Design | None = None) -> tuple[Truth, Trial]:
-    """A trial of some hundred people, which is still open; its seed and arms are as they came."""
-    design = Thompson(floor=0.1) if design is None else design
-    private = {} if isinstance(design, Thompson) else {"outcome_window": 0}
-    trial = Trial.create(path, design, ARMS, horizon=1_000, key_file=key, **private)
-    truth, rng = Truth(), np.random.default_rng(7)
-    if isinstance(path, Path):
-        # All commits stay in the write-ahead log, which a thief may have copied at any time.
-        trial._requests.journal._driver.execute("PRAGMA wal_autocheckpoint = 0")
-    for number in range(PEOPLE):
-        unit, names = f"Ms Example {number}", (f"visit {number}", f"form {number}")
-        reward = float(rng.random() if rng.random() < 0.7 else rng.integers(2))
-        decision = trial.assign(unit, key=names[0])
-        truth.about[trial.status().rows] = number
-        trial.record(decision.id, reward, key=names[1])
-        truth.about[trial.status().rows] = number
-        truth.units.append(unit)
-        truth.keys += names
-        truth.arms.append(decision.arm)
-        truth.rewards.append(reward)
-    truth.seed = trial._requests.read(lambda replay: replay.declared["seed"])
-    return truth, trial
-
-
-def groups(truth: Truth) -> dict[str, list[bool]]:
-    return {
-        "arm": [arm == ARMS[0] for arm in truth.arms],
-        "outcome": [reward > 0.5 for reward in truth.rewards],
-        "digits": [len(str(reward)) > 5 for reward in truth.rewards],
-    }
-
-
-def chances(truth: Truth, found: dict[str, dict[int, int]]) -> dict[tuple[str, int, str], float]:
-    """p values of the lengths of all values, of assignments (0) and outcomes (1), by what should not show."""
-    rng, chances = np.random.default_rng(1), {}
-    for column, sizes in found.items():
-        for place in (0, 1):
-            rows = [row for number in range(PEOPLE) for row in list(truth.about)[2 * number + place :][:1]]
-            rows = rows if column.startswith("journal") else list(range(1, PEOPLE + 1))
-            if not set(rows) <= set(sizes):
-                continue
-            for what, its in groups(truth).items():
-                chances[column, place, what] = key_attack.chance([sizes[row] for row in rows], its, rng)
-    return chances
 
 
 @pytest.fixture
@@ -82,7 +45,7 @@ def thief(tmp_path: Path) -> Path:
 
 def test_without_a_key_everything_is_found(path: Path, thief: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(requests, "EVERY", 250)
-    truth, trial = run(path, thief, None)
+    truth, trial = run(path, None)
     trial.backup(thief / "copy.db")
     place = stolen(path, thief)
     trial.close()
@@ -105,7 +68,7 @@ def test_with_a_key_nothing_is_found(
     path: Path, thief: Path, key: Path, design: Design, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(requests, "EVERY", 250)
-    truth, trial = run(path, thief, key, design)
+    truth, trial = run(path, key, design)
     token = trial.add_token("assigner", by="Dr. Ames")
     trial.erase("Ms Example 4", key="letter 9", reason="asked in writing", by="data protection")
     trial.backup(thief / "copy.db")
@@ -134,7 +97,7 @@ def test_with_a_key_nothing_is_found(
 def test_lengths_and_pages_of_commits_tell_nothing(
     path: Path, thief: Path, key: Path, design: Design
 ) -> None:
-    truth, trial = run(path, thief, key, design)
+    truth, trial = run(path, key, design)
     place = stolen(path, thief)
     pages = [len(its) for its in commits((thief / "trial.db-wal").read_bytes())]
     content = key_attack.tables(place)
@@ -161,7 +124,7 @@ def test_the_attack_sees_rows_that_are_not_padded(
     path: Path, thief: Path, key: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(data_key.DataKey, "_width", lambda self, whole, names: whole)
-    truth, trial = run(path, thief, key)
+    truth, trial = run(path, key)
     found = chances(truth, lengths(stolen(path, thief)))
     trial.close()
     assert found["journal.entry", 0, "arm"] == 0.001
@@ -169,8 +132,8 @@ def test_the_attack_sees_rows_that_are_not_padded(
 
 
 @on_a_server
-def test_a_dump_of_the_database_has_nothing_either(path: Database, key: Path, tmp_path: Path) -> None:
-    truth, trial = run(path, tmp_path, key)
+def test_a_dump_of_the_database_has_nothing_either(path: Database, key: Path) -> None:
+    truth, trial = run(path, key)
     trial.close()
     assert seen(path.dump(), truth.words() | {str(one) for one in truth.rewards if one % 1}) == set()
     assert path.ask("SELECT DISTINCT length(entry) FROM journal") == [(1_104,)]
