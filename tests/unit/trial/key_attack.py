@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import itertools
 import json
+import re
 import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,6 +24,7 @@ from adaptinf.trial import Trial
 ARMS = ["usual care", "a letter with a much longer name"]
 PEOPLE = 300
 _FRAME, _WAL_HEADER = 24, 32
+_BASE64 = re.compile(rb"[A-Za-z0-9+/]*")
 
 
 @dataclass
@@ -45,7 +47,7 @@ class Truth:
             *self.arms,
             self.seed,
             "Thompson",
-            "assign",
+            '"kind":"assign"',
             "propensities",
         }
 
@@ -112,7 +114,8 @@ def spellings(word: str) -> set[bytes]:
     for shift in range(3):
         whole = base64.b64encode(bytes(shift) + plain)
         found.add(whole[(shift * 8 + 5) // 6 : len(whole) - 4])
-    return {one for one in found if len(one) >= 4}
+    # Short ones come about by chance: the files contain much base64.
+    return {one for one in found if len(one) >= (8 if _BASE64.fullmatch(one) else 6)}
 
 
 def seen(content: bytes, words: Iterable[str]) -> set[str]:
