@@ -21,8 +21,7 @@ _TABLE = sa.Table(
     sa.Column("content", sa.LargeBinary, nullable=False),
 )
 NO_KEY = (
-    f"the trial was created with a key: give key_file=, or set {BY_FILE} or {BY_COMMAND} in the "
-    "environment"
+    f"the trial was created with a key: give key_file=, or set {BY_FILE} or {BY_COMMAND} in the environment"
 )
 NEEDLESS = (
     f"the trial was created without a key: omit key_file=, and unset {BY_FILE} and {BY_COMMAND} in the "
