@@ -318,6 +318,12 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "at most {0} s",
             "{1} s",
         ),
+        "trial_keys": (
+            "A stolen trial with a key outside its file reveals nothing to an attack that knows the code",
+            (r"names, read \| (\d+ of \d+) \| (\d+ of \d+).*?lengths of rows \| (\d+) \| (\d+)"),
+            ("names found: {1}, without a key {0}; lengths of rows: {3}, without a key {2}"),
+            "nothing found",
+        ),
         "service": (
             "A trial over HTTP answers hundreds of requests a second",
             r"p99 below 100 ms: \*\*(\d+)\*\*, where (\d+) are wanted",

@@ -24,6 +24,7 @@ from adaptinf.cli.grammar import (
     tell,
 )
 from adaptinf.cli.options.design_options import PARAMETERS, design_of, json_of, plan_of
+from adaptinf.cli.options.key_options import chain_flag, checked_chain, key_flag, made_key, rekey_flags
 from adaptinf.cli.serve_commands import serve_flags, serve_trial, token_flags, token_of_trial
 from adaptinf.errors import AdaptinfError, AdaptinfWarning, JournalError, ParameterError
 
@@ -53,10 +54,13 @@ _SAID = {
     "pause": "stop assigning participants until the trial is resumed",
     "resume": "assign again",
     "finish": "end the trial permanently",
+    "key": "make a key, with which trials are sealed, in a new file",
+    "rekey": "let another key open the trial, and the present one no longer",
     "token": "issue, list or revoke tokens of programs that use the trial over HTTP",
     "serve": "answer requests over HTTP",
 }
 _FILE = "the trial: a file, or postgresql://USER@HOST/DATABASE"
+_KEY_FILE = "the file to write"
 _KEY = "identifies the request: a repeated request counts only once"
 _HIDDEN = ("unit", "key", "reason", "by")
 _DASH = "-"
@@ -92,6 +96,9 @@ _EXAMPLES = {
     "pause": 'trial.db --reason "for the night"',
     "resume": 'trial.db --reason "the next day"',
     "finish": 'trial.db --reason "all outcomes are in" --by "the sponsor"',
+    "key": "trial.key",
+    "rekey": "trial.db --key-file old.key --new-key-file new.key \\\n"
+    '    --reason "a year is over" --by "the office"',
     "token": "trial.db --role assigner",
     "serve": "trial.db --host 127.0.0.1 --port 8080",
 }
@@ -123,12 +130,14 @@ def add_trial(commands: Any, short: str) -> None:
             "file",
             metavar="FILE",
             type=place_of_text,
-            help="the trial: a file, or postgresql://USER@HOST/DATABASE",
+            help=_KEY_FILE if name == _MADE else _FILE,
         )
         _FLAGS.get(name, lambda _: None)(action)
+        if name != _MADE:
+            key_flag(action)
     for name in ("export", "backup"):
         actions.choices[name].add_argument("output", metavar="OUTPUT", type=path_of, help="the file to write")
-    said = "another trial whose noise must not be reused; once for each"
+    said = "another trial whose noise must not be reused, with the same key if it has one; once for each"
     actions.choices["audit-noise"].add_argument(
         "--other", action="append", default=[], metavar="FILE", type=place_of_text, help=said
     )
@@ -188,6 +197,7 @@ def _record_flags(parser: CommandParser) -> None:
 
 def _verify_flags(parser: CommandParser) -> None:
     parser.add_argument("--head", metavar="DIGEST", help="of an earlier status that was stored elsewhere")
+    chain_flag(parser)
 
 
 def _export_flags(parser: CommandParser) -> None:
@@ -241,6 +251,11 @@ def _restore_flags(parser: CommandParser) -> None:
     parser.add_argument("--runs", type=int, help="how many files that continued from this copy are lost")
 
 
+def _rekey_flags(parser: CommandParser) -> None:
+    rekey_flags(parser)
+    _why_flags(parser, required=True)
+
+
 def _remove_arm_flags(parser: CommandParser) -> None:
     parser.add_argument("--arm", metavar="LABEL", help="the arm")
     parser.add_argument("--key", metavar="TEXT", help=_KEY)
@@ -268,6 +283,7 @@ _FLAGS = {
     "pause": _reason_flags,
     "resume": _reason_flags,
     "finish": _finish_flags,
+    "rekey": _rekey_flags,
     "token": token_flags,
     "serve": serve_flags,
 }
@@ -289,6 +305,8 @@ _FIELDS = {
 # The flags of these actions identify nobody, so their help need not explain how to keep names off the command
 # line.
 _NAMELESS = ("create", "verify", "export", "token", "serve")
+_MADE = "key"
+"""The action that makes a key: it is not about a trial."""
 
 
 def _read_hidden(arguments: argparse.Namespace) -> None:
@@ -314,8 +332,14 @@ def run_trial(arguments: argparse.Namespace) -> int:
     if arguments.action == "create":
         _say(_status(_created(arguments)))
         return DONE
+    if arguments.action == _MADE:
+        _say(made_key(arguments))
+        return DONE
     _read_hidden(arguments)
     try:
+        if arguments.action == "verify" and arguments.chain:
+            _say(checked_chain(arguments))
+            return DONE
         return _done(arguments)
     except JournalError as error:
         if arguments.action != "verify":
@@ -328,7 +352,7 @@ def _done(arguments: argparse.Namespace) -> int:
     from adaptinf.trial import Trial
 
     with _warned():
-        trial = Trial.open(arguments.file)
+        trial = Trial.open(arguments.file, key_file=arguments.key_file)
     with trial:
         if arguments.action in _FIELDS:
             with _warned():
@@ -339,7 +363,7 @@ def _done(arguments: argparse.Namespace) -> int:
         if arguments.action in _OVER_HTTP:
             return _OVER_HTTP[arguments.action](trial, arguments)
         if arguments.action == "audit-noise":
-            return _audited(trial, arguments.other)
+            return _audited(trial, arguments)
         if arguments.action in _LISTS:
             for row in _LISTS[arguments.action](trial):
                 _say({name: value for name, value in row.items() if _is_known(value)})
@@ -349,6 +373,8 @@ def _done(arguments: argparse.Namespace) -> int:
         elif arguments.action == "restore":
             why = {"reason": arguments.reason, "by": arguments.by}
             trial.restore(**why, head=arguments.head, runs=arguments.runs)
+        elif arguments.action == "rekey":
+            trial.rekey(arguments.new_key_file, reason=arguments.reason, by=arguments.by)
         elif arguments.action == "moved":
             trial.moved(reason=arguments.reason, by=arguments.by)
         elif arguments.action == "verify":
@@ -375,12 +401,13 @@ _LISTS: Mapping[str, Callable[[Trial], Iterable[dict[Any, Any]]]] = {
 """Actions that list rows, printed without what is missing in them."""
 
 
-def _audited(trial: Trial, others: list[str]) -> int:
+def _audited(trial: Trial, arguments: argparse.Namespace) -> int:
     """One line for each kind of test, and one for all; 1 if anything was found."""
     from adaptinf.trial import Trial
 
     with ExitStack() as open_files:
-        found = trial.audit_noise([open_files.enter_context(Trial.open(path)) for path in others])
+        others = (Trial.open(path, key_file=arguments.key_file) for path in arguments.other)
+        found = trial.audit_noise(list(map(open_files.enter_context, others)))
     for test in found.tests:
         chance = test.log_bound if isfinite(test.log_bound) else None
         _say({"test": test.kind, "tests": test.tests, "log_chance": chance, "finding": test.finding or None})
@@ -407,6 +434,7 @@ def _created(arguments: argparse.Namespace) -> Trial:
             reward_range=tuple(arguments.reward_range),
             outcome_window=arguments.outcome_window,
             in_time=arguments.in_time,
+            key_file=arguments.key_file,
         )
 
 

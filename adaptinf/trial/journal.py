@@ -1,7 +1,8 @@
 """The journal of a trial: chained rows in one database, written to disk before any answer.
 
 A row is an entry, as JSON, and the digest of the row before it followed by the entry. Each entry has a salt,
-so nobody who knows only digests can guess the entries between them.
+so nobody who knows only digests can guess the entries between them. In a trial with a key, a row is the
+ciphertext of its entry, which digests cover as they are.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from typing import Any, TypeVar
 from adaptinf.errors import AdaptinfError, FileError, JournalError
 from adaptinf.log.storage.stored import decode, encode
 from adaptinf.trial.databases.addresses import Address, ServerAddress
-from adaptinf.trial.databases.libraries import sa
+from adaptinf.trial.databases.libraries import InvalidTag, sa
 from adaptinf.trial.databases.sqlite_file import SqliteFile
 from adaptinf.trial.databases.statements import Prepared
 from adaptinf.trial.databases.store import AGAIN, PATIENCE, Store
 from adaptinf.trial.journal_rows import SALT, Entry, as_text, salted
+from adaptinf.trial.keys.data_key import TAG_TEXT, DataKey
+from adaptinf.trial.trial_noise import NODE
 from adaptinf.trial.trial_places import PLACE, Place
 
 _START = ""
@@ -32,6 +35,8 @@ _ROWS = sa.Table(
     sa.Column("digest", sa.Text, nullable=False),
 )
 _ADDED = Prepared(sa.insert(_ROWS))
+_UNIQUE = f"substr(entry, 1, {TAG_TEXT})"
+"""SQL for the first characters of a sealed row, of which those of noise stand for their node."""
 _NEWS = Prepared(sa.select(_ROWS).where(_ROWS.c.number > sa.bindparam("known")).order_by(_ROWS.c.number))
 
 _Answer = TypeVar("_Answer")
@@ -50,6 +55,7 @@ class Journal:
         self.store = _store_of(address)
         self.failures: tuple[type[Exception], ...] = (AdaptinfError, *self.store.failures)
         self.place: Place = {}
+        self.key: DataKey | None = None
         self._open = False
         self._appended: tuple[int, str] | None = None
         self._waiting: dict[Prepared, list[dict[str, Any]]] = {}
@@ -81,9 +87,10 @@ class Journal:
         self.store.refuse_open()
         _ROWS.create(self.connection)
         also()
-        if "noise" in entry:
+        if self.key is not None or "noise" in entry:
             # No two rows have the same noise node; all other rows have none and do not count.
-            self.connection.exec_driver_sql(f"CREATE UNIQUE INDEX nodes ON journal ({self.store.node})")
+            node = self.store.node if self.key is None else _UNIQUE
+            self.connection.exec_driver_sql(f"CREATE UNIQUE INDEX nodes ON journal ({node})")
         self.place = self.store.place(self._driver)
         self.append({**entry, PLACE: self.place})
 
@@ -132,18 +139,31 @@ class Journal:
         while lot := self.ask("read", lambda: cursor.fetchmany(_AT_ONCE)):
             for number, text, digest in lot:
                 head = self._checked(number, text, digest)
-                yield number, self._entry(number, text), head
+                yield number, self._entry(number, text, self.head), head
                 self.rows, self.head = number, head
 
-    def _entry(self, number: int, text: str) -> Entry:
-        """The entry in a row; the content of an unreadable one is not shown."""
+    def _entry(self, number: int, text: str, before: str) -> Entry:
+        """The entry in a row after the one with digest `before`; that of an unreadable one is not shown."""
         try:
-            entry: Entry = decode(json.loads(text))
+            key = self.key
+            entry: Entry = decode(json.loads(text if key is None else key.text(number, before, text)))
             entry.pop(SALT, None)  # Rows in the previous format have no salt.
+            if key is not None and number == 1:
+                key.declare(entry)
             return entry
+        except InvalidTag:
+            told = "was not sealed with the trial's key, at this place"
         except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
-            problem = JournalError(str(self.path), f"row {number} has the wrong layout")
-        raise problem
+            told = "has the wrong layout"
+        raise JournalError(str(self.path), f"row {number} {told}")
+
+    def _text(self, number: int, entry: Entry, before: str) -> str:
+        """An entry as its row has it."""
+        if self.key is None:
+            return as_text(salted(encode(entry)))
+        if number == 1:
+            self.key.declare(entry)
+        return self.key.row(number, before, entry)
 
     def _checked(self, number: Any, text: Any, digest: Any) -> str:
         """The digest of a row, if it follows the previous one."""
@@ -160,8 +180,8 @@ class Journal:
 
     def append(self, entry: Entry) -> None:
         """Add a row."""
-        text = as_text(salted(encode(entry)))
         head = self.head if self._appended is None else self._appended[1]
+        text = self._text(self.next, entry, head)
         number, digest = self.next, _digest(head, text)
         self.add(_ADDED, {"number": number, "entry": text, "digest": digest})
         self._appended = number, digest
@@ -239,10 +259,28 @@ class Journal:
 
     def nodes(self) -> list[tuple[int, Entry, str]]:
         """Numbers, entries and digests of the rows of noise, in order."""
+        if self.key is not None:
+            return [row for row in self._after(0, _START) if row[1]["kind"] == NODE]
         of_noise = sa.literal_column(f"({self.store.node})").is_not(None)
         query = sa.select(_ROWS).where(of_noise).order_by(_ROWS.c.number)
         rows = self.ask("read", lambda: self.connection.execute(query).all())
         return [(number, decode(json.loads(text)), digest) for number, text, digest in rows]
+
+    def _after(self, known: int, before: str) -> Iterator[tuple[int, Entry, str]]:
+        """Numbers, entries and digests of all rows after one whose digest is given, whether or not read."""
+        cursor = self.ask("read", lambda: _NEWS.cursor(self.connection, known=known))
+        while lot := self.ask("read", lambda: cursor.fetchmany(_AT_ONCE)):
+            for number, text, digest in lot:
+                yield number, self._entry(number, text, before), digest
+                before = digest
+
+    def chain(self) -> Iterator[tuple[int, str]]:
+        """Numbers and digests of all rows, each verified, which needs no key."""
+        cursor = self.ask("read", lambda: _NEWS.cursor(self.connection, known=self.rows))
+        while lot := self.ask("read", lambda: cursor.fetchmany(_AT_ONCE)):
+            for number, text, digest in lot:
+                self.rows, self.head = number, self._checked(number, text, digest)
+                yield number, self.head
 
     def check_pages(self) -> None:
         """Let the database check its own pages, if it can."""
@@ -259,9 +297,7 @@ class Journal:
         number = self.ask("read", lambda: self.connection.execute(query).scalar())
         if number is None:
             return None
-        later = sa.select(_ROWS.c.entry).where(_ROWS.c.number > number).order_by(_ROWS.c.number)
-        texts = self.ask("read", lambda: list(self.connection.execute(later).scalars()))
-        return [str(json.loads(text)["kind"]) for text in texts]
+        return [str(entry["kind"]) for _, entry, _ in self._after(number, digest)]
 
     def marked(self) -> bool:
         """Whether the database is a copy made by `content`."""

@@ -21,6 +21,8 @@ from adaptinf.sessions.steppers import Draw
 from adaptinf.trial.access import Access
 from adaptinf.trial.databases.addresses import Address, address_of
 from adaptinf.trial.journal_rows import Entry
+from adaptinf.trial.keys.key_holder import MISSING, KeyHolder
+from adaptinf.trial.keys.outside_key import outside_key
 from adaptinf.trial.operations import Operations
 from adaptinf.trial.replay import Replay
 from adaptinf.trial.trial_places import PLACE, as_taken
@@ -94,7 +96,7 @@ class TrialStatus:
     head: str
 
 
-class Trial(Operations, Access):
+class Trial(Operations, Access, KeyHolder):
     """A design in use for real participants, stored so that it survives crashes and retried requests.
 
     It is kept in a SQLite file or, with the extra `postgres`, in a PostgreSQL database. Created by
@@ -134,6 +136,7 @@ class Trial(Operations, Access):
         reward_range: tuple[float, float] = (0.0, 1.0),
         outcome_window: int | None = None,
         in_time: float | None = None,
+        key_file: str | os.PathLike[str] | None = None,
     ) -> Trial:
         """Create a trial in a new file or an empty database.
 
@@ -160,6 +163,10 @@ class Trial(Operations, Access):
         in_time : float, optional
             As in `Design.session`: the timely successes and failures of each arm are released at the end, at
             this privacy cost in addition to the design's.
+        key_file : path, optional
+            A file with a key, from `make_key`: the trial is sealed, and cannot be opened without it. If
+            omitted, the environment may name a file (``ADAPTINF_KEY_FILE``) or a command that prints a key
+            (``ADAPTINF_KEY_COMMAND``); otherwise the trial has no key.
 
         Returns
         -------
@@ -171,7 +178,8 @@ class Trial(Operations, Access):
         ParameterError
             If arguments are inconsistent (the message lists every problem); no file is created.
         FileError
-            If the file or the database already contains something, or cannot be written.
+            If the file or the database already contains something, or cannot be written; if the key cannot be
+            read, or others can open its file.
 
         Warns
         -----
@@ -179,7 +187,7 @@ class Trial(Operations, Access):
             If the design has no coins of its own, so that anyone who knows the outcomes can predict the next
             arm.
         """
-        place = address_of("Trial.create", path)
+        place, outside = address_of("Trial.create", path), outside_key("Trial.create", key_file)
         declared = features, dimension, per_arm, reward_range, outcome_window, in_time
         planned: Entry = {}
         if isinstance(design, StatedPlan):
@@ -192,29 +200,49 @@ class Trial(Operations, Access):
                 AdaptinfWarning,
                 stacklevel=2,
             )
-        return cls._begun(place, first, design)
+        return cls._begun(place, first, design, outside=outside)
 
     @classmethod
-    def _begun(cls, place: Address, first: Entry, design: Design, draw: Draw | None = None) -> Trial:
+    def _begun(
+        cls,
+        place: Address,
+        first: Entry,
+        design: Design,
+        draw: Draw | None = None,
+        outside: bytes | None = None,
+    ) -> Trial:
         """Create a trial in a new file from its first entry; noise is supplied in audits only."""
         # The database library is loaded only when a trial is used, because this module is also imported for
         # its documentation.
         from adaptinf.trial.journal import Journal
+        from adaptinf.trial.keys.wrapping import begun
         from adaptinf.trial.requests import now
         from adaptinf.trial.sealing import Sealing
 
         journal = Journal(place, create=True)
+
+        def secrets() -> None:
+            if outside is not None:
+                journal.key = begun(journal, outside)
+            Sealing(journal).start()
+
         try:
             entry = {"kind": "create", "time": now(), PLACE: journal.place, **first}
-            journal.start(entry, Sealing(journal).start)
+            journal.start(entry, secrets)
         except BaseException:
             journal.close()
             raise
         journal.close()
-        return cls._opened(place, design, draw)
+        return cls._opened(place, design, draw, outside)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], design: Design | None = None) -> Trial:
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        design: Design | None = None,
+        *,
+        key_file: str | os.PathLike[str] | None = None,
+    ) -> Trial:
         """Open a trial from its snapshot; later decisions are recomputed and compared.
 
         Parameters
@@ -223,6 +251,9 @@ class Trial(Operations, Access):
             The file, or the address of the database.
         design : Design, optional
             Required for a user-defined design, which a file cannot store.
+        key_file : path, optional
+            The file with the key of a trial that was created with one. If omitted, it is taken from the
+            environment, as in `create`.
 
         Returns
         -------
@@ -232,11 +263,13 @@ class Trial(Operations, Access):
         Raises
         ------
         FileError
-            If there is no such file or database, or it contains no trial or cannot be read.
+            If there is no such file or database, or it contains no trial or cannot be read; if the key cannot
+            be read, or others can open its file.
         JournalError
             If a row is damaged, or a decision does not follow from the rows before it.
         ParameterError
-            If the design is required, or is a different one.
+            If the design is required, or is a different one; if a key is required, is not the trial's, or is
+            given for a trial that has none.
 
         Warns
         -----
@@ -245,17 +278,26 @@ class Trial(Operations, Access):
             owner can open the file, or every user of the server the tables: they can see all outcomes and
             names and, with the seed, the next arms.
         """
-        return cls._opened(address_of("Trial.open", path), design)
+        place, outside = address_of("Trial.open", path), outside_key("Trial.open", key_file)
+        return cls._opened(place, design, outside=outside)
 
     @classmethod
-    def _opened(cls, place: Address, design: Design | None, draw: Draw | None = None) -> Trial:
+    def _opened(
+        cls,
+        place: Address,
+        design: Design | None,
+        draw: Draw | None = None,
+        outside: bytes | None = None,
+    ) -> Trial:
         from adaptinf.trial.journal import Journal
+        from adaptinf.trial.keys.wrapping import data_key
         from adaptinf.trial.requests import Requests
 
         journal = Journal(place)
         try:
             if not journal.holds_trial():
                 raise FileError(str(place), "read", "it contains no trial")
+            journal.key = data_key(journal, "Trial.open", outside)
             requests = Requests(journal, design, draw)
             requests.read(lambda _: None)
             requests.keep()
@@ -411,8 +453,7 @@ class Trial(Operations, Access):
             journal = self._requests.journal
             journal.check_pages()
             if head is not None and head not in heads:
-                problem = f"no row has the head {head:.64}: rows were lost or changed"
-                raise JournalError(str(journal.path), problem)
+                raise JournalError(str(journal.path), MISSING.format(head))
             return self._stands(replay)
 
         check("verify", head=(head, OrNone(Is(str, "the text of a head"))))

@@ -34,10 +34,10 @@ from adaptinf.trial.trial_noise import Nodes
 from adaptinf.trial.trial_places import ELSEWHERE, MARKED, PLACE, TAKEN, Place, same_place, word_problems
 from adaptinf.trial.trial_setup import fresh_seed, session_of
 
-LOOK = "look"
+LOOK, REKEYED = "look", "rekey"
 ACTS = (
     *("pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase", "restore", "moved"),
-    *("token", "revoke", LOOK),
+    *("token", "revoke", LOOK, REKEYED),
 )
 """Kinds of rows that record an operator's actions."""
 _LONGEST = 1_000
@@ -55,7 +55,7 @@ class Act:
         From the local clock, in UTC.
     kind : str
         What was done: "pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase", "restore",
-        "moved", "look", "token" (one was issued), or "revoke".
+        "moved", "look", "token" (one was issued), "revoke", or "rekey".
     reason : str or None
         The reason; None if it was about a participant who was erased.
     by : str or None

@@ -33,7 +33,7 @@ from adaptinf.sessions.session_rounds import Marks
 from adaptinf.spelling import told_apart
 from adaptinf.trial.access import ISSUED, REVOKED, token_again
 from adaptinf.trial.journal_rows import GONE, Entry
-from adaptinf.trial.operator_actions import FINISHED, LOOK, PAUSED, act_problems, named
+from adaptinf.trial.operator_actions import FINISHED, LOOK, PAUSED, REKEYED, act_problems, named
 from adaptinf.trial.planned_looks import PlannedLooks
 from adaptinf.trial.snapshot_bytes import Snapshot, pack, unpacked
 from adaptinf.trial.trial_noise import NODE
@@ -179,6 +179,9 @@ class Replay(PlannedLooks):
             return self._erased_again(said)
         if said["kind"] in TAKEN:
             return self._taken_again(said)
+        if said["kind"] == REKEYED:
+            refuse(REKEYED, act_problems(said["reason"], said["by"]))
+            return {name: said[name] for name in ("kind", "reason", "by")}
         if said["kind"] in (ISSUED, REVOKED):
             return token_again(self, said)
         if said["kind"] == "assign" and self.session.blind and said["round"] > self.session.rounds:

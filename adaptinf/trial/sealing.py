@@ -2,7 +2,8 @@
 
 A row's sealed fields are JSON, padded, under AES-256-GCM with a fresh nonce, bound to the number of the row.
 The digests of the rows cover the ciphertexts, and the secrets are in a separate table: if one is destroyed,
-nobody can read what it sealed, and the rows still follow from each other.
+nobody can read what it sealed, and the rows still follow from each other. If the trial has a key, the table
+contains ciphertexts of the secrets under its data key.
 
 A snapshot, the state after a certain row of the journal, is a cache: a trial is opened without recomputing
 all decisions. The changes between two snapshots are a part, which is written once; the digest of a part
@@ -48,6 +49,8 @@ MARKS, SNAPSHOTS = 0, -1
 snapshots. All further numbers are decisions."""
 _BYTES, _NONCE, _PADDED, _MARK, _LONGEST = 32, 12, 32, 32, 2**30
 _DESTROYED = bytes(_BYTES)
+_PAGE = 2**16
+"""Snapshots of a trial with a key have multiples of this length."""
 _LAYOUT = b"sealed\0\1"
 """Prefix of a sealed snapshot."""
 _TABLE = sa.Table(
@@ -115,6 +118,8 @@ class Sealing:
         """The snapshot as stored in the file, under its own name."""
         if len(content) >= _LONGEST:
             raise FileError(str(self._journal.path), "written", "the snapshot is too long")
+        if self._journal.key is not None:
+            content += bytes(-len(content) % _PAGE)
         secret = self.secret(SNAPSHOTS) or self._add(SNAPSHOTS)
         return _LAYOUT + _closed(secret, content, place.encode())
 
@@ -138,7 +143,25 @@ class Sealing:
         if found is None and number <= self._newest():
             connection = self._journal.connection
             found = self._journal.ask("read", lambda: _WANTED.value(connection, wanted=number))
-        return None if found is None or found == _DESTROYED else bytes(found)
+        if found is None:
+            return None
+        secret = self._plain(number, found)
+        return None if secret == _DESTROYED else bytes(secret)
+
+    def _stored(self, number: int, secret: bytes) -> bytes:
+        """A secret as the table has it."""
+        key = self._journal.key
+        return secret if key is None else key.closed(secret, f"secret {number}")
+
+    def _plain(self, number: int, stored: Any) -> Any:
+        """The inverse of `_stored`."""
+        key = self._journal.key
+        if key is None:
+            return stored
+        with suppress(InvalidTag, ValueError, TypeError):
+            return key.opened(bytes(stored), f"secret {number}")
+        problem = f"the secret of number {number} was not sealed with the trial's key, at this place"
+        raise JournalError(str(self._journal.path), problem)
 
     def _look_ahead(self, number: int) -> None:
         """Ask for the secrets of the next decisions too, where an answer comes from another machine."""
@@ -175,7 +198,8 @@ class Sealing:
 
     def problems(self, decisions: int, erased: Iterable[int]) -> list[str]:
         """Problems with the secrets of this many decisions, some of them erased."""
-        gone, known = set(erased), dict(map(tuple, self._read(sa.select(_TABLE.c.number, _TABLE.c.secret))))
+        gone, stored = set(erased), self._read(sa.select(_TABLE.c.number, _TABLE.c.secret))
+        known = {number: self._plain(number, secret) for number, secret in stored}
         # The secret of snapshots is created with the first one and belongs to no decision.
         known.pop(SNAPSHOTS, None)
         wanted = set(range(MARKS, decisions + 1))
@@ -193,7 +217,8 @@ class Sealing:
         self._overwrite(number, _DESTROYED)
 
     def _overwrite(self, number: int, secret: bytes) -> None:
-        change = sa.update(_TABLE).where(_TABLE.c.number == number).values(secret=secret)
+        stored = self._stored(number, secret)
+        change = sa.update(_TABLE).where(_TABLE.c.number == number).values(secret=stored)
         self._journal.write()
         self._many.pop(number, None)
         self._journal.ask("written", lambda: self._journal.connection.execute(change))
@@ -210,9 +235,10 @@ class Sealing:
         return hmac.digest(secret, text, hashlib.sha256).hex()[:_MARK]
 
     def _add(self, number: int) -> bytes:
-        secret = self._many[number] = secrets.token_bytes(_BYTES)
+        secret = secrets.token_bytes(_BYTES)
+        stored = self._many[number] = self._stored(number, secret)
         self._settle(number)
-        self._journal.add(_ADDED, {"number": number, "secret": secret})
+        self._journal.add(_ADDED, {"number": number, "secret": stored})
         return secret
 
     def _read(self, query: Any, values: dict[str, Any] | None = None) -> list[Any]:

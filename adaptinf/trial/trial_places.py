@@ -49,7 +49,7 @@ _NOTHING = (
 
 def word_problems(head: Any, runs: Any, behind: Callable[[str], Sequence[str] | None]) -> list[str]:
     """Problems with the statement about the lost file; `behind` gives the kinds of rows after a head."""
-    # Only erasures may follow the head, because copies accept them and they draw nothing.
+    # Only erasures and new keys may follow the head, because copies accept them and they draw nothing.
     problems = problems_of(head=(head, _HEAD), runs=(runs, _RUNS))
     if problems or head is None:
         return problems
@@ -64,7 +64,7 @@ def word_problems(head: Any, runs: Any, behind: Callable[[str], Sequence[str] | 
         return [
             f"no row of the copy has this head, so the trial continued after the copy was made: {instead}"
         ]
-    if set(kinds) - {"erase"}:
+    if set(kinds) - {"erase", "rekey"}:
         return [
             f"{len(kinds):,} rows of the copy come after this head, so it is not the last known head of the "
             f"lost file: {instead}"

@@ -282,3 +282,20 @@ def test_killed_servers_lose_nothing(path: Path, tmp_path: Path) -> None:
         assert log.arrays.reward[[first["id"] - 1 for first, _ in answers]].tolist() == [
             float(number % 2) for number in range(people)
         ]
+
+
+def test_a_trial_with_a_key_is_served_with_it(path: Path, tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    ai.Trial.make_key(key)
+    with trial_at(path, key_file=key) as trial:
+        tokens = {role: trial.add_token(role).text for role in ROLES}
+    server = Process(path, "--key-file", str(key))
+    with httpx2.Client(base_url=server.address) as client:
+        headed = headers(tokens, "assigner", "a1")
+        assert client.post("/v1/assignments", json={"unit": "p1"}, headers=headed).json()["id"] == 1
+        answer = client.post("/v1/assignments", json={"unit": "p2"}, headers={"authorization": "Bearer no"})
+        assert answer.status_code == 401
+    assert server.stop()[0] == 0
+    assert main(["trial", "serve", str(path), "--port", "0"]) == 2
+    with ai.Trial.open(path, key_file=key) as trial:
+        assert trial.status().rounds == 1
