@@ -102,7 +102,9 @@ class Interim(LogColumns):
         count = int(np.count_nonzero(limit.holds(rounds)))
         if not count:
             first = rounds[0].item() if rounds.dtype.kind != "M" else str(rounds[0])
-            raise ParameterError(subject, [f"no round had begun by {shown(round)}: the first is {first}"])
+            raise ParameterError(
+                subject, [f"no round had begun by {shown(round)}: the first round is {first}"]
+            )
         if self._outcome_rounds is not None:
             pending = ~limit.holds(self._outcome_rounds[:count])
         else:
@@ -118,8 +120,8 @@ class Interim(LogColumns):
 
 _ONLY_BEGINNINGS = (
     "log[:n] is the log of the first n rounds; other slices are not available, because earlier rounds "
-    "affected the propensities of later ones: use rounds= of a model for selected rounds, and log.frame for "
-    "rows"
+    "affected the propensities of later ones: use rounds= of a model to select rounds, or log.frame to "
+    "select rows"
 )
 
 
@@ -261,12 +263,12 @@ def _problems(log: Any, count: int, later: int, missing: str | None, stopping: s
         problems.append(f"missing={missing!r} requires a finite reward_range")
     if later and log.arrays.observation is not None:
         problems.append(
-            f"{few} not known by then, and observation= has the probabilities that outcomes are eventually "
-            "observed"
+            f"{few} not known by then, but observation= contains the probabilities that outcomes are "
+            f"eventually observed"
         )
     if later and log.outcomes:
         names = ", ".join(map(repr, log.outcomes))
-        problems.append(f"{few} not known by then, and those in outcomes= ({names}) must all be known")
+        problems.append(f"{few} not known by then, but every outcome in outcomes= ({names}) must be known")
     return problems
 
 

@@ -133,7 +133,8 @@ def open_source(
             given = [*options, *dialect.said]
             named = ", ".join(map(spelt, given))
             problem = (
-                f"{path} already states what its columns are: omit {named}, or write it again from its source"
+                f"{path} already states the roles of its columns: omit {named}, or write the file again "
+                f"from its source"
             )
             refuse("read_log", [problem] if given else [])
             return own

@@ -275,7 +275,7 @@ def _parquet(files: Sequence[Path]) -> pd.DataFrame:
     tables = [read_columns(file) for file in files]
     for file, table in zip(files[1:], tables[1:], strict=True):
         if not table.schema.equals(tables[0].schema, check_metadata=False):
-            raise ValueError(f"{file.name} has other columns or types than {files[0].name}")
+            raise ValueError(f"{file.name} does not have the same columns and types as {files[0].name}")
     whole = tables[0] if len(tables) == 1 else pa.concat_tables(tables)
     return pd.DataFrame(whole.to_pandas(ignore_metadata=True))
 
@@ -320,7 +320,7 @@ def _object(line: bytes, where: str) -> dict[str, Any]:
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     record = dict(pairs)
     if len(record) < len(pairs):
-        raise ValueError("a name occurs twice")
+        raise ValueError("a name occurs more than once")
     return record
 
 

@@ -104,5 +104,5 @@ def test_a_file_that_states_its_columns_is_to_be_written_again(
     assert option in said
     assert said.endswith("write it again from its source, with the option)")
     assert told(capsys, *words, *more, option, "t")[1].endswith(
-        f"already states what its columns are: omit {option}, or write it again from its source"
+        f"already states the roles of its columns: omit {option}, or write the file again from its source"
     )

@@ -193,7 +193,7 @@ ROW = "2019-11-24 00:00:17+00:00,1,2,0,0.5,x\n"
         (
             ROW + ROW[:-3] + "\n",
             "item_id\n1\n",
-            r"1 rows differ from the header's number of fields, 6; lines .*: 3 \(5\)",
+            r"1 row differs from the header in the number of fields, 6; lines .*: 3 \(5\)",
         ),
         (ROW.replace(",1,2", ",01,2"), "item_id\n1\n", r"men\.csv shows '01', which"),
         (ROW, "item_id\n1,2\n", r"item_context.csv cannot be read: 1 rows differ .*: 2 \(2\)"),
@@ -218,7 +218,7 @@ def test_rows_of_a_campaign_are_counted_as_in_its_file(tmp_path: Path) -> None:
     [
         (
             "arm,y,age\na,1,1.5\nb,0\n",
-            r"1 rows differ from the header's number of fields, 3; .*: 3 \(2\)",
+            r"1 row differs from the header in the number of fields, 3; .*: 3 \(2\)",
         ),
         ('arm,y,age\n"a"x,1,1.5\nb,0,2.5\n', r"line 2: ',' expected after '\"'; its quotes do not match"),
         ("arm,y,age\na,1,1.5\nb,0,\0\n", "line 3 has a NUL character"),
