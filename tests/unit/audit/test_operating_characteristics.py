@@ -209,7 +209,7 @@ def test_everything_wrong_is_said_at_once():
         assert part in text, part
     with pytest.raises(ParameterError, match="needs fit="):
         operating_characteristics(Uniform(), BETTER, 50, 64, rng=0, selection=lambda log, result: 0)
-    with pytest.raises(ParameterError, match="null: there is no term '2 - 0'; there are: '1 - 0'"):
+    with pytest.raises(ParameterError, match="null: there is no term '2 - 0'; available: '1 - 0'"):
         operating_characteristics(Uniform(), BETTER, 50, 64, rng=0, fit=contrast, null={"2 - 0": 0.0})
 
 

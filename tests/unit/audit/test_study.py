@@ -413,7 +413,7 @@ def test_a_study_is_read_back_and_prints(tmp_path):
     assert (again.times["cpu_seconds"] >= 0.0).all()
     assert 0.0 < again.times["ms_per_run"].max() < 1_000.0
     with pytest.raises(
-        ParameterError, match=r"no design 'ucb'; there are: 'uniform', 'greedy'(.|\n)*no horizon 31"
+        ParameterError, match=r"no design 'ucb'; available: 'uniform', 'greedy'(.|\n)*no horizon 31"
     ):
         again.cell(design="ucb", horizon=31)
     with pytest.raises(ParameterError, match="no column 'power'"):

@@ -72,7 +72,7 @@ def test_latex_holds_every_number_and_escapes_every_name():
     assert re.search(r"\] not valid: " + wording(NEVER_TOGETHER), text)
     with pytest.raises(
         ParameterError,
-        match="to_latex: there is no column 'power'; there are: 'design', ",
+        match="to_latex: there is no column 'power'; available: 'design', ",
     ):
         tables.to_latex(["power"])
 

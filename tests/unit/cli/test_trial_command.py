@@ -108,7 +108,7 @@ def test_what_is_wrong_is_said_in_one_sentence(path: str, capsys: pytest.Capture
     for design in ("Session", "nothing", "__doc__", "Design"):
         problem = told(capsys, "create", path, "--design", design, *arms, code=2)
         assert problem.startswith(
-            f"adaptinf trial create: --design: there is no design '{design}'; there are: 'ABSE', "
+            f"adaptinf trial create: --design: there is no design '{design}'; available: 'ABSE', "
         )
     problem = told(capsys, "create", path, "--design", "UCB", "--parameters", '{"depth": 1}', *arms, code=2)
     assert problem == (

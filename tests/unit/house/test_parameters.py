@@ -164,7 +164,7 @@ def test_what_is_not_listed_is_told_with_all_that_is() -> None:
     assert absent("arm", "d\x1b", range(40), "the log has") == (
         f"there is no arm 'd\\x1b'; the log has {', '.join(map(str, range(30)))} and 10 more"
     )
-    assert absent("arm", 2, []) == "there is no arm 2; there are: none"
+    assert absent("arm", 2, []) == "there is no arm 2; available: none"
 
 
 @dataclasses.dataclass(frozen=True)

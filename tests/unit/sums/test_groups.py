@@ -311,7 +311,7 @@ def test_what_is_wrong_is_said() -> None:
         ai.CATE(ai.Sums.of_log(log), by="device")
     with pytest.raises(ParameterError, match="there is no group 'tv'"):
         sums.of_group("tv")
-    with pytest.raises(ParameterError, match="there is no grouping column 'country'; there are: 'device'"):
+    with pytest.raises(ParameterError, match="there is no grouping column 'country'; available: 'device'"):
         sums.by_groups("country")
     with pytest.raises(InvalidForLog, match=NEEDS_ROWS()):
         ai.CATE(sums, by="device", rounds="batch")
