@@ -211,7 +211,10 @@ def check_files(files: Mapping[str, Mapping[str, str]], names: Sequence[str], fo
             continue
         without = [file for file, kind in kinds.items() if not kind]
         if without:
-            found.add("missing-column", f"no column {name!r} in {listed(without)}, which other files have")
+            found.add(
+                "missing-column",
+                f"column {name!r} is missing in {listed(without)}, but not in the other files",
+            )
             continue
         usual = next(iter(kinds.values()))
         other, kind = next((file, kind) for file, kind in kinds.items() if kind != usual)
@@ -389,8 +392,8 @@ def naming_failures() -> Iterator[None]:
         else:
             code, told = (
                 "engine-stopped",
-                f"the engine that holds the table stopped ({said}): check that its files are complete and "
-                "its columns of one type, and that the query of collect=False runs there",
+                f"the engine that holds the table stopped ({said}): check that its files are complete, that "
+                f"each column has one type, and that the query of collect=False runs there",
             )
         raise LogValidationError([Problem(code, told)], "the table") from error
 

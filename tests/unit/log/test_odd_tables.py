@@ -98,7 +98,7 @@ class TestAggregate:
     def test_a_part_without_a_column(self, tmp_path: Path) -> None:
         (tmp_path / "part-0.csv").write_text("arm,y,day\na,1,1\n")
         (tmp_path / "part-1.csv").write_text("arm,day\nb,1\n")
-        assert "no column 'y' in 'part-1.csv', which other files have" in refusal(
+        assert "column 'y' is missing in 'part-1.csv', but not in the other files" in refusal(
             ai.aggregate, tmp_path, **DAYS
         )
 

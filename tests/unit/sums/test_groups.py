@@ -189,7 +189,8 @@ def test_a_group_without_one_of_the_arms_has_no_effect_and_says_so() -> None:
     closed = frame["country"] == 3
     frame.loc[closed, ["arm", "propensity_0", "propensity_1"]] = [0, 1.0, 0.0]
     with pytest.raises(
-        ParameterError, match=("propensity 0 in a batch only for some groups: drop the rows that")
+        ParameterError,
+        match=("propensity 0 in a batch for some groups but not for others: drop the rows that"),
     ):
         ai.Sums.of_log(log_of(frame), by="country")
     frame["batch"] += 10 * closed  # in batches of its own
@@ -322,7 +323,8 @@ def test_what_is_wrong_is_said() -> None:
     gap = frame.assign(device=frame["device"].where(frame.index != 5))
     with pytest.raises(
         LogValidationError,
-        match="context column 'device' has missing values: name the rows that belong to no group in 1 row",
+        match=r"context column 'device' has no value \(give the rows that belong to no group a label\) in 1 "
+        r"row",
     ):
         ai.aggregate(gap, **NAMES, by="device")
     with pytest.raises(LogValidationError, match="has another role"):
