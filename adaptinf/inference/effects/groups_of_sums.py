@@ -94,7 +94,7 @@ def sums_question(
     problems += [] if names else ["by must name at least one grouping column"]
     problems += ["by names a column more than once"] if len(set(names)) < len(names) else []
     problems += [
-        f"the sums are not grouped by {name!r}: their groups are by "
+        f"the sums are not grouped by {name!r}; they are grouped by "
         f"{', '.join(sums.group_names) or 'none (group= of Sums, by= of aggregate)'}"
         for name in names
         if name not in sums.group_names

@@ -355,7 +355,7 @@ def _problems(node: ast.AST, place: int) -> Iterator[str]:
             yield from (
                 []
                 if all(isinstance(key, ast.Constant) for key in keys)
-                else ["formulas must not contain keys that are not plain"]
+                else ["formulas must not contain dicts with keys other than numbers and strings"]
             )
             for part in parts:
                 yield from _problems(part, _LISTS)

@@ -305,7 +305,7 @@ def test_what_is_wrong_is_said() -> None:
         ai.Sums.of_log(log, by="planet")
     sums = ai.Sums.of_log(log, by="device")
     with pytest.raises(
-        ParameterError, match=("the sums are not grouped by 'country': their groups are by device")
+        ParameterError, match=("the sums are not grouped by 'country'; they are grouped by device")
     ):
         ai.CATE(sums, by="country")
     with pytest.raises(ParameterError, match="their groups are by none"):
@@ -340,5 +340,5 @@ def test_what_is_wrong_is_said() -> None:
             group="device",
         )
     lacking = table.assign(device=table["device"].where(table.index != 0))
-    with pytest.raises(LogValidationError, match="group column 'device' has missing values"):
+    with pytest.raises(LogValidationError, match="group column 'device' has no value"):
         ai.Sums(lacking, **TABLE, propensity="propensity", group="device")
