@@ -73,7 +73,8 @@ def environment_problems(needs: Needs, env: Environment) -> list[str]:
     low, high = env.reward_range
     if needs.unit_rewards and ((-np.inf < low < 0.0) or (1.0 < high < np.inf)):
         problems.append(
-            f"rewards must lie in [0, 1], those of {type(env).__name__} lie in [{low:g}, {high:g}]: rescale "
+            f"rewards must lie in [0, 1], but those of {type(env).__name__} lie in [{low:g}, {high:g}]: "
+            f"rescale "
             "them by constants fixed in advance"
         )
     if env.delayed and not needs.takes_delays:

@@ -237,7 +237,7 @@ class Counter:
         vector = finite("Counter.add", item)
         problems = []
         if vector.shape not in ((self.dimension,), () if self.dimension == 1 else (self.dimension,)):
-            problems.append(f"an item must have {self.dimension} coordinates, got the shape {vector.shape}")
+            problems.append(f"an item must have {self.dimension} coordinates, got shape {vector.shape}")
         if (vector < self.low).any() or (vector > self.high).any():
             problems.append(f"every coordinate must lie in [{self.low:g}, {self.high:g}]: clip items first")
         if self.mechanism == "binary" and self.count == self.horizon:

@@ -331,7 +331,7 @@ class Questions:
         """
         if self.stopped:
             raise ParameterError(
-                "Questions.above", ["the run has stopped: start another one, which spends epsilon again"]
+                "Questions.above", ["the run has stopped: start a new run, which spends epsilon again"]
             )
         value, threshold = number("Questions.above", value), number("Questions.above", threshold)
         answer = self._margin(value, threshold) >= self._threshold

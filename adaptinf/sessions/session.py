@@ -283,7 +283,7 @@ class Session(Telling):
         named = known is not None or bool(rounds.erased)
         if last and (unit is not None) != named:
             had = "had one" if named else "had none"
-            problems.append(f"either all participants have a unit or none do: those before {had}")
+            problems.append(f"give a unit for all participants or for none: earlier participants {had}")
         elif known is not None and type(unit) is not type(known):
             problems.append(f"units must be all text or all whole numbers, got {unit!r:.60}")
         if last == self._horizon:
@@ -402,7 +402,7 @@ class Session(Telling):
             problems.append("the session has no window: each outcome was used when it was recorded")
         elif self.rounds < self._horizon:
             problems.append(
-                f"{self._horizon - self.rounds:,} more participants can still enrol and end windows"
+                f"{self._horizon - self.rounds:,} more participants can still enrol, so windows can still end"
             )
         refuse("finish", problems)
         self.end_windows()

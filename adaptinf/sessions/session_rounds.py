@@ -61,7 +61,7 @@ def identity(name: str, value: Any) -> list[str]:
     text = isinstance(value, str) and len(value) <= _LONGEST and bool(value.strip())
     if value is None or whole or text:
         return []
-    what = f"text of at most {_LONGEST} characters or a whole number of at most 2^53 in size"
+    what = f"text of at most {_LONGEST} characters or a whole number of at most 2^53 in absolute value"
     return [f"{name} must be {what}, got {shown(value)}"]
 
 

@@ -47,7 +47,7 @@ class Numbers:
         if extreme.size and not bad.size:
             size = f"from {least:g} to {LARGEST:g}"
             problems.append(
-                f"{name} must be of a size that allows computation, {size}, got {extreme.flat[0]:g}"
+                f"{name} must be within the range that can be computed, {size}, got {extreme.flat[0]:g}"
             )
         return array
 

@@ -195,12 +195,13 @@ class StoppingRule(Recorded, ABC):
         low, high = env.reward_range
         if (-math.inf < low < -self.bound) or (self.bound < high < math.inf):
             problems.append(
-                f"samples must lie in [{-self.bound:g}, {self.bound:g}], those of {type(env).__name__} lie "
-                f"in [{low:g}, {high:g}]: use a larger bound"
+                f"samples must lie in [{-self.bound:g}, {self.bound:g}], but those of {type(env).__name__} "
+                f"lie in [{low:g}, {high:g}]: use a larger bound"
             )
         elif self.guarantee() is None and not (math.isfinite(low) and math.isfinite(high)):
             problems.append(
-                f"samples must be bounded, those of {type(env).__name__} are not: only a private rule clips"
+                f"samples must be bounded, but those of {type(env).__name__} are not: only private rules "
+                f"clip samples"
             )
         return problems
 

@@ -61,7 +61,7 @@ def test_an_open_end_is_excluded_and_infinity_too() -> None:
     assert POSITIVE("epsilon", 1e-30) == []
     assert POSITIVE("epsilon", 0.0) == ["epsilon must be above 0, got 0.0"]
     (problem,) = POSITIVE("epsilon", math.inf)
-    assert problem == "epsilon must be above 0, and at most 1e+100 in size, got inf"
+    assert problem == "epsilon must be above 0, and at most 1e+100 in absolute value, got inf"
 
 
 @pytest.mark.parametrize("value", [1e-320, 1e-31, 1e101, 10**400])
