@@ -67,7 +67,7 @@ def add_analyze(commands: Any, short: str) -> None:
     add_alpha(what)
     output = add_output_options(parser, strict="if the log contradicts its own statements")
     output.add_argument(
-        "--explain", action="store_true", help="also print everything that the table rests on"
+        "--explain", action="store_true", help="also print everything on which the table is based"
     )
     output.add_argument(
         "--report", metavar="FILE", type=path_of, help="also write a report, as one .html file"
@@ -100,12 +100,12 @@ def add_report(commands: Any, short: str) -> None:
         "--output", metavar="FILE", type=path_of, required=True, help="name of the .html file"
     )
     output.add_argument("--title", metavar="TEXT", help="heading of the page")
-    output.add_argument("--brief", action="store_true", help="what fits on one printed page")
+    output.add_argument("--brief", action="store_true", help="only what fits on one printed page")
     output.add_argument(
         "--checklist",
         action="append",
         choices=("consort", "ich-e20"),
-        help="add the items of a guideline, with what the log answers; may be repeated",
+        help="add the items of a guideline, with the answers that the log contains; may be repeated",
     )
     output.add_argument(
         "--adjust", choices=("max-t", "holm", "bh"), help="adjust several terms for their number"

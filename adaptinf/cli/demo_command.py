@@ -33,7 +33,8 @@ def add_demo(commands: Any, short: str) -> None:
         "--trials",
         type=int,
         metavar="NUMBER",
-        help="simulate so many trials of each experiment now, instead of using the 500 run in advance",
+        help="simulate this many trials of each experiment now, instead of using the 500 that were run in "
+        "advance",
     )
     parser.add_argument(
         "--report", type=path_of, metavar="FILE", help="name of the report (.html); a new folder by default"

@@ -19,8 +19,8 @@ _ROLES = ("assigner", "recorder", "monitor", "statistician", "operator", "unblin
 
 def serve_flags(parser: CommandParser) -> None:
     """Options of ``adaptinf trial serve``."""
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen at; 127.0.0.1: this machine")
-    parser.add_argument("--port", type=int, default=8080, help="port; 0: any that is free")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on; 127.0.0.1: this machine")
+    parser.add_argument("--port", type=int, default=8080, help="port; 0: any free port")
     said = "PEM file with the certificate; required if other machines can reach the host"
     parser.add_argument("--certificate", type=path_of, metavar="FILE", help=said)
     parser.add_argument("--private-key", type=path_of, metavar="FILE", help="PEM file with its private key")

@@ -347,7 +347,7 @@ def _shift(one: Released, other: Released, place: int, shifts: dict[str, int], s
     if node is None or node_of(other, place) != node:
         return f"{told} has no noise of its own to shift"
     if one.nodes[node] != other.nodes[node]:
-        return f"{told} has noise of scale {other.nodes[node]!r} in place of {one.nodes[node]!r}"
+        return f"{told} has noise of scale {other.nodes[node]!r} instead of {one.nodes[node]!r}"
     probe = round(other.nodes[node]) + 1
     probed = second({**shifts, node: shifts.get(node, 0) + probe}, frozenset(), node)
     unit = (probed.releases[place].value - theirs.value) / probe

@@ -117,7 +117,7 @@ def actions_problem(pair: Neighbours) -> list[str]:
             "participant's own"
         ]
     if shown * math.log(pair.first.n_arms) > math.log(_MOST_SEQUENCES):
-        return [f"view='actions' needs a shorter horizon: {shown} rounds have too many action sequences"]
+        return [f"view='actions' requires a shorter horizon: {shown} rounds have too many action sequences"]
     return []
 
 

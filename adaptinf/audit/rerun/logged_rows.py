@@ -266,7 +266,7 @@ def _vectors(log: AdaptiveLog, context: Any, problems: list[str]) -> _Contexts |
         flat = tuple(name for part in by_arm for name in part)
         return _Contexts(np.zeros(log.n_rounds, np.int64), (), None, every.astype(np.float64), flat, False)
     problems.append(
-        "the design needs context vectors: columns x1, x2, ... of the log, or x1_<arm>, x2_<arm>, ... for "
+        "the design requires context vectors: columns x1, x2, ... of the log, or x1_<arm>, x2_<arm>, ... for "
         f"every arm; the log has {names!r:.80}. context= names the coordinates of a vector that all arms "
         "share"
     )

@@ -428,7 +428,7 @@ def _problems(
         not problems
         and horizons["step"] * math.ceil(horizons["shortest"] / horizons["step"]) > horizons["longest"]
     ):
-        problems.append("longest must allow a multiple of step that is at least shortest")
+        problems.append("there must be a multiple of step from shortest to longest")
     if not problems:
         places = {"env": env} if null_env is None else {"env": env, "null_env": null_env}
         first = int(horizons["shortest"])

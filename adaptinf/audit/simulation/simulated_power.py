@@ -176,7 +176,7 @@ def null_problems(null: Any) -> list[str]:
     if not isinstance(null, Mapping):
         return FINITE("null", null)
     if not null:
-        return ["null must have at least one term, or be omitted"]
+        return ["null must contain at least one term, or be omitted"]
     return [problem for term, value in null.items() for problem in FINITE(f"null[{term!r}]", value)]
 
 

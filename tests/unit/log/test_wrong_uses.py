@@ -86,18 +86,18 @@ WRONG: list[tuple[str, Callable[[], Any], type[AdaptinfError], str]] = [
         ParameterError,
         "named more than once",
     ),
-    ("a decay from the log", lambda: contrast(decay=LOG), ParameterError, "never fitted to the log"),
+    ("a decay from the log", lambda: contrast(decay=LOG), ParameterError, "not fitted to the log"),
     (
         "a decay to be fitted",
         lambda: ArmMeans(LOG).fit(weights="two-point", decay="fit"),  # type: ignore[arg-type]
         ParameterError,
-        "fixed before data collection and never fitted",
+        "fixed before data collection and not fitted",
     ),
     (
         "a decay a round",
         lambda: ArmMeans(LOG).fit(decay=-np.log(SHARE.min(axis=1))),  # type: ignore[union-attr]
         ParameterError,
-        "never fitted to the log",
+        "not fitted to the log",
     ),
     (
         "two-point weights alone",

@@ -308,7 +308,7 @@ def test_what_is_wrong_is_said() -> None:
         ParameterError, match=("the sums are not grouped by 'country'; they are grouped by device")
     ):
         ai.CATE(sums, by="country")
-    with pytest.raises(ParameterError, match="their groups are by none"):
+    with pytest.raises(ParameterError, match="they have no groups"):
         ai.CATE(ai.Sums.of_log(log), by="device")
     with pytest.raises(ParameterError, match="there is no group 'tv'"):
         sums.of_group("tv")

@@ -142,7 +142,7 @@ def test_predictions_are_linear_combinations_of_the_coefficients():
     ("frame", "message"),
     [
         ({"age": [30.0]}, "site"),
-        ({"age": 30.0, "site": "x"}, "columns of values, one row per prediction"),
+        ({"age": 30.0, "site": "x"}, "a dict of columns, with one row per prediction"),
         ({"age": [30.0], "site": ["w"]}, "labels that are not in the log.*w"),
         ({"age": [np.nan], "site": ["x"]}, "age"),
     ],
