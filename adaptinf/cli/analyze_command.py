@@ -81,7 +81,7 @@ def add_report(commands: Any, short: str) -> None:
         "report",
         report,
         short=short,
-        opening="Write a report of a log as one HTML file: what was found in a sentence and a picture, "
+        opening="Write a report on a log as one HTML file: a sentence and a picture of what was found, "
         "whether the log is sound, what is assumed, and the methods.",
         examples=(
             f"adaptinf report {_VISITS} \\",
@@ -107,9 +107,7 @@ def add_report(commands: Any, short: str) -> None:
         choices=("consort", "ich-e20"),
         help="add the items of a guideline, with the answers that the log contains; may be repeated",
     )
-    output.add_argument(
-        "--adjust", choices=("max-t", "holm", "bh"), help="adjust several terms for their number"
-    )
+    output.add_argument("--adjust", choices=("max-t", "holm", "bh"), help="adjust for the number of terms")
 
 
 def _checked_data(
@@ -143,7 +141,7 @@ def analyze(arguments: argparse.Namespace) -> int:
     problems = argument_problems(arguments) + place_problems(arguments, sources)
     problems += page_problems("--report", arguments.report, arguments.output, sources)
     if arguments.explain and form_of(arguments) not in ("text", "json"):
-        problems.append("--explain goes with --format text; json has every claim")
+        problems.append("--explain applies only to --format text; json contains every claim")
     found = _checked_data(arguments, problems, sources)
     log, form = found.data, form_of(arguments)
     results = with_unused(_fitted(Asked.of(arguments), log), found.unused)

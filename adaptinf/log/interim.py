@@ -253,22 +253,18 @@ def _problems(log: Any, count: int, later: int, missing: str | None, stopping: s
         problems.append(
             "stopping='planned' refers to the design's own stopping rule: use 'fixed' or 'data-chosen'"
         )
-    few = "1 outcome was" if later == 1 else f"{later:,} outcomes were"
+    few = "1 outcome was not known by then" if later == 1 else f"{later:,} outcomes were not known by then"
     if later and missing is None:
-        problems.append(
-            f'{few} not known by then: set log.until(..., missing="drop" or "bounds") to '
-            "define what that means"
-        )
+        problems.append(f'{few}: set log.until(..., missing="drop" or "bounds") to define what that means')
     if later and missing not in (None, "drop") and not np.isfinite(log.reward_range or np.nan).all():
         problems.append(f"missing={missing!r} requires a finite reward_range")
     if later and log.arrays.observation is not None:
         problems.append(
-            f"{few} not known by then, but observation= contains the probabilities that outcomes are "
-            f"eventually observed"
+            f"{few}, but observation= contains the probabilities that outcomes are eventually observed"
         )
     if later and log.outcomes:
         names = ", ".join(map(repr, log.outcomes))
-        problems.append(f"{few} not known by then, but every outcome in outcomes= ({names}) must be known")
+        problems.append(f"{few}, but every outcome in outcomes= ({names}) must be known")
     return problems
 
 

@@ -97,7 +97,7 @@ def read_log(path: Any, **options: Any) -> Any:
     missing = [f"{name}=" for name in ("action", "reward") if name not in options]
     if missing:
         raise ParameterError(
-            "read_log", [f"{content.name} needs {' and '.join(missing)}, the names of its columns"]
+            "read_log", [f"{content.name} requires {' and '.join(missing)}, the names of its columns"]
         )
     return named_log(content, options)
 

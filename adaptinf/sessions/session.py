@@ -468,8 +468,8 @@ class Session(Telling):
         run = replace(run, in_time=self.in_time)
         absent = int(np.count_nonzero(np.isnan(run.record.reward)))
         if absent and missing is None:
-            few = "outcome is" if absent == 1 else "outcomes are"
-            problem = f'{absent:,} {few} missing: set missing="drop" or "bounds" to define what that means'
+            few = "1 outcome is missing" if absent == 1 else f"{absent:,} outcomes are missing"
+            problem = f'{few}: set missing="drop" or "bounds" to define what that means'
             raise ParameterError("log", [problem])
         if absent and missing != "drop" and not np.isfinite(self._participants.reward_range).all():
             problem = f"missing={missing!r} requires a session that was opened with a finite reward_range"

@@ -242,9 +242,10 @@ def logged(session: Session, missing: str | None, amended: bool, erased: str | N
     if not steps:
         return log
     if log.context and erased is None:
-        few = "participant's context was" if len(steps) == 1 else "participants' contexts were"
+        few = "1 participant's context was" if len(steps) == 1 else f"{len(steps):,} participants' contexts "
+        "were"
         problem = (
-            f'{len(steps):,} {few} erased: set erased="drop" for a log without these rounds, or "keep" '
+            f'{few} erased: set erased="drop" for a log without these rounds, or "keep" '
             "for a log of all rounds without contexts"
         )
         refuse("log", [problem])

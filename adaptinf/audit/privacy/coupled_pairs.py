@@ -233,8 +233,8 @@ class Coupled:
         if dear := [pair for pair in self.pairs if pair.dear]:
             worst = max(dear, key=_share)
             found.append(
-                f"Cost above the guarantee: {worst.cost:.6g} of {worst.promised.epsilon:.6g}, where "
-                f"{worst.differs}."
+                f"The largest cost exceeds the guarantee: {worst.cost:.6g} instead of at most "
+                f"{worst.promised.epsilon:.6g}, where {worst.differs}."
             )
         return found
 
@@ -452,7 +452,7 @@ class PairAudit:
         if kind in ("late", "erased") and terms.window is None:
             return f"{kind} does not apply to {name}: it waits for each outcome and has no live trial"
         if kind == "never" and self.design.lost is None:
-            return f"never does not apply to {name}, which needs every outcome"
+            return f"never does not apply to {name}, which requires every outcome"
         return ""
 
     def pairs(

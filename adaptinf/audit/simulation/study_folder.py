@@ -502,7 +502,7 @@ def differences(stored: Any, asked: Any, path: str = "") -> Iterator[str]:
             if stored["is"] != asked["is"]:
                 yield f"{path} was {stored['is']} before, but is now {asked['is']}"
             elif stored["fingerprint"] != asked["fingerprint"]:
-                yield f"{path} ({asked['is']}) has changed: its numbers or its code are not what they were"
+                yield f"{path} ({asked['is']}) has changed: its numbers or its code differ"
             return
         if list(stored) != list(asked) and set(stored) == set(asked):
             yield (

@@ -65,7 +65,8 @@ def place_problems(arguments: argparse.Namespace, sources: Sequence[Path]) -> li
     if suffix and suffix not in _FORMS:
         known = ", ".join(_FORMS)
         problems.append(
-            f"--output {place}: its extension must be one of {known}; without an extension, --format decides"
+            f"--output {place}: its extension must be one of {known}; without an extension, --format "
+            f"determines the format"
         )
     elif suffix and arguments.format not in (None, _FORMS[suffix]):
         problems.append(

@@ -144,7 +144,7 @@ def _unit_problems(frame: pd.DataFrame, unit: str, action: pd.Series, period: An
         problems.append(f"the experiment has no variation {frame['variation'][action.isna()].iloc[0]!r:.60}")
     if twice := int(frame.duplicated(unit).sum()):
         problems.append(
-            f"{twice} row{'s repeat' if twice > 1 else ' repeats'} the {unit} of an earlier row: keep only "
+            f"{twice} of {len(frame)} rows repeat the {unit} of an earlier row: keep only "
             f"each unit's first exposure"
         )
     if (period < 0).any():

@@ -146,10 +146,7 @@ def _in_order(frame: pd.DataFrame, path: Any, unit: str, decision: str) -> pd.Da
     if twice := int(frame.duplicated([unit, decision]).sum()):
         raise ParameterError(
             _SUBJECT,
-            [
-                f"{path}: {twice} row{'s repeat' if twice > 1 else ' repeats'} the {unit} and "
-                f"{decision} of an earlier row"
-            ],
+            [f"{path}: {twice} of {len(frame)} rows repeat the {unit} and {decision} of an earlier row"],
         )
     return frame.sort_values(decision, kind="stable")
 

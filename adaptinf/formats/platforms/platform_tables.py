@@ -96,8 +96,8 @@ class Table:
         )
         if twice := int(other.frame.duplicated(key).sum()):
             problems.append(
-                f"{other.path}: {twice} row{'s repeat' if twice > 1 else ' repeats'} the {key} of an "
-                f"earlier row: sum the rows of each {key} to one row"
+                f"{other.path}: {twice} of {len(other.frame)} rows repeat the {key} of an earlier row: sum "
+                f"the rows of each {key} to one row"
             )
         found = other.frame.drop_duplicates(key).set_index(key)[value]
         none = ~self.frame[key].isin(found.index).to_numpy()

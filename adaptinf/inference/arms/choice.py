@@ -301,7 +301,9 @@ def _problems(question: Question, asked: Asked, estimator: str | None, given: li
         problems.append(f"{JOINT} weights apply to the means of several arms: for a pair, use {COMMON!r}")
     if method is not None and method.no_weights and {"weights", "decay"} & set(given):
         weighted = " or ".join(one.name for one in METHODS if "weights" in one.options)
-        problems.append(f"{method.no_weights} no weights: omit weights and decay, or choose {weighted}")
+        problems.append(
+            f"weights do not apply to {method.no_weights}: omit weights and decay, or choose {weighted}"
+        )
     if asked.decay is not None:
         if asked.weights in (JOINT, "uniform", "sqrt", COMMON):
             problems.append(f"decay applies to two-point weights, not to {asked.weights}")

@@ -255,7 +255,7 @@ def test_results_show_kinds_costs_and_what_disagrees() -> None:
         1.5,
         "an outcome is late: the status differs",
     )
-    assert "Cost above the guarantee: 1.5 of 1, where another outcome differs." in text
+    assert "The largest cost exceeds the guarantee: 1.5 of 1, where another outcome differs." in text
     assert "First disagreement: an outcome is late: the status differs." in text
     assert found.to_frame()["refuted"].tolist() == [False, True, True]
     assert "<table" in found._repr_html_()

@@ -183,10 +183,10 @@ class TestCounters:
     @pytest.mark.slow
     def test_long_streams_are_short_where_there_are_many_coordinates(self) -> None:
         assert counter_checks(Counter(epsilon=1.0), np.random.SeedSequence(0)).looked == (
-            f"Noise of all nodes tested, 512 runs: {ROUNDS:,} items.",
+            f"The noise of all nodes was tested in 512 runs: {ROUNDS:,} items.",
         )
         wide = counter_checks(Counter(epsilon=1.0, dimension=20), np.random.SeedSequence(0))
-        assert wide.looked == ("Noise of all nodes tested, 512 runs: 440 items.",)
+        assert wide.looked == ("The noise of all nodes was tested in 512 runs: 440 items.",)
         assert wide.findings == ()
 
     def test_exact_noise_is_not_drawn_for_it(self) -> None:

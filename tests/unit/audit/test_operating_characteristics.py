@@ -330,7 +330,9 @@ def test_trials_without_a_result_are_without_an_interval():
     assert row["note"] == f"{128 - there} trials have no such result or term"
     [covered] = rows_of(plan, "coverage").to_dict("records")
     assert covered["trials"] == there
-    assert any(f"In up to {128 - there} trials the analysis returned no such result" in n for n in plan.notes)
+    assert any(
+        f"In up to {128 - there} trials, the analysis returned no such result" in n for n in plan.notes
+    )
     assert "share without interval: 1 - 0, a" in plan.table()["characteristic"].tolist()
 
 

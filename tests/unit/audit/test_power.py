@@ -184,7 +184,7 @@ def test_trials_without_the_result_are_missing():
     plan = power(Uniform(), NULL, sometimes, 50, 128, rng=0)
     [row] = plan.frame.to_dict("records")
     assert (row["runs"], row["missing"], row["absent"]) == (there, 128 - there, 128 - there)
-    assert f"In up to {128 - there} trials the analysis returned no such result or term" in str(plan)
+    assert f"In up to {128 - there} trials, the analysis returned no such result or term" in str(plan)
 
 
 def test_one_trial_has_no_standard_error():

@@ -145,7 +145,7 @@ def test_what_is_not_reached_is_said() -> None:
     found = sample_size(Uniform(), arms, z_test, longest=50, replications=64, rng=0)
     assert found.horizon is None
     assert "power 0.8 is not reached" in str(found)
-    assert "Not reached up to 50 rounds" in str(found)
+    assert "The power is not reached with up to 50 rounds" in str(found)
     assert found.frame["horizon"].tolist() == [20, 40, 50]
     easy = sample_size(Uniform(), NormalArms([0.0, 9.0]), z_test, replications=64, rng=0)
     assert easy.horizon == 20

@@ -485,7 +485,7 @@ def test_bad_arguments_are_all_listed(tmp_path):
         "alpha must be between 0 and 0.5",
         "keep must be",
         "truth['z'] must be",
-        "truth['z'] has the name of no analysis",
+        "truth['z'] does not match the name of any analysis",
         "progress must be",
     ):
         assert part in text

@@ -105,7 +105,7 @@ def test_growthbook_units_once_each(tmp_path: Path) -> None:
     twice = _write(tmp_path / "units.csv", EXPOSURES + "u1,0,2025-03-03T08:00:00Z,3\n")
     with pytest.raises(
         ParameterError,
-        match="1 row repeats the user_id of an earlier row: keep only each unit's first exposure",
+        match=r"1 of \d+ rows repeat the user_id of an earlier row: keep only each unit's first exposure",
     ):
         read_growthbook(bandit, twice)
     with pytest.raises(ParameterError, match="phase must be from 1 to 2, got 3"):
@@ -230,7 +230,7 @@ def test_outcomes_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ParameterError) as caught:
         read_eppo(path, outcomes, weights="unknown")
     assert caught.value.problems == (
-        f"{outcomes}: 1 row repeats the subject of an earlier row: sum the rows of each subject to one row",
+        f"{outcomes}: 1 of 2 rows repeat the subject of an earlier row: sum the rows of each subject to one row",
         "2 of 3 rows have no outcome in outcomes.csv: pass absent=0 if that means 0, or add the rows",
     )
     with pytest.raises(
@@ -426,7 +426,7 @@ def test_a_micro_randomised_trial_has_rounds_where_it_randomised(tmp_path: Path)
         ("a,2,1,-1,0.25", "a,2,1,-1,1.25", "rand_prob must be in [0, 1], but is 1.25 in 1 rows"),
         ("a,2,1,-1,0.25", "a,2,1,-1,", "rand_prob must be numbers, but has [nan, 0.25, 0.6]"),
         ("a,2,1", "a,2,yes", "avail must be 1 (available) or 0, but has ['yes', '1', '0']"),
-        ("a,2,", "a,1,", "1 row repeats the userid and time of an earlier row"),
+        ("a,2,", "a,1,", r"1 of \d+ rows repeat the userid and time of an earlier row"),
         ("steps", "stairs", "mrt.csv has no column steps; its columns are userid, time"),
     ],
 )
