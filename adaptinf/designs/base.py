@@ -425,7 +425,10 @@ class Design(Recorded, Stepwise, ABC):
         self._check(env, horizon, replications, rng, start, n_jobs, by_rounds)
         looped = not self._has_shortcut(env) if by_rounds is None else by_rounds
         if not looped and not self._has_shortcut(env):
-            raise ParameterError(type(self).__name__, [f"by_rounds=False: there is no shortcut in {env!r}"])
+            raise ParameterError(
+                type(self).__name__,
+                [f"by_rounds=False is not available, because there is no shortcut in {env!r}"],
+            )
         block = replicate_blocks(self, env, horizon, replications, rng, n_jobs, start, looped)
         cells = block.tallies.sum(axis=1)
         return Replications(

@@ -82,7 +82,7 @@ class SparseVector(Mechanism):
     """
 
     sensitivity: Positive = 1.0
-    threshold_share: Annotated[float, open_share(": the statistics need noise as well")] = 1.0 / 3.0
+    threshold_share: Annotated[float, open_share(": the statistics also require noise")] = 1.0 / 3.0
 
     @property
     def threshold_scale(self) -> float:

@@ -242,10 +242,10 @@ def logged(session: Session, missing: str | None, amended: bool, erased: str | N
     if not steps:
         return log
     if log.context and erased is None:
-        few = "1 participant's context was" if len(steps) == 1 else f"{len(steps):,} participants' contexts "
-        "were"
+        count = len(steps)
+        whose = "1 participant's context was" if count == 1 else f"{count:,} participants' contexts were"
         problem = (
-            f'{few} erased: set erased="drop" for a log without these rounds, or "keep" '
+            f'{whose} erased: set erased="drop" for a log without these rounds, or "keep" '
             "for a log of all rounds without contexts"
         )
         refuse("log", [problem])

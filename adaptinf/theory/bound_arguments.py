@@ -91,7 +91,7 @@ def together(problems: list[str], /, **arrays: FloatArray | IntArray) -> None:
         np.broadcast_shapes(*(array.shape for array in arrays.values()))
     except ValueError:
         shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
-        problems.append(f"the shapes must broadcast, got {shapes}")
+        problems.append(f"the shapes must be compatible for broadcasting, got {shapes}")
 
 
 def check_arrays(

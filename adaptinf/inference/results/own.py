@@ -109,7 +109,7 @@ def result(
     )
     listed = {"notes": notes, "assumptions": assumptions, "references": references}
     problems += [
-        f"{name} must be a list of texts, got {given!r:.60}"
+        f"{name} must be a list of strings, got {given!r:.60}"
         for name, given in listed.items()
         if not isinstance(given, (list, tuple)) or not all(isinstance(text, str) for text in given)
     ]

@@ -214,7 +214,11 @@ def last_rounds(log: AdaptiveLog | Sums, held_out: Any) -> BoolArray:
     refuse(_SUBJECT, COUNT("held_out", held_out))
     batch = log.arrays.batch
     if batch is None:
-        raise InvalidForLog(_SUBJECT, "the log has no batches to count", ["a mask of the last rounds"])
+        raise InvalidForLog(
+            _SUBJECT,
+            "the log has no batches, so held_out cannot be a number of batches",
+            ["a mask of the last rounds"],
+        )
     batches = int(batch[-1]) + 1
     if held_out >= batches:
         raise ParameterError(

@@ -143,8 +143,11 @@ def _of_text(
     others = [file for file in files if not reads(file, dialect)]
     if others:
         if len(files) > 1:
-            told = "several files must be UTF-8, uncompressed or compressed with gzip or Zstandard"
-            refuse("aggregate", [f"{told}, and whole: convert {others[0].name}, or read one file"])
+            told = (
+                "if several files are given, each must be complete and in UTF-8, uncompressed or "
+                "compressed with gzip or Zstandard"
+            )
+            refuse("aggregate", [f"{told}: convert {others[0].name}, or read one file"])
         return _in_memory(files[0], dialect, uses), {}
     wanted = list(uses(None))
     try:

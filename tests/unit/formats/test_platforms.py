@@ -230,7 +230,8 @@ def test_outcomes_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ParameterError) as caught:
         read_eppo(path, outcomes, weights="unknown")
     assert caught.value.problems == (
-        f"{outcomes}: 1 of 2 rows repeat the subject of an earlier row: sum the rows of each subject to one row",
+        f"{outcomes}: 1 of 2 rows repeat the subject of an earlier row: sum the rows of each "
+        "subject to one row",
         "2 of 3 rows have no outcome in outcomes.csv: pass absent=0 if that means 0, or add the rows",
     )
     with pytest.raises(

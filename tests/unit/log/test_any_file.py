@@ -391,7 +391,7 @@ class TestParts:
         (tmp_path / "day=1").mkdir()
         (tmp_path / "x.parquet").touch()
         told = refusal(tmp_path)
-        for part in ("has not finished", "contains folders (day=1)", "of several kinds (.csv, .parquet)"):
+        for part in ("has not finished", "contains folders (day=1)", "of different kinds (.csv, .parquet)"):
             assert part in told
 
 

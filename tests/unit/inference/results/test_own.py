@@ -140,6 +140,6 @@ def test_assumptions_and_references_are_shown(tmp_path: Path) -> None:
     with pytest.raises(ParameterError) as caught:
         ai.result({"a": 1.0}, {"a": 0.5}, assumptions="none", references=[1])
     assert caught.value.problems == (
-        "assumptions must be a list of texts, got 'none'",
-        "references must be a list of texts, got [1]",
+        "assumptions must be a list of strings, got 'none'",
+        "references must be a list of strings, got [1]",
     )
