@@ -380,3 +380,19 @@ def test_a_trial_without_sites_has_the_rows_it_had(path: Path) -> None:
     assert "blinded" not in first
     names = {"kind", "round", "arm", "status", "propensities", "key", "unit", "context"}
     assert set(row) - {"salt"} == names
+
+
+def test_a_sealed_trial_shows_no_kit_and_no_arm(path: Path) -> None:
+    """With a key outside the file, neither codes nor arms nor sites can be read in it."""
+    key = path.with_name("key")
+    Trial.make_key(key)
+    with Trial.create(path, Uniform(), ARMS, horizon=9, blinded=True, key_file=key) as trial:
+        trial.add_site("Basel", key="s", by="the office")
+        trial.add_kits("Basel", kit_codes(dict.fromkeys(ARMS, 3), 9, rng=5), key="d", by="the pharmacy")
+        made = trial.assign(1, key="a", site="Basel")
+        codes = trial.kits()["kit"].tolist()
+        trial.verify()
+    content = b"".join(place.read_bytes() for place in path.parent.glob("trial.db*"))
+    assert not [text for text in ("Basel", *ARMS, *codes) if text.encode() in content]
+    with Trial.open(path, key_file=key) as trial:
+        assert trial.assign(1, key="a", site="Basel") == made
