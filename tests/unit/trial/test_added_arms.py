@@ -85,6 +85,20 @@ def test_epsilon_greedy_is_as_computed_by_hand(path: Path) -> None:
     assert (log.arrays.action[JOINS:] == 2).any()
 
 
+def test_outcomes_that_came_just_before_are_known(path: Path) -> None:
+    with Trial.create(path, EpsilonGreedy(exploration=0.3), ["a", "b"], horizon=PEOPLE) as trial:
+        made = [trial.assign(number, key=f"a{number}") for number in range(40)]
+        for one in made:
+            trial.record(one.id, float(one.arm == "b"), key=f"r{one.id}")
+        trial.add_arm("c", key="c", **WHY)
+        while made[-1].arm != "c":
+            made.append(trial.assign(len(made), key=f"a{len(made)}"))
+        trial.record(len(made), 0.5, key="new")
+        trial.assign(len(made), key="last")
+        assert trial.log("drop").arrays.propensities[-1] == pytest.approx([0.1, 0.8, 0.1])
+        trial.verify()
+
+
 def test_thompson_is_as_computed_from_its_posteriors(path: Path) -> None:
     design = Thompson(draws=4_000)
     with Trial.create(path, design, ["a", "b"], horizon=120) as trial:
