@@ -30,6 +30,7 @@ def token_flags(parser: CommandParser) -> None:
     """Options of ``adaptinf trial token``."""
     parser.add_argument("--role", choices=_ROLES, help="issue a token that permits what this role may do")
     parser.add_argument("--days", type=int, help="days until it expires; 365")
+    parser.add_argument("--site", metavar="NAME", help="limit the token to the participants of a site")
     parser.add_argument("--revoke", type=int, metavar="ID", help="refuse a token from now on")
     parser.add_argument("--by", metavar="TEXT", help="who is responsible; stored in the trial")
 
@@ -52,9 +53,10 @@ def token_of_trial(trial: Trial, arguments: argparse.Namespace) -> int:
         arguments.parser.error("give --role to issue a token or --revoke to revoke one, not both")
     if arguments.role is not None:
         days = {} if arguments.days is None else {"days": arguments.days}
-        token = trial.add_token(arguments.role, by=arguments.by, **days)
+        token = trial.add_token(arguments.role, by=arguments.by, site=arguments.site, **days)
         print(token.text, flush=True)
-        tell(f"token {token.id}: {token.role}, until {token.expires}; it is not shown again")
+        where = "" if token.site is None else f" at {token.site}"
+        tell(f"token {token.id}: {token.role}{where}, until {token.expires}; it is not shown again")
         return DONE
     if arguments.revoke is not None:
         trial.revoke_token(arguments.revoke, by=arguments.by)

@@ -89,12 +89,14 @@ class Stepwise:
     """Designs that can be used step by step.
 
     Subclasses state which outcomes may be pending when an arm is chosen: none ("last"), any ("any"), or those
-    within a public window ("window"); where context vectors must lie: "any", the unit "ball" or the unit
-    "cube"; the reward that a missing outcome counts as, or None if there is no such rule; and the stream and
-    position that identify a node of exact noise, or None, with a reason, if there is none.
+    within a public window ("window"); whether an arm may join while the design is used (`growing`); where
+    context vectors must lie: "any", the unit "ball" or the unit "cube"; the reward that a missing outcome
+    counts as, or None if there is no such rule; and the stream and position that identify a node of exact
+    noise, or None, with a reason, if there is none.
     """
 
     pending: ClassVar[str] = "last"
+    growing: ClassVar[bool] = False
     domain: ClassVar[str] = "any"
     lost: ClassVar[float | None] = None
     lost_unsaid: ClassVar[float | None] = None

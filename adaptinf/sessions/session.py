@@ -44,6 +44,7 @@ def run_of(
         missing if np.isnan(arrays["reward"]).any() else None,
         len(corrected),
         tuple(rounds.removed),
+        tuple(rounds.added),
         noise=stepper.noise,
         window=window,
         late=None if window is None else lost,

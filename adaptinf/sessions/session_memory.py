@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import fields, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -49,9 +49,10 @@ def waits(session: Session) -> bool:
     return session._waits and bool(session.rounds) and session._rounds.known[session.rounds - 1] == 0
 
 
-def arm_counts(session: Session) -> list[int]:
-    """Number of rounds with each arm."""
+def arm_counts(session: Session, only: Iterable[int] | None = None) -> list[int]:
+    """Number of rounds with each arm, of all steps or only of some."""
     action = session._rounds.record.action[: session.rounds]
+    action = action if only is None else action[sorted(only)]
     found: list[int] = np.bincount(action, minlength=len(session.arms)).tolist()
     return found
 
@@ -129,6 +130,11 @@ def answered(session: Session, kind: str, key: Any) -> int:
 def keep_key(session: Session, kind: str, key: Any, step: int) -> None:
     """Store the answer to a request under its key."""
     session._rounds.answers.keep(kind, key, step)
+
+
+def refuse_key(session: Session, kind: str, key: Any) -> NoReturn:
+    """Report that a key belongs to another request of its kind."""
+    session._rounds.answers.refuse(kind, key, kind)
 
 
 def remove_again(session: Session, arm: Any, rounds: int) -> None:

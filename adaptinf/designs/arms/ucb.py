@@ -58,6 +58,7 @@ class UCB(Design):
     width: Positive = 2.0
 
     pending: ClassVar[str] = "any"
+    growing: ClassVar[bool] = True
 
     @property
     def traits(self) -> DesignTraits:
