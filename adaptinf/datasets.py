@@ -169,11 +169,12 @@ def farmer_trial(path: str | PathLike[str]) -> pd.DataFrame:
     try:
         frame = read_table("farmer_trial", place)
     except FileNotFoundError:
-        raise FileNotFoundError(f"farmer_trial: file {place} does not exist; get {_SOURCE}") from None
+        raise FileNotFoundError(f"farmer_trial: file {place} does not exist: download {_SOURCE}") from None
     if tuple(frame.columns) != _COLUMNS:
         found = f"{list(frame.columns)!r:.200}"
         raise ParameterError(
-            "farmer_trial", [f"{place} must have the columns {_COLUMNS}, but has {found}: get {_SOURCE}"]
+            "farmer_trial",
+            [f"{place} must have the columns {_COLUMNS}, but it has {found}: download {_SOURCE}"],
         )
     problems = [
         f"{place}: {name} must be {what}; rows with other values: {int(wrong.sum())}, the first being row "

@@ -105,9 +105,9 @@ class Number:
         if not ((size > low if self.open_low else size >= low) and size <= high):
             return [f"{name} must be {span}, got {size!r}"]
         if high == math.inf and abs(size) > LARGEST:
-            return [f"{name} must be {span}, and at most {LARGEST:g} in size, got {size!r}"]
+            return [f"{name} must be {span}, and at most {LARGEST:g} in absolute value, got {size!r}"]
         if self.open_low and low == 0.0 and high == math.inf and size < SMALLEST:
-            return [f"{name} must be {span}, and at least {SMALLEST:g} in size, got {size!r}"]
+            return [f"{name} must be {span}, and at least {SMALLEST:g}, got {size!r}"]
         return []
 
 

@@ -97,7 +97,7 @@ def unlisted(name: str, choices: Collection[Any], value: Any, others: str = "") 
     return f"{name} must be one of {listed(choices)}{others}, got {shown(value)}{near}"
 
 
-def absent(what: str, value: Any, known: Collection[Any], holder: str = "there are:") -> str:
+def absent(what: str, value: Any, known: Collection[Any], holder: str = "available:") -> str:
     """State that something does not exist, list what does, and suggest one.
 
     Examples

@@ -46,7 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     unknown = sorted(set(options.study) - set(names()))
     if unknown:
-        parser.error(f"no such study: {', '.join(unknown)}; there are: {', '.join(names())}")
+        parser.error(f"no such study: {', '.join(unknown)}; available: {', '.join(names())}")
     if options.list:
         for name in names():
             print(f"{name:<22}{read_expected(HERE / name / 'expected.toml').title}")

@@ -67,7 +67,7 @@ def add_analyze(commands: Any, short: str) -> None:
     add_alpha(what)
     output = add_output_options(parser, strict="if the log contradicts its own statements")
     output.add_argument(
-        "--explain", action="store_true", help="also print everything that the table rests on"
+        "--explain", action="store_true", help="also print everything on which the table is based"
     )
     output.add_argument(
         "--report", metavar="FILE", type=path_of, help="also write a report, as one .html file"
@@ -81,7 +81,7 @@ def add_report(commands: Any, short: str) -> None:
         "report",
         report,
         short=short,
-        opening="Write a report of a log as one HTML file: what was found in a sentence and a picture, "
+        opening="Write a report on a log as one HTML file: a sentence and a picture of what was found, "
         "whether the log is sound, what is assumed, and the methods.",
         examples=(
             f"adaptinf report {_VISITS} \\",
@@ -100,16 +100,14 @@ def add_report(commands: Any, short: str) -> None:
         "--output", metavar="FILE", type=path_of, required=True, help="name of the .html file"
     )
     output.add_argument("--title", metavar="TEXT", help="heading of the page")
-    output.add_argument("--brief", action="store_true", help="what fits on one printed page")
+    output.add_argument("--brief", action="store_true", help="only what fits on one printed page")
     output.add_argument(
         "--checklist",
         action="append",
         choices=("consort", "ich-e20"),
-        help="add the items of a guideline, with what the log answers; may be repeated",
+        help="add the items of a guideline, with the answers that the log contains; may be repeated",
     )
-    output.add_argument(
-        "--adjust", choices=("max-t", "holm", "bh"), help="adjust several terms for their number"
-    )
+    output.add_argument("--adjust", choices=("max-t", "holm", "bh"), help="adjust for the number of terms")
 
 
 def _checked_data(
@@ -143,7 +141,7 @@ def analyze(arguments: argparse.Namespace) -> int:
     problems = argument_problems(arguments) + place_problems(arguments, sources)
     problems += page_problems("--report", arguments.report, arguments.output, sources)
     if arguments.explain and form_of(arguments) not in ("text", "json"):
-        problems.append("--explain goes with --format text; json has every claim")
+        problems.append("--explain applies only to --format text; json contains every claim")
     found = _checked_data(arguments, problems, sources)
     log, form = found.data, form_of(arguments)
     results = with_unused(_fitted(Asked.of(arguments), log), found.unused)

@@ -24,8 +24,8 @@ def add_demo(commands: Any, short: str) -> None:
         "demo",
         demo,
         short=short,
-        opening="Simulate three experiments whose truth is known, analyse each by a textbook and by "
-        "adaptinf, and write a report of one of them.",
+        opening="Simulate three experiments whose truth is known, analyse each with a textbook method and "
+        "with adaptinf, and write a report on one of them.",
         examples=("adaptinf demo", "adaptinf demo --rng 1 --trials 100 --report late_page.html"),
     )
     parser.add_argument("--rng", type=seed, default=3, metavar="SEED", help="seed of the simulations (3)")
@@ -33,7 +33,8 @@ def add_demo(commands: Any, short: str) -> None:
         "--trials",
         type=int,
         metavar="NUMBER",
-        help="simulate so many trials of each experiment now, instead of using the 500 run in advance",
+        help="simulate this many trials of each experiment now, instead of using the 500 that were run in "
+        "advance",
     )
     parser.add_argument(
         "--report", type=path_of, metavar="FILE", help="name of the report (.html); a new folder by default"
@@ -53,7 +54,7 @@ def demo(arguments: argparse.Namespace) -> int:
     page = arguments.report or Path(tempfile.mkdtemp(prefix="adaptinf-demo-")) / "late_page.html"
     print(f"\n{write_report(page, arguments.rng)}\n\nThe report: {visible(str(page))}")
     if find_spec("matplotlib") is None:
-        print('Its pictures need matplotlib, which comes with: pip install -e ".[plots]"')
+        print('Its pictures require matplotlib, which is installed by: pip install -e ".[plots]"')
     if not arguments.no_open and _watched():
         webbrowser.open(page.resolve().as_uri())
     return DONE

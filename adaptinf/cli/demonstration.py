@@ -25,10 +25,10 @@ from adaptinf.texts import ROOM
 _POINTS = 100.0
 _NAIVE = "sample-mean"
 _OPENING = (
-    "All three are simulated, so the truth is known. The textbook compares plain means, as if nothing had "
-    "moved the shares of the arms; adaptinf uses the shares, which were logged. Numbers are percentage "
-    'points. "Truth missed" is how often a 95% interval leaves out the truth. After ± stands the standard '
-    "error of the simulation."
+    "All three are simulated, so the truth is known. The textbook compares plain means, as if the shares of "
+    "the arms had never changed; adaptinf uses the shares, which were logged. Numbers are percentage "
+    'points. "Truth missed" is how often a 95% interval leaves out the truth. The number after ± is the '
+    "standard error of the simulation."
 )
 
 _CALLS = """\
@@ -191,7 +191,8 @@ def _summed(rows: Any) -> Sums:
 EXPERIMENTS = (
     Experiment(
         "Two equal pages",
-        "A bandit (Thompson sampling) shows each of 1,000 visitors one of two pages. Both sell to 50%. "
+        "A bandit (Thompson sampling) shows each of 1,000 visitors one of two pages. On either page, 50% of "
+        "visitors buy. "
         "A page with bad luck is shown less, so its bad luck is not averaged out.",
         "Difference between the pages",
         bandit_trials,
@@ -199,15 +200,15 @@ EXPERIMENTS = (
     ),
     Experiment(
         "A page that came late",
-        "A new page starts in week 3 of 6, and gets more of the 20,000 visits of a week as time goes on. "
-        "Sales rise by .6 points a week for both pages; the new one sells .5 points less in every week.",
+        "A new page starts in week 3 of 6, and receives a growing share of the 20,000 visits a week. Sales "
+        "rise by .6 points a week for both pages; the new one sells .5 points less in every week.",
         "Difference, new page minus old page",
         late_trials,
         (Tally(500, 500, 0.01211, 0.0014), Tally(500, 21, 0.00008, 0.0017)),
     ),
     Experiment(
         "The winner of ten",
-        "Ten subject lines of a mail, opened by 19% to 21% of readers. Each goes to about 1,000 readers; "
+        "Ten subject lines of an email, opened by 19% to 21% of readers. Each goes to about 1,000 readers; "
         "the five that do best then get most of 10,000 more. How good is the best one?",
         "Share of readers who open the winner",
         winner_trials,
@@ -234,7 +235,7 @@ def demonstration(rng: int, trials: int | None = None) -> str:
             table = _table(pairs, None if trials else one.recorded)
             parts.append(f"{number}. {one.title}\n{wrapped(one.story, '')}\n\n{one.question}\n{table}")
     if not trials:
-        parts.append(f"The {RECORDED} trials again, live: adaptinf demo --rng 3 --trials {RECORDED}")
+        parts.append(f"To simulate the {RECORDED} trials again: adaptinf demo --rng 3 --trials {RECORDED}")
     return "\n\n".join(parts)
 
 

@@ -22,11 +22,20 @@ _COMMANDS = {
         "list the methods that are valid for a log, in order of preference, with reasons",
     ),
     "analyze": ("analyze_command", "estimate effects from a log with a method that is valid for it"),
-    "power": ("power_command", "power and type I error of a plan, or the number of participants required"),
-    "report": ("analyze_command", "one HTML page: collection, checks, valid methods, results"),
-    "convert": ("convert_command", "a log to a file that knows its columns; other formats to Parquet"),
-    "trial": ("trial_commands", "a live trial, kept in a file"),
-    "demo": ("demo_command", "three simulations in which textbook intervals fail, and a report"),
+    "power": (
+        "power_command",
+        "compute the power and type I error of a plan, or the number of participants required",
+    ),
+    "report": ("analyze_command", "write an HTML page: collection, checks, valid methods, results"),
+    "convert": (
+        "convert_command",
+        "write a log to a file that stores the roles of its columns, or other formats to Parquet",
+    ),
+    "trial": ("trial_commands", "run a live trial that is stored in a file"),
+    "demo": (
+        "demo_command",
+        "simulate three experiments in which textbook intervals fail, and write a report",
+    ),
 }
 """The module of each command, and its line in the list; options are loaded when needed."""
 

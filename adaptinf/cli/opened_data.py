@@ -35,7 +35,10 @@ _OTHERS = ("reward_range", "context", "date_format", "group", "adaptive", "stopp
 _NEEDED = ("action", "reward")
 _HOLDER = "{arm}"
 _FROM_BATCHES = "from batches"
-_PUBLIC = "it is the public part of a log, without rows: adaptinf analyze and adaptinf report need none"
+_PUBLIC = (
+    "it is the public part of a log, without rows: use adaptinf analyze or adaptinf report, which do "
+    "not require rows"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from adaptinf.texts import visible, visible_lines
 
 _OF_FILES = {f"--{name.replace('_', '-')}" for name in (*COLUMNS, "propensities", "context", "missing")}
 """Options that do not apply to a file written by adaptinf."""
-_STORED = "the file itself states what its columns are: write it again from its source, with the option"
+_STORED = "the file itself states the roles of its columns: write it again from its source with the option"
 _INTERNAL = re.compile(r"[A-Za-z_][\w.]*(?: files)?")
 """Names of functions and classes, as they appear in Python errors."""
 _GENERAL = ("arguments", "arguments and file")

@@ -19,8 +19,8 @@ _ROLES = ("assigner", "recorder", "monitor", "statistician", "operator", "unblin
 
 def serve_flags(parser: CommandParser) -> None:
     """Options of ``adaptinf trial serve``."""
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen at; 127.0.0.1: this machine")
-    parser.add_argument("--port", type=int, default=8080, help="port; 0: any that is free")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on; 127.0.0.1: this machine")
+    parser.add_argument("--port", type=int, default=8080, help="port; 0: any free port")
     said = "PEM file with the certificate; required if other machines can reach the host"
     parser.add_argument("--certificate", type=path_of, metavar="FILE", help=said)
     parser.add_argument("--private-key", type=path_of, metavar="FILE", help="PEM file with its private key")
@@ -30,6 +30,7 @@ def token_flags(parser: CommandParser) -> None:
     """Options of ``adaptinf trial token``."""
     parser.add_argument("--role", choices=_ROLES, help="issue a token that permits what this role may do")
     parser.add_argument("--days", type=int, help="days until it expires; 365")
+    parser.add_argument("--site", metavar="NAME", help="limit the token to the participants of a site")
     parser.add_argument("--revoke", type=int, metavar="ID", help="refuse a token from now on")
     parser.add_argument("--by", metavar="TEXT", help="who is responsible; stored in the trial")
 
@@ -52,9 +53,10 @@ def token_of_trial(trial: Trial, arguments: argparse.Namespace) -> int:
         arguments.parser.error("give --role to issue a token or --revoke to revoke one, not both")
     if arguments.role is not None:
         days = {} if arguments.days is None else {"days": arguments.days}
-        token = trial.add_token(arguments.role, by=arguments.by, **days)
+        token = trial.add_token(arguments.role, by=arguments.by, site=arguments.site, **days)
         print(token.text, flush=True)
-        tell(f"token {token.id}: {token.role}, until {token.expires}; it is not shown again")
+        where = "" if token.site is None else f" at {token.site}"
+        tell(f"token {token.id}: {token.role}{where}, until {token.expires}; it is not shown again")
         return DONE
     if arguments.revoke is not None:
         trial.revoke_token(arguments.revoke, by=arguments.by)

@@ -23,6 +23,7 @@ from adaptinf.cli.grammar import (
     print_help,
     tell,
 )
+from adaptinf.cli.options import operator_options
 from adaptinf.cli.options.design_options import PARAMETERS, design_of, json_of, plan_of
 from adaptinf.cli.options.key_options import chain_flag, checked_chain, key_flag, made_key, rekey_flags
 from adaptinf.cli.serve_commands import serve_flags, serve_trial, token_flags, token_of_trial
@@ -46,6 +47,7 @@ _SAID = {
     "unblind": "reveal the arm of one participant in an emergency",
     "remove-arm": "stop assigning an arm permanently",
     "erase": "make the records of a participant unreadable in the file",
+    **operator_options.SAID,
     "history": "list the actions taken on the trial, by whom and why",
     "export": "write the log as Parquet",
     "backup": "write a copy to a new file",
@@ -88,6 +90,7 @@ _EXAMPLES = {
     "unblind": 'trial.db --unit - < name.txt \\\n    --reason "a seizure" --by "the ward"',
     "remove-arm": 'trial.db --arm call --key "dsmb 3" \\\n    --reason "two seizures" --by "the board"',
     "erase": 'trial.db --unit "participant 1" --key "letter 9" \\\n    --reason "asked" --by "the office"',
+    **operator_options.EXAMPLES,
     "history": "trial.db",
     "export": "trial.db log.parquet --missing drop",
     "backup": "trial.db copy.db",
@@ -166,6 +169,8 @@ def _create_flags(parser: CommandParser) -> None:
         metavar="PARTICIPANTS",
         help="after which an outcome is passed to a private design, regardless of when it arrived",
     )
+    said = "assign codes of kits, and show no arm; add sites and kits first"
+    parser.add_argument("--blinded", action="store_true", help=said)
     parser.add_argument(
         "--plan",
         type=json_of,
@@ -184,6 +189,7 @@ def _create_flags(parser: CommandParser) -> None:
 def _assign_flags(parser: CommandParser) -> None:
     parser.add_argument("--unit", metavar="TEXT", help="who it is")
     parser.add_argument("--key", metavar="TEXT", help=_KEY)
+    parser.add_argument("--site", metavar="NAME", help="where, if the trial has sites")
     parser.add_argument(
         "--context", type=json_of, metavar="JSON", help='a label, such as "young", or numbers'
     )
@@ -284,17 +290,21 @@ _FLAGS = {
     "resume": _reason_flags,
     "finish": _finish_flags,
     "rekey": _rekey_flags,
+    **operator_options.FLAGS,
     "token": token_flags,
     "serve": serve_flags,
 }
 
 
-_OVER_HTTP = {"token": token_of_trial, "serve": serve_trial}
+_OTHERS = {"token": token_of_trial, "serve": serve_trial} | dict.fromkeys(
+    operator_options.SAID, operator_options.act
+)
+"""Actions in files of their own."""
 
 
 # Only these requests can come as lines of JSON, with these fields.
 _FIELDS = {
-    "assign": ("unit", "context", "key"),
+    "assign": ("unit", "context", "key", "site"),
     "record": ("decision", "reward", "key"),
     "amend": ("decision", "reward", "key", "reason", "by"),
     "remove-arm": ("arm", "key", "reason", "by"),
@@ -302,9 +312,12 @@ _FIELDS = {
 }
 
 
+_OPTIONAL = ("context", "site")
+
+
 # The flags of these actions identify nobody, so their help need not explain how to keep names off the command
 # line.
-_NAMELESS = ("create", "verify", "export", "token", "serve")
+_NAMELESS = ("create", "verify", "export", "token", "serve", "stock")
 _MADE = "key"
 """The action that makes a key: it is not about a trial."""
 
@@ -358,10 +371,10 @@ def _done(arguments: argparse.Namespace) -> int:
             with _warned():
                 return _answer(trial, arguments)
         if arguments.action == "unblind":
-            _say(asdict(trial.unblind(arguments.unit, reason=arguments.reason, by=arguments.by)))
+            _say(trial.unblind(arguments.unit, reason=arguments.reason, by=arguments.by).known())
             return DONE
-        if arguments.action in _OVER_HTTP:
-            return _OVER_HTTP[arguments.action](trial, arguments)
+        if arguments.action in _OTHERS:
+            return _OTHERS[arguments.action](trial, arguments)
         if arguments.action == "audit-noise":
             return _audited(trial, arguments)
         if arguments.action in _LISTS:
@@ -435,6 +448,7 @@ def _created(arguments: argparse.Namespace) -> Trial:
             outcome_window=arguments.outcome_window,
             in_time=arguments.in_time,
             key_file=arguments.key_file,
+            blinded=arguments.blinded,
         )
 
 
@@ -482,7 +496,7 @@ def _one(trial: Trial, names: tuple[str, ...], request: Any) -> dict[str, Any]:
         raise ParameterError(
             "a request", [f"it must be a JSON object with {', '.join(names)} and nothing else"]
         )
-    missing = [name for name in names if name not in request and name != "context"]
+    missing = [name for name in names if name not in request and name not in _OPTIONAL]
     if missing:
         raise ParameterError("a request", [f"{name} is required" for name in missing])
     if "reward" not in names:
@@ -497,7 +511,8 @@ def _one(trial: Trial, names: tuple[str, ...], request: Any) -> dict[str, Any]:
 def _of_participant(trial: Trial, names: tuple[str, ...], request: Any) -> dict[str, Any]:
     """The response to a request about an arm or a participant."""
     if "context" in names:
-        return asdict(trial.assign(request["unit"], request.get("context"), key=request["key"]))
+        where = {"key": request["key"], "site": request.get("site")}
+        return trial.assign(request["unit"], request.get("context"), **where).known()
     why = {name: request[name] for name in ("key", "reason", "by")}
     if "arm" in names:
         return {"left": list(trial.remove_arm(request["arm"], **why))}

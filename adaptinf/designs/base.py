@@ -73,7 +73,8 @@ def environment_problems(needs: Needs, env: Environment) -> list[str]:
     low, high = env.reward_range
     if needs.unit_rewards and ((-np.inf < low < 0.0) or (1.0 < high < np.inf)):
         problems.append(
-            f"rewards must lie in [0, 1], those of {type(env).__name__} lie in [{low:g}, {high:g}]: rescale "
+            f"rewards must lie in [0, 1], but those of {type(env).__name__} lie in [{low:g}, {high:g}]: "
+            f"rescale "
             "them by constants fixed in advance"
         )
     if env.delayed and not needs.takes_delays:
@@ -88,12 +89,14 @@ class Stepwise:
     """Designs that can be used step by step.
 
     Subclasses state which outcomes may be pending when an arm is chosen: none ("last"), any ("any"), or those
-    within a public window ("window"); where context vectors must lie: "any", the unit "ball" or the unit
-    "cube"; the reward that a missing outcome counts as, or None if there is no such rule; and the stream and
-    position that identify a node of exact noise, or None, with a reason, if there is none.
+    within a public window ("window"); whether an arm may join while the design is used (`growing`); where
+    context vectors must lie: "any", the unit "ball" or the unit "cube"; the reward that a missing outcome
+    counts as, or None if there is no such rule; and the stream and position that identify a node of exact
+    noise, or None, with a reason, if there is none.
     """
 
     pending: ClassVar[str] = "last"
+    growing: ClassVar[bool] = False
     domain: ClassVar[str] = "any"
     lost: ClassVar[float | None] = None
     lost_unsaid: ClassVar[float | None] = None
@@ -425,7 +428,10 @@ class Design(Recorded, Stepwise, ABC):
         self._check(env, horizon, replications, rng, start, n_jobs, by_rounds)
         looped = not self._has_shortcut(env) if by_rounds is None else by_rounds
         if not looped and not self._has_shortcut(env):
-            raise ParameterError(type(self).__name__, [f"by_rounds=False: there is no shortcut in {env!r}"])
+            raise ParameterError(
+                type(self).__name__,
+                [f"by_rounds=False is not available, because there is no shortcut in {env!r}"],
+            )
         block = replicate_blocks(self, env, horizon, replications, rng, n_jobs, start, looped)
         cells = block.tallies.sum(axis=1)
         return Replications(

@@ -106,6 +106,7 @@ class Mixture(Design):
         return Needs(min_horizon=self.design.needs.min_horizon)
 
     pending = _own("pending", "Outcomes that may be pending when the design proposes an arm.")
+    growing = _own("growing", "Whether an arm may join while the design is used.")
     domain = _own("domain", "Where the design's context vectors must lie.")
     lost = _own("lost", "Reward that the design uses for an outcome that never arrives.")
     lost_unsaid = _own("lost_unsaid", "The same for trials whose file does not state it.")

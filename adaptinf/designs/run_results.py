@@ -12,7 +12,17 @@ import numpy as np
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import AdaptiveLog, DesignRecord, DesignTraits, LogArrays
-from adaptinf.log.traits import AMENDED, IN_TIME, IN_TIME_NAMES, LATE, PLANNED, REMOVED, UNPROMISED, WINDOW
+from adaptinf.log.traits import (
+    ADDED,
+    AMENDED,
+    IN_TIME,
+    IN_TIME_NAMES,
+    LATE,
+    PLANNED,
+    REMOVED,
+    UNPROMISED,
+    WINDOW,
+)
 from adaptinf.log.validation.column_checks import check_sizes
 from adaptinf.log.validation.frame_columns import FAULTS, Findings, label_array
 from adaptinf.sessions.steppers import SENSITIVITY
@@ -146,7 +156,7 @@ class Replications:
         return np.asarray(self.tallies[:, keep].sum(axis=1), dtype=np.float64)
 
 
-_BY_HAND = "arms were removed by hand, possibly by someone who had seen outcomes"
+_BY_HAND = "arms were {} by hand, possibly by someone who had seen outcomes"
 
 
 def log_of(
@@ -160,8 +170,9 @@ def log_of(
     """The log of the completed rounds of a design that was planned for `horizon` rounds."""
     record = run.record
     phases = tuple(dict.fromkeys(status.phase for status in design.statuses))
-    unpromised = [_BY_HAND] if run.removed and guarantee is not None else []
-    if run.removed:  # Whoever removed arms may have seen outcomes, which no guarantee of the design covers.
+    changes = (("removed", run.removed), ("added", run.added))
+    unpromised = [_BY_HAND.format(done) for done, arms in changes if arms and guarantee is not None]
+    if _changes(run):  # Whoever changed arms may have seen outcomes, which no guarantee of the design covers.
         guarantee = reward_guarantee = None
     log = AdaptiveLog.from_arrays(
         _arrays(design, run, env, phases),
@@ -244,7 +255,7 @@ def check_run(run: Run) -> None:
 def _feedback_rounds(design: Any, run: Run) -> int | None:
     """Rounds whose reward can change a later action, and so must be known before the last choice."""
     rounds = run.record.action.size
-    most = _at_least(design._feedback_rounds(run, rounds), _last_removal(run))
+    most = _at_least(design._feedback_rounds(run, rounds), _last_change(run))
     return most if most is None or run.known is None else min(most, int((run.known < rounds).sum()))
 
 
@@ -253,13 +264,18 @@ def _released_rounds(design: Any, run: Run) -> int | None:
     rounds = run.record.action.size
     if run.in_time_epsilon is not None:
         return rounds
-    return _at_least(design._released_rounds(run, rounds), _last_removal(run))
+    return _at_least(design._released_rounds(run, rounds), _last_change(run))
 
 
-def _last_removal(run: Run) -> int:
-    """Rounds before the last removal of an arm that was followed by a choice; 0 if there was none."""
+def _changes(run: Run) -> tuple[tuple[int, int], ...]:
+    """Arms that were removed or added by hand, each with the number of rounds before that."""
+    return (*run.removed, *run.added)
+
+
+def _last_change(run: Run) -> int:
+    """Rounds before the last change of arms by hand that was followed by a choice; 0 if there was none."""
     rounds = run.record.action.size
-    return max((before for _, before in run.removed if before < rounds), default=0)
+    return max((before for _, before in _changes(run) if before < rounds), default=0)
 
 
 def _at_least(counted: int | None, least: int) -> int | None:
@@ -280,6 +296,9 @@ def _record(design: Any, run: Run, env: Environment, horizon: int, unpromised: l
         told[AMENDED] = run.amended
     if run.removed:
         told[REMOVED] = [[env.arms[code], before] for code, before in run.removed]
+    if run.added:
+        told[ADDED] = [[env.arms[code], before] for code, before in run.added]
+    if _changes(run):
         record = replace(record, traits=_by_hand(record.traits))
     if unpromised:
         told[UNPROMISED] = unpromised
@@ -287,7 +306,7 @@ def _record(design: Any, run: Run, env: Environment, horizon: int, unpromised: l
 
 
 def _by_hand(traits: DesignTraits | None) -> DesignTraits | None:
-    """Traits of a design from which arms were removed: rewards may be the reason, and no floor holds."""
+    """Traits of a design whose arms were changed: rewards may be the reason, and no floor holds."""
     if traits is None:
         return None
     return replace(traits, adapts=True, floor=None, stability=None, outputs=None)
@@ -320,12 +339,12 @@ def _arrays(design: Any, run: Run, env: Environment, phases: tuple[str, ...]) ->
 
 
 def _batches(design: Any, run: Run, env: Environment) -> Any:
-    """Batch number of each round, or None; removing an arm within a batch starts a new batch."""
+    """Batch number of each round, or None; changing the arms within a batch starts a new batch."""
     rounds = run.record.action.size
     batch = design._batches(rounds, env.n_arms)
-    if batch is None or not run.removed:
+    if batch is None or not _changes(run):
         return batch
     cuts = np.zeros(rounds, dtype=bool)
     cuts[1:] = batch[1:] != batch[:-1]
-    cuts[[before for _, before in run.removed if before < rounds]] = True
+    cuts[[before for _, before in _changes(run) if before < rounds]] = True
     return np.cumsum(cuts)

@@ -164,8 +164,8 @@ def tell_deviations(subjects: pd.DataFrame, planned: str, actual: str) -> None:
     other = np.array([one[first] != two[second] for first, second in pairs], dtype=np.bool_)
     if other.any():
         warn(
-            f"{int(other.sum())} of {len(subjects)} subjects received a treatment other than planned "
-            f"({examples(subjects[SUBJECT][other])}): {actual} differs from {planned}",
+            f"{int(other.sum())} of {len(subjects)} subjects received a treatment other than the planned "
+            f"one ({examples(subjects[SUBJECT][other])}): {actual} differs from {planned}",
             AdaptinfWarning,
             stacklevel=3,
         )
@@ -472,7 +472,8 @@ def _looked_up(subjects: pd.DataFrame, table: pd.DataFrame, arms: list[Any]) -> 
         found = subjects[keys].merge(table, on=keys, how="left", indicator=True, validate="many_to_one")
     except (TypeError, ValueError) as error:
         problem = (
-            f"the table of propensities has other types of {', '.join(map(str, keys))} than ADSL: {error}"
+            f"the types of {', '.join(map(str, keys))} in the table of propensities differ from those in "
+            f"ADSL: {error}"
         )
         raise ParameterError("read_adam", [problem]) from error
     findings = Findings()

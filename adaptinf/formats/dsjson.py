@@ -35,14 +35,15 @@ _ABSENT = object()
 _MESSAGES = {
     "no-object": "a line is not a JSON object",
     "late-outcome": "a line is an outcome without a decision: join outcomes to their decisions first",
-    "ambiguous-feature": "an event has two features of the same full name, such as a.b and b in a",
+    "ambiguous-feature": "an event has two features with the same full name, such as a.b and b in a",
     "no-label": "an event lacks a finite _label_cost",
     "no-actions": "an event lacks c._multi, the list of its actions",
-    "bad-ranking": "a must list every position in c._multi once, counted from 1",
+    "bad-ranking": "a must list every position in c._multi exactly once, counted from 1",
     "bad-skip": "_skipLearn must be true or false",
     "bad-probabilities": "p must have one probability per action, in [0, 1], summing to 1",
     "impossible": "the action that was played has probability 0",
-    "other-action": "_label_Action is not the first of a, or _label_probability is not the first of p",
+    "other-action": "_label_Action is not the first entry of a, or _label_probability is not the first "
+    "entry of p",
     "bad-pdrop": "pdrop must be a probability below 1",
     **MESSAGES,
 }
@@ -160,10 +161,10 @@ def _where(number: int, event: Any, trouble: _Trouble) -> str:
     value = event
     for step in field.split("."):
         value = value.get(step, _ABSENT) if isinstance(value, dict) else _ABSENT
-    content = "is not there" if value is _ABSENT else f"is {json.dumps(value)!s:.80}"
+    content = "is missing" if value is _ABSENT else f"is {json.dumps(value)!s:.80}"
     other = f"_{field}"
     if value is _ABSENT and field in ("a", "p") and other in event:
-        content += f", but {other} is, with {json.dumps(event[other])!s:.80}"
+        content += f", but {other} is present, with the value {json.dumps(event[other])!s:.80}"
     return f"line {number}: {field} {content}"
 
 
@@ -266,9 +267,10 @@ def _ambiguous(features: dict[str, Any]) -> bool:
     return len(set(names)) < len(names)
 
 
-UNNAMED_ACTION = "each action needs its own name or number in the feature"
+UNNAMED_ACTION = "each action must have its own name or number in the feature"
 OTHER_ACTIONS = (
-    "the event offers other actions than the first one; estimates require one set of arms throughout"
+    "the event does not offer the same actions as the first event; estimates require the same set of arms "
+    "in every round"
 )
 _SHOWN = 20
 
@@ -484,7 +486,7 @@ def unknown_names(holder: str, names: Iterable[str], known: Collection[str]) -> 
     if not unknown:
         return []
     near = did_you_mean(unknown[0], known)
-    return [f"no {holder} has the {what} {', '.join(unknown)}; there are: {_listed(known)}{near}"]
+    return [f"no {holder} has the {what} {', '.join(unknown)}; available: {_listed(known)}{near}"]
 
 
 def _is_rounded(features: list[dict[str, Any]], name: str) -> bool:

@@ -156,7 +156,7 @@ def _read(place: Path) -> tuple[pd.DataFrame, Path, list[Label]]:
     listed, shown = labels_of(items, "item_id"), labels_of(impressions, "item_id")
     times, problems = _times(path, impressions)
     if (listed.missing | listed.bad).any() or len(listed.values) < len(items):
-        problems.append(f"{place / ITEMS}: item_id must name every item once")
+        problems.append(f"{place / ITEMS}: item_id must name every item exactly once")
     known = set(map(label_key, listed.values))
     unknown = [label for label in shown.values if label_key(label) not in known]
     if unknown:

@@ -240,7 +240,7 @@ _NUMBERS = ("position", "click", "propensity_score")
 _MESSAGES = {
     "other-fields": "a row has a different number of fields from the header",
     "bad-time": "timestamp must be a time in ISO 8601, with a time zone in all rows or none",
-    "unknown-item": f"the item is not listed in {ITEMS}, which must list all that could be shown",
+    "unknown-item": f"the item is not listed in {ITEMS}, which must list all items that could be shown",
     "bad-position": "position must be a whole number",
     "bad-click": "click must be 0 or 1",
     "propensity-out-of-range": "propensity_score must be in (0, 1]",
@@ -268,7 +268,7 @@ def layout_of(folder: Path, affinities: bool) -> Layout:
     place = listed_header.index("item_id")
     listed = [row[place].strip() for row in islice(_rows(folder / ITEMS), 1, None) if len(row) > place]
     if not listed or "" in listed or len(set(listed)) < len(listed):
-        raise ParameterError(SUBJECT, [f"{folder / ITEMS}: item_id must name every item once"])
+        raise ParameterError(SUBJECT, [f"{folder / ITEMS}: item_id must name every item exactly once"])
     whole = all(text.isdecimal() and str(int(text)) == text for text in listed)
     fields = {"timestamp": pa.timestamp("us"), "item_id": pa.int64() if whole else pa.string()}
     fields |= {"position": pa.int64(), "click": pa.int64(), "propensity_score": pa.float64()}
@@ -428,11 +428,13 @@ def convert(
     if target.suffix.lower() not in (".parquet", ".pq"):
         problems.append(f"output must end in .parquet or .pq, got {target.name!r}")
     if bandit and (action_id is not None or context is not None):
-        problems.append("action_id and context apply to dsjson: omit them for an Open Bandit folder")
+        problems.append("action_id and context apply only to dsjson: omit them for an Open Bandit folder")
     if bandit and form != Form():
-        problems.append("played and slot apply to dsjson: omit them for an Open Bandit folder")
+        problems.append("played and slot apply only to dsjson: omit them for an Open Bandit folder")
     if not bandit and affinities:
-        problems.append(f"affinities apply to an Open Bandit folder, with {ITEMS}: {place} is not one")
+        problems.append(
+            f"affinities apply only to an Open Bandit folder, which contains {ITEMS}: {place} is not one"
+        )
     files = [place] if bandit else _event_files(place)
     problems += [problem for each in files for problem in output_problems(str(target), each)]
     if not files:

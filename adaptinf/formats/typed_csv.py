@@ -69,7 +69,8 @@ def mixed_problems(path: Path, frame: pd.DataFrame, context: Iterable[str]) -> l
             odd = others[0] if others else max(numerals, key=len)
             problems.append(
                 f"{path}: column {name!r} has text among its numbers, or numbers of more than 64 bits, such "
-                f"as {odd!r:.40}, and would be read as labels: correct it, or leave missing values empty"
+                f"as {odd!r:.40}, and would be read as labels: correct the text, or leave missing values "
+                f"empty"
             )
     return problems
 

@@ -68,7 +68,7 @@ def form_problems(form: Form) -> list[str]:
     if form.slot is not None and not (type(form.slot) is int and form.slot >= 1):
         problems.append(f"slot must be the position of a slot, counted from 1, got {form.slot!r:.60}")
     if form.slot is not None and form.played == "label":
-        problems.append('played="label" applies to events without slots: omit either played or slot')
+        problems.append('played="label" applies only to events without slots: omit either played or slot')
     return problems
 
 

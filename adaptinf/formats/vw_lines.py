@@ -12,14 +12,15 @@ from adaptinf.formats.vw_events import MESSAGES
 from adaptinf.log.validation.frame_columns import Findings
 
 _MESSAGES = {
-    "no-label": "an example has no label action:cost:probability: drop examples without an outcome",
+    "no-label": "an example has no label of the form action:cost:probability: drop examples without an "
+    "outcome",
     "several-labels": (
         "an example has labels of several actions, but a log has one action per round: keep the label of "
         "the action that was played, with its probability"
     ),
     "bad-label": "a label must be action:cost:probability, with a finite cost and a probability in (0, 1]",
     "cb-eval": "an action to evaluate (--cb_eval) precedes the label: remove it",
-    "no-bar": "a line has no |, which begins the features",
+    "no-bar": "a line has no |, which must precede the features",
     "slots": MESSAGES["slots"].replace("event", "example"),
     "slates": MESSAGES["slates"],
     "no-slot": "the example has no such slot",

@@ -16,7 +16,7 @@ from adaptinf.claims.logs import readings as claims
 from adaptinf.errors import ParameterError
 from adaptinf.log.report import FIXED, STOPPINGS, Reading
 from adaptinf.log.storage.view import LogColumns
-from adaptinf.log.traits import AMENDED, LEFT_OUT, LOOKS, PLANNED, REMOVED, STOP_REASON
+from adaptinf.log.traits import ADDED, AMENDED, LEFT_OUT, LOOKS, PLANNED, REMOVED, STOP_REASON
 from adaptinf.log.validation import DesignRecord, LogArrays, arrays_of
 from adaptinf.log.validation.check import MEANINGS
 from adaptinf.parameters import OneOf, OrNone, problems_of, refuse
@@ -102,7 +102,9 @@ class Interim(LogColumns):
         count = int(np.count_nonzero(limit.holds(rounds)))
         if not count:
             first = rounds[0].item() if rounds.dtype.kind != "M" else str(rounds[0])
-            raise ParameterError(subject, [f"no round had begun by {shown(round)}: the first is {first}"])
+            raise ParameterError(
+                subject, [f"no round had begun by {shown(round)}: the first round is {first}"]
+            )
         if self._outcome_rounds is not None:
             pending = ~limit.holds(self._outcome_rounds[:count])
         else:
@@ -118,8 +120,8 @@ class Interim(LogColumns):
 
 _ONLY_BEGINNINGS = (
     "log[:n] is the log of the first n rounds; other slices are not available, because earlier rounds "
-    "affected the propensities of later ones: use rounds= of a model for selected rounds, and log.frame for "
-    "rows"
+    "affected the propensities of later ones: use rounds= of a model to select rounds, or log.frame to "
+    "select rows"
 )
 
 
@@ -251,22 +253,18 @@ def _problems(log: Any, count: int, later: int, missing: str | None, stopping: s
         problems.append(
             "stopping='planned' refers to the design's own stopping rule: use 'fixed' or 'data-chosen'"
         )
-    few = "1 outcome was" if later == 1 else f"{later:,} outcomes were"
+    few = "1 outcome was not known by then" if later == 1 else f"{later:,} outcomes were not known by then"
     if later and missing is None:
-        problems.append(
-            f'{few} not known by then: set log.until(..., missing="drop" or "bounds") to '
-            "define what that means"
-        )
+        problems.append(f'{few}: set log.until(..., missing="drop" or "bounds") to define what that means')
     if later and missing not in (None, "drop") and not np.isfinite(log.reward_range or np.nan).all():
         problems.append(f"missing={missing!r} requires a finite reward_range")
     if later and log.arrays.observation is not None:
         problems.append(
-            f"{few} not known by then, and observation= has the probabilities that outcomes are eventually "
-            "observed"
+            f"{few}, but observation= contains the probabilities that outcomes are eventually observed"
         )
     if later and log.outcomes:
         names = ", ".join(map(repr, log.outcomes))
-        problems.append(f"{few} not known by then, and those in outcomes= ({names}) must all be known")
+        problems.append(f"{few}, but every outcome in outcomes= ({names}) must be known")
     return problems
 
 
@@ -291,9 +289,11 @@ def _moving(log: Any, known: NDArray[Any] | None, count: int) -> tuple[int | Non
 
 def _record(log: Any, record: DesignRecord, count: int) -> DesignRecord:
     """The design's record as of that time, with the planned number of rounds."""
-    told = {name: value for name, value in record.parameters.items() if name not in (STOP_REASON, REMOVED)}
-    if removed := [[arm, before] for arm, before in record.parameters.get(REMOVED, ()) if before < count]:
-        told[REMOVED] = removed
+    dated = (REMOVED, ADDED)
+    told = {name: value for name, value in record.parameters.items() if name not in (STOP_REASON, *dated)}
+    for name in dated:
+        if changed := [[arm, before] for arm, before in record.parameters.get(name, ()) if before < count]:
+            told[name] = changed
     if LOOKS in told:
         told[LOOKS] = [look for look in told[LOOKS] if look["rounds"] <= count]
     if log.stopping in (None, FIXED) or _by_releases(log):

@@ -97,7 +97,7 @@ def read_log(path: Any, **options: Any) -> Any:
     missing = [f"{name}=" for name in ("action", "reward") if name not in options]
     if missing:
         raise ParameterError(
-            "read_log", [f"{content.name} needs {' and '.join(missing)}, the names of its columns"]
+            "read_log", [f"{content.name} requires {' and '.join(missing)}, the names of its columns"]
         )
     return named_log(content, options)
 
@@ -133,7 +133,8 @@ def open_source(
             given = [*options, *dialect.said]
             named = ", ".join(map(spelt, given))
             problem = (
-                f"{path} already states what its columns are: omit {named}, or write it again from its source"
+                f"{path} already states the roles of its columns: omit {named}, or write the file again "
+                f"from its source"
             )
             refuse("read_log", [problem] if given else [])
             return own

@@ -547,7 +547,7 @@ def _declared_contexts(log: LogColumns, contexts: Any, guarantee: PrivacyGuarant
     found = tuple(str(log.columns.get(name, name)) for name in given)
     known = ", ".join(map(repr, log.context)) or "none"
     problems = [
-        f"contexts names {name!r}; the log's contexts are {known}"
+        f"contexts contains {name!r}, but the log's contexts are {known}"
         for name, canonical in zip(given, found, strict=True)
         if canonical not in log.context
     ]

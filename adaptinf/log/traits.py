@@ -345,6 +345,8 @@ AMENDED = "amended_outcomes"
 """Number of outcomes in the log that had other values in the design."""
 REMOVED = "removed_arms"
 """Arms that were removed, each with the number of rounds at that time."""
+ADDED = "added_arms"
+"""Arms that joined, each with the number of rounds at that time."""
 LEFT_OUT = "left_out_rounds"
 """Number of rounds of erased participants, which are not in the log."""
 BLANKED = "blanked_contexts"
@@ -359,7 +361,7 @@ LOOKS = "looks"
 """Looks at the trial, each a mapping with stage, rounds, statistic, bound, decision and overridden."""
 DECLARED = (PLANNED, WINDOW, LATE, IN_TIME, PLAN)
 """Parameters that were fixed before the first round."""
-_SEEN = (AMENDED, REMOVED, LEFT_OUT, BLANKED, STOP_REASON, UNPROMISED, LOOKS)
+_SEEN = (AMENDED, REMOVED, ADDED, LEFT_OUT, BLANKED, STOP_REASON, UNPROMISED, LOOKS)
 COLLECTED = (*DECLARED, *_SEEN)
 
 

@@ -77,7 +77,7 @@ def _bias(problems: list[str], runs: Any, *, bound: Any = None, alpha: float = 0
     tables = {name: _bias_table(one) for name, one in named.items()}
     rows = next(iter(tables.values()))["term"].tolist() if tables else []
     if any(table["term"].tolist() != rows for table in tables.values()):
-        problems.append("runs that are drawn together must have the same rows")
+        problems.append("runs in one picture must have the same rows")
     bounds = _bounds(bound, rows, tables, problems)
     refuse("plots.bias", problems)
     factor = abs(float(normal_quantile(math.log(0.5 * alpha))))
@@ -213,9 +213,7 @@ def _coverage(
     problems = [*problems, *OneOf(*_MEASURES)("measure", measure), *alpha_problems(alpha)]
     given: Any = results
     if not isinstance(given, (Study, Coverage)):
-        problems.insert(
-            0, f"results must be what audit.study or audit.coverage returned, got {results!r:.60}"
-        )
+        problems.insert(0, f"results must be a result of audit.study or audit.coverage, got {results!r:.60}")
     elif results.frame.empty:
         problems.insert(0, "the table has no rows")
     refuse("plots.coverage", problems)

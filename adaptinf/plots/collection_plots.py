@@ -472,18 +472,23 @@ def _listed(logs: Any) -> list[Any]:
 
 def _log_problems(logs: list[Any]) -> list[str]:
     if not logs:
-        return ["there are no logs"]
+        return ["logs must contain at least one log"]
     wrong = [log for log in logs if not isinstance(log, Collected)]
     if wrong:
-        return [f"logs must be an AdaptiveLog, Sums or public part, or several, got {wrong[0]!r:.60}"]
+        return [
+            f"logs must be an AdaptiveLog, Sums, a public part, or a list of logs of one of these "
+            f"kinds, got {wrong[0]!r:.60}"
+        ]
     problems = []
     if len({type(log) for log in logs}) > 1:
-        problems.append("the logs must be of one kind")
+        problems.append("the logs must all be of the same kind")
     if len({log.arms for log in logs}) > 1:
         problems.append("the logs must have the same arms in the same order")
     if len({log.n_rounds for log in logs}) > 1:
         sizes = sorted({log.n_rounds for log in logs})
-        problems.append(f"the logs must have as many rounds, they have {sizes[0]:,} to {sizes[-1]:,}")
+        problems.append(
+            f"the logs must have the same number of rounds, but they have {sizes[0]:,} to {sizes[-1]:,}"
+        )
     return problems
 
 

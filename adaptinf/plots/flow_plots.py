@@ -91,10 +91,10 @@ def _flow(problems: list[str], log: Flowing, *, rounds: Any = None) -> pd.DataFr
     """
     given: Any = log
     if not isinstance(given, Flowing):
-        problems = [f"log must be an AdaptiveLog, Sums or public part, got {log!r:.60}", *problems]
+        problems = [f"log must be an AdaptiveLog, Sums or a public part, got {log!r:.60}", *problems]
         raise ParameterError("plots.flow", problems)
     if rounds is not None and not isinstance(log, AdaptiveLog):
-        problems = [*problems, "rounds must be left out: the data are not by round"]
+        problems = [*problems, "rounds must be omitted: the data do not contain single rounds"]
     refuse("plots.flow", problems)
     rows: list[tuple[str, Any, int, Any]] = []
     left_out = _left_out(log)

@@ -94,7 +94,7 @@ def _forest(
     >>> frame[["interval", "label", "low", "high"]].round(3).to_dict("records")
     [{'interval': 'single', 'label': 'a', 'low': 0.336, 'high': 0.664}]
     """
-    named, found = by_name("results", results, (Results,), "what fit() returned")
+    named, found = by_name("results", results, (Results,), "a result of fit()")
     problems = [*problems, *found, *alpha_problems(alpha)]
     known = list(dict.fromkeys(term for one in named.values() for term in one.terms))
     rows = known if terms is None else chosen_terms(terms, known, problems)
@@ -350,10 +350,10 @@ def _winner(
     >>> ai.plots.winner.frame(ai.Winner(log).fit())["interval"].tolist()
     ['naive', 'conditional', 'projection', 'hybrid']
     """
-    named, found = by_name("results", results, (WinnerResults,), "what Winner(log).fit() returned")
+    named, found = by_name("results", results, (WinnerResults,), "a result of Winner(log).fit()")
     problems = [*problems, *found, *alpha_problems(alpha)]
     problems += [
-        f"{f'results[{name!r}]' if name else 'results'} {_alone(one)}: plots.forest draws it"
+        f"{f'results[{name!r}]' if name else 'results'} {_alone(one)}: use plots.forest"
         for name, one in named.items()
         if not isinstance(one.reference, WinnerLaw)
     ]
@@ -522,6 +522,8 @@ def _true_values(truth: Any, names: list[str], problems: list[str]) -> dict[str,
     problems += [f"truth: {absent('result', name, names)}" for name in given if name not in names]
     values = {name: number_array(value) for name, value in given.items()}
     if any(value is None or value.shape != () or not np.isfinite(value) for value in values.values()):
-        problems.append(f"truth must be a finite number, or a dict of them by name, got {truth!r:.60}")
+        problems.append(
+            f"truth must be a finite number, or a dict that maps names to finite numbers, got {truth!r:.60}"
+        )
         return {}
     return {name: float(value) for name, value in values.items() if value is not None}

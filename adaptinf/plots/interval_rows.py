@@ -66,7 +66,7 @@ def by_name(
     if known is None:
         known = " or ".join(kind.__name__ for kind in kinds)
     if not isinstance(given, Mapping) or not given:
-        return {}, [f"{name} must be {known}, or a dict of them by name, got {given!r:.60}"]
+        return {}, [f"{name} must be {known}, or a dict that maps names to such values, got {given!r:.60}"]
     problems = [
         f"{name}[{key!r}] must be {known}, got {value!r:.60}"
         for key, value in given.items()
@@ -94,7 +94,7 @@ def scale_problems(named: Mapping[str, Results], rows: Sequence[str]) -> list[st
     if len(scales) < 2:
         return []
     told = " and ".join(f"{ESTIMANDS.get(kind, kind)} ({scale})" for scale, kind in scales.items())
-    return [f"one axis cannot show {told}: draw each in a picture, or a panel (ax=), of its own"]
+    return [f"one axis cannot show {told}: draw each in a separate picture or panel (ax=)"]
 
 
 def uncovered(results: Any) -> list[Any]:
@@ -150,7 +150,7 @@ def true_values(truth: Any, rows: list[str], known: list[str], problems: list[st
     if values is None or np.isinf(values).any():
         problems.append(
             f"truth must be a finite number, a sequence of {len(rows)} finite numbers (one per row), or a "
-            "dict keyed by term"
+            f"dict with terms as keys"
         )
         return None
     return values

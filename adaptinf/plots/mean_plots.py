@@ -205,7 +205,9 @@ def means(
     if ax is not None and isinstance(log, AdaptiveLog):
         count = log.n_arms if arms is None else len(arms)
         if count > _TOGETHER:
-            problems.append(f"ax has room for {_TOGETHER} arms, not {count}: name arms=, or leave ax out")
+            problems.append(
+                f"ax has room for {_TOGETHER} arms, not {count}: name fewer arms in arms=, or omit ax"
+            )
     table, steps = _measured(problems, log, every, arms, alpha)
     shown = list(dict.fromkeys(table["arm"]))
     parts = [table[table["arm"] == arm] for arm in shown]

@@ -58,13 +58,13 @@ def every_problem(every: Any, log: Any) -> list[str]:
     if isinstance(every, str):
         problems = OneOf("batch", *PERIODS)("every", every)
         if not problems and every == "batch" and log.arrays.batch is None:
-            problems = ["every='batch' needs a log with batches (batch=)"]
+            problems = ["every='batch' requires a log with batches (batch=)"]
         if not problems and every in PERIODS and log.dates is None:
-            problems = [f"every={every!r} needs a log whose round= is a column of dates or times"]
+            problems = [f"every={every!r} requires a log whose round= is a column of dates or times"]
         return problems
     problems = COUNT("every", every)
     return problems or (
-        [] if every <= log.n_rounds else [f"every must be at most {log.n_rounds:,}, the rounds"]
+        [] if every <= log.n_rounds else [f"every must be at most {log.n_rounds:,}, the number of rounds"]
     )
 
 

@@ -171,7 +171,9 @@ def _frame_of(table: Any) -> tuple[pd.DataFrame | None, list[str]]:
         maker = getattr(table, "to_frame", None)
         table = maker() if callable(maker) else getattr(table, "frame", table)
     if not isinstance(table, pd.DataFrame):
-        return None, [f"table must be a DataFrame, or have to_frame() or a frame, got {table!r:.60}"]
+        return None, [
+            f"table must be a DataFrame, or have a method to_frame or an attribute frame, got {table!r:.60}"
+        ]
     if table.shape[1] == 0:
         return None, ["the table has no columns"]
     plain = isinstance(table.index, pd.RangeIndex) and table.index.name is None

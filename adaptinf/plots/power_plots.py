@@ -64,14 +64,14 @@ def _power(problems: list[str], plan: Power | SampleSize, *, over: str | None = 
     problems = [*problems, *OrNone(OneOf(*_OVER))("over", over)]
     given: Any = plan
     if not isinstance(given, (Power, SampleSize)):
-        problems.insert(0, f"plan must be what audit.power or audit.sample_size returned, got {plan!r:.60}")
+        problems.insert(0, f"plan must be a result of audit.power or audit.sample_size, got {plan!r:.60}")
         raise ParameterError("plots.power", problems)
     refuse("plots.power", problems)
     table = _of_size(plan) if isinstance(plan, SampleSize) else _of_power(plan)
     if over is None:
         over = "effect" if table["rounds"].nunique() == 1 and table["effect"].nunique() > 1 else "rounds"
     if table.empty or table[over].isna().all():
-        raise ParameterError("plots.power", [f"the plan has no rejections over the {over}"])
+        raise ParameterError("plots.power", [f"the plan has no shares of rejections to draw over the {over}"])
     others = ["scenario", "analysis", "term"] if over == "rounds" else ["analysis", "term"]
     varying = [name for name in others if table[name].nunique() > 1]
     if over == "effect" and table["rounds"].nunique() > 1:

@@ -82,7 +82,7 @@ def _partition(problems: list[str], trial: AdaptiveLog | Results, *, at: float =
     problems = [*problems, *UNIT("at", at)]
     kinds = {estimand.kind for estimand in trial.estimands} if isinstance(trial, Results) else set()
     if not isinstance(trial, AdaptiveLog) and kinds != {"bin-mean"}:
-        what = "a log of LDPBandit, or what BinMeans(log).fit() returned"
+        what = "a log of LDPBandit, or a result of BinMeans(log).fit()"
         problems.insert(0, f"trial must be {what}, got {type(trial).__name__}")
     refuse("plots.partition", problems)
     bins = _slice(final_bins(trial), float(at))

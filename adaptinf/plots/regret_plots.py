@@ -322,7 +322,7 @@ def _curves(curves: Any, band: str, problems: list[str]) -> dict[str, Curve]:
         if curve is not None:
             found[str(name)] = curve
     if not named:
-        problems.append("there are no curves")
+        problems.append("curves must contain at least one curve")
     return found
 
 
@@ -338,8 +338,8 @@ def _curve(given: Any, band: str, what: str, problems: list[str]) -> Curve | Non
     shapes = {part.shape for part in parts if part is not None}
     if len(parts) != 4 or None in [None if part is None else 1 for part in parts] or len(shapes) != 1:
         problems.append(
-            f"{what} must be a mapping of horizon to Replications or regrets, or (rounds, mean, low, high), "
-            f"arrays of one shape, got {given!r:.60}"
+            f"{what} must be a mapping from horizons to Replications or regrets, or a tuple (rounds, mean, "
+            f"low, high) of arrays of the same shape, got {given!r:.60}"
         )
         return None
     rounds, mean, low, high = (np.atleast_1d(part) for part in parts if part is not None)
@@ -347,7 +347,7 @@ def _curve(given: Any, band: str, what: str, problems: list[str]) -> Curve | Non
         problems.append(f"{what} must have increasing rounds")
         return None
     if not (np.isfinite(mean) & (low <= mean) & (mean <= high)).all():
-        problems.append(f"{what} must have finite means, between low and high")
+        problems.append(f"{what} must have finite means that lie between low and high")
         return None
     return Curve(rounds, mean, low, high)
 
@@ -361,7 +361,7 @@ def _from_runs(given: Mapping[Any, Any], band: str, what: str, problems: list[st
             problems.append(f"{what} must have horizons of at least 1, got {horizon!r:.60}")
         elif values is None or values.ndim != 1 or values.size < 2 or not np.isfinite(values).all():
             problems.append(
-                f"{what} at horizon {horizon} must be Replications, or regrets of two runs or more"
+                f"{what} at horizon {horizon} must be Replications, or the regrets of at least two runs"
             )
         else:
             rows.append((float(horizon), *_summary(values, band)))
@@ -388,7 +388,9 @@ def _bound_lines(bounds: Any, problems: list[str]) -> dict[str, tuple[FloatArray
     if bounds is None:
         return {}
     if not isinstance(bounds, Mapping):
-        problems.append(f"bounds must be a dict of name to (rounds, values), got {bounds!r:.60}")
+        problems.append(
+            f"bounds must be a dict that maps names to tuples (rounds, values), got {bounds!r:.60}"
+        )
         return {}
     lines = {}
     for name, given in bounds.items():
@@ -401,7 +403,7 @@ def _bound_lines(bounds: Any, problems: list[str]) -> dict[str, tuple[FloatArray
         ):
             lines[str(name)] = (parts[0], parts[1])
         else:
-            problems.append(f"bounds[{name!r}] must be (rounds, values) of one shape")
+            problems.append(f"bounds[{name!r}] must be a tuple (rounds, values) of arrays of the same shape")
     return lines
 
 
@@ -419,8 +421,8 @@ def _tables(points: Any, problems: list[str]) -> dict[str, pd.DataFrame]:
     named = {"": points} if alone else points
     if not isinstance(named, Mapping) or not named:
         problems.append(
-            "points must be a mapping of alpha to Frontier, a DataFrame, or a dict of them by name, "
-            f"got {points!r:.60}"
+            "points must be a mapping from values of alpha to Frontier, a DataFrame, or a dict that maps "
+            f"names to these, got {points!r:.60}"
         )
         return {}
     tables = {}
@@ -428,7 +430,9 @@ def _tables(points: Any, problems: list[str]) -> dict[str, pd.DataFrame]:
         table = _table(given)
         what = f"points[{name!r}]" if name else "points"
         if table is None or not {"regret", "error"} <= set(table.columns):
-            problems.append(f"{what} must map alpha to Frontier, or have columns regret and error")
+            problems.append(
+                f"{what} must map values of alpha to Frontier, or have the columns regret and error"
+            )
         elif table.empty or not (table[["regret", "error"]].to_numpy(dtype=np.float64) > 0.0).all():
             problems.append(f"{what} must have regrets and errors above 0, because the axes are logarithmic")
         else:

@@ -94,7 +94,7 @@ def _sequence(
     """
     given: Any = sequence
     if not isinstance(given, SequenceResults):
-        problem = f"sequence must be what ConfidenceSequence(log).fit() returned, got {sequence!r:.60}"
+        problem = f"sequence must be a result of ConfidenceSequence(log).fit(), got {sequence!r:.60}"
         raise ParameterError("plots.confidence_sequence", [problem, *problems])
     problems = [*problems, *alpha_problems(alpha), *OrNone(FLAG)("log", log)]
     known = list(sequence.terms)
@@ -203,7 +203,7 @@ def confidence_sequence(
         count = len(sequence.terms if terms is None else terms)
         if count > _BANDS:
             problems.append(
-                f"ax has room for {_BANDS} bands, not {count}: name the terms, or leave ax out for panels"
+                f"ax has room for {_BANDS} bands, not {count}: name fewer terms, or omit ax to draw panels"
             )
     table = _sequence(problems, sequence, terms=terms, alpha=alpha, rounds=rounds, truth=truth, log=log)
     parts = [part for _, part in table.groupby("term", sort=False)]

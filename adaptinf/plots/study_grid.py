@@ -118,11 +118,11 @@ def _study(
     problems = [*problems, *alpha_problems(alpha), *OneOf(*_MEASURES)("measure", measure)]
     given: Any = results
     if not isinstance(given, Study):
-        problems.append(f"results must be what audit.study returned, got {results!r:.60}")
+        problems.append(f"results must be a result of audit.study, got {results!r:.60}")
     refuse("plots.study", problems)
     frame = _drawn(_in_its_rows(results.cell(**dict(where or {}))), measure, alpha)
     if frame.empty:
-        raise ParameterError("plots.study", [f"no row has a {measure}"])
+        raise ParameterError("plots.study", [f"no row has a value of {measure}"])
     size = float(results.settings["alpha"])
     reference = {"coverage": 1.0 - size, "rejected": size, "bias": 0.0, "std_error_ratio": 1.0}.get(measure)
     told = frame.assign(reference=np.nan if reference is None else reference)

@@ -220,7 +220,7 @@ def axes_problem(subject: str, ax: Any, legend: str = "none", places: Sequence[A
 
     problems = OneOf(*places)("legend", legend)
     if ax is not None and not isinstance(ax, Axes):
-        problems.insert(0, f"ax must be the Axes of matplotlib to draw on, or None, got {ax!r:.60}")
+        problems.insert(0, f"ax must be Axes of matplotlib on which to draw, or None, got {ax!r:.60}")
     return problems
 
 

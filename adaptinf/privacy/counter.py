@@ -162,7 +162,7 @@ class Counter:
             horizon=(horizon, OrNone(COUNT)),
         )
         if horizon is None and not OneOf("binary")("mechanism", mechanism):
-            problems.append("horizon is required by the binary mechanism")
+            problems.append("the binary mechanism requires horizon")
         problems += range_problems(low, high, sensitivity) + noise_problems(noise, delta, mechanism)
         refuse("Counter", problems + source_problems(rng, backend))
         self.epsilon, self.delta, self.noise = float(epsilon), float(delta), noise
@@ -237,11 +237,11 @@ class Counter:
         vector = finite("Counter.add", item)
         problems = []
         if vector.shape not in ((self.dimension,), () if self.dimension == 1 else (self.dimension,)):
-            problems.append(f"an item must have {self.dimension} coordinates, got the shape {vector.shape}")
+            problems.append(f"an item must have {self.dimension} coordinates, got shape {vector.shape}")
         if (vector < self.low).any() or (vector > self.high).any():
             problems.append(f"every coordinate must lie in [{self.low:g}, {self.high:g}]: clip items first")
         if self.mechanism == "binary" and self.count == self.horizon:
-            problems.append(f"the horizon of {self.horizon} items is reached")
+            problems.append(f"the horizon of {self.horizon} items has been reached")
         refuse("Counter.add", problems)
         # The item is added to a copy, which then replaces this counter in one step, so an error or an
         # interrupt changes nothing.

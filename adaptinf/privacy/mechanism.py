@@ -89,7 +89,7 @@ def finite(subject: str, values: ArrayLike) -> FloatArray:
     if not np.isfinite(array).all():
         raise ParameterError(subject, ["values must be finite"])
     if (np.abs(array) > LARGEST).any():
-        raise ParameterError(subject, [f"values must be at most {LARGEST:g} in size"])
+        raise ParameterError(subject, [f"values must be at most {LARGEST:g} in absolute value"])
     return array
 
 

@@ -99,7 +99,7 @@ def _tails(draws: Draws, found: Intervals) -> Iterator[Look]:
         f"no draw of {n:,} is beyond {most:.3g} scales: the tails are truncated",
         f"no draw of {n:,} is above {far[0]:.3g} scales: the upper tail is truncated",
         f"no draw of {n:,} is below -{far[1]:.3g} scales: the lower tail is truncated",
-        f"a draw out of {n:,} is {most:.3g} scales in size",
+        f"one of {n:,} draws has an absolute value of {most:.3g} scales",
     )
     yield Look("tails", np.array(short[:1]), words.__getitem__)
     yield Look("one tail", np.array([*short[1:], long]), lambda at: words[at + 1])

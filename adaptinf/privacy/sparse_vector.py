@@ -82,7 +82,7 @@ class SparseVector(Mechanism):
     """
 
     sensitivity: Positive = 1.0
-    threshold_share: Annotated[float, open_share(": the statistics need noise as well")] = 1.0 / 3.0
+    threshold_share: Annotated[float, open_share(": the statistics also require noise")] = 1.0 / 3.0
 
     @property
     def threshold_scale(self) -> float:
@@ -331,7 +331,7 @@ class Questions:
         """
         if self.stopped:
             raise ParameterError(
-                "Questions.above", ["the run has stopped: start another one, which spends epsilon again"]
+                "Questions.above", ["the run has stopped: start a new run, which spends epsilon again"]
             )
         value, threshold = number("Questions.above", value), number("Questions.above", threshold)
         answer = self._margin(value, threshold) >= self._threshold

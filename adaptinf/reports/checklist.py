@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
 _INTRODUCTION = (
     "Topics are named in a few words: the statements have the full items. New in the extension for adaptive "
-    "designs: 3b, 11c, 12b, 14c, 15b, 17c and 24b. A 2025 number in brackets is the nearest one: "
-    "CONSORT 2025 has no item of that content."
+    "designs: 3b, 11c, 12b, 14c, 15b, 17c and 24b. A 2025 number in brackets is that of the nearest item, "
+    "because CONSORT 2025 has no item with that content."
 )
 
 
@@ -181,8 +181,8 @@ def nothing(known: Known) -> str:
 # Journals ask for either version, so each item has its number in CONSORT 2010 with its extension and in
 # CONSORT 2025.
 ITEMS: tuple[tuple[str, str, str, Answer], ...] = (
-    ("1a", "1a", "title says that the trial is randomised", nothing),
-    ("1b", "1b", "structured summary; the word adaptive in it", nothing),
+    ("1a", "1a", "identification as a randomised trial in the title", nothing),
+    ("1b", "1b", "structured summary that identifies the design as adaptive", nothing),
     ("2a", "6", "background and rationale", nothing),
     ("2b", "7", "objectives or hypotheses", nothing),
     ("3a", "9", "trial design and allocation ratio", _design),
@@ -191,7 +191,7 @@ ITEMS: tuple[tuple[str, str, str, Answer], ...] = (
     ("4a", "12a", "eligibility of participants", nothing),
     ("4b", "11", "settings and locations", nothing),
     ("5", "13", "interventions of every arm", nothing),
-    ("6a", "14", "outcome measures, those that inform adaptations included", nothing),
+    ("6a", "14", "outcome measures, including those that inform adaptations", nothing),
     ("6b", "10", "unplanned changes to outcomes", nothing),
     ("7a", "16a", "how sample size and operating characteristics were determined", _planned),
     ("7b", "16b", "interim decision criteria; planned and actual timing of interim looks", _updates),
@@ -202,7 +202,7 @@ ITEMS: tuple[tuple[str, str, str, Answer], ...] = (
     ("11a", "20a", "who was blinded", nothing),
     ("11b", "20b", "how blinding was achieved", nothing),
     ("11c", "(20a)", "confidentiality of interim information; avoiding operational bias", nothing),
-    ("12a", "21a", "statistical methods for outcomes, those that inform adaptations included", _methods),
+    ("12a", "21a", "statistical methods for outcomes, including those that inform adaptations", _methods),
     ("12b", "(21a)", "estimation and inference under the adaptive features", _methods),
     ("12c", "21d", "additional analyses", nothing),
     ("13a", "22a", "participant flow by arm: assigned, treated, analysed", _randomised),
@@ -214,7 +214,7 @@ ITEMS: tuple[tuple[str, str, str, Answer], ...] = (
     ("15b", "(25)", "whether participants were alike between interim stages", nothing),
     ("16", "26", "numbers analysed", _analysed),
     ("17a", "26", "results by arm, effect sizes and their precision", _estimates),
-    ("17b", "26", "for binary outcomes both absolute and relative effects", nothing),
+    ("17b", "26", "for binary outcomes, both absolute and relative effects", nothing),
     ("17c", "(26)", "interim results that informed decisions", _interim),
     ("18", "28", "ancillary analyses", nothing),
     ("19", "27", "harms", nothing),
@@ -222,8 +222,8 @@ ITEMS: tuple[tuple[str, str, str, Answer], ...] = (
     ("21", "30", "generalisability", nothing),
     ("22", "29", "interpretation", nothing),
     ("23", "2", "registration", nothing),
-    ("24a", "3", "where the protocol is", nothing),
-    ("24b", "3", "where the statistical analysis plan and other trial documents are", nothing),
+    ("24a", "3", "where the protocol can be accessed", nothing),
+    ("24b", "3", "where the statistical analysis plan and other trial documents can be accessed", nothing),
     ("25", "5a", "funding", nothing),
     ("", "4", "sharing of data, code and materials", nothing),
     ("", "5b", "conflicts of interest", nothing),

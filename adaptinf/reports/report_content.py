@@ -201,7 +201,7 @@ class Content:
         sections = [("results", "Results", numbers(self.shown, self.why, notes))]
         if self.shown is not None:
             sections.append(
-                ("assumed", "What is assumed, and what of it was checked", assumptions(self.shown))
+                ("assumed", "What is assumed, and which assumptions were checked", assumptions(self.shown))
             )
             sections.append(("methods", "Methods, ready to paste", _pasted(*self.told)))
         return sections

@@ -243,15 +243,15 @@ def _checked(data: Any, path: Any, given: dict[str, Any]) -> tuple[Path, list[Pa
     problems = alpha_problems(given["alpha"])
     for name in ("title", "call"):
         problems += OrNone(Is(str, "a text"))(name, given[name])
-    problems += OrNone(Is(Recommendation, "what recommend returned"))("methods", given["methods"])
-    told = "what audit.operating_characteristics returned"
+    problems += OrNone(Is(Recommendation, "a result of recommend"))("methods", given["methods"])
+    told = "a result of audit.operating_characteristics"
     problems += OrNone(Is(OperatingCharacteristics, told))("plan", given["plan"])
     problems += FLAG("brief", given["brief"]) + OrNone(Is(date, "a date"))("on", given["on"])
     if given["adjust"] is not None and given["adjust"] not in _ADJUSTMENTS:
         problems.append(unlisted("adjust", _ADJUSTMENTS, given["adjust"], ", or None"))
     problems += _checklist_problems(given["checklist"])
     if given["brief"] is True and given["checklist"]:
-        problems.append("brief=True has no room for checklist=: write them as two reports")
+        problems.append("brief=True cannot be combined with checklist=: write two reports")
     if place.suffix.lower() not in _ENDINGS:
         problems.append(f"path must end in .html or .htm, got {str(place)!r:.80}")
     if isinstance(data, (list, tuple, Mapping)):
@@ -265,7 +265,7 @@ def _checked(data: Any, path: Any, given: dict[str, Any]) -> tuple[Path, list[Pa
         isinstance(data, (PublicLog, OperatingCharacteristics, Protocol))
         or isinstance(given["log"], PublicLog)
     ):
-        problems.append("docx= is of a result or a log: data is none, leave it out")
+        problems.append("docx= applies only to a result or a log, and data is neither: omit it")
     refuse(_SUBJECT, problems)
     source = given["source"]
     listed = source if isinstance(source, (list, tuple)) else [] if source is None else [source]
@@ -288,15 +288,17 @@ def _several_problems(data: Any, given: dict[str, Any]) -> list[str]:
         f"data must be results of fit(), got {one!r:.60}" for one in each if not isinstance(one, Results)
     ]
     if not each:
-        problems.append("data has no result: give at least one")
+        problems.append("data must contain at least one result")
     if isinstance(data, Mapping):
         problems += [
-            f"names of results must be texts, got {name!r:.60}" for name in data if not isinstance(name, str)
+            f"names of results must be strings, got {name!r:.60}"
+            for name in data
+            if not isinstance(name, str)
         ]
     alone = [name for name in ("brief", "docx", "checklist") if given[name]]
-    problems += [f"{name}= is of one result: data has {len(each)}" for name in alone]
+    problems += [f"{name}= applies to a single result, but data has {len(each)}" for name in alone]
     if isinstance(given["log"], PublicLog):
-        problems.append("a public part as log= is of one result")
+        problems.append("log= can be a public part only if data is a single result")
     elif not problems:
         for one in each:
             problems += _data_problems(one, given["log"], given["methods"], given["plan"])
@@ -307,23 +309,21 @@ def _data_problems(data: Any, log: Any, methods: Any, plan: Any) -> list[str]:
     """Arguments that do not apply to the subject of the report."""
     problems = []
     if plan is not None and isinstance(data, (OperatingCharacteristics, Protocol)):
-        problems.append("plan= belongs to a result or a log: data is a plan already, leave it out")
+        problems.append("plan= applies to a result or a log, but data is itself a plan: omit it")
     if not isinstance(data, (Results, AdaptiveLog, Sums, PublicLog, OperatingCharacteristics, Protocol)):
-        told = "a result of fit() or several, an AdaptiveLog, Sums, a PublicLog or a plan"
+        told = "one or more results of fit(), an AdaptiveLog, Sums, a PublicLog or a plan"
         problems.append(f"data must be {told}, got {data!r:.60}")
     if PublicLog in (type(data), type(log)) and (methods is not None or plan is not None):
-        problems.append(
-            "methods= and plan= belong to a result or a log, not to a public part: leave them out"
-        )
+        problems.append("methods= and plan= apply to a result or a log, not to a public part: omit them")
     if log is not None and not isinstance(log, (AdaptiveLog, Sums, PublicLog)):
         problems.append(f"log must be an AdaptiveLog, Sums or a PublicLog, got {log!r:.60}")
     elif log is not None and not isinstance(data, Results):
-        problems.append("log= belongs to a result: data is none, leave it out")
+        problems.append("log= applies only to a result, which data is not: omit it")
     elif log is not None and isinstance(data, Results):
         own = LogFacts.released(log) if isinstance(log, PublicLog) else LogFacts.of(log)
         differ = [name for name in _FACTS if getattr(own, name) != getattr(data.facts, name)]
         if differ:
-            problems.append(f"log is not the one that the result is of: {', '.join(differ)} differ")
+            problems.append(f"log is not the log of the result: {', '.join(differ)} differ")
     return problems
 
 

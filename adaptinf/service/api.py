@@ -12,12 +12,20 @@ from adaptinf.service.bodies import (
     Assigned,
     Assignment,
     Assignments,
+    Delivered,
+    Delivery,
+    Loss,
     Names,
     Outcome,
     Outcomes,
     Recorded,
+    Retired,
+    Site,
+    SiteAdded,
+    SiteStanding,
     Standing,
     State,
+    Stock,
     Told,
     Turned,
     Unblinding,
@@ -25,12 +33,15 @@ from adaptinf.service.bodies import (
 from adaptinf.service.figures import MEDIA, Figures
 from adaptinf.service.gate import Gate, told
 from adaptinf.service.problems import MEDIA as PROBLEM
-from adaptinf.service.problems import PROBLEMS, Problem
-from adaptinf.service.requested import Act, allocation, assigned, recorded, status_of, turned, unblinded
+from adaptinf.service.problems import PROBLEMS, Problem, refused
+from adaptinf.service.requested import Act, allocation_of, assigned, recorded, status_of, turned, unblinded
 from adaptinf.service.roles import BY_NAME, BY_PLACE, OPEN
+from adaptinf.service.supply_requests import kit_retired, kits_added, site_added, stock_for
 from adaptinf.service.writer import Writer
 from adaptinf.trial import Trial
-from adaptinf.trial.access import rehearse
+from adaptinf.trial.access import Token, rehearse
+from adaptinf.trial.replay import Replay
+from adaptinf.trial.supplies.supply import named_at
 from adaptinf.version import __version__
 
 try:
@@ -79,6 +90,7 @@ def service(trial: Trial, log: Callable[[str], bool]) -> Gate:
     )
     _add_requests(app, writer)
     _add_views(app, writer)
+    _add_supplies(app, writer)
     _add_open(app, writer, figures)
     _add_problems(app)
     _describe(app)
@@ -87,7 +99,24 @@ def service(trial: Trial, log: Callable[[str], bool]) -> Gate:
 
 async def _asked(writer: Writer, request: Request, name: str, acts: Sequence[Act]) -> list[Any]:
     _, digest = request.scope["holder"]
-    return await writer.ask(acts, digest, BY_NAME[name].roles)
+    call = BY_NAME[name]
+    return await writer.ask(acts, digest, call.roles, call.sited)
+
+
+def _holder(request: Request) -> Token:
+    token: Token = request.scope["holder"][0]
+    return token
+
+
+def _at(token: Token, site: str | None, make: Callable[[str | None], Act]) -> Act:
+    """An act at the site of a token or, if it is for all, at the stated one."""
+    if token.site is not None and site not in (None, token.site):
+        return _elsewhere
+    return make(site if token.site is None else token.site)
+
+
+def _elsewhere(_: Replay) -> Any:
+    raise refused("other-site")
 
 
 def _one(answers: list[Any]) -> Response:
@@ -108,29 +137,41 @@ def _add_requests(app: FastAPI, writer: Writer) -> None:
 
     @app.post(BY_NAME["assign"].path, response_model=Assigned | list[Assigned | Told], description=_MANY)
     async def assign(request: Request, body: Assignment | Assignments, key: Key) -> Response:
+        token = _holder(request)
+
+        def act(one: Assignment, own: str) -> Act:
+            # The same key at another site is another key.
+            whole = named_at(token.site, own)
+            return _at(token, one.site, lambda site: assigned(one.unit, one.context, whole, site))
+
         if isinstance(body, Assignment):
-            return _one(await _asked(writer, request, "assign", [assigned(body.unit, body.context, key)]))
-        acts = [assigned(one.unit, one.context, f"{key}/{place}") for place, one in enumerate(body)]
+            return _one(await _asked(writer, request, "assign", [act(body, key)]))
+        acts = [act(one, f"{key}/{place}") for place, one in enumerate(body)]
         return _all(await _asked(writer, request, "assign", acts))
 
     @app.post(BY_NAME["record"].path, response_model=Recorded | list[Recorded | Told], description=_MANY)
     async def record(request: Request, body: Outcome | Outcomes, key: Key) -> Response:
+        site = _holder(request).site
+        whole = named_at(site, key)
         if isinstance(body, Outcome):
-            return _one(await _asked(writer, request, "record", [recorded(body.decision, body.reward, key)]))
-        acts = [recorded(one.decision, one.reward, f"{key}/{place}") for place, one in enumerate(body)]
+            act = recorded(body.decision, body.reward, whole, site)
+            return _one(await _asked(writer, request, "record", [act]))
+        acts = [
+            recorded(one.decision, one.reward, f"{whole}/{place}", site) for place, one in enumerate(body)
+        ]
         return _all(await _asked(writer, request, "record", acts))
 
 
 def _add_views(app: FastAPI, writer: Writer) -> None:
     """Calls about the trial as a whole, and about one participant."""
 
-    @app.get(BY_NAME["status"].path, response_model=Standing)
+    @app.get(BY_NAME["status"].path, response_model=Standing | SiteStanding)
     async def status(request: Request) -> Response:
-        return _one(await _asked(writer, request, "status", [status_of(writer.trial)]))
+        return _one(await _asked(writer, request, "status", [status_of(writer.trial, _holder(request).site)]))
 
     @app.get(BY_NAME["allocation"].path, response_model=Allocation)
     async def allocate(request: Request) -> Response:
-        return _one(await _asked(writer, request, "allocation", [allocation]))
+        return _one(await _asked(writer, request, "allocation", [allocation_of(_holder(request).site)]))
 
     @app.post(BY_NAME["state"].path, response_model=Turned)
     async def state(request: Request, body: State) -> Response:
@@ -138,7 +179,34 @@ def _add_views(app: FastAPI, writer: Writer) -> None:
 
     @app.post(BY_NAME["unblind"].path, response_model=Assigned)
     async def unblind(request: Request, body: Unblinding) -> Response:
-        return _one(await _asked(writer, request, "unblind", [unblinded(body.unit, body.reason, body.by)]))
+        why = body.reason, body.by
+        act = _at(_holder(request), body.site, lambda site: unblinded(body.unit, *why, site))
+        return _one(await _asked(writer, request, "unblind", [act]))
+
+
+def _add_supplies(app: FastAPI, writer: Writer) -> None:
+    """Calls about sites and kits."""
+
+    @app.post(BY_NAME["add_site"].path, response_model=SiteAdded)
+    async def add_site(request: Request, body: Site, key: Key) -> Response:
+        return _one(await _asked(writer, request, "add_site", [site_added(body.site, key, body.by)]))
+
+    @app.post(BY_NAME["add_kits"].path, response_model=Delivered)
+    async def add_kits(request: Request, body: Delivery, key: Key) -> Response:
+        arm_of = {one.kit: one.arm for one in body.kits}
+        if len(arm_of) < len(body.kits):
+            return told(Problem("kits-unfit"))
+        act = kits_added(body.site, arm_of, key, body.by)
+        return _one(await _asked(writer, request, "add_kits", [act]))
+
+    @app.post(BY_NAME["retire_kit"].path, response_model=Retired)
+    async def retire_kit(request: Request, body: Loss, key: Key) -> Response:
+        act = kit_retired(body.kit, key, body.reason, body.by)
+        return _one(await _asked(writer, request, "retire_kit", [act]))
+
+    @app.get(BY_NAME["stock"].path, response_model=list[Stock])
+    async def stock(request: Request) -> Response:
+        return _one(await _asked(writer, request, "stock", [stock_for(_holder(request))]))
 
 
 def _add_open(app: FastAPI, writer: Writer, figures: Figures) -> None:
@@ -156,7 +224,8 @@ def _add_open(app: FastAPI, writer: Writer, figures: Figures) -> None:
     async def metrics(request: Request) -> Response:
         if "holder" not in request.scope:
             return Response(figures.text(), media_type=MEDIA)
-        (counts,) = await _asked(writer, request, "status", [status_of(writer.trial)])
+        site = _holder(request).site
+        (counts,) = await _asked(writer, request, "status", [status_of(writer.trial, site)])
         return (
             told(counts) if isinstance(counts, Problem) else Response(figures.text(counts), media_type=MEDIA)
         )

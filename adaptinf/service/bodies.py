@@ -42,6 +42,7 @@ class Assignment(_Body):
 
     unit: _Unit
     context: _Context = None
+    site: _Name | None = None
 
 
 class Outcome(_Body):
@@ -57,6 +58,7 @@ class Unblinding(_Body):
     unit: _Unit
     reason: _Reason
     by: _Reason
+    site: _Name | None = None
 
 
 class State(_Body):
@@ -67,16 +69,48 @@ class State(_Body):
     by: _Reason
 
 
+class Site(_Body):
+    """A site at which participants are assigned."""
+
+    site: _Name
+    by: _Reason
+
+
+class Kit(_Body):
+    """A kit and its arm."""
+
+    kit: _Name
+    arm: _Label | _Whole | _Number
+
+
+class Delivery(_Body):
+    """Kits that arrive at a site."""
+
+    site: _Name
+    kits: Annotated[list[Kit], Field(min_length=1, max_length=10_000)]
+    by: _Reason
+
+
+class Loss(_Body):
+    """A kit that nobody will receive, because it was lost or damaged or has expired."""
+
+    kit: _Name
+    reason: _Reason
+    by: _Reason
+
+
 Assignments = Annotated[list[Assignment], Field(min_length=1, max_length=MOST)]
 Outcomes = Annotated[list[Outcome], Field(min_length=1, max_length=MOST)]
-Names = frozenset(name for body in (Assignment, Outcome, Unblinding, State) for name in body.model_fields)
+_BODIES = (Assignment, Outcome, Unblinding, State, Site, Kit, Delivery, Loss)
+Names = frozenset(name for body in _BODIES for name in body.model_fields)
 
 
 class Assigned(BaseModel):
-    """The arm of a participant."""
+    """The arm of a participant, or in a blinded trial the kit; both for those who unblind."""
 
     id: int
-    arm: Any
+    arm: Any = None
+    kit: str | None = None
     round: int
 
 
@@ -102,6 +136,46 @@ class Standing(BaseModel):
     unrepeatable: int
     rows: int
     head: str
+
+
+class SiteStanding(BaseModel):
+    """State of the trial and counts of one site, for a token of this site."""
+
+    site: str
+    state: Literal["open", "paused", "finished"]
+    rounds: int
+    pending: int
+    erased: int
+
+
+class SiteAdded(BaseModel):
+    """The site that was added."""
+
+    site: str
+
+
+class Delivered(BaseModel):
+    """Number of kits that were added."""
+
+    site: str
+    kits: int
+
+
+class Retired(BaseModel):
+    """The kit that was retired."""
+
+    kit: str
+
+
+class Stock(BaseModel):
+    """Kits at a site: of one arm for those who see arms, otherwise of all."""
+
+    site: str
+    arm: Any = None
+    in_stock: int
+    given: int
+    retired: int
+    low: bool | None = None
 
 
 class Taken(BaseModel):

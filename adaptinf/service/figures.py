@@ -38,7 +38,7 @@ class Figures:
         if status is None:
             return generate_latest(self._own)
         counts = CollectorRegistry()
-        for name in _COUNTS:
+        for name in (name for name in _COUNTS if name in status):
             gauge = Gauge(f"adaptinf_trial_{name}", f"{name.capitalize()} of the trial", registry=counts)
             gauge.set(int(status[name]))
         opened = Gauge("adaptinf_trial_open", "Whether participants are assigned", registry=counts)

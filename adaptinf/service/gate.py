@@ -121,7 +121,7 @@ class Gate:
         if token is None or not token.serves():
             self._failures.note(address)
             return Problem("unauthorized")
-        if call is not None and token.role not in call.roles:
+        if call is not None and not call.permits(token):
             return Problem("forbidden")
         return token, digest
 

@@ -11,8 +11,10 @@ PROBLEMS = {
     "key-missing": (400, "The header Idempotency-Key is missing, empty or longer than 180 characters."),
     "unauthorized": (401, "A valid token is required, in the header Authorization: Bearer TOKEN."),
     "forbidden": (403, "The role of this token does not permit this call."),
+    "other-site": (403, "This token is for another site."),
     "not-found": (404, "There is nothing at this address."),
     "unknown-decision": (404, "There is no decision with this id."),
+    "unknown-kit": (404, "There is no kit with this code."),
     "unknown-unit": (404, "No participant with this name was assigned."),
     "method-not-allowed": (405, "This address does not accept this method."),
     "body-too-slow": (408, "The body did not arrive in time."),
@@ -23,6 +25,14 @@ PROBLEMS = {
         "The name looks the same as that of another participant: give it exactly as before.",
     ),
     "outcome-differs": (409, "This decision already has another outcome: amend it if that is a correction."),
+    "no-kit": (
+        409,
+        "Some arm has no kit at this site, so nothing was drawn: add kits, and send the request again.",
+    ),
+    "site-exists": (409, "There is a site of this name, or of one that looks the same."),
+    "sites-too-late": (409, "Participants were assigned without a site, so sites cannot be added."),
+    "kit-used": (409, "This kit was given to a participant or retired before."),
+    "not-blinded": (409, "The trial is not blinded, so it has no kits."),
     "outcome-needed": (409, "The outcome of the last decision must be recorded first."),
     "paused": (409, "The trial is paused."),
     "finished": (409, "The trial is finished."),
@@ -31,7 +41,15 @@ PROBLEMS = {
     "erased": (410, "The data of this participant were erased."),
     "body-too-large": (413, "The body is larger than this service accepts."),
     "invalid-body": (422, "The body is not JSON of the required form: see /openapi.json."),
-    "does-not-fit": (422, "A value does not fit what the trial declared: unit, context, decision or reward."),
+    "kits-unfit": (
+        422,
+        "Codes of kits must be unique, of one length from 4 to 40, of letters, digits and hyphens, and must "
+        "not tell the arm; their arms must be arms of the trial.",
+    ),
+    "does-not-fit": (
+        422,
+        "A value does not fit what the trial declared: unit, site, context, decision or reward.",
+    ),
     "too-many-failures": (429, "Too many requests from this address had no valid token: wait."),
     "internal": (500, "The service failed; if a key was sent, send the request again with it."),
     "not-stored": (

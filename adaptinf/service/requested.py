@@ -8,13 +8,23 @@ from typing import Any
 
 from adaptinf.errors import ParameterError
 from adaptinf.service.problems import refused
-from adaptinf.sessions.session_memory import arm_counts, decision_of, has_key, unit_alike, waits
+from adaptinf.sessions.session_memory import (
+    arm_counts,
+    decision_of,
+    erased_steps,
+    has_key,
+    unit_alike,
+    waits,
+)
 from adaptinf.trial import Trial
 from adaptinf.trial.journal_rows import Entry
 from adaptinf.trial.operator_actions import FINISHED, OPEN, PAUSED
 from adaptinf.trial.replay import Replay
+from adaptinf.trial.supplies.supply import named_at, where_problems
 
 Act = Callable[[Replay], tuple[Any, Entry | None]]
+_NOBODY = 2**53
+"""The id of no decision."""
 
 
 def _was_erased(replay: Replay, decision: Any = None, **names: Any) -> bool:
@@ -26,23 +36,25 @@ def _was_erased(replay: Replay, decision: Any = None, **names: Any) -> bool:
     return False
 
 
-def assigned(unit: Any, context: Any, key: Any) -> Act:
+def assigned(unit: Any, context: Any, key: Any, site: str | None = None) -> Act:
     """Assign an arm."""
 
     def act(replay: Replay) -> tuple[Any, Entry | None]:
         try:
-            decision, entry = replay.assign_new(unit, context, key)
+            decision, entry = replay.assign_new(unit, context, key, site)
         except ParameterError:
-            raise refused(_unassigned(replay, unit, key)) from None
-        return {"id": decision.id, "arm": decision.arm, "round": decision.round}, entry
+            raise refused(_unassigned(replay, unit, key, site)) from None
+        return decision.known(), entry
 
     return act
 
 
-def _unassigned(replay: Replay, unit: Any, key: Any) -> str:
+def _unassigned(replay: Replay, named: Any, key: Any, site: str | None) -> str:
     """Why no arm was assigned, from facts in the order in which the trial checks them."""
-    session, fresh = replay.session, not has_key(replay.session, key)
+    session, fresh, unit = replay.session, not has_key(replay.session, key), named_at(site, named)
     known = decision_of(session, unit)
+    if where_problems(site, replay.supply.sites):
+        return "does-not-fit"
     if fresh and replay.copied:
         return "copy"
     if fresh and replay.state in (PAUSED, FINISHED):
@@ -55,19 +67,22 @@ def _unassigned(replay: Replay, unit: Any, key: Any) -> str:
         return "unit-context-differs"
     if unit_alike(session, unit) is not None:
         return "unit-looks-alike"
+    if replay.blinded and (site is None or replay.lacks_kits(site)):
+        return "no-kit"
     if session.rounds == replay.declared["horizon"]:
         return "horizon-reached"
     return "outcome-needed" if waits(session) else "does-not-fit"
 
 
-def recorded(decision: int, reward: float | None, key: Any) -> Act:
-    """Record an outcome."""
+def recorded(decision: int, reward: float | None, key: Any, site: str | None = None) -> Act:
+    """Record an outcome; for a token of one site, decisions of others do not exist."""
 
     def act(replay: Replay) -> tuple[Any, Entry | None]:
+        here = decision if site is None or replay.site_of(decision) == site else _NOBODY
         try:
-            outcome, entry = replay.record(decision, reward, key)
+            outcome, entry = replay.record(here, reward, key)
         except ParameterError:
-            raise refused(_unrecorded(replay, decision, reward, key)) from None
+            raise refused(_unrecorded(replay, here, reward, key)) from None
         return asdict(outcome), entry
 
     return act
@@ -92,8 +107,9 @@ def _unrecorded(replay: Replay, decision: int, reward: float | None, key: Any) -
     return "does-not-fit" if decision in session.pending else "outcome-differs"
 
 
-def unblinded(unit: Any, reason: str, by: str) -> Act:
+def unblinded(named: Any, reason: str, by: str, site: str | None = None) -> Act:
     """Reveal the arm of one participant."""
+    unit = named_at(site, named)
 
     def act(replay: Replay) -> tuple[Any, Entry | None]:
         try:
@@ -101,7 +117,7 @@ def unblinded(unit: Any, reason: str, by: str) -> Act:
         except ParameterError:
             code = "erased" if _was_erased(replay, unit=unit) else "unknown-unit"
             raise refused("copy" if replay.copied else code) from None
-        return asdict(decision), entry
+        return decision.known(), entry
 
     return act
 
@@ -126,18 +142,33 @@ _HIDDEN = ("arms", "removed", "reason")
 """Fields of a status that name arms, or that a person wrote, who may have named one."""
 
 
-def status_of(trial: Trial) -> Act:
-    """State and counts, which reveal nothing by arm."""
+def status_of(trial: Trial, site: str | None = None) -> Act:
+    """State and counts, of the trial or of one site, which reveal nothing by arm."""
 
     def act(replay: Replay) -> tuple[Any, Entry | None]:
         told = asdict(trial._stands(replay))
+        if site is not None:
+            return {"site": site, "state": told["state"], **_counts(replay, site)}, None
         return {name: value for name, value in told.items() if name not in _HIDDEN}, None
 
     return act
 
 
-def allocation(replay: Replay) -> tuple[Any, None]:
-    """Participants by arm."""
-    taken = zip(replay.session.arms, arm_counts(replay.session), strict=True)
-    arms = [{"arm": arm, "assigned": count} for arm, count in taken]
-    return {"arms": arms, "removed": list(replay.removed)}, None
+def _counts(replay: Replay, site: str) -> dict[str, int]:
+    """Numbers of participants of one site."""
+    here = replay.steps_at(site)
+    waiting = {decision - 1 for decision in replay.session.pending}
+    gone = erased_steps(replay.session)
+    return {"rounds": len(here), "pending": len(here & waiting), "erased": len(here & gone)}
+
+
+def allocation_of(site: str | None) -> Act:
+    """Participants by arm, of the trial or of one site."""
+
+    def act(replay: Replay) -> tuple[Any, Entry | None]:
+        only = None if site is None else replay.steps_at(site)
+        taken = zip(replay.session.arms, arm_counts(replay.session, only), strict=True)
+        arms = [{"arm": arm, "assigned": count} for arm, count in taken]
+        return {"arms": arms, "removed": list(replay.removed)}, None
+
+    return act

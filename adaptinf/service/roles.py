@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from adaptinf.trial.access import ROLES
+from adaptinf.trial.access import ROLES, Token
 
 
 class Call(NamedTuple):
@@ -17,17 +17,36 @@ class Call(NamedTuple):
     what: str
     keyed: bool = False
     """Whether it requires an Idempotency-Key."""
+    sited: bool = False
+    """Whether a token of one site may use it: its answer then concerns this site alone."""
+
+    def permits(self, token: Token) -> bool:
+        """Whether a token may use it."""
+        return token.role in self.roles and (self.sited or token.site is None)
 
 
-_BY_ARM = ("statistician", "unblinder")
+BY_ARM = ("statistician", "unblinder")
 """An adaptive design assigns the better arm more often, so counts by arm show which one leads."""
 CALLS = (
-    Call("assign", "POST", "/v1/assignments", ("assigner",), "assign arms to participants", keyed=True),
-    Call("record", "POST", "/v1/outcomes", ("recorder",), "record outcomes", keyed=True),
-    Call("status", "GET", "/v1/status", ROLES, "the state of the trial and its counts, nothing by arm"),
-    Call("allocation", "GET", "/v1/allocation", _BY_ARM, "participants by arm, and removed arms"),
+    Call("assign", "POST", "/v1/assignments", ("assigner",), "assign arms to participants", True, True),
+    Call("record", "POST", "/v1/outcomes", ("recorder",), "record outcomes", True, True),
+    Call(
+        *("status", "GET", "/v1/status", ROLES, "the state of the trial and its counts, nothing by arm"),
+        sited=True,
+    ),
+    Call("allocation", "GET", "/v1/allocation", BY_ARM, "participants by arm, and removed arms", sited=True),
     Call("state", "POST", "/v1/state", ("operator",), "pause the trial, or resume it"),
-    Call("unblind", "POST", "/v1/unblindings", ("unblinder",), "reveal the arm of one participant"),
+    Call(
+        "unblind", "POST", "/v1/unblindings", ("unblinder",), "reveal the arm of one participant", sited=True
+    ),
+    Call("add_site", "POST", "/v1/sites", ("operator",), "add a site", keyed=True),
+    Call("add_kits", "POST", "/v1/kits", ("operator",), "add kits to a site", keyed=True),
+    Call("retire_kit", "POST", "/v1/retirements", ("operator",), "record the loss of a kit", keyed=True),
+    Call(
+        *("stock", "GET", "/v1/kits", ("monitor", "statistician", "operator", "unblinder")),
+        "numbers of kits at each site; by arm only for statisticians and unblinders",
+        sited=True,
+    ),
 )
 """Calls that require a token."""
 OPEN = {

@@ -28,6 +28,7 @@ class _Asked:
     acts: Sequence[Act]
     digest: str | None
     roles: tuple[str, ...]
+    sited: bool
     answer: asyncio.Future[list[Any]] = field(repr=False)
 
 
@@ -65,13 +66,13 @@ class Writer:
         await asyncio.to_thread(self._thread.join)
 
     async def ask(
-        self, acts: Sequence[Act], digest: str | None = None, roles: tuple[str, ...] = ()
+        self, acts: Sequence[Act], digest: str | None = None, roles: tuple[str, ...] = (), sited: bool = False
     ) -> list[Any]:
-        """The answer to each act, a `Problem` if it was refused."""
+        """The answer to each act, a `Problem` if it was refused; `sited`: tokens of one site may ask."""
         if self._stopped or self._waiting + len(acts) > WAITING:
             return [Problem("overloaded")] * len(acts)
         self._waiting += len(acts)
-        asked = _Asked(acts, digest, roles, self._loop.create_future())
+        asked = _Asked(acts, digest, roles, sited, self._loop.create_future())
         self._queue.put(asked)
         try:
             # The client may go away; the request stays in its place.
@@ -124,7 +125,7 @@ class Writer:
                 token = self.tokens.get(asked.digest)
                 if token is None or not token.serves():
                     raise refused("unauthorized")
-                if token.role not in asked.roles:
+                if token.role not in asked.roles or (token.site is not None and not asked.sited):
                     raise refused("forbidden")
             return act(replay)
 

@@ -95,7 +95,7 @@ class Participants(Environment):
         if self.dimension:
             return self._vector(context)
         if context is not None:
-            problem = "there are no contexts here: open the session with features= or dimension="
+            problem = "the session has no contexts: open it with features= or dimension="
             raise ParameterError("assign", [problem])
         return np.zeros(1)
 

@@ -44,6 +44,7 @@ def run_of(
         missing if np.isnan(arrays["reward"]).any() else None,
         len(corrected),
         tuple(rounds.removed),
+        tuple(rounds.added),
         noise=stepper.noise,
         window=window,
         late=None if window is None else lost,
@@ -283,7 +284,7 @@ class Session(Telling):
         named = known is not None or bool(rounds.erased)
         if last and (unit is not None) != named:
             had = "had one" if named else "had none"
-            problems.append(f"either all participants have a unit or none do: those before {had}")
+            problems.append(f"give a unit for all participants or for none: earlier participants {had}")
         elif known is not None and type(unit) is not type(known):
             problems.append(f"units must be all text or all whole numbers, got {unit!r:.60}")
         if last == self._horizon:
@@ -402,7 +403,7 @@ class Session(Telling):
             problems.append("the session has no window: each outcome was used when it was recorded")
         elif self.rounds < self._horizon:
             problems.append(
-                f"{self._horizon - self.rounds:,} more participants can still enrol and end windows"
+                f"{self._horizon - self.rounds:,} more participants can still enrol, so windows can still end"
             )
         refuse("finish", problems)
         self.end_windows()
@@ -468,8 +469,8 @@ class Session(Telling):
         run = replace(run, in_time=self.in_time)
         absent = int(np.count_nonzero(np.isnan(run.record.reward)))
         if absent and missing is None:
-            few = "outcome is" if absent == 1 else "outcomes are"
-            problem = f'{absent:,} {few} missing: set missing="drop" or "bounds" to define what that means'
+            few = "1 outcome is missing" if absent == 1 else f"{absent:,} outcomes are missing"
+            problem = f'{few}: set missing="drop" or "bounds" to define what that means'
             raise ParameterError("log", [problem])
         if absent and missing != "drop" and not np.isfinite(self._participants.reward_range).all():
             problem = f"missing={missing!r} requires a session that was opened with a finite reward_range"

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import fields, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -49,9 +49,10 @@ def waits(session: Session) -> bool:
     return session._waits and bool(session.rounds) and session._rounds.known[session.rounds - 1] == 0
 
 
-def arm_counts(session: Session) -> list[int]:
-    """Number of rounds with each arm."""
+def arm_counts(session: Session, only: Iterable[int] | None = None) -> list[int]:
+    """Number of rounds with each arm, of all steps or only of some."""
     action = session._rounds.record.action[: session.rounds]
+    action = action if only is None else action[sorted(only)]
     found: list[int] = np.bincount(action, minlength=len(session.arms)).tolist()
     return found
 
@@ -129,6 +130,11 @@ def answered(session: Session, kind: str, key: Any) -> int:
 def keep_key(session: Session, kind: str, key: Any, step: int) -> None:
     """Store the answer to a request under its key."""
     session._rounds.answers.keep(kind, key, step)
+
+
+def refuse_key(session: Session, kind: str, key: Any) -> NoReturn:
+    """Report that a key belongs to another request of its kind."""
+    session._rounds.answers.refuse(kind, key, kind)
 
 
 def remove_again(session: Session, arm: Any, rounds: int) -> None:
@@ -242,9 +248,10 @@ def logged(session: Session, missing: str | None, amended: bool, erased: str | N
     if not steps:
         return log
     if log.context and erased is None:
-        few = "participant's context was" if len(steps) == 1 else "participants' contexts were"
+        count = len(steps)
+        whose = "1 participant's context was" if count == 1 else f"{count:,} participants' contexts were"
         problem = (
-            f'{len(steps):,} {few} erased: set erased="drop" for a log without these rounds, or "keep" '
+            f'{whose} erased: set erased="drop" for a log without these rounds, or "keep" '
             "for a log of all rounds without contexts"
         )
         refuse("log", [problem])

@@ -21,12 +21,15 @@ from adaptinf.typing import FloatArray, IntArray
 _LONGEST, _LARGEST = 200, 2**53
 
 
-KINDS = ("assign", "record", "amend", "remove_arm", "erase")
+KINDS = (
+    *("assign", "record", "amend", "remove_arm", "erase"),
+    *("add_arm", "add_site", "add_kits", "retire_kit"),
+)
 """Kinds of requests that have keys."""
 
 
 class Answers:
-    """Answers keyed by request: rounds; for amendments and removals, their positions in the lists."""
+    """Answers keyed by request: rounds; for amendments and operators' actions, positions in lists of them."""
 
     def __init__(self) -> None:
         self.steps: dict[str, dict[Any, int]] = {kind: {} for kind in KINDS}
@@ -61,7 +64,7 @@ def identity(name: str, value: Any) -> list[str]:
     text = isinstance(value, str) and len(value) <= _LONGEST and bool(value.strip())
     if value is None or whole or text:
         return []
-    what = f"text of at most {_LONGEST} characters or a whole number of at most 2^53 in size"
+    what = f"text of at most {_LONGEST} characters or a whole number of at most 2^53 in absolute value"
     return [f"{name} must be {what}, got {shown(value)}"]
 
 
@@ -84,18 +87,20 @@ def same_reward(told: float, value: float | None) -> bool:
     return math.isnan(told) if value is None else told == value
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Decision:
-    """Answer to an assignment: an arm for a participant.
+    """Answer to an assignment: an arm for a participant, or a kit if the trial is blinded.
 
     Attributes
     ----------
     id : int
         The id that `Session.record` requires.
-    arm : label
-        The arm that was assigned.
+    arm : label or None
+        The arm that was assigned; None in a blinded trial, except to those who unblind a participant.
     round : int
         The round, counted from 1.
+    kit : str or None
+        Code of the kit that the participant receives, in a blinded trial.
 
     Examples
     --------
@@ -107,6 +112,15 @@ class Decision:
     id: int
     arm: Any
     round: int
+    kit: str | None = None
+
+    def known(self) -> dict[str, Any]:
+        """The fields that are not None, by name."""
+        fields = {"id": self.id, "arm": self.arm, "kit": self.kit, "round": self.round}
+        return {name: value for name, value in fields.items() if value is not None}
+
+    def __repr__(self) -> str:
+        return f"Decision({', '.join(f'{name}={value!r}' for name, value in self.known().items())})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +164,8 @@ class Rounds:
     `known` is the number of rounds that had begun when an outcome was recorded, or 0 before that; `told`
     lists the steps of outcomes in order of arrival. `amendments` lists steps and rewards; the record keeps
     the values that the design used. `removed` lists the arms that were removed, with the number of rounds at
-    that time. `erased` contains the steps of participants whose unit and context have been erased.
+    that time; `added` those that joined. `erased` contains the steps of participants whose unit and context
+    have been erased.
     """
 
     def __init__(self, participants: Participants, horizon: int, with_propensities: bool) -> None:
@@ -164,6 +179,7 @@ class Rounds:
         self.decided, self.n_told = 0, 0
         self.amendments: list[tuple[int, float]] = []
         self.removed: list[tuple[int, int]] = []
+        self.added: list[tuple[int, int]] = []
         self.erased: set[int] = set()
         self.units: list[Any] = []
         self.by_unit: dict[Any, int] = {}
@@ -278,9 +294,12 @@ class Rounds:
         record, units = self.record, part["units"]
         first, last = self.decided, self.decided + len(units)
         new, rows = slice(first, last), np.arange(first, last)
-        for name in ("action", "status", "feature", "propensities", "vectors"):
+        for name in ("action", "status", "feature", "vectors"):
             getattr(record, name)[new] = part[name]
         if record.propensities.shape[1]:
+            # Before an arm joined, its probability was 0.
+            record.propensities[new] = 0.0
+            record.propensities[new, : part["propensities"].shape[1]] = part["propensities"]
             record.propensity[new] = record.propensities[rows, record.action[new]]
         if self._participants.features:
             self.codes[new, 0] = record.feature[new]

@@ -408,7 +408,7 @@ def in_time_problems(design: Any, epsilon: Any, window: int | None) -> list[str]
         return []
     name, problems = type(design).__name__, POSITIVE("in_time", epsilon)
     if design.pending != "window" or window is None:
-        return [*problems, f"in_time must be omitted: without a window, no outcome of {name} can miss it"]
+        return [*problems, f"in_time must be omitted: {name} has no window, so no outcome can be late"]
     if design.traits.uses_context != "no":
         problems.append(
             f"in_time must be omitted: {name} assigns arms by context, so the arms' rounds have different "

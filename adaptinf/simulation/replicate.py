@@ -107,10 +107,10 @@ class Run:
 
     Units (rounds,) if rounds belong to units, known (rounds,) if outcomes arrive late, as in `LogArrays`;
     missing for missing outcomes, and their meaning; amended outcomes whose original values the design used;
-    arms that were removed, each with the number of rounds before that; noise for its source, if any; further
-    outcomes by their names, (rounds,) each. For a session with a window: the number of further participants
-    that an outcome had to arrive, the value of late outcomes, and the in-time sums, (arms, 2), once they are
-    released, with their privacy.
+    arms that were removed, and that joined, each with the number of rounds before that; noise for its
+    source, if any; further outcomes by their names, (rounds,) each. For a session with a window: the number
+    of further participants that an outcome had to arrive, the value of late outcomes, and the in-time sums,
+    (arms, 2), once they are released, with their privacy.
     """
 
     record: Record
@@ -121,6 +121,7 @@ class Run:
     missing: str | None = None
     amended: int = 0
     removed: tuple[tuple[int, int], ...] = ()
+    added: tuple[tuple[int, int], ...] = ()
     noise: str = "simulation"
     outcomes: Mapping[str, FloatArray] = field(default_factory=dict)
     window: int | None = None

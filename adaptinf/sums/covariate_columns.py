@@ -124,7 +124,10 @@ def further_roles(given: Mapping[str, object], found: Findings) -> dict[str, obj
             if cubes:
                 stray.append(repr(f"{role}_sum_cubes"))
             if stray:
-                found.add("bad-column-name", f"{', '.join(stray)} without {role}=, the column of sums")
+                found.add(
+                    "bad-column-name",
+                    f"{', '.join(stray)} cannot be used without {role}=, the column of sums",
+                )
             continue
         lacking = [repr(f"{role}{part}") for part in _PARTS if names[part] is None]
         if lacking:

@@ -246,7 +246,11 @@ def covariate_problems(name: str, values: FloatArray) -> list[str]:
 def _unusable(values: FloatArray) -> dict[str, BoolArray]:
     """Numbers whose powers cannot be summed, with the problems; values has shape (T,)."""
     large = np.isfinite(values) & (np.abs(values) >= EXACT)
-    return {"missing": np.isnan(values), "infinite": np.isinf(values), "2**53 or more in size": large}
+    return {
+        "missing": np.isnan(values),
+        "infinite": np.isinf(values),
+        "2**53 or more in absolute value": large,
+    }
 
 
 def _amiss(name: str, kinds: Mapping[str, BoolArray]) -> list[str]:

@@ -465,7 +465,8 @@ def _read(
         )
     elif columns.propensity is not None and not columns.every and _sure_beside_others(cells):
         found.add(
-            "sure-arm", "some propensities are 1: pass propensities=, according to which the others are 0"
+            "sure-arm",
+            "some propensities are 1: pass propensities=, in which the propensities of the other arms are 0",
         )
     return Parts(columns.groups, strata.parts(cells, batch[1])), arm[1]
 

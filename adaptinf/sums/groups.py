@@ -22,11 +22,12 @@ Key = tuple[Label, ...]
 Part = tuple[Cells, NDArray[Any]]
 """Cells for some rounds, and their batches in order, shape (B,)."""
 _OF_PARTS = (
-    "an arm has propensity 0 in a batch of only one table: give parts of the same batch different names"
+    "an arm has propensity 0 in a batch of one table but not in the same batch of the other: give the two "
+    "parts of the batch different names"
 )
 _OF_GROUPS = (
-    "an arm has propensity 0 in a batch only for some groups: drop the rows that could not receive it, or "
-    "form separate Sums of them"
+    "an arm has propensity 0 in a batch for some groups but not for others: drop the rows that could not "
+    "receive it, or form separate Sums of them"
 )
 
 
@@ -93,7 +94,7 @@ def read_groups(
         read = read_labels(column)
         found.add_rows(
             "missing-context",
-            f"{what} has missing values: name the rows that belong to no group",
+            f"{what} has no value (give the rows that belong to no group a label)",
             read.missing,
         )
         infinite = np.zeros(rows, dtype=bool)

@@ -183,7 +183,11 @@ def _read(place: Path) -> StoredSums:
     digest = header.pop("digest", None)
     if header.get("version") != _VERSION:
         refuse(
-            "file", [f"has format version {header.get('version')!r:.20}, but this adaptinf reads {_VERSION}"]
+            "file",
+            [
+                f"has format version {header.get('version')!r:.20}, but this version of adaptinf reads "
+                f"{_VERSION}"
+            ],
         )
     columns = {name: np.asarray(table.column(name).to_numpy()) for name in table.column_names}
     if content_digest(header, None, columns) != digest:

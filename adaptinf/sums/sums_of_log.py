@@ -124,7 +124,7 @@ def _check_units(names: Sequence[str], cells: Cells, totals: UnitTotals) -> None
     if names:
         reasons.append(
             "units have several rounds, and standard errors by unit with by=, denominator= or covariate= "
-            "require the rows"
+            "require the individual rows"
         )
     if reasons:
         raise InvalidForLog("Sums", "; ".join(reasons), ["the log itself"])

@@ -193,7 +193,8 @@ def _check_totals(
         found.add(
             "missing-arm",
             f"{_missing(arms, batches, absent & lacking[:, None])}, but the propensities of the others "
-            f"leave it a positive share ({1.0 - total[np.argmax(lacking)]:.3g} in the first): add its row, "
+            f"leave it a positive share ({1.0 - total[np.argmax(lacking)]:.3g} in the first batch): add its "
+            f"row, "
             "with n = 0 if it was never assigned",
         )
     wrong = off & ~lacking
@@ -301,9 +302,9 @@ def _check_units(sums: Mapping[str, FloatArray], found: Findings) -> None:
     wrong = ratio >= math.sqrt(_UNITS)
     found.add_rows(
         "mixed-units",
-        "rewards seem to have several units of measurement: their typical size, sum_squares / sum, is "
-        f"{usual:.3g} in the table and {spread:.3g} times as large at its maximum as at its minimum (0/1 "
-        "and 0/100, or cents and a currency); use one unit, or pass reward_range= if this is correct",
+        "rewards seem to be in different units of measurement: their typical size, sum_squares / sum, is "
+        f"{usual:.3g} in the table and {spread:.3g} times as large at its maximum as at its minimum (such "
+        f"as 0/1 and 0/100, or cents and dollars); use one unit, or pass reward_range= if this is correct",
         wrong,
     )
 
@@ -437,7 +438,7 @@ def _read(
     names = column_names(frame)
     places = _places(names, columns, found)
     shared = [name for name in groups if name in columns.values()]
-    found.add("bad-group", f"group columns have other roles: {', '.join(shared)}") if shared else None
+    found.add("bad-group", f"group columns already have other roles: {', '.join(shared)}") if shared else None
     by = _places(names, {f"group {name!r}": name for name in groups}, found)
     checked_format = check_date_format(date_format, found)
     declared = declare_arms(arms, found)

@@ -45,13 +45,15 @@ def other_trials(first: Sums, second: Sums) -> list[str]:
     kinds = {first.batches.dtype.kind, second.batches.dtype.kind}
     if len(kinds) > 1 and "M" in kinds:
         problems.append("the batches of one are times, but those of the other are numbers")
-    problems = [f"they can be merged only if they come from one trial: {problem}" for problem in problems]
+    problems = [
+        f"they can be merged only if they come from the same trial: {problem}" for problem in problems
+    ]
     if not (first.batched and second.batched):
         problems.append(
-            "totals without batches cannot be merged: number the parts, and name the column as batch="
+            "totals without batches cannot be merged: number the parts, and name the column in batch="
         )
     if first.by_unit is not None or second.by_unit is not None:
-        reason = "a unit may be in both, so sums by unit cannot be merged: aggregate all rows together"
+        reason = "a unit may be in both tables, so sums by unit cannot be merged: aggregate all rows together"
         problems.append(reason)
     return problems
 

@@ -97,7 +97,7 @@ def unit_problem(cells: Cells) -> str | None:
         return None
     return (
         "an arm could not be chosen in some batches, but with units every arm must be possible in every "
-        "row: aggregate the batches in which it was possible separately"
+        "row: aggregate separately the batches in which it was possible"
     )
 
 

@@ -47,7 +47,7 @@ class Numbers:
         if extreme.size and not bad.size:
             size = f"from {least:g} to {LARGEST:g}"
             problems.append(
-                f"{name} must be of a size that allows computation, {size}, got {extreme.flat[0]:g}"
+                f"{name} must be within the range that can be computed, {size}, got {extreme.flat[0]:g}"
             )
         return array
 
@@ -91,7 +91,7 @@ def together(problems: list[str], /, **arrays: FloatArray | IntArray) -> None:
         np.broadcast_shapes(*(array.shape for array in arrays.values()))
     except ValueError:
         shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
-        problems.append(f"the shapes must broadcast, got {shapes}")
+        problems.append(f"the shapes must be compatible for broadcasting, got {shapes}")
 
 
 def check_arrays(

@@ -215,7 +215,7 @@ def _lower_arguments(subject: str, *arguments: ArrayLike) -> dict[str, FloatArra
     problems: list[str] = []
     arrays = stopping_numbers(problems, *arguments)
     if (arrays["mean"] == 0.0).any():
-        problems.append("mean must not be 0: no rule has a relative error then")
+        problems.append("mean must not be 0, for which relative error is undefined")
     if (arrays["beta"] >= 0.25).any():
         problems.append("beta must be below 1/4")
     refuse(subject, problems)

@@ -3,6 +3,7 @@
 from adaptinf.trial.access import Token
 from adaptinf.trial.live_trial import Trial, TrialStatus
 from adaptinf.trial.operator_actions import Act
+from adaptinf.trial.supplies.kit_codes import kit_codes
 from adaptinf.trial.trial_noise import NoiseAudit
 
-__all__ = ["Act", "NoiseAudit", "Token", "Trial", "TrialStatus"]
+__all__ = ["Act", "NoiseAudit", "Token", "Trial", "TrialStatus", "kit_codes"]

@@ -14,6 +14,7 @@ from adaptinf.parameters import Count, OneOf, check, problems_of, refuse
 from adaptinf.sessions.session_memory import try_out
 from adaptinf.trial.journal_rows import Entry
 from adaptinf.trial.operator_actions import Acts, act_problems
+from adaptinf.trial.supplies.supply import where_problems
 from adaptinf.trial.trial_noise import Nodes
 from adaptinf.trial.trial_setup import session_of
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 ROLES = ("assigner", "recorder", "monitor", "statistician", "operator", "unblinder")
 """Who may hold a token; what each role may do is stated in one table, `adaptinf/service/roles.py`."""
+SITED = ("assigner", "recorder", "monitor", "unblinder")
+"""Roles whose tokens may be for one site; the others act on the trial as a whole."""
 ISSUED, REVOKED = "token", "revoke"
 """Kinds of rows about tokens."""
 DAYS = 365
@@ -46,6 +49,8 @@ class Token:
         Times, in UTC.
     revoked : str or None
         When it was revoked.
+    site : str or None
+        The site to which it is limited.
     text : str
         What the program sends: known only to the call that issued it, and empty otherwise, because the file
         contains only its SHA-256 digest.
@@ -66,6 +71,7 @@ class Token:
     issued: str
     expires: str
     revoked: str | None = None
+    site: str | None = None
     text: str = field(default="", repr=False)
 
     def serves(self) -> bool:
@@ -78,7 +84,9 @@ class Access:
 
     _requests: Requests
 
-    def add_token(self, role: str, *, days: int = DAYS, by: str | None = None) -> Token:
+    def add_token(
+        self, role: str, *, days: int = DAYS, by: str | None = None, site: str | None = None
+    ) -> Token:
         """Issue a token for a program that uses the trial over a network.
 
         Parameters
@@ -89,6 +97,9 @@ class Access:
             Days until it expires, at most 3,650.
         by : str, optional
             The person responsible; the journal stores it.
+        site : str, optional
+            Limits an assigner, recorder, monitor or unblinder to the participants of this site: nothing about
+            others is told.
 
         Returns
         -------
@@ -118,8 +129,9 @@ class Access:
         expires = (datetime.now(UTC) + timedelta(days=days)).isoformat(timespec="seconds")
 
         def issued(replay: Replay) -> tuple[int, Entry]:
-            refuse("add_token", [replay.copied] if replay.copied else [])
+            refuse("add_token", [replay.copied] if replay.copied else _site_problems(replay, role, site))
             number, whose = len(_issued(replay)) + 1, {} if by is None else {"by": by}
+            whose |= {} if site is None else {"site": site}
             told = {"token": number, "role": role, "digest": digest_of(text), "expires": expires}
             return number, {"kind": ISSUED, **told, **whose}
 
@@ -197,10 +209,20 @@ def tokens_of(acts: Acts) -> dict[str, Token]:
     revoked = {act["token"]: act["time"] for act in acts.acts if act["kind"] == REVOKED}
     return {
         act["digest"]: Token(
-            act["token"], act["role"], act["time"], act["expires"], revoked.get(act["token"])
+            *(act["token"], act["role"], act["time"], act["expires"]),
+            *(revoked.get(act["token"]), act.get("site")),
         )
         for act in _issued(acts)
     }
+
+
+def _site_problems(replay: Replay, role: str, site: Any) -> list[str]:
+    """Problems with the site of a token."""
+    if site is None:
+        return []
+    if role not in SITED:
+        return [f"site must be omitted: the role {role} concerns the whole trial"]
+    return where_problems(site, replay.supply.sites)
 
 
 def _responsible(by: Any) -> list[str]:
@@ -220,7 +242,7 @@ def _unrevoked(acts: Acts, number: int) -> Token:
     raise ParameterError("revoke_token", [f"there is no token {number}"])
 
 
-def token_again(acts: Acts, said: Entry) -> Entry:
+def token_again(acts: Replay, said: Entry) -> Entry:
     """The entry of a row about a token, if it follows from the rows before it."""
     refuse(said["kind"], _responsible(said.get("by")))
     if said["kind"] == REVOKED:
@@ -228,7 +250,7 @@ def token_again(acts: Acts, said: Entry) -> Entry:
         refuse(REVOKED, ["it was revoked before"] if known.revoked is not None else [])
         return said
     digest = said["digest"]
-    problems = problems_of(role=(said["role"], _ROLE))
+    problems = problems_of(role=(said["role"], _ROLE)) + _site_problems(acts, said["role"], said.get("site"))
     if said["token"] != len(_issued(acts)) + 1 or len(digest) != _DIGEST or digest in tokens_of(acts):
         problems.append("its number or its digest cannot be right")
     datetime.fromisoformat(said["expires"])

@@ -14,7 +14,7 @@ from adaptinf.errors import AdaptinfWarning, FileError, JournalError
 from adaptinf.files import as_path, atomic_write
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.stated_plans import StatedPlan
-from adaptinf.parameters import Is, OrNone, check
+from adaptinf.parameters import BOOLEAN, Is, OrNone, check
 from adaptinf.sessions import Decision, Outcome
 from adaptinf.sessions.session_memory import erased_steps, logged
 from adaptinf.sessions.steppers import Draw
@@ -25,6 +25,8 @@ from adaptinf.trial.keys.key_holder import MISSING, KeyHolder
 from adaptinf.trial.keys.outside_key import outside_key
 from adaptinf.trial.operations import Operations
 from adaptinf.trial.replay import Replay
+from adaptinf.trial.supplies.supplied import BLINDED
+from adaptinf.trial.supplies.supply_operations import SupplyOperations, with_sites
 from adaptinf.trial.trial_places import PLACE, as_taken
 from adaptinf.trial.trial_setup import declared_entry, planned_terms
 
@@ -96,7 +98,7 @@ class TrialStatus:
     head: str
 
 
-class Trial(Operations, Access, KeyHolder):
+class Trial(Operations, SupplyOperations, Access, KeyHolder):
     """A design in use for real participants, stored so that it survives crashes and retried requests.
 
     It is kept in a SQLite file or, with the extra `postgres`, in a PostgreSQL database. Created by
@@ -137,6 +139,7 @@ class Trial(Operations, Access, KeyHolder):
         outcome_window: int | None = None,
         in_time: float | None = None,
         key_file: str | os.PathLike[str] | None = None,
+        blinded: bool = False,
     ) -> Trial:
         """Create a trial in a new file or an empty database.
 
@@ -167,6 +170,9 @@ class Trial(Operations, Access, KeyHolder):
             A file with a key, from `make_key`: the trial is sealed, and cannot be opened without it. If
             omitted, the environment may name a file (``ADAPTINF_KEY_FILE``) or a command that prints a key
             (``ADAPTINF_KEY_COMMAND``); otherwise the trial has no key.
+        blinded : bool
+            Whether `assign` returns the code of a kit instead of the arm: `add_site` and `add_kits` must
+            come first.
 
         Returns
         -------
@@ -192,7 +198,9 @@ class Trial(Operations, Access, KeyHolder):
         planned: Entry = {}
         if isinstance(design, StatedPlan):
             design, arms, horizon, planned = planned_terms(design, arms, horizon)
+        check("Trial.create", blinded=(blinded, BOOLEAN))
         first = {**declared_entry(design, arms, horizon, *declared), **planned}
+        first |= {BLINDED: True} if blinded else {}
         if not design.traits.own_coins:
             warnings.warn(
                 f"{first['design']} makes no random draws of its own, so anyone who knows the outcomes can "
@@ -313,7 +321,9 @@ class Trial(Operations, Access, KeyHolder):
         """Labels of the arms."""
         return self._requests.read(lambda replay: replay.session.arms)
 
-    def assign(self, unit: str | int, context: Any = None, *, key: str | int) -> Decision:
+    def assign(
+        self, unit: str | int, context: Any = None, *, key: str | int, site: str | None = None
+    ) -> Decision:
         """Assign an arm to a participant.
 
         Parameters
@@ -326,23 +336,26 @@ class Trial(Operations, Access, KeyHolder):
         key : str or int
             Identifies the request: if it is repeated after a crash or a lost response, it receives the same
             decision.
+        site : str, optional
+            Where the participant is: required if the trial has sites. Units are named within their site.
 
         Returns
         -------
         Decision
-            The arm, and the id that `record` requires. It is on disk.
+            The arm, or in a blinded trial the kit, and the id that `record` requires. It is on disk.
 
         Raises
         ------
         ParameterError
             If the trial is paused, finished or closed, its horizon is exhausted, an outcome is needed first,
             the context does not match the declaration, or the key or the unit belongs to another request.
-            Nothing has changed in this case.
+            In a blinded trial, if some arm has no kit at the site, whichever arm would be drawn. Nothing has
+            changed in this case.
         FileError
             If the file cannot be written. Repeat the request with its key: whether or not it was stored, it
             counts once.
         """
-        return self._requests.change(lambda replay: replay.assign_new(unit, context, key))
+        return self._requests.change(lambda replay: replay.assign_new(unit, context, key, site))
 
     def record(self, decision_id: int, reward: float | None, *, key: str | int) -> Outcome:
         """Record the outcome of a decision.
@@ -392,14 +405,15 @@ class Trial(Operations, Access, KeyHolder):
         -------
         AdaptiveLog
             The log, which is a copy; the trial continues. Units of erased participants have uninformative
-            names. Files that it writes are readable only by their owner (mode 0600).
+            names. Sites are a context named "site". Files that it writes are readable only by their owner
+            (mode 0600).
         """
 
         def made(replay: Replay) -> AdaptiveLog:
             log = as_taken(logged(replay.session, missing, amended, erased), replay.acts)
             log = log.unpromised_by(replay.ended) if replay.ended else log
             log = log.stopped_by(replay.reason) if replay.cut_short else log
-            log = replay.planned(log)
+            log = replay.planned(with_sites(log, replay, erased))
             log.owner_only = True
             return log
 

@@ -30,6 +30,10 @@ def _trials(name: str, value: Any) -> list[str]:
     return [f"{name} must be a list of open trials, got {value!r:.60}"]
 
 
+def _assigned(replay: Replay, unit: Any, context: Any, site: Any, key: Any) -> tuple[Decision, Entry | None]:
+    return replay.assign_new(unit, context, key, site)
+
+
 class Operations:
     """A trial as seen by its operator."""
 
@@ -42,6 +46,7 @@ class Operations:
         contexts: Sequence[Any] | None = None,
         *,
         keys: Sequence[str | int],
+        sites: Sequence[str] | None = None,
     ) -> list[Decision]:
         """Assign arms to several participants, in order, with a single write to disk.
 
@@ -53,6 +58,8 @@ class Operations:
             The context of each, as for `assign`.
         keys : sequence
             A key for each request, as for `assign`.
+        sites : sequence of str, optional
+            The site of each, as for `assign`.
 
         Returns
         -------
@@ -67,8 +74,10 @@ class Operations:
         FileError
             As in `assign`: either none or all were stored. Repeat them with their keys.
         """
-        columns = {"units": units, "contexts": [None] * len(units) if contexts is None else contexts}
-        return self._all("assign_many", {**columns, "keys": keys}, Replay.assign_new)
+        nothing = [None] * len(units)
+        columns = {"units": units, "contexts": nothing if contexts is None else contexts}
+        columns |= {"sites": nothing if sites is None else sites, "keys": keys}
+        return self._all("assign_many", columns, _assigned)
 
     def record_many(
         self, decision_ids: Sequence[int], rewards: Sequence[float | None], *, keys: Sequence[str | int]
@@ -409,6 +418,52 @@ class Operations:
         ('a', 'c')
         """
         return self._requests.change(lambda replay: replay.remove_arm(arm, key, reason, by))
+
+    def add_arm(self, arm: Any, *, key: str | int, reason: str, by: str) -> tuple[Any, ...]:
+        """Add an arm, which may be assigned from now on; before, its probability was 0.
+
+        The design continues as if it had had the arm from the beginning and had never assigned it. This is
+        for `Uniform`, `EpsilonGreedy`, `Thompson`, `TopTwoThompson` and `ExplorationSampling` without
+        `initial_pulls`, and a `Mixture` of `UCB` or `KLUCB`. The person who adds an arm may have seen
+        outcomes, so logs state which arm joined and when, and guarantee neither a floor nor privacy. In a
+        blinded trial, each site needs kits of the arm before its next participant.
+
+        Parameters
+        ----------
+        arm : label
+            A new label.
+        key : str or int
+            Identifies the request, as for `assign`.
+        reason, by : str
+            The reason and the person responsible; the journal stores both.
+
+        Returns
+        -------
+        tuple of labels
+            All arms. The addition is on disk.
+
+        Raises
+        ------
+        ParameterError
+            If the trial is finished or closed, has a plan, or there is such an arm, no one has been assigned
+            yet, the design cannot continue with a further arm, or the key belongs to another request. Nothing
+            has changed in this case.
+        FileError
+            As in `assign`.
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> import tempfile
+        >>> path = f"{tempfile.mkdtemp()}/trial.db"
+        >>> with ai.Trial.create(path, ai.designs.Uniform(), arms=["a", "b"], horizon=100) as trial:
+        ...     decision = trial.assign("participant 1", key="visit 1")
+        ...     arms = trial.add_arm("c", key="protocol 2", reason="amendment 2", by="the sponsor")
+        ...     decision = trial.assign("participant 2", key="visit 2")
+        ...     trial.log("drop").frame["propensity_c"].round(2).tolist()
+        [0.0, 0.33]
+        """
+        return self._requests.change(lambda replay: replay.add_arm(arm, key, reason, by))
 
     def erase(self, unit: str | int, *, key: str | int, reason: str, by: str) -> int:
         """Make a participant's data in the file unreadable: name, context, keys and reasons.

@@ -11,8 +11,10 @@ import numpy as np
 
 from adaptinf.designs import Design
 from adaptinf.errors import ParameterError
+from adaptinf.log.traits import PLAN
 from adaptinf.parameters import refuse
 from adaptinf.sessions import Decision, Outcome, Session
+from adaptinf.sessions.grown_sessions import grown, refuse_growth
 from adaptinf.sessions.participants import plain
 from adaptinf.sessions.session_memory import (
     answered,
@@ -23,6 +25,7 @@ from adaptinf.sessions.session_memory import (
     keep_key,
     keys_of,
     memory_of,
+    refuse_key,
     remove_again,
 )
 from adaptinf.sessions.session_rounds import identity
@@ -37,7 +40,7 @@ from adaptinf.trial.trial_setup import fresh_seed, session_of
 LOOK, REKEYED = "look", "rekey"
 ACTS = (
     *("pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase", "restore", "moved"),
-    *("token", "revoke", LOOK, REKEYED),
+    *("token", "revoke", LOOK, REKEYED, "add_arm", "add_site", "add_kits", "retire_kit"),
 )
 """Kinds of rows that record an operator's actions."""
 _LONGEST = 1_000
@@ -55,7 +58,8 @@ class Act:
         From the local clock, in UTC.
     kind : str
         What was done: "pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase", "restore",
-        "moved", "look", "token" (one was issued), "revoke", or "rekey".
+        "moved", "look", "token" (one was issued), "revoke", "rekey", "add_arm", "add_site", "add_kits", or
+        "retire_kit".
     reason : str or None
         The reason; None if it was about a participant who was erased.
     by : str or None
@@ -65,7 +69,7 @@ class Act:
     reward : float or None
         The amended outcome.
     arm : label or None
-        The arm that was removed.
+        The arm that was removed or added.
     head : str or None
         The last head of the lost file, as given to `restore`.
     runs : int or None
@@ -74,6 +78,10 @@ class Act:
         Id of the token that was issued or revoked.
     role : str or None
         What an issued token permits.
+    site : str or None
+        The site that was added, to which kits were added, or of an issued token.
+    kit : str or None
+        Code of the kit that was retired.
 
     Examples
     --------
@@ -99,6 +107,8 @@ class Act:
     runs: int | None = None
     token: int | None = None
     role: str | None = None
+    site: str | None = None
+    kit: str | None = None
 
 
 def act_of(entry: Mapping[str, Any]) -> Act:
@@ -265,6 +275,39 @@ class Acts:
         told = {"kind": "remove_arm", "key": plain(key), "arm": plain(arm), "rounds": self.session.rounds}
         return left, {**told, "reason": reason, "by": by}
 
+    def add_arm(self, arm: Any, key: Any, reason: Any, by: Any) -> tuple[tuple[Any, ...], Entry | None]:
+        """Add an arm; return all arms and, if the key is new, the entry to write."""
+        refuse("add_arm", act_problems(reason, by))
+        session, said = self.session, {"arm": plain(arm)}
+        if not self._fresh("add_arm", key, refused=(FINISHED,)):
+            place = answered(session, "add_arm", plain(key))
+            code, _ = session._rounds.added[place]
+            if session.arms[code] != said["arm"]:
+                refuse_key(session, "add_arm", plain(key))
+            return session.arms[: code + 1], None
+        self._refuse_erased("add_arm", key=key)
+        refuse(
+            "add_arm", ["the trial has a plan, which compares its own arms"] if PLAN in self.declared else []
+        )
+        refuse_growth(session, self.design)
+        rounds = session.rounds
+        self.widen(said["arm"])
+        keep_key(self.session, "add_arm", plain(key), len(self.session._rounds.added) - 1)
+        told = {"kind": "add_arm", "key": plain(key), **said, "rounds": rounds}
+        return self.session.arms, {**told, "reason": reason, "by": by}
+
+    def widen(self, arm: Any) -> None:
+        """Let the session continue with one more arm."""
+        declared = {**self.declared, "arms": [*self.session.arms, arm]}
+        try:
+            fresh, _ = session_of(declared, self.design, self.nodes)
+        except ParameterError as error:
+            problems = error.problems
+        else:
+            self.session = grown(self.session, fresh)
+            return
+        raise ParameterError("add_arm", problems)
+
     def erase(self, unit: Any, key: Any, reason: Any, by: Any) -> tuple[int, Entry | None]:
         """Erase a participant; return the decision's id and, if the key is new, the entry to write."""
         refuse("erase", [*named("unit", unit), *act_problems(reason, by)])
@@ -316,8 +359,9 @@ class Acts:
         return None if memory is None else base64.b64encode(pack(memory)).decode()
 
     def _opened(self) -> Session:
-        """The session as it was at the start, with its own coins."""
-        return session_of(self.declared, self.design, self.nodes)[0]
+        """The session as it was at the start, with its own coins and all arms that have joined."""
+        declared = {**self.declared, "arms": list(self.session.arms)}
+        return session_of(declared, self.design, self.nodes)[0]
 
     def _assigned(self, subject: str, unit: Any) -> Decision:
         decision = decision_of(self.session, plain(unit))

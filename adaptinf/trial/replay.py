@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from adaptinf.sessions.session_memory import (
     amend_blank,
     assign_as_written,
     assign_blank,
+    decision_of,
     erased_steps,
     go_back,
     kept_of,
@@ -34,8 +36,8 @@ from adaptinf.spelling import told_apart
 from adaptinf.trial.access import ISSUED, REVOKED, token_again
 from adaptinf.trial.journal_rows import GONE, Entry
 from adaptinf.trial.operator_actions import FINISHED, LOOK, PAUSED, REKEYED, act_problems, named
-from adaptinf.trial.planned_looks import PlannedLooks
 from adaptinf.trial.snapshot_bytes import Snapshot, pack, unpacked
+from adaptinf.trial.supplies.supplied import KITS, RETIRED, SITE, Supplied
 from adaptinf.trial.trial_noise import NODE
 from adaptinf.trial.trial_places import PLACE, TAKEN, Place
 
@@ -47,30 +49,41 @@ class Begun(NamedTuple):
     place: Place | None
 
 
-class Replay(PlannedLooks):
+class Replay(Supplied):
     """The session of a trial, its keys, and whether it accepts requests."""
 
     unread: frozenset[int] = frozenset()
     """Decisions with unreadable fields that no row has so far declared erased."""
 
-    def assign(self, unit: Any, context: Any, key: Any, new: bool = False) -> tuple[Decision, Entry | None]:
+    def assign(
+        self, unit: Any, context: Any, key: Any, site: Any = None, new: bool = False
+    ) -> tuple[Decision, Entry | None]:
         """Assign an arm; return, if the key is new, the entry to write."""
         fresh = self._fresh("assign", key, refused=(PAUSED, FINISHED))
         refuse("assign", named("unit", unit))
         if new and fresh:
             self._refuse_alike(plain(unit))
         self._refuse_erased("assign", key=key, unit=unit)
-        self._coins.set("assign", self.session.rounds + 1)
+        before = self.session.rounds
+        if fresh and decision_of(self.session, plain(unit)) is None:
+            self.refuse_unsupplied(site)
+        self._coins.set("assign", before + 1)
         decision = self.session.assign(unit, context, key)
+        if self.session.rounds > before:
+            self.supplied(site)
+        if self.blinded:
+            decision = replace(decision, arm=None, kit=self.kit_of(decision.id))
         if not fresh:
             return decision, None
         whose = {"key": plain(key), "unit": plain(unit), "context": _kept(context)}
         return decision, {"kind": "assign", **whose, **self._decided(decision.round)}
 
-    def assign_new(self, unit: Any, context: Any, key: Any) -> tuple[Decision, Entry | None]:
-        """The same for a new request: its unit must not look like another's."""
+    def assign_new(
+        self, unit: Any, context: Any, key: Any, site: Any = None
+    ) -> tuple[Decision, Entry | None]:
+        """The same for a new request: its unit, named within its site, must not look like another's."""
         # Replays skip this check, because journals of earlier versions may contain such units.
-        return self.assign(unit, context, key, new=True)
+        return self.assign(self.at_site("assign", site, unit), context, key, plain(site), new=True)
 
     def _refuse_alike(self, unit: Any) -> None:
         """State that a unit looks like another's."""
@@ -82,7 +95,7 @@ class Replay(PlannedLooks):
 
     def _decided(self, number: int) -> Entry:
         """A row's content about a decision, except the participant."""
-        return {"round": number, **made(self.session, number - 1)}
+        return {"round": number, **made(self.session, number - 1), **self.supply.of(number - 1)}
 
     def record(self, decision_id: Any, reward: Any, key: Any) -> tuple[Outcome, Entry | None]:
         """Record an outcome; return, if the key is new, the entry to write."""
@@ -108,6 +121,7 @@ class Replay(PlannedLooks):
         if begun.kept is None:
             return False
         go_back(self.session, begun.kept)
+        self.supply.cut(self.session.rounds)
         self.nodes.drawn()
         self.place = begun.place
         return True
@@ -120,11 +134,17 @@ class Replay(PlannedLooks):
         memory = memory_of(self.session, self._opened())
         standing = {"state": self.state, "reason": self.reason, "acts": self.acts, PLACE: self.place}
         state = {"marks": marks_of(self.session), "memory": memory, "standing": standing}
-        return part_of(self.session, since), state
+        return {**part_of(self.session, since), **self.supply.part(since.decided)}, state
 
     def resume(self, snapshot: Snapshot) -> None:
         """Continue from an image, with a session that was just opened."""
+        for act in snapshot.state["standing"]["acts"]:
+            if act["kind"] == "add_arm":
+                self.widen(act["arm"])
+                self.session._rounds.added[-1] = len(self.session.arms) - 1, act["rounds"]
         restore(self.session, snapshot.parts, snapshot.state["memory"])
+        for part in snapshot.parts:
+            self.supply.extend(part)
         self.stand(snapshot.state["standing"])
 
     def is_as(self, snapshot: Snapshot) -> bool:
@@ -164,12 +184,16 @@ class Replay(PlannedLooks):
     def _again(self, said: Entry) -> Entry | None:
         """The entry of a row, recomputed."""
         requests: dict[str, Callable[[], tuple[Any, Entry | None]]] = {
-            "assign": lambda: self.assign(said["unit"], said["context"], said["key"]),
+            "assign": lambda: self.assign(said["unit"], said["context"], said["key"], said.get("site")),
             "record": lambda: self.record(said["decision"], said["reward"], said["key"]),
             "amend": lambda: self.amend(
                 said["decision"], said["reward"], said["key"], said["reason"], said["by"]
             ),
             "remove_arm": lambda: self.remove_arm(said["arm"], said["key"], said["reason"], said["by"]),
+            "add_arm": lambda: self.add_arm(said["arm"], said["key"], said["reason"], said["by"]),
+            SITE: lambda: self.add_site(said["site"], said["key"], said["by"]),
+            KITS: lambda: self.add_kits(said["site"], dict(said["codes"]), said["key"], said["by"]),
+            RETIRED: lambda: self.retire_kit(said["kit"], said["key"], said["reason"], said["by"]),
         }
         if said["kind"] == LOOK:
             return self.looked_again(said)
@@ -222,6 +246,7 @@ class Replay(PlannedLooks):
     def _as_written(self, said: Entry, known: tuple[Any, Any, Any] | None) -> Entry:
         """The entry for a decision that used an erased context: it cannot be recomputed."""
         step = assign_as_written(self.session, known, said["arm"], said["status"], said["propensities"])
+        self.supplied(said.get("site"))
         whose = {} if known is None else dict(zip(("unit", "context", "key"), known, strict=True))
         return {"kind": "assign", **whose, **self._decided(step + 1)}
 
@@ -234,7 +259,9 @@ class Replay(PlannedLooks):
             if session.by_context or session.blind:
                 return self._as_written(said, None)
             self._coins.set("assign", session.rounds + 1)
-            return {"kind": kind, **self._decided(assign_blank(session) + 1)}
+            number = assign_blank(session) + 1
+            self.supplied(said.get("site"))
+            return {"kind": kind, **self._decided(number)}
         session.propensities(decision)  # This call refuses decisions that do not exist.
         if kind == "assign":
             return {"kind": kind, **self._decided(decision)}

@@ -97,7 +97,7 @@ def main(arguments: list[str] | None = None) -> None:
     options.until = time.time() + 3600 * options.hours if math.isfinite(options.hours) else math.inf
     known = read_tools()
     if unknown := sorted(set(options.tools) - set(known)):
-        parser.error(f"no such tool: {', '.join(unknown)}; there are: {', '.join(known)}")
+        parser.error(f"no such tool: {', '.join(unknown)}; available: {', '.join(known)}")
     wanted = {
         name: [
             cell

@@ -144,7 +144,7 @@ def main() -> None:
     options: argparse.Namespace = parser.parse_args()
     unknown = sorted(set(options.rows) - {row.name for row in ROWS})
     if unknown:
-        parser.error(f"no such row: {', '.join(unknown)}; there are: {', '.join(row.name for row in ROWS)}")
+        parser.error(f"no such row: {', '.join(unknown)}; available: {', '.join(row.name for row in ROWS)}")
     done: list[tuple[dict[str, str], str]] = []
     lines = []
     for row in ROWS:

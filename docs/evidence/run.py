@@ -120,7 +120,7 @@ def main() -> int:
     options = parser.parse_args()
     unknown = sorted(set(options.scripts) - set(scripts()))
     if unknown:
-        parser.error(f"no such script: {', '.join(unknown)}; there are: {', '.join(scripts())}")
+        parser.error(f"no such script: {', '.join(unknown)}; available: {', '.join(scripts())}")
     first, others = (options.scripts, []) if options.scripts else chosen(options.hours, options.groups)
     print(
         f"changed or named: {', '.join(first) or 'none'}; in turn: {', '.join(others) or 'none'}", flush=True

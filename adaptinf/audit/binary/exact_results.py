@@ -257,7 +257,8 @@ class ExactInterval(_OfCounts):
         one, zero = self.arms
         lines = [
             *(CAUTION(caution=one) for one in self.cautions),
-            f"Exact at {self.pulls[0] + self.pulls[1]} rounds: the interval contains the effects of {one} "
+            f"The interval is exact at {self.pulls[0] + self.pulls[1]} rounds: it contains the effects of "
+            f"{one} "
             f"against {zero} that the exact unconditional test does not reject.",
             "Assumes that success rates do not drift during the trial, not even together.",
             f"Assumes that {self.design} assigned every arm, and that the number of rounds was fixed in "

@@ -302,7 +302,7 @@ def stream_problems(counter: Counter, first: FloatArray, second: FloatArray) -> 
         if not ((stream >= counter.low) & (stream <= counter.high)).all():
             problems = [f"every item of neighbours must lie in [{counter.low:g}, {counter.high:g}]"]
     if counter.mechanism == "binary" and len(first) > (counter.horizon or 0):
-        problems.append(f"neighbours must have at most {counter.horizon} items, the horizon")
+        problems.append(f"neighbours must have at most {counter.horizon} items, the horizon of the counter")
     changed = np.flatnonzero((first != second).any(axis=1))
     if changed.size != 1:
         problems.append(f"neighbours must differ in one item, not in {changed.size}")

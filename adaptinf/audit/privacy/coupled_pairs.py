@@ -233,8 +233,8 @@ class Coupled:
         if dear := [pair for pair in self.pairs if pair.dear]:
             worst = max(dear, key=_share)
             found.append(
-                f"Cost above the guarantee: {worst.cost:.6g} of {worst.promised.epsilon:.6g}, where "
-                f"{worst.differs}."
+                f"The largest cost exceeds the guarantee: {worst.cost:.6g} instead of at most "
+                f"{worst.promised.epsilon:.6g}, where {worst.differs}."
             )
         return found
 
@@ -347,7 +347,7 @@ def _shift(one: Released, other: Released, place: int, shifts: dict[str, int], s
     if node is None or node_of(other, place) != node:
         return f"{told} has no noise of its own to shift"
     if one.nodes[node] != other.nodes[node]:
-        return f"{told} has noise of scale {other.nodes[node]!r} in place of {one.nodes[node]!r}"
+        return f"{told} has noise of scale {other.nodes[node]!r} instead of {one.nodes[node]!r}"
     probe = round(other.nodes[node]) + 1
     probed = second({**shifts, node: shifts.get(node, 0) + probe}, frozenset(), node)
     unit = (probed.releases[place].value - theirs.value) / probe
@@ -452,7 +452,7 @@ class PairAudit:
         if kind in ("late", "erased") and terms.window is None:
             return f"{kind} does not apply to {name}: it waits for each outcome and has no live trial"
         if kind == "never" and self.design.lost is None:
-            return f"never does not apply to {name}, which needs every outcome"
+            return f"never does not apply to {name}, which requires every outcome"
         return ""
 
     def pairs(

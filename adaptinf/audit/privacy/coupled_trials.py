@@ -328,7 +328,7 @@ def _call_problems(target: Any, neighbours: Any, pairs: Any, horizon: Any, rng: 
     if kinds is not None:
         known = isinstance(kinds, Sequence) and len(kinds) > 0 and all(kind in KINDS for kind in kinds)
         if not known:
-            problems.append(f"neighbours must be of {', '.join(KINDS)}, got {shown(neighbours)}")
+            problems.append(f"neighbours must be among {', '.join(KINDS)}, got {shown(neighbours)}")
     if not isinstance(target, (Design, DPNAS, Trial)):
         problems.append(f"target must be a private design, a DPNAS or a trial, got {shown(target)}")
     if horizon is not None and not isinstance(target, Design):

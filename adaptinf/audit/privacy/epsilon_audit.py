@@ -494,7 +494,7 @@ def _design_sources(
             raise ParameterError(
                 "epsilon_lower_bound",
                 [
-                    f"neighbours belong to another design: they run {run!r:.200}; use those of "
+                    f"neighbours are trials of another design, {run!r:.200}: use those of "
                     "neighbouring_trials(target)"
                 ],
             )

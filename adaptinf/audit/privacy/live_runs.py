@@ -176,7 +176,7 @@ def trial_runs(design: Design, horizon: int, people: People, folder: Path) -> It
     with _opened(design, folder / "trial.db") as trial:
         after = _seen(trial)
     same = np.array_equal(before.releases, after.releases)
-    told = () if same else ("a trial that was reopened has different releases than before",)
+    told = () if same else ("the releases of a trial changed when it was reopened",)
     yield dataclasses.replace(after, problems=(*after.problems, *told))
 
 

@@ -376,7 +376,7 @@ class EpsilonLowerBound:
         notes = [
             f"Audited: {self.target}.",
             f"Event: {self.event}.",
-            f"Chosen on {self.runs - self.tested:,} further runs on each data set.",
+            f"The event was chosen on {self.runs - self.tested:,} further runs on each data set.",
             *(f"Found ({finding.check}): {finding.text}." for finding in self.findings),
             *self.looked,
         ]

@@ -117,7 +117,7 @@ def actions_problem(pair: Neighbours) -> list[str]:
             "participant's own"
         ]
     if shown * math.log(pair.first.n_arms) > math.log(_MOST_SEQUENCES):
-        return [f"view='actions' needs a shorter horizon: {shown} rounds have too many action sequences"]
+        return [f"view='actions' requires a shorter horizon: {shown} rounds have too many action sequences"]
     return []
 
 
@@ -167,8 +167,8 @@ class _Releases(_Designed):
             raise ParameterError(
                 "epsilon_lower_bound",
                 [
-                    f"the score of the neighbours must return one number per run, here {runs}, without NaN; "
-                    f"got shape {found.shape} with {int(np.isnan(found).sum())} NaN"
+                    f"the score of the neighbours must return one number per run ({runs} in total) without "
+                    f"NaN; got shape {found.shape} with {int(np.isnan(found).sum())} NaN"
                 ],
             )
         return found

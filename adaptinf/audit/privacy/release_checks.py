@@ -32,7 +32,7 @@ def difference(part: Replayed) -> str:
     return (
         f"{part.what} does not follow from the releases and earlier actions in {number} of {len(apart)} "
         f"runs: in {part.place} {place + 1} of run {run + 1} it is {is_}, not {should_be}, so a decision "
-        "used data that were not released"
+        f"depended on data that were not released"
     )
 
 

@@ -412,7 +412,7 @@ def _simulated_checks(design: Design, root: np.random.SeedSequence) -> Checked:
     trials = audit_trials(design)
     if not trials:
         why = "the design does not specify how its decisions follow from its releases"
-        return Checked((), (f"Neither replayed nor tested for noise: {why}.",))
+        return Checked((), (f"Neither decisions nor noise were checked: {why}.",))
     findings: list[Finding] = []
     noises: list[tuple[str, NodeNoise]] = []
     replayed: list[str] = []
@@ -433,8 +433,10 @@ def _simulated_checks(design: Design, root: np.random.SeedSequence) -> Checked:
         (
             f"Replayed, {RUNS} runs each: {'; '.join(replayed)}."
             if replayed
-            else "Not replayed: the releases do not determine the decisions.",
-            f"Noise tested, {RUNS} runs each: {tested}." if tested else "Noise not tested: no trial has any.",
+            else "The decisions were not replayed, because the releases do not determine them.",
+            f"Noise tested, {RUNS} runs each: {tested}."
+            if tested
+            else "The noise was not tested, because no trial has any.",
         ),
     )
 
@@ -464,7 +466,7 @@ def _live_stops(rule: DPNAS, outputs: StoppingOutputs, share: float, needed: boo
         if needed:
             raise
         return Checked((), (f"The release backend was not checked: {error}.",))
-    words = f"Stopping time and estimate were tested with the release backend, {runs:,} runs."
+    words = f"The stopping time and the estimate were tested in {runs:,} runs with the release backend."
     return Checked(tuple(Finding("noise", told) for told in findings), (words,))
 
 
@@ -477,8 +479,9 @@ def _simulated_stops(rule: DPNAS, outputs: StoppingOutputs, root: np.random.Seed
     return Checked(
         tuple(Finding("noise", told) for told in findings),
         (
-            "Not replayed: the noise of the looks is not released.",
-            f"Stopping time and noise of the estimate tested, {STOPPING_RUNS:,} runs: {words}.",
+            "The looks were not replayed, because their noise is not released.",
+            f"The stopping time and the noise of the estimate were tested in {STOPPING_RUNS:,} runs: "
+            f"{words}.",
         ),
     )
 
@@ -486,9 +489,9 @@ def _simulated_stops(rule: DPNAS, outputs: StoppingOutputs, root: np.random.Seed
 def counter_checks(counter: Counter, root: np.random.SeedSequence) -> Checked:
     """Test the noise of every node of a counter."""
     if counter.backend == "release":
-        return Checked((), ("Noise of later nodes was not tested: exact noise is slow to draw.",))
+        return Checked((), ("The noise of later nodes was not tested, because exact noise is slow to draw.",))
     rounds = min(counter.horizon or ROUNDS, ROUNDS, max(FEWEST, NUMBERS // counter.dimension))
     noise = node_noise(counter, rounds, RUNS, generator(child(root, _KEY)))
     words = f"{rounds:,} items"
     findings = tuple(Finding("noise", told) for told in noise_findings([(words, noise)]))
-    return Checked(findings, (f"Noise of all nodes tested, {RUNS} runs: {words}.",))
+    return Checked(findings, (f"The noise of all nodes was tested in {RUNS} runs: {words}.",))

@@ -127,7 +127,7 @@ class RandomizationTest:
                     *_rests_on(self),
                 ]
             )
-        stopped = f" (stopped early, {self.requested:,} asked for)" if self.stopped_early else ""
+        stopped = f" (stopped early; {self.requested:,} were requested)" if self.stopped_early else ""
         return visible_lines(
             [
                 f"Randomisation test: {self.design} re-run {self.replications:,} times by {self.resample}"
@@ -287,8 +287,8 @@ class WeightedRandomizationTest:
                 f"Weighted randomisation test: {self.replications:,} paths of the {self.reference} "
                 f"reference, weighted to {self.design}",
                 f"  statistic    {self.statistic_name}, {self.alternative}: {self.statistic:.6g}",
-                f"  p-value      {self.pvalue:.4g} (ties and the log in full: "
-                f"{self.pvalue_conservative:.4g})",
+                f"  p-value      {self.pvalue:.4g} ({self.pvalue_conservative:.4g} if ties and the observed "
+                f"log count in full)",
                 f"  paths worth  {self.effective_sample_size:.1f}; largest share {self.largest_share:.1%}",
                 *_rests_on(self, self.notes),
             ]

@@ -430,7 +430,7 @@ def make_plan(
     if rows is not None and given is not None:
         if log.n_rounds < given.needs.min_horizon:
             listed.append(
-                f"{type(given).__name__} needs {given.needs.min_horizon} rounds, got {log.n_rounds}"
+                f"{type(given).__name__} requires {given.needs.min_horizon} rounds, got {log.n_rounds}"
             )
         listed += given._environment_problems(rows, log.n_rounds)
     if listed or given is None or chosen is None or rows is None:

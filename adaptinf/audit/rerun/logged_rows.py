@@ -24,7 +24,7 @@ from adaptinf.designs.recorded_designs import rebuilt
 from adaptinf.inference.results.log_facts import StoppingFacts
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.report import FIXED, Stopping
-from adaptinf.log.traits import AMENDED, LEFT_OUT, PLANNED, REMOVED
+from adaptinf.log.traits import ADDED, AMENDED, LEFT_OUT, PLANNED, REMOVED
 from adaptinf.simulation.environment import Environment, environment_tables
 from adaptinf.simulation.run import GIVEN, IN_ORDER, TABLEAU, EnvironmentTables
 from adaptinf.texts import absent
@@ -159,7 +159,7 @@ def plan_problems(log: AdaptiveLog, design: Design, env: Environment) -> list[st
 
 
 def late_problems(log: AdaptiveLog) -> list[str]:
-    """Why a design cannot be re-run for a log: outcomes arrived late, or arms were removed."""
+    """Why a design cannot be re-run for a log: outcomes arrived late, or arms were removed or added."""
     told = log.design
     adapts = told is not None and (told.traits is None or told.traits.adapts)
     problems = []
@@ -168,11 +168,12 @@ def late_problems(log: AdaptiveLog) -> list[str]:
             f"{amended} outcomes were amended after the design had used other values: log(amended=False) "
             "gives a log with the values that it used"
         )
-    if told is not None and (removed := told.parameters.get(REMOVED)):
-        arms = ", ".join(f"{arm!r} after round {before:,}" for arm, before in removed)
-        problems.append(
-            f"arms were removed by hand ({arms}), and {told.name} would not do so when it is run again"
-        )
+    for name, done in ((REMOVED, "removed"), (ADDED, "added")):
+        if told is not None and (changed := told.parameters.get(name)):
+            arms = ", ".join(f"{arm!r} after round {before:,}" for arm, before in changed)
+            problems.append(
+                f"arms were {done} by hand ({arms}), and {told.name} would not do so when it is run again"
+            )
     if told is not None and adapts and (left_out := told.parameters.get(LEFT_OUT)):
         problems.append(
             f"{left_out:,} rounds of participants who were erased are omitted, but {told.name} used them"
@@ -266,7 +267,7 @@ def _vectors(log: AdaptiveLog, context: Any, problems: list[str]) -> _Contexts |
         flat = tuple(name for part in by_arm for name in part)
         return _Contexts(np.zeros(log.n_rounds, np.int64), (), None, every.astype(np.float64), flat, False)
     problems.append(
-        "the design needs context vectors: columns x1, x2, ... of the log, or x1_<arm>, x2_<arm>, ... for "
+        "the design requires context vectors: columns x1, x2, ... of the log, or x1_<arm>, x2_<arm>, ... for "
         f"every arm; the log has {names!r:.80}. context= names the coordinates of a vector that all arms "
         "share"
     )

@@ -253,7 +253,9 @@ def _batch_shares(log: AdaptiveLog) -> FloatArray:
     batch = log.arrays.batch
     if batch is None:
         raise InvalidForLog(
-            _SUBJECT, "shares of batches need batches (batch=)", ["the design itself as design="]
+            _SUBJECT,
+            "shares of batches require a log with batches (batch=)",
+            ["the design itself as design="],
         )
     code = batch - int(batch[0])
     size = int(code[-1]) + 1

@@ -119,7 +119,7 @@ def stability(
     if horizon is None and isinstance(design, AdaptiveLog):
         horizon = design.n_rounds
     if horizon is None:
-        problems.append("pass horizon=, the number of rounds of a run")
+        problems.append("pass horizon=, the number of rounds in a run")
     if problems or given is None or horizon is None:
         raise ParameterError("stability", problems)
     counts = given.replicate(env, horizon, replications, rng, n_jobs).pulls
@@ -179,9 +179,9 @@ class DecorrelationRidge:
 
     def __str__(self) -> str:
         return (
-            f"Ridge {self.ridge:.4g}: the {self.quantile:g} quantile {self.eigenvalue:.4g} of the smallest "
-            f"eigenvalue over {len(self.eigenvalues)} simulated experiments of {self.horizon} rounds, over "
-            f"log {self.horizon}"
+            f"Ridge {self.ridge:.4g}: the {self.quantile:g} quantile of the smallest eigenvalue, "
+            f"{self.eigenvalue:.4g}, in {len(self.eigenvalues)} simulated experiments of {self.horizon} "
+            f"rounds, divided by log {self.horizon}"
         )
 
 

@@ -466,7 +466,7 @@ def _own_problems(fit: Any, selection: Any, wrong_way: Any, null: Any) -> list[s
     if not callable(selection):
         problems += OneOf(*SELECTIONS)("selection, if it is not a function,", selection)
     if fit is None and (callable(selection) or selection == "analysis"):
-        problems.append("selection by an analysis, or by a function of a log, needs fit=")
+        problems.append("selection by an analysis, or by a function of a log, requires fit=")
     return problems
 
 

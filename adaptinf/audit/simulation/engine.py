@@ -93,7 +93,7 @@ def why_missing(estimand: Estimand, estimate: float, std_error: float, log: Adap
         return "no estimate"
     uncommon = uncommon_outcomes(log.arrays.action, log.arrays.reward, log.n_arms)[codes]
     if without_interval(uncommon).any():
-        return f"fewer than {FEWEST} outcomes of an arm other than its commonest"
+        return f"fewer than {FEWEST} outcomes of an arm differ from its most common one"
     return "the standard error is 0" if std_error == 0.0 else "an estimate without an interval"
 
 
@@ -158,9 +158,9 @@ def true_value(estimand: Estimand, env: Environment) -> float:
     if estimand.kind in _RATIOS and estimand.denominator not in env.outcome_means:
         known = listed(env.outcome_means)
         unknown.append(
-            f"the environment has no true mean of the denominator, {estimand.denominator}, but of {known}: "
-            "a FunctionEnvironment takes the means of its outcomes by name as outcome_means=; or pass "
-            "truth="
+            f"the environment has no true mean of the denominator, {estimand.denominator}, but only of "
+            f"{known}: pass the means of outcomes by name to FunctionEnvironment as outcome_means=, or pass "
+            f"truth="
         )
     if np.isnan(env.means).any():
         unknown.append(f"{type(env).__name__} has no true means: pass means= to it, or truth=")
@@ -380,7 +380,7 @@ class LogCell:
         else:
             problem = (
                 f"it must return a result of fit(), a test (anything with a number `pvalue`), or a dict of "
-                f"them, got {fitted!r:.60}"
+                f"results and tests, got {fitted!r:.60}"
             )
             raise ParameterError(name or "fit", [problem])
 

@@ -223,7 +223,7 @@ def sample_size(
     if by_law:
         horizon = settled(reached, horizon, low, int(far), int(step))
     if horizon is None:
-        notes.append(f"Not reached up to {far:,} rounds, the longest horizon.")
+        notes.append(f"The power is not reached with up to {far:,} rounds, the longest horizon.")
     elif horizon == low:
         notes.append(f"{low:,} rounds are the shortest horizon examined: fewer may suffice.")
     frame = pd.DataFrame([found.known[size] for size in sorted(found.known)])
@@ -324,7 +324,7 @@ class _Exact(_Powers):
 
     def notes(self) -> list[str]:
         return [
-            "Type I error: the largest over all success rates that the arms may share. The power is "
+            "The type I error is the largest over all success rates that the arms may share. The power is "
             f"reached at {_STAYS} consecutive horizons."
         ]
 
@@ -391,7 +391,7 @@ def _chosen(rows: Sequence[dict[str, Any]], kind: str, analysis: Any, term: Any)
         return tested[0]
     there = "; ".join(f"analysis {row['analysis']!r}, term {str(row['term'])!r}" for row in rows)
     where = "env, in which the null is false" if kind == POWER else "null_env, in which the null is true"
-    told = f"{len(tested)} tests match, among these results in {where}: {there}"
+    told = f"{len(tested)} tests match among the results in {where}: {there}"
     raise ParameterError("sample_size", [f"{told}: specify one with analysis= and term="])
 
 
@@ -428,7 +428,7 @@ def _problems(
         not problems
         and horizons["step"] * math.ceil(horizons["shortest"] / horizons["step"]) > horizons["longest"]
     ):
-        problems.append("longest must allow a multiple of step that is at least shortest")
+        problems.append("there must be a multiple of step from shortest to longest")
     if not problems:
         places = {"env": env} if null_env is None else {"env": env, "null_env": null_env}
         first = int(horizons["shortest"])

@@ -82,14 +82,20 @@ def _by_analysis(fits: Iterable[Any], env: Environment) -> Selection | None:
         for name, result in results.items():
             if isinstance(result, Results) and (scores := arm_scores(result, env)) is not None:
                 of = f" of {name!r}" if name else ""
-                text = f"Selected: the arm with the highest estimate{of}; tied arms share the trial."
+                text = (
+                    f"Selected: the arm with the highest estimate{of}; if arms tie, the trial is divided "
+                    f"equally among them."
+                )
                 return Selection("analysis", str(name), scores.shape[0] > 1, text)
     return None
 
 
 def _by_means(env: Environment) -> Selection:
     within = " in the context" if env.features else ""
-    text = f"Selected: the arm with the highest sample mean{within}; tied arms share the trial."
+    text = (
+        f"Selected: the arm with the highest sample mean{within}; if arms tie, the trial is divided "
+        f"equally among them."
+    )
     return Selection("sample mean", "", bool(env.features), text)
 
 

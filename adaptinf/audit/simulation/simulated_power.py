@@ -176,7 +176,7 @@ def null_problems(null: Any) -> list[str]:
     if not isinstance(null, Mapping):
         return FINITE("null", null)
     if not null:
-        return ["null must have at least one term, or be omitted"]
+        return ["null must contain at least one term, or be omitted"]
     return [problem for term, value in null.items() for problem in FINITE(f"null[{term!r}]", value)]
 
 
@@ -409,9 +409,9 @@ def power_notes(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     absent = max((row["absent"] for row in rows), default=0)
     if absent:
         notes.append(
-            f"In up to {absent:,} trials the analysis returned no such result or term: they count as trials "
-            "without an interval."
+            f"In up to {absent:,} trials, the analysis returned no such result or term; these count as "
+            f"trials without an interval."
         )
     if any(row["kind"] == NO_TEST for row in rows):
-        notes.append("No test: null= gives no value for the term.")
+        notes.append("There is no test, because null= contains no value for the term.")
     return tuple(notes)

@@ -229,7 +229,7 @@ class Folder:
         path = self._shards(index) / f"{start:09d}.parquet"
         table, metadata = read_parquet(path, self.fingerprint)
         if (metadata["cell"], metadata["start"], metadata["stop"]) != (self.labels[index], start, stop):
-            raise Damaged(f"{path} contains other runs than its name states")
+            raise Damaged(f"the runs in {path} are not those that its name states")
         self._check_estimates(index, {str(start): metadata["estimates"]})
         return sums_of(table), metadata
 
@@ -262,7 +262,7 @@ class Folder:
         """The table of a finished cell."""
         table, metadata = read_parquet(self._cell(index), self.fingerprint)
         if metadata["cell"] != self.labels[index]:
-            raise Damaged(f"{self._cell(index)} contains another cell than its name states")
+            raise Damaged(f"the cell in {self._cell(index)} is not the one that its name states")
         self._check_estimates(index, metadata["estimates"])
         return table
 
@@ -500,12 +500,15 @@ def differences(stored: Any, asked: Any, path: str = "") -> Iterator[str]:
     if isinstance(stored, dict) and isinstance(asked, dict):
         if set(stored) == set(asked) == {"is", "fingerprint"}:
             if stored["is"] != asked["is"]:
-                yield f"{path} was {stored['is']}, now it is {asked['is']}"
+                yield f"{path} was {stored['is']} before, but is now {asked['is']}"
             elif stored["fingerprint"] != asked["fingerprint"]:
-                yield f"{path} ({asked['is']}) has changed: its numbers or its code are not what they were"
+                yield f"{path} ({asked['is']}) has changed: its numbers or its code differ"
             return
         if list(stored) != list(asked) and set(stored) == set(asked):
-            yield f"{path or 'the manifest'} was in the order {', '.join(stored)}, now {', '.join(asked)}"
+            yield (
+                f"{path or 'the manifest'} was in the order {', '.join(stored)} before, but is now in the "
+                f"order {', '.join(asked)}"
+            )
         for name in {**stored, **asked}:
             where = f"{path}[{name!r}]" if path in ("designs", "environments", "analyses", "truth") else ""
             where = where or (f"{path}.{name}" if path else name)
@@ -516,8 +519,10 @@ def differences(stored: Any, asked: Any, path: str = "") -> Iterator[str]:
             else:
                 yield from differences(stored[name], asked[name], where)
     elif stored != asked:
-        note = ": adaptinf's own code has changed (set same_sources=False to resume nevertheless)"
-        yield f"{path} was {stored!r}, now it is {asked!r}{note if path == 'versions.sources' else ''}"
+        note = ": adaptinf's own code has changed (set same_sources=False to resume anyway)"
+        yield (
+            f"{path} was {stored!r} before, but is now {asked!r}{note if path == 'versions.sources' else ''}"
+        )
 
 
 def seed_of(root: np.random.SeedSequence) -> dict[str, Any]:

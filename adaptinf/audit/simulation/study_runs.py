@@ -300,5 +300,5 @@ def _settings_problems(given: Mapping[str, Any]) -> list[str]:
     problems += BOOLEAN("progress", given["progress"]) + BOOLEAN("same_sources", given["same_sources"])
     if isinstance(given["truth"], Mapping) and isinstance(given["analyses"], Mapping):
         strangers = [name for name in given["truth"] if name not in given["analyses"]]
-        problems += [f"truth[{name!r}] does not belong to any analysis" for name in strangers]
+        problems += [f"truth[{name!r}] does not match the name of any analysis" for name in strangers]
     return problems

@@ -58,7 +58,7 @@ def _check_names(name: str, kind: type, given: dict[str, Any], flag: str = "--pa
     known = inspect.signature(kind).parameters
     problems = [absent("parameter", one, known, f"{name} has") for one in given if one not in known]
     problems += [
-        f"{name} needs {one}"
+        f"{name} requires {one}"
         for one, parameter in known.items()
         if parameter.default is parameter.empty and one not in given
     ]

@@ -39,7 +39,7 @@ def add_output_options(parser: CommandParser, *, strict: str = "") -> Any:
         "--output",
         metavar="FILE",
         type=path_of,
-        help=f"write there, in the format given by the file extension ({', '.join(_FORMS)})",
+        help=f"write to this file, in the format given by its extension ({', '.join(_FORMS)})",
     )
     if strict:
         output.add_argument("--strict", action="store_true", help=f"exit with 1 {strict}")
@@ -65,7 +65,8 @@ def place_problems(arguments: argparse.Namespace, sources: Sequence[Path]) -> li
     if suffix and suffix not in _FORMS:
         known = ", ".join(_FORMS)
         problems.append(
-            f"--output {place}: its extension must be one of {known}; without an extension, --format decides"
+            f"--output {place}: its extension must be one of {known}; without an extension, --format "
+            f"determines the format"
         )
     elif suffix and arguments.format not in (None, _FORMS[suffix]):
         problems.append(

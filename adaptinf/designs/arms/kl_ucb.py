@@ -156,6 +156,7 @@ class KLUCB(Design):
     log_log: NonNegative = 0.0
 
     pending: ClassVar[str] = "any"
+    growing: ClassVar[bool] = True
     needs: ClassVar[Needs] = Needs(unit_rewards=True)
 
     @property

@@ -54,6 +54,11 @@ class PosteriorDesign(Design):
             dealt=int(self.initial_pulls) if self.initial == "dealt" else 0,
         )
 
+    @property
+    def growing(self) -> bool:  # type: ignore[override]
+        """Whether an arm may join while the design is used; an initial assignment is planned for all arms."""
+        return self.initial_pulls == 0
+
     def floor_parts(self) -> tuple[float, float]:
         """Scale and decay of the floor, or 0 without one."""
         scale, decay = self.floor if isinstance(self.floor, tuple) else (self.floor or 0.0, 0.0)

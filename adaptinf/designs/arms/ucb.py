@@ -58,6 +58,7 @@ class UCB(Design):
     width: Positive = 2.0
 
     pending: ClassVar[str] = "any"
+    growing: ClassVar[bool] = True
 
     @property
     def traits(self) -> DesignTraits:
@@ -176,9 +177,9 @@ class PrivateUCB(Design):
     def _problems(self) -> list[str]:
         problems = []
         if self.calibration == "published" and self.noise_width != "quantile":
-            problems.append("noise_width must be omitted: it belongs to the corrected index")
+            problems.append("noise_width must be omitted: it applies only to the corrected index")
         if self.calibration == "corrected" and self.delta is not None:
-            problems.append("delta must be omitted: it belongs to the published index")
+            problems.append("delta must be omitted: it applies only to the published index")
         return problems
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:

@@ -146,6 +146,8 @@ class Uniform(NonAdaptive):
     True
     """
 
+    growing: ClassVar[bool] = True
+
     @property
     def traits(self) -> DesignTraits:
         """Traits: nothing affects the choice."""
@@ -195,6 +197,7 @@ class EpsilonGreedy(Design):
     batch_size: Whole = 1
 
     pending: ClassVar[str] = "any"
+    growing: ClassVar[bool] = True
 
     @property
     def traits(self) -> DesignTraits:

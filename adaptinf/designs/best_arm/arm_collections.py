@@ -37,12 +37,15 @@ def feature_problems(features: Any, *, distinct: bool = False) -> list[str]:
         ]
     bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
     if bad.size:
-        return [f"features must be finite, those of {_listed(bad)} are not"]
+        return [f"features must be finite, but those of {_listed(bad)} are not"]
     problems = []
     n, dimension = rows.shape
     largest = float(np.abs(rows).max())
     if largest > 0.0 and not 1e-100 <= largest <= 1e100:
-        return [f"features must not be so large or small, the largest is {largest:g}: divide by a constant"]
+        return [
+            f"features are too large or too small (the largest absolute value is {largest:g}): divide "
+            f"them by a constant"
+        ]
     rank = _rank(rows)
     if rank < dimension:
         problems.append(
@@ -57,7 +60,8 @@ def feature_problems(features: Any, *, distinct: bool = False) -> list[str]:
             more = f" and {twins.size - 5} more" if twins.size > 5 else ""
             problems.append(
                 f"arms must have distinct features, but these are equal: arms {'; '.join(pairs)}{more}. "
-                "Equal features imply equal means, so there is no best arm; keep one of each"
+                "Equal features imply equal means, so there is no single best arm; keep only one arm for "
+                "each set of features"
             )
     return problems
 
@@ -121,7 +125,10 @@ def max_det_basis(rows: FloatArray, tol: float) -> tuple[IntArray, FloatArray]:
             return basis, coefficients
     raise ParameterError(
         "max_det",
-        [f"the features are too nearly dependent for coefficients within tol={tol:g}: use a larger tol"],
+        [
+            f"the features are too close to linear dependence for coefficients to be accurate within "
+            f"tol={tol:g}: use a larger tol"
+        ],
     )
 
 

@@ -283,10 +283,11 @@ class LinPriv(Design):
     def _environment_problems(self, env: Environment, horizon: int) -> list[str]:
         problems = super()._environment_problems(env, horizon)
         if self.dimension is not None and env.dimension and self.dimension != env.dimension:
-            problems.append(f"dimension is {self.dimension}, contexts have {env.dimension} coordinates")
+            problems.append(f"dimension is {self.dimension}, but contexts have {env.dimension} coordinates")
         if env.context_norm > 1.0 + _NORM_ROUNDING:
             problems.append(
-                f"contexts must have a length of at most 1, the longest has {env.context_norm:.6g}: divide "
+                f"contexts must have a length of at most 1, but the longest has {env.context_norm:.6g}: "
+                f"divide "
                 "them by a constant fixed in advance"
             )
         return problems
@@ -314,8 +315,8 @@ class LinPriv(Design):
                     "LinPriv", ["dimension must be given: the published noise guarantees sqrt(d) epsilon"]
                 )
             reason = (
-                f"the noise is scaled to a sensitivity of 1, but one reward moves the sum of x y by up to "
-                f"sqrt(d) in L1, d = {self.dimension} and ||x||_2 at most 1"
+                f"the noise is scaled to a sensitivity of 1, but one reward changes the sum of x y by up to "
+                f"sqrt(d) in the L1 norm (d = {self.dimension}, ||x||_2 at most 1)"
             )
             return PrivacyGuarantee(epsilon=epsilon * math.sqrt(self.dimension), reasons=(reason,))
         if self.dimension is None:

@@ -32,10 +32,11 @@ def cube_problems(env: Environment) -> list[str]:
     if tables.vector_law not in (SPHERE, ORTHANT, CUBE):
         inside = ((tables.vectors >= 0.0) & (tables.vectors <= 1.0)).all(axis=1)
         rows = np.flatnonzero(~inside)
-        told = f"{rows.size} rows do not, the first is row {rows[0]}" if rows.size else ""
+        told = f"{rows.size} rows do not (the first is row {rows[0]})" if rows.size else ""
     if told:
         problems.append(
-            f"contexts must lie in the cube [0, 1]^{env.dimension}, {told}: scale them with a UnitCube that "
+            f"contexts must lie in the cube [0, 1]^{env.dimension}, but {told}: scale them with a UnitCube "
+            f"that "
             "is fixed in advance"
         )
     return problems

@@ -137,7 +137,13 @@ class StoppingRule(Recorded, ABC):
         values = _two_values(env) if self.steps == "exponential" else None
         looped = values is None if by_rounds is None else by_rounds
         if not looped and values is None:
-            refuse(self._name, [f"by_rounds=False: there is no shortcut for steps={self.steps!r} in {env!r}"])
+            refuse(
+                self._name,
+                [
+                    f"by_rounds=False is not available, because there is no shortcut for "
+                    f"steps={self.steps!r} in {env!r}"
+                ],
+            )
         law = env if looped or values is None else values
         outcomes = self._outcomes(law, replications, seed_sequence(rng), int(max_rounds or 0), n_jobs)
         stopped = outcomes[:, kernel.STOPPED] > 0.0
@@ -195,12 +201,13 @@ class StoppingRule(Recorded, ABC):
         low, high = env.reward_range
         if (-math.inf < low < -self.bound) or (self.bound < high < math.inf):
             problems.append(
-                f"samples must lie in [{-self.bound:g}, {self.bound:g}], those of {type(env).__name__} lie "
-                f"in [{low:g}, {high:g}]: use a larger bound"
+                f"samples must lie in [{-self.bound:g}, {self.bound:g}], but those of {type(env).__name__} "
+                f"lie in [{low:g}, {high:g}]: use a larger bound"
             )
         elif self.guarantee() is None and not (math.isfinite(low) and math.isfinite(high)):
             problems.append(
-                f"samples must be bounded, those of {type(env).__name__} are not: only a private rule clips"
+                f"samples must be bounded, but those of {type(env).__name__} are not: only private rules "
+                f"clip samples"
             )
         return problems
 
@@ -242,8 +249,8 @@ class StoppingRule(Recorded, ABC):
         if not stopped:
             end = "the stream ended" if max_rounds is None else f"max_rounds={max_rounds} was reached"
             reason = (
-                f"{end} before the rule stopped ({samples} samples read); means close to 0 need many "
-                "samples, and a mean of 0 has no relative accuracy"
+                f"{end} before the rule stopped ({samples} samples read); means close to 0 require many "
+                f"samples, and relative accuracy is undefined for a mean of 0"
             )
         return StoppingResult(
             estimate=float(outcome[kernel.ESTIMATE]),

@@ -115,9 +115,9 @@ def read_eppo(
     missing = [name for name in [*needed, *([] if outcomes else [value])] if name not in table.frame]
     problems = [f"{table.path.name} has no column {', '.join(missing)}"] if missing else []
     if bandit and weights is not None:
-        problems.append("weights apply to experiments: a bandit's log has action_probability")
+        problems.append("weights apply only to experiments: a bandit's log has action_probability")
     if context and not bandit:
-        problems.append("context applies to bandits, whose subjects' attributes are logged")
+        problems.append("context applies only to bandits, whose subjects' attributes are logged")
     refuse(_SUBJECT, problems + ([] if bandit else share_problems(weights, _LACKING)))
     table.only(needed[0], experiment, "experiment")
     table.in_time("timestamp")
@@ -180,7 +180,7 @@ def _attributes(table: Table, names: list[str]) -> dict[str, Any]:
     unknown = [name for name in names if name not in known]
     clash = [name for name in names if name in table.frame]
     problems = (
-        [f"no subject has the attribute {', '.join(unknown)}; there are: {', '.join(known)}"]
+        [f"no subject has the attribute {', '.join(unknown)}; available: {', '.join(known)}"]
         if unknown
         else []
     )

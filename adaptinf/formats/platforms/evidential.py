@@ -98,7 +98,7 @@ def read_evidential(
     table = platform_table(_SUBJECT, draws, [*names, "created_at", "outcome"], text=names)
     arms = table.frame.drop_duplicates(["arm_id", "arm_name"])
     if arms["arm_name"].duplicated().any() or arms["arm_id"].duplicated().any():
-        raise ParameterError(_SUBJECT, [f"{table.path}: every arm_id needs its own arm_name"])
+        raise ParameterError(_SUBJECT, [f"{table.path}: every arm_id must have its own arm_name"])
     table.in_time("created_at")
     used = _VALUES in table.frame and bool(table.frame[_VALUES].notna().any())
     if context and not used:

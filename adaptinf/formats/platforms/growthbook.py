@@ -143,7 +143,10 @@ def _unit_problems(frame: pd.DataFrame, unit: str, action: pd.Series, period: An
     if action.isna().any():
         problems.append(f"the experiment has no variation {frame['variation'][action.isna()].iloc[0]!r:.60}")
     if twice := int(frame.duplicated(unit).sum()):
-        problems.append(f"{twice} repeated rows of a {unit}: keep each unit's first exposure")
+        problems.append(
+            f"{twice} of {len(frame)} rows repeat the {unit} of an earlier row: keep only "
+            f"each unit's first exposure"
+        )
     if (period < 0).any():
         problems.append(f"{int((period < 0).sum())} units were exposed before the first period of the phase")
     return problems
@@ -182,7 +185,7 @@ def _periods(path: Path, experiment: dict[str, Any], phase: int | None) -> tuple
     problems = []
     if experiment.get("type") == "contextual-bandit" or any("responses" in event for event in events):
         problems.append(
-            "it is a contextual bandit, whose weights differ between leaves: no reader supports these"
+            "it is a contextual bandit, whose weights differ between leaves: this format cannot be read"
         )
     if len(set(keys)) < len(keys):
         problems.append("two variations have the same key")

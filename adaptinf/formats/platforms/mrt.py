@@ -144,7 +144,10 @@ def read_mrt(
 def _in_order(frame: pd.DataFrame, path: Any, unit: str, decision: str) -> pd.DataFrame:
     """Rows in order of the decision points, each of which may occur only once per participant."""
     if twice := int(frame.duplicated([unit, decision]).sum()):
-        raise ParameterError(_SUBJECT, [f"{path}: {twice} repeated rows of a {unit} and {decision}"])
+        raise ParameterError(
+            _SUBJECT,
+            [f"{path}: {twice} of {len(frame)} rows repeat the {unit} and {decision} of an earlier row"],
+        )
     return frame.sort_values(decision, kind="stable")
 
 

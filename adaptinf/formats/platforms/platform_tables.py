@@ -53,11 +53,11 @@ class Table:
         if wanted is None and len(found) > 1:
             listed = several(found, _SHOWN)
             raise ParameterError(
-                self.subject, [f"{self.path} has several {column}: pass {argument}=, one of {listed}"]
+                self.subject, [f"{self.path} has more than one {column}: set {argument}= to one of {listed}"]
             )
         if wanted is not None and wanted not in found:
             near = did_you_mean(wanted, found)
-            problem = f"{self.path} has no {column} {wanted!r}; there are: {several(found, _SHOWN)}{near}"
+            problem = f"{self.path} has no {column} {wanted!r}; available: {several(found, _SHOWN)}{near}"
             raise ParameterError(self.subject, [problem])
         if wanted is not None:
             kept = (self.frame[column].astype(str) == wanted).to_numpy()
@@ -95,7 +95,10 @@ class Table:
             [f"{self.path} also has a column {value}: rename one of them"] if value in self.frame else []
         )
         if twice := int(other.frame.duplicated(key).sum()):
-            problems.append(f"{other.path} has {twice} repeated rows of a {key}: sum them to one row each")
+            problems.append(
+                f"{other.path}: {twice} of {len(other.frame)} rows repeat the {key} of an earlier row: sum "
+                f"the rows of each {key} to one row"
+            )
         found = other.frame.drop_duplicates(key).set_index(key)[value]
         none = ~self.frame[key].isin(found.index).to_numpy()
         if none.any() and absent is None:
@@ -148,7 +151,7 @@ def platform_table(
     problems = [f"{place.name} has several columns {', '.join(map(repr, twice))}"] if twice else []
     if missing := [name for name in needed if name not in names]:
         listed = several(list(map(str, names)), _SHOWN)
-        problems.append(f"{place.name} has no column {', '.join(missing)}; there are: {listed}")
+        problems.append(f"{place.name} has no column {', '.join(missing)}; its columns are {listed}")
     if not problems and frame.empty:
         problems.append(f"{place.name} has no rows")
     refuse(subject, problems)
@@ -198,7 +201,7 @@ def shares_of(table: Table, action: str, weights: Weights) -> dict[str, Any]:
         return {}
     names = {str(arm): f"propensity of {arm}" for arm in weights}
     others = [arm for arm in dict.fromkeys(table.frame[action]) if arm not in names]
-    refuse(table.subject, [f"weights has no share for arm {arm!r}" for arm in others])
+    refuse(table.subject, [f"weights= has no share for arm {arm!r}" for arm in others])
     shares = zip(names.values(), weights.values(), strict=True)
     table.frame = table.frame.assign(**{name: float(share) for name, share in shares})
     return {"propensities": names, "arms": list(names)}

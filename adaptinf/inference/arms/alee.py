@@ -227,6 +227,6 @@ ALEE = ArmMethod(
     claims=claims.FIT,
     facts=_facts,
     options=("arm_error",),
-    no_weights="ALEE takes",
+    no_weights="ALEE",
     bound="shares",
 )

@@ -301,7 +301,9 @@ def _problems(question: Question, asked: Asked, estimator: str | None, given: li
         problems.append(f"{JOINT} weights apply to the means of several arms: for a pair, use {COMMON!r}")
     if method is not None and method.no_weights and {"weights", "decay"} & set(given):
         weighted = " or ".join(one.name for one in METHODS if "weights" in one.options)
-        problems.append(f"{method.no_weights} no weights: omit weights and decay, or choose {weighted}")
+        problems.append(
+            f"weights do not apply to {method.no_weights}: omit weights and decay, or choose {weighted}"
+        )
     if asked.decay is not None:
         if asked.weights in (JOINT, "uniform", "sqrt", COMMON):
             problems.append(f"decay applies to two-point weights, not to {asked.weights}")
@@ -313,8 +315,8 @@ def decay_problems(decay: Any) -> list[str]:
     """Problems with the decay of a propensity floor."""
     if isinstance(decay, bool) or not isinstance(decay, Real) or not 0.0 <= float(decay) < 1.0:
         return [
-            f"decay must be in [0, 1), got {decay!r:.60}: the exponent of the propensity floor, fixed "
-            "before data collection and never fitted to the log"
+            f"decay must be in [0, 1), got {decay!r:.60}: it is the exponent of the propensity floor, fixed "
+            f"before data collection and not fitted to the log"
         ]
     return []
 
@@ -335,7 +337,7 @@ def tested(question: Question, method: ArmMethod, fit: ArmFit, asked: Asked) -> 
         reason = question.profile.no_correction if fit.naive else f"{fit.choice.estimator} has none"
         raise InvalidForLog(
             f"chosen_from={asked.chosen_from!r}",
-            f"it applies to corrected columns, and {reason}",
+            f"it applies only to corrected columns, and {reason}",
             ["estimator='sample-mean', for a log with a pure reward-level guarantee"],
         )
     kind = method.resolve_test(question, fit, asked.test, corrected=correction is not None)

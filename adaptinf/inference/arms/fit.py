@@ -100,7 +100,7 @@ def check_options(asked: Asked, null: object, keep_scores: Any) -> None:
             problems.append(unlisted("named", NAMED, asked.named))
         if asked.named == "after" and asked.estimator != "released":
             problems.append(
-                "named='after' applies to released: adjust p-values of other estimators with adjust="
+                "named='after' applies only to released: adjust the p-values of other estimators with adjust="
             )
         if asked.test not in TESTS:
             problems.append(unlisted("test", TESTS, asked.test))

@@ -51,7 +51,7 @@ class ArmMethod(MethodRecord[Question]):
     implied_by: tuple[str, ...] = ()
     """Options and tests that imply this method if no estimator is named."""
     no_weights: str = ""
-    """The beginning of a refusal of weights; empty if the method accepts some."""
+    """The name of the method in a refusal of weights; empty if the method accepts some."""
     contrast_only: bool = False
     """Whether it estimates only differences; `fit` then returns a `Difference` and chooses its own test."""
     baseline: bool = False

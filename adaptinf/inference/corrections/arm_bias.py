@@ -107,6 +107,6 @@ def _horizon_problems(horizon: object) -> list[str]:
 
 def _mean_problems(means: FloatArray) -> list[str]:
     if means.ndim != 1:
-        return [f"means must be one value per arm, got shape {means.shape}"]
+        return [f"means must contain one value per arm, got shape {means.shape}"]
     bad = [int(i) for i in np.flatnonzero(~((means >= 0.0) & (means <= 1.0)))]
     return [f"means must lie in [0, 1], got {means[bad[0]]:g} for arm {bad[0]}"] if bad else []

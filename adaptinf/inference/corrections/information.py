@@ -162,7 +162,7 @@ def bound_problems(bound: str, beta: float | str = "optimal") -> list[str]:
     if isinstance(beta, str):
         return [*problems, f"beta must be 'optimal' or a number in [0, 1), got {beta!r}"]
     if bound == "moment":
-        problems.append("the moment bound has no beta: leave it at 'optimal'")
+        problems.append("the moment bound has no beta: leave beta at 'optimal'")
     return problems + _BETA_BELOW_ONE("beta", beta)
 
 

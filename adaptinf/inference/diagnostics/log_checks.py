@@ -282,8 +282,8 @@ def controls_of(log: AdaptiveLog | Sums, named: Any) -> tuple[str, ...]:
     refuse("diagnose", problems)
     columns = log.columns
     problems = [
-        f"{_OPTION} {name!r} is not a context of the log, whose contexts are {listed(log.context)}: name it "
-        "in context="
+        f"{_OPTION} {name!r} is not a context of the log, whose contexts are {listed(log.context)}: name "
+        f"the column in context= when creating the log"
         for name in names
         if columns.get(name, name) not in log.context
     ]

@@ -309,9 +309,9 @@ def _check_arguments(
     if weights is not None and estimator != "aipw":
         problems.append("weights apply to aipw")
     if pooled and estimator != "difference-in-means":
-        problems.append("pooled applies to difference-in-means (aipw pools all usable rounds anyway)")
+        problems.append("pooled applies only to difference-in-means (aipw pools all usable rounds anyway)")
     if pooled and isinstance(question, GroupQuestion) and question.marked is not None:
-        problems.append("pooled and rounds= are incompatible: use one of them")
+        problems.append("pooled and rounds= cannot be combined: use only one of them")
     if isinstance(null, bool) or not isinstance(null, Real) or not np.isfinite(float(null)):
         problems.append(f"null must be a finite number, got {null!r}")
     refuse("CATE.fit", problems)

@@ -359,7 +359,8 @@ def context_problems(log: AdaptiveLog, by: tuple[str, ...]) -> list[str]:
         distinct = len(group_codes([log.column(name) for name in by])[1])
         if distinct > max(_FEW_GROUPS, log.n_rounds // _ROUNDS_PER_GROUP):
             problems.append(
-                f"by {', '.join(by)} makes {distinct} groups of {log.n_rounds} rounds: divide it into fewer"
+                f"by= divides {log.n_rounds} rounds into {distinct} groups by {', '.join(by)}: use fewer, "
+                f"larger groups"
             )
     return problems
 

@@ -94,8 +94,12 @@ def sums_question(
     problems += [] if names else ["by must name at least one grouping column"]
     problems += ["by names a column more than once"] if len(set(names)) < len(names) else []
     problems += [
-        f"the sums are not grouped by {name!r}: their groups are by "
-        f"{', '.join(sums.group_names) or 'none (group= of Sums, by= of aggregate)'}"
+        f"the sums are not grouped by {name!r}; "
+        + (
+            f"they are grouped by {', '.join(sums.group_names)}"
+            if sums.group_names
+            else "they have no groups (group= of Sums, by= of aggregate)"
+        )
         for name in names
         if name not in sums.group_names
     ]

@@ -106,7 +106,7 @@ def fraction_problems(known: FloatArray | None, given: Any) -> list[str]:
     if known is None or known.ndim != 1 or not len(known) or not np.all(np.isfinite(known)):
         return [f"fractions must be numbers, one for each look, got {given!r:.80}"]
     if known[0] <= 0.0 or np.any(np.diff(known) <= 0.0) or known[-1] > 1.0:
-        return [f"fractions must ascend from above 0 to at most 1, got {given!r:.80}"]
+        return [f"fractions must be increasing numbers above 0 and at most 1, got {given!r:.80}"]
     return []
 
 

@@ -275,7 +275,7 @@ def read_expression(text: str) -> Expression:
 def unnamed_problems(text: str) -> list[str]:
     """Empty pairs of backticks, which formulaic silently omits."""
     empty = any(piece["name"] == "" for piece in _PIECES.finditer(text))
-    return ["`` names no column (Q('') is one without a name)"] if empty else []
+    return ["`` names no column (Q('') refers to a column without a name)"] if empty else []
 
 
 def _parsed(text: str) -> tuple[ast.expr, str]:
@@ -355,7 +355,7 @@ def _problems(node: ast.AST, place: int) -> Iterator[str]:
             yield from (
                 []
                 if all(isinstance(key, ast.Constant) for key in keys)
-                else ["formulas must not contain keys that are not plain"]
+                else ["formulas must not contain dicts with keys other than numbers and strings"]
             )
             for part in parts:
                 yield from _problems(part, _LISTS)
@@ -370,7 +370,7 @@ def _size_problems(node: ast.BinOp) -> list[str]:
     if not isinstance(node.op, ast.Pow) or any(_columns(node)):
         return []
     small = all(_size(part) <= 1e3 for part in (node.left, node.right))
-    return [] if small else [f"{ast.unparse(node)!r:.60} is not a power of small numbers"]
+    return [] if small else [f"{ast.unparse(node)!r:.60} is a power of numbers that are too large"]
 
 
 def _size(node: ast.expr) -> float:

@@ -109,7 +109,7 @@ class CovariateModel:
             table = frame.to_pandas() if hasattr(frame, "to_pandas") else pd.DataFrame(frame)
         except (ValueError, TypeError) as error:
             problem = (
-                "covariates must be a frame, or columns of values, one row per prediction: "
+                "covariates must be a frame or a dict of columns, with one row per prediction: "
                 f"{plain_text(error)}"
             )
             raise ParameterError(subject, [problem]) from None

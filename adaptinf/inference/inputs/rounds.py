@@ -55,7 +55,7 @@ def round_mask(subject: str, log: AdaptiveLog, rounds: Any) -> BoolArray | None:
     if values.shape != (log.n_rounds,):
         problem = f"rounds must have one entry per round, shape ({log.n_rounds},), got shape {values.shape}"
     elif not set(np.unique(values).tolist()) <= {0, 1}:
-        problem = "rounds must contain booleans (or 0 and 1): true for the rounds to use"
+        problem = "rounds must contain booleans (or 0 and 1), true for the rounds to use"
     elif not values.any():
         problem = "rounds selects no round"
     if problem is not None:

@@ -113,7 +113,7 @@ def _argument_problems(question: PolicyQuestion, asked: Request) -> list[str]:
             if not problems and burn_in >= rounds:
                 problems.append(f"burn_in must be below the log's {rounds} rounds, got {burn_in}")
     elif burn_in is not None:
-        problems.append("burn_in applies to estimator='cadr'")
+        problems.append("burn_in applies only to estimator='cadr'")
     if estimator == "ipw" and asked.outcome is not None:
         problems.append("ipw has no outcome model: omit outcome, or use aipw")
     if contextual is True and weights in SHARED:

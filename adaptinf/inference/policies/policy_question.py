@@ -133,7 +133,10 @@ def _probabilities(
     shape, what = (log.n_rounds, log.n_arms), f"policy {name!r}"
     if _is_arm(log, policy):
         if policy == "uniform":
-            problem = "'uniform' is an arm of this log: to select either meaning, give an array of shape (K,)"
+            problem = (
+                "'uniform' is ambiguous because it is also an arm of this log: give the probabilities "
+                "as an array of shape (K,)"
+            )
             return None, [problem]
         return np.broadcast_to(np.eye(log.n_arms)[log.arms.index(policy)], shape), []
     if isinstance(policy, str) and policy == "uniform":

@@ -355,7 +355,7 @@ def _parsed(log: AdaptiveLog, text: Any, trusted: bool) -> tuple[Formula, str]:
         raise ParameterError(_SUBJECT, [f"formula must be text such as {example}, got {text!r:.60}"])
     formula = read_formula(_SUBJECT, text, trusted=trusted)
     if formula.left is None or formula.right is None:
-        problem = f"the formula {text!r} must have one response and one right-hand side, such as {example}"
+        problem = f"the formula {text!r} must have one response and one right-hand side, as in {example}"
         raise ParameterError(_SUBJECT, [problem])
     terms = [":".join(factor.expr for factor in term.factors) for term in formula.left]
     if len(terms) != 1 or terms[0] not in names:

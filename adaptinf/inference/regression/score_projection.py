@@ -196,7 +196,7 @@ def _check_rank(scaled: FloatArray, names: Sequence[str]) -> None:
     rank = int(np.sum(diagonal > _DEPENDENT))
     if rank < p:
         named = ", ".join(names[i] for i in sorted(order[rank:]))
-        problem = f"cannot distinguish the columns {named} from the rest: "
+        problem = f"the columns {named} cannot be distinguished from the others: "
         problem += (
             f"there are {n} rounds for {p} columns" if n < p else "they are linear combinations of others"
         )

@@ -414,7 +414,7 @@ def compare(
         )
     for name, value in given.items():
         if not isinstance(value, Results):
-            problems.append(f"{name!r:.60} is not a result of a fit, but {_kind(value)}")
+            problems.append(f"{name!r:.60} must be a result of a fit, not {_kind(value)}")
         if not isinstance(name, str):
             problems.append(f"names must be strings, got {name!r:.60}")
     factors = (fixed_effects,) if isinstance(fixed_effects, str) else tuple(fixed_effects)

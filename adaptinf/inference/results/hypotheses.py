@@ -252,7 +252,7 @@ def linear_hypothesis(subject: str, restriction: Any, terms: Sequence[str]) -> L
     if not (np.all(np.isfinite(matrix)) and np.all(np.isfinite(values))):
         problems.append("the restriction's numbers must be finite")
     elif matrix.size == 0:
-        problems.append(f"there is no restriction{_problem_hint(terms)}")
+        problems.append(f"the restriction is empty{_problem_hint(terms)}")
     elif np.any(~matrix.any(axis=1)):
         problems.append(
             f"restriction {int(np.argmin(matrix.any(axis=1))) + 1} involves no term{_problem_hint(terms)}"
@@ -440,7 +440,9 @@ def _from_text(
         ) from None
     chained = [part for text in texts for part in _OUTSIDE.sub("", text).split(",") if part.count("=") > 1]
     if chained:
-        problem = f"each equation has one equals sign: write 'a = 0, b = 0' for {chained[0].strip()!r}"
+        problem = (
+            f"each equation must have a single equals sign: write 'a = 0, b = 0' for {chained[0].strip()!r}"
+        )
         raise ParameterError(subject, [problem])
     matrix = np.atleast_2d(np.asarray(parsed.constraint_matrix, dtype=np.float64))
     values = np.atleast_1d(np.asarray(parsed.constraint_values, dtype=np.float64))

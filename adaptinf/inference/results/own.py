@@ -109,7 +109,7 @@ def result(
     )
     listed = {"notes": notes, "assumptions": assumptions, "references": references}
     problems += [
-        f"{name} must be a list of texts, got {given!r:.60}"
+        f"{name} must be a list of strings, got {given!r:.60}"
         for name, given in listed.items()
         if not isinstance(given, (list, tuple)) or not all(isinstance(text, str) for text in given)
     ]
@@ -157,7 +157,7 @@ def _labelled(
     """Terms and estimates, shape (k,)."""
     keyed = isinstance(estimate, (Mapping, pd.Series))
     if keyed and terms is not None:
-        problems.append("terms= is for estimates without labels, but these have some")
+        problems.append("terms= applies to estimates without labels, but these have labels: omit it")
     values = number_array(list(estimate.values()) if isinstance(estimate, Mapping) else estimate)
     values = None if values is None else np.atleast_1d(values)
     if values is None or values.ndim != 1 or values.size == 0 or np.any(np.isinf(values)):
@@ -168,7 +168,10 @@ def _labelled(
     if keyed:
         return tuple(_plain(key) for key in estimate.keys()), values  # noqa: SIM118 (a Series has values)
     if terms is None or isinstance(terms, str):
-        problems.append(f"terms= must name the {len(values)} estimates, as a list, or give a mapping of them")
+        problems.append(
+            f"terms= must be a list of {len(values)} names, one per estimate; or give the "
+            f"estimates as a mapping"
+        )
         return (), values
     if len(terms) != len(values):
         problems.append(f"terms= must name {len(values)} estimates, got {len(terms)}")
@@ -218,7 +221,9 @@ def _matched(what: str, given: Any, names: Sequence[Any], problems: list[str]) -
         unknown = [key for key in found if key not in names]
         if missing or unknown:
             wrong = [f"lacks {', '.join(map(repr, missing))}"] if missing else []
-            wrong += [f"has {', '.join(map(repr, unknown))} beyond the estimates"] if unknown else []
+            wrong += (
+                [f"has {', '.join(map(repr, unknown))}, which are not among the estimates"] if unknown else []
+            )
             problems.append(f"{what} {' and '.join(wrong)}")
             return None
         given = [found[name] for name in names]

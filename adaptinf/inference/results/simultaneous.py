@@ -274,8 +274,8 @@ class JointInference(Estimates):
         if method not in ("sidak", "bonferroni"):
             raise InvalidForLog(
                 f"simultaneous inference by {method}",
-                "the numbers must be corrected for adaptive collection, so far into the tail that the "
-                "distribution cannot be computed there",
+                "the p-values must be corrected for adaptive collection, which requires the distribution "
+                "further in the tail than it can be computed",
                 ["method='sidak'", "method='bonferroni'", "corrected=False, not valid under adaptivity"],
             )
         return self.correction

@@ -439,11 +439,11 @@ def _check_target(target: Any, **given: Any) -> None:
     own = {"arm-means": ("arms",), "contrast": ("treatment", "control"), "policy-value": ("policy",)}[target]
     for name, value in given.items():
         if name not in own and value is not None:
-            problems.append(f"{name} does not belong to target={target!r}: leave it out")
+            problems.append(f"{name} does not apply to target={target!r}: omit it")
         if name in own and value is None and name not in ("arms", "treatment"):
-            problems.append(f"target={target!r} needs {name}=")
+            problems.append(f"target={target!r} requires {name}=")
     if isinstance(given["treatment"], (list, tuple)) and not given["treatment"]:
-        problems.append("treatment must have at least one arm, or be left out")
+        problems.append("treatment must contain at least one arm, or be omitted")
     if isinstance(given["arms"], str):
         problems.append(f"arms must be a list of labels, got the string {given['arms']!r}")
     refuse("ConfidenceSequence", problems)

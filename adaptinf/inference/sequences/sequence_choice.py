@@ -89,7 +89,7 @@ def settled(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Reques
     method, sigma, floor = METHODS[asked.method], asked.sigma, asked.floor
     chosen = _estimator(profile, quantities, asked, policy)
     if sigma is not None and chosen != "sample-mean":
-        problem = f"sigma describes rewards, but the scores of {chosen} have another scale: omit it"
+        problem = f"sigma describes rewards, but the scores of {chosen} are on another scale: omit it"
         if asked.estimator is None and _runs(
             profile, quantities, Request(asked.method, asked.alpha, "sample-mean", sigma)
         ):
@@ -313,14 +313,16 @@ def _check_floor(log: AdaptiveLog, quantity: Quantity, floor: float) -> None:
     smallest = float(lowest.min(initial=1.0))
     if smallest < floor * (1.0 - _TOLERANCE):
         problem = (
-            f"floor must hold in every round, but is {floor:g} although the log has a propensity {smallest:g}"
+            f"floor must hold in every round, but the log has a propensity of {smallest:g}, below floor = "
+            f"{floor:g}"
         )
         raise ParameterError("ConfidenceSequence.fit", [problem])
     at = np.flatnonzero(lowest == floor)
     if len(at) == 1 and at[0] < log.n_rounds - 1:
         problem = (
-            f"floor = {floor:g} is the smallest propensity of this log, reached only once, in the middle: a "
-            "floor fitted to the log bounds nothing. Give the floor that the design guaranteed in advance "
+            f"floor = {floor:g} is the smallest propensity of this log, reached only once, in the middle, "
+            f"so it seems to be fitted to the log, and a fitted floor is not a bound. Give the floor that "
+            f"the design guaranteed in advance "
             "(if it equals this number, give a slightly smaller one)"
         )
         raise ParameterError("ConfidenceSequence.fit", [problem])

@@ -145,7 +145,9 @@ def noise_problems(arms: Sequence[Any], noise: Any, winner: Any, control: Any, r
     elif winner not in arms or winner == control:
         problems.append(unlisted("winner", [arm for arm in arms if arm != control], winner))
     if runner_up is True:
-        problems.append("runner_up is not available with noise, which also affects the choice of the second")
+        problems.append(
+            "runner_up is not available with noise, which also affects the choice of the runner-up"
+        )
     return problems
 
 

@@ -174,7 +174,7 @@ def _read(
     else:
         problems += _covariance_problems(sigma)
     if labels is not None and x is not None and len(list(labels)) != x.size:
-        problems.append(f"labels must be {x.size} names, got {len(list(labels))}")
+        problems.append(f"labels must be a list of {x.size} names, got {len(list(labels))}")
     refuse("winner_interval", problems)
     assert x is not None
     assert sigma is not None
@@ -206,14 +206,19 @@ def last_rounds(log: AdaptiveLog | Sums, held_out: Any) -> BoolArray:
         assert keep is not None
         if keep.all() or not keep[int(np.argmax(keep)) :].all():
             problem = (
-                "held_out must select the last rounds, but not all: the remaining rounds choose the winner"
+                "held_out must select the last rounds, but not all rounds: the remaining ones determine the "
+                "winner"
             )
             raise ParameterError(_SUBJECT, [problem])
         return keep
     refuse(_SUBJECT, COUNT("held_out", held_out))
     batch = log.arrays.batch
     if batch is None:
-        raise InvalidForLog(_SUBJECT, "the log has no batches to count", ["a mask of the last rounds"])
+        raise InvalidForLog(
+            _SUBJECT,
+            "the log has no batches, so held_out cannot be a number of batches",
+            ["a mask of the last rounds"],
+        )
     batches = int(batch[-1]) + 1
     if held_out >= batches:
         raise ParameterError(

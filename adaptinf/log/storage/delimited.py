@@ -133,9 +133,9 @@ def delimited(
     for name, names in heads[1:]:
         if names != heads[0][1]:
             raise ValueError(
-                f"{name} begins with {', '.join(names)!r:.80} and {heads[0][0]} with "
-                f"{', '.join(heads[0][1])!r:.80}: all parts must have the same header, in Spark "
-                "option('header', True)"
+                f"{name} begins with {', '.join(names)!r:.80}, but {heads[0][0]} begins with "
+                f"{', '.join(heads[0][1])!r:.80}: all parts must have the same header, in Spark with "
+                f"option('header', True)"
             )
     if not found:
         raise ValueError("it contains no text")
@@ -247,8 +247,9 @@ def check_lines(text: BinaryIO, width: int, sep: str, quoted: bool = True) -> No
         found = [f"{number} ({fields})" for number, fields in wrong]
     if found:
         more = ", ..." if len(found) > _SHOWN else ""
+        rows = "1 row differs" if len(found) == 1 else f"{len(found)} rows differ"
         raise ValueError(
-            f"{len(found)} rows differ from the header's number of fields, {width}; lines (and fields): "
+            f"{rows} from the header in the number of fields, {width}; lines (and their numbers of fields): "
             f"{', '.join(found[:_SHOWN])}{more}"
         )
 

@@ -247,15 +247,16 @@ def check_version(stored: Any) -> None:
     problem = ""
     if version == 1:
         problem = (
-            "is a log of format version 1, which has no digest that would reveal damage; write it again, or "
-            'read it like any other file, by naming its columns: read_log(path, action="action", '
+            "is a log of format version 1, which has no digest to reveal damage; write it again, or "
+            'read it like any other file by naming its columns: read_log(path, action="action", '
             'reward="reward", ...)'
         )
     elif version is None:
         problem = f"has metadata that are damaged or were not written by adaptinf; {OTHERWISE}"
     elif type(version) is not int or version != VERSION:
         problem = (
-            f"has format version {version!r:.20}, but this adaptinf reads {VERSION}: install the version "
+            f"has format version {version!r:.20}, but this version of adaptinf reads {VERSION}: install the "
+            f"version "
             "that wrote it, or restore the file if it is damaged"
         )
     elif missing := [name for name in _FIELDS if name not in stored]:
@@ -272,7 +273,7 @@ def check_table(stored: Mapping[str, Any], n_rounds: int, names: list[str]) -> d
     if list(dtypes) != names:
         problems.append(f"has the columns {names!r:.200}, but its metadata state {list(dtypes)!r:.200}")
     problems += [
-        f"has column {name!r}, for which its metadata state the type {dtype!r:.40}"
+        f"has column {name!r}, but its metadata state the unknown type {dtype!r:.40} for it"
         for name, dtype in dtypes.items()
         if not _is_known(dtype)
     ]

@@ -88,7 +88,7 @@ def read_public(table: pa.Table, metadata: Mapping[bytes, bytes]) -> StoredPubli
     version = told.get("version") if isinstance(told, dict) else None
     problem = ""
     if version != VERSION:
-        problem = f"is a public part of version {version!r:.20}, but this adaptinf reads {VERSION}"
+        problem = f"is a public part of version {version!r:.20}, but this version of adaptinf reads {VERSION}"
     elif missing := [name for name in _FIELDS if name not in told]:
         problem = f"is a public part without {' and '.join(missing)}; {OTHERWISE}"
     elif TABLES not in metadata:

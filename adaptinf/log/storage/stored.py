@@ -282,7 +282,7 @@ def _check_metadata(metadata: Any) -> None:
     if not isinstance(metadata, Mapping) or set(metadata) != set(METADATA_FIELDS):
         found = set(metadata) if isinstance(metadata, Mapping) else set()
         odd = sorted(map(str, found ^ set(METADATA_FIELDS)))
-        refuse("metadata", [f"there must be {', '.join(METADATA_FIELDS)}, and nothing else; see {odd}"])
+        refuse("metadata", [f"the fields must be {', '.join(METADATA_FIELDS)}, and no others; check {odd}"])
     refuse(
         "metadata",
         problems_of(
@@ -319,7 +319,7 @@ def _check_columns(columns: Mapping[str, NDArray[Any]], metadata: Mapping[str, A
         problems.append(f"the columns must be {', '.join(expected)}, not {', '.join(columns)}")
     elsewhere = sorted(set((metadata["names"] or {}).values()) - set(columns))
     if elsewhere:
-        problems.append(f"the user's names refer to columns that are absent: {', '.join(elsewhere)}")
+        problems.append(f"the user's names refer to columns that do not exist: {', '.join(elsewhere)}")
     if metadata["names"] and len(set(metadata["names"].values())) < len(metadata["names"]):
         problems.append("two of the user's names refer to the same column")
     refuse("columns", problems)
@@ -360,7 +360,7 @@ def _check_like_a_frame(stored: StoredLog, action: IntArray, received: IntArray 
 
 def _design(stored: tuple[str, dict[str, Any]] | None, traits: dict[str, Any] | None) -> DesignRecord | None:
     if stored is None:
-        refuse("metadata", [] if traits is None else ["there are traits, but no design that has them"])
+        refuse("metadata", [] if traits is None else ["there are traits, but no design to which they apply"])
         return None
     return DesignRecord(stored[0], stored[1], None if traits is None else DesignTraits.from_dict(traits))
 

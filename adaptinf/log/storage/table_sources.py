@@ -159,7 +159,7 @@ def parts_of(folder: Path, subject: str) -> list[Path]:
         problems.append(f"{folder} is a directory without data files; give one file")
     kinds = sorted({kind_of(entry) or "none" for entry in files})
     if len(kinds) > 1:
-        problems.append(f"{folder} contains files of several kinds ({', '.join(kinds)}): give one file")
+        problems.append(f"{folder} contains files of different kinds ({', '.join(kinds)}): give one file")
     elif files and kinds[0] not in SUFFIXES:
         problems.append(f"{folder} is a directory of files that end in {kinds[0]}; give one file")
     refuse(subject, problems)
@@ -178,7 +178,7 @@ def _of_list(files: list[Path], dialect: Dialect, wanted: Collection[str], subje
     """Several files as one table, in the order given."""
     kinds = sorted({kind_of(file) or "none" for file in files})
     if len(kinds) > 1:
-        problem = f"the files are of several kinds ({', '.join(kinds)}): give files of one kind"
+        problem = f"the files are of different kinds ({', '.join(kinds)}): give files of the same kind"
         raise ParameterError(subject, [problem])
     where = f"files {files[0].name} to {files[-1].name}"
     # Files written later copy the permissions of this one, so a file that only its owner may read is
@@ -275,7 +275,7 @@ def _parquet(files: Sequence[Path]) -> pd.DataFrame:
     tables = [read_columns(file) for file in files]
     for file, table in zip(files[1:], tables[1:], strict=True):
         if not table.schema.equals(tables[0].schema, check_metadata=False):
-            raise ValueError(f"{file.name} has other columns or types than {files[0].name}")
+            raise ValueError(f"{file.name} does not have the same columns and types as {files[0].name}")
     whole = tables[0] if len(tables) == 1 else pa.concat_tables(tables)
     return pd.DataFrame(whole.to_pandas(ignore_metadata=True))
 
@@ -320,7 +320,7 @@ def _object(line: bytes, where: str) -> dict[str, Any]:
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     record = dict(pairs)
     if len(record) < len(pairs):
-        raise ValueError("a name occurs twice")
+        raise ValueError("a name occurs more than once")
     return record
 
 

@@ -173,7 +173,7 @@ def _among_numbers(labels: Sequence[str], mark: str) -> list[str]:
 def _mixed(name: str, odd: Sequence[str]) -> str:
     return (
         f"column {name!r} has text among its numbers, such as {odd[0]!r:.40}, and would be read as labels: "
-        "correct it, leave missing values empty, or list it in missing_values="
+        f"correct the text, leave missing values empty, or list the text in missing_values="
     )
 
 
@@ -200,7 +200,8 @@ def _rounded(numerals: Sequence[str]) -> list[str]:
 def _told_rounded(name: str, rounded: Sequence[str]) -> str:
     return (
         f"column {name!r} contains {rounded[0]!r:.40}: floats of this size cannot represent every whole "
-        "number, so several labels may have been merged; write whole numbers, or text, from the source"
+        f"number, so different labels may have been merged; write the column again from its source, as "
+        f"whole numbers or as text"
     )
 
 

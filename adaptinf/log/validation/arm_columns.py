@@ -87,7 +87,8 @@ def find_arm_columns(
     if not isinstance(propensities, Mapping) or not propensities:
         found.add(
             "bad-propensities",
-            f"propensities= must be a mapping of arm to column or number, {_TEXTS}, got {propensities!r:.60}",
+            f"propensities= must be a mapping from arms to columns or numbers, {_TEXTS}, got "
+            f"{propensities!r:.60}",
         )
         return ArmColumns()
     columns = ArmColumns()
@@ -123,10 +124,10 @@ def _pattern(text: str, roles: Roles, found: Findings) -> str:
         return text + _HOLDER
     if text in roles.names:
         told = (
-            "is a column that contains neither lists nor JSON objects (propensity= names that of the chosen "
-            "arm)"
+            "is a column that contains neither lists nor JSON objects (name the chosen arm's column in "
+            "propensity=)"
         )
-        hint = f", and the name of no other begins with it; the frame has {listed(roles.names)}"
+        hint = f", and no other column name begins with it; the frame has {listed(roles.names)}"
     else:
         told = "is not a column, and no column name begins with it"
         near = did_you_mean(text, [name for name in roles.names if isinstance(name, str)])
@@ -164,8 +165,8 @@ def _columns_by_pattern(pattern: str, arms: Sequence[Label], roles: Roles, found
     if not holder or _HOLDER in after:
         found.add(
             "bad-propensities",
-            f"propensities= must be a pattern with one {_HOLDER}, such as 'p_{_HOLDER}', or a mapping of "
-            f"arm to column, got {pattern!r:.60}",
+            f"propensities= must be a pattern with one {_HOLDER}, such as 'p_{_HOLDER}', or a mapping from "
+            f"arms to columns, got {pattern!r:.60}",
         )
         return ArmColumns()
     used = {name for _, name in roles.users}
@@ -214,9 +215,9 @@ def _columns_by_name(
         if len(free) > ("propensity" in roles.single) and known:
             found.add(
                 "unmatched-propensity-columns",
-                f"the columns {listed(free.values())} are named like propensities, but do not match the "
-                f"arms ({listed(known)}); rename them after the arms, name them in propensities= (or "
-                "propensity=), or drop them",
+                f"the columns {listed(free.values())} look like propensities, but do not "
+                f"match the arms ({listed(known)}); rename them after the arms, name them in "
+                f"propensities= (or propensity=), or drop them",
             )
         return ArmColumns()
     if declared is None:
@@ -263,8 +264,8 @@ def order_arms(
         if without:
             found.add(
                 "arm-without-propensity",
-                f"no propensity column for {listed(without)}; give one for every arm or none "
-                "(a number and a string are different labels)",
+                f"there is no propensity column for {listed(without)}; give one for every arm or for none "
+                f"(a number and a string are different labels)",
             )
     return tuple(arms)
 
@@ -449,7 +450,7 @@ def filled_from_batches(
     # Propensities of a batch add up to 1: if the chosen arms use all of it, other arms have propensity 0, and
     # a single other arm has the remainder.
     if batch is None or propensity is None:
-        found.add("no-batches", f"propensities={FROM_BATCHES!r} needs batch= and propensity=")
+        found.add("no-batches", f"propensities={FROM_BATCHES!r} requires batch= and propensity=")
         return None
     cells = batch_cells(batch, action, propensity, n_arms)
     size = len(cells.total)

@@ -77,7 +77,8 @@ def check_meaning(
     if missing != "drop" and observation:
         found.add(
             "bad-missing",
-            f"'observation' applies to missing='drop': bounds (missing={missing!r}) do not use probabilities",
+            f"'observation' applies only to missing='drop': bounds (missing={missing!r}) do not use "
+            f"probabilities",
         )
     bounded = reward_range is not None and bool(np.isfinite(reward_range).all())
     if missing != "drop" and not bounded:
@@ -108,8 +109,8 @@ def check_received(column: Column, name: object, arms: Sequence[Label], found: F
     told = ", ".join(map(repr, unseen[:5])) + (", ..." if len(unseen) > 5 else "")
     found.add_rows(
         "unseen-received",
-        f"{what} contains {told}, which are not among the assigned arms, {list(arms)!r:.200}; name further "
-        "arms in arms=",
+        f"{what} contains {told}, which are not among the assigned arms, {list(arms)!r:.200}; list all arms "
+        f"in arms=",
         (codes < 0) & (labels.codes >= 0),
     )
     return None if (codes < 0).any() else codes
@@ -140,9 +141,9 @@ def check_known(
     own = np.arange(1, len(values) + 1) if rounds is None else rounds
     if values.dtype.kind not in "iufM" or (values.dtype.kind == "M") != (own.dtype.kind == "M"):
         kind = "times" if own.dtype.kind == "M" else "numbers"
-        counted = " (1, 2, ..., as there is no round=)" if rounds is None else ""
+        counted = " (1, 2, ..., because there is no round=)" if rounds is None else ""
         found.add(
-            "bad-outcome-round", f"{what} must contain {kind}, as the rounds do{counted}, not {column.dtype}"
+            "bad-outcome-round", f"{what} must contain {kind}, like the rounds{counted}, not {column.dtype}"
         )
         return None
     if values.dtype.kind == "f":
@@ -353,7 +354,10 @@ class _FrameCheck(TimedRows):
         taken = {name: other for other, name in self.roles.users}
         twice = [name for name in names if name in taken]
         for name in twice:
-            told = f"column {name!r} is used as {taken[name]} and {role}; copy or drop one"
+            told = (
+                f"column {name!r} is used as {taken[name]} and as {role}; use a separate copy of it "
+                "for each role"
+            )
             self.found.add("column-used-twice", told)
         self.also_read += names
         return not twice

@@ -98,7 +98,7 @@ def _by_success(labels: Labels, what: str, success: object, found: Findings) -> 
     if len(others) == len(labels.values) and others:
         found.add(
             "no-success",
-            f"no row of {what} contains {wanted!r:.40}, but {_counted(labels, others)}; {advice}",
+            f"{wanted!r:.40} does not occur in {what}, which contains {_counted(labels, others)}; {advice}",
         )
     elif len(others) > 1 or alike or any(not _read(label) for label in others):
         counts = np.bincount(labels.codes[labels.codes >= 0], minlength=len(labels.values))
@@ -229,8 +229,8 @@ def check_propensity(column: Column, name: object, found: Findings) -> FloatArra
     if holds_entries(column):
         found.add(
             "non-numeric-propensity",
-            f"propensity column {name!r} contains lists or objects, with every arm's: name it in "
-            "propensities=",
+            f"propensity column {name!r} contains lists or objects with the propensities of all arms: name "
+            f"it in propensities=",
         )
         return None
     return check_probabilities(column, f"propensity column {name!r}", "(0", found)
@@ -272,7 +272,7 @@ def check_rounds(
     backward = np.zeros_like(missing)
     backward[rows[1:]] = values[rows[1:]] < values[rows[:-1]]
     if backward.any():
-        message = backward_message(what, values[rows], "goes back", zoned)
+        message = backward_message(what, values[rows], zoned)
         found.add_rows("unordered-round", message, backward)
     return values.copy()
 
@@ -326,7 +326,8 @@ def check_batches(column: Column, name: object, date_format: str | None, found: 
     found.add_rows(
         "batch-not-contiguous",
         told
-        or f"{what} returns to an earlier batch; the rows of a batch must be contiguous, in time order{hint}",
+        or f"{what} returns to an earlier batch; the rows of a batch must be contiguous and in time "
+        f"order{hint}",
         _mask(_rows_of(starts[returning], rows), len(labels.codes)),
     )
     if values is None:
@@ -338,7 +339,7 @@ def check_batches(column: Column, name: object, date_format: str | None, found: 
         first = starts[~returning]
         found.add_rows(
             "unordered-batch",
-            backward_message(what, values[codes] if backward.any() else values, "goes down", zoned),
+            backward_message(what, values[codes] if backward.any() else values, zoned),
             _mask(_rows_of(first[backward[codes[first]]], rows), len(labels.codes)),
         )
     return labels.codes
@@ -501,7 +502,7 @@ def _tell_no_numbers(column: Column, wrong: BoolArray, what: str, role: str, fou
     code = f"non-numeric-{role}"
     count, present = int(wrong.sum()), int((~column.missing).sum())
     if not count:
-        found.add(code, f"{what} of type {column.dtype} contains neither numbers nor anything else")
+        found.add(code, f"{what} of type {column.dtype} contains no values")
         return
     as_text = np.zeros(len(wrong), dtype=bool)
     for row in np.flatnonzero(wrong):

@@ -151,7 +151,9 @@ def _check_used_once(roles: Roles, found: Findings) -> None:
     for name, parts in users.items():
         if len(parts) > 1:
             found.add(
-                "column-used-twice", f"column {name!r} is used as {' and '.join(parts)}; copy or drop one"
+                "column-used-twice",
+                f"column {name!r} is used as {' and as '.join(parts)}; use a separate "
+                f"copy of it for each role",
             )
 
 
@@ -192,7 +194,8 @@ def check_arm_names(
         if name in taken and name not in reserved:
             found.add(
                 "column-used-twice",
-                f"column {name!r} is used as {taken[name]} and propensity of arm {arm!r}; copy or drop one",
+                f"column {name!r} is used as {taken[name]} and as propensity of arm {arm!r}; use a "
+                f"separate copy of it for each role",
             )
         taken.setdefault(name, f"propensity of arm {arm!r}")
         if name != f"propensity_{arm}" and name in reserved | set(CANONICAL.values()):

@@ -34,7 +34,7 @@ def check_decisions(
     own = {key: each for key, each in differ.items() if key[0] not in OUTCOMES}
     other = _any(list(own.values()), len(again))
     outcome = _any([each for key, each in differ.items() if key not in own], len(again))
-    what = f"id column {name!r} contains a decision twice"
+    what = f"id column {name!r} contains a decision more than once"
     copies, joined = ~other & ~outcome, ~other & outcome
     _add(
         f"{what}, and the rows agree in all columns that the log reads",
@@ -55,8 +55,8 @@ def check_decisions(
     )
     _add(
         f"{what}, but the rows belong to different decisions (they differ in {_named(own, other)})",
-        "id= requires a column with a distinct value for every decision; the column that identifies "
-        "participants is unit=",
+        "id= requires a column with a distinct value for every decision; name the column that identifies "
+        "participants in unit=",
         ("shared-id", other),
         (again, before),
         len(ids),

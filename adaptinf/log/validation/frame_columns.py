@@ -402,7 +402,8 @@ FAULTS = {
     "infinite": "is infinite",
     "inexact": "has numbers that float64 cannot represent exactly",
     "rounded": (
-        "has numbers of 2**53 or more in size: if a column also has fractions, whole numbers of that size "
+        "has numbers of 2**53 or more in absolute value: if a column also has fractions, whole numbers of "
+        "that size "
         "are rounded before the log reads them; measure rewards in a larger unit"
     ),
     "propensities-sum": f"do not sum to 1 (tolerance {SUM_TOLERANCE:g})",

@@ -82,6 +82,6 @@ def _unknown(group: str, name: object, known: tuple[str, ...], groups: Groups) -
     """Message for an unknown option: where it belongs, or which option may have been meant."""
     elsewhere = next((other for other, options in groups.items() if name in options), None)
     if elsewhere is not None:
-        return f"{group}= has no option {name!r}: it belongs in {elsewhere}="
+        return f"{group}= has no option {name!r}: give it in {elsewhere}="
     hint = did_you_mean(name, known) or f"; its options are {', '.join(map(repr, known))}"
     return f"{group}= has no option {name!r:.60}{hint}"

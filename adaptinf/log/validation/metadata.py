@@ -381,7 +381,7 @@ def _check_counts(
             units_told = "1 unit has" if over == 1 else f"{over} units have"
             found.add(
                 "bad-rounds-per-unit",
-                f"rounds_per_unit is {cap}, but {units_told} more (the most: {sizes.iloc[0]})",
+                f"rounds_per_unit is {cap}, but {units_told} more (up to {sizes.iloc[0]})",
             )
     return counts
 

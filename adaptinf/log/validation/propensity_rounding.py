@@ -19,7 +19,7 @@ MOST_DECIMALS = 7
 _FLOAT32 = 6e-8
 """How far a 32-bit number may differ from the decimal number it represents."""
 _EXACT = 1e-9
-_EVERY = "every arm needs its column, and propensities= or arms= specifies which columns count"
+_EVERY = "every arm must have its own column; specify the columns in propensities= or the arms in arms="
 _BLOCK = 1 << 17
 """Number of rows processed at a time, to limit memory."""
 
@@ -143,7 +143,7 @@ def settle_chosen(
     short[rows] = np.abs(table[rows].sum(axis=1) - 1.0) > SUM_TOLERANCE
     found.add_rows(
         "propensities-sum",
-        "the chosen arm's propensity is below 1, but those of all others are 0 in their columns",
+        "the chosen arm's propensity is below 1, but the columns of all other arms contain 0",
         short,
     )
     settled = table[np.arange(len(action)), action]

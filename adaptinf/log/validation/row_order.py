@@ -352,15 +352,15 @@ def instants(
     return Column(in_utc(read.values, zone, what, role, found), read.missing, "datetime64[us, UTC]")
 
 
-def backward_message(what: str, values: NDArray[Any], verb: str, zoned: bool) -> str:
+def backward_message(what: str, values: NDArray[Any], zoned: bool) -> str:
     """Message on a column that decreases, for values without gaps in row order, shape (n,)."""
     if not zoned and values.dtype.kind == "M" and (told := clock_change(what, values)):
         return told
     down = len(values) > 1 and bool(np.all(values[1:] <= values[:-1]))
-    stored = f"{what} {verb}: its rows are stored newest first" if down else f"{what} {verb}"
+    stored = f"{what} decreases: its rows are stored newest first" if down else f"{what} decreases"
     return (
-        f"{stored}. If it says when the arms were chosen, {SORT_HINT}; otherwise sort them by the time at "
-        "which the arms were chosen"
+        f"{stored}. If the column gives the time at which the arms were chosen, {SORT_HINT}; otherwise sort "
+        f"the rows by that time yourself"
     )
 
 

@@ -149,8 +149,8 @@ def label_codes(
     problems += arm_problems(labels)
     if arms is None and len(labels) > max(2, found.codes.size / 2) and all(map(_is_float, labels)):
         problems.append(
-            f"column {name!r} has {len(labels)} classes in {found.codes.size} rows; labels must repeat: "
-            "group the values into classes, or list them in arms="
+            f"column {name!r} has {len(labels)} classes in {found.codes.size} rows; labels must occur more "
+            f"than once: group the values into classes, or list them in arms="
         )
     if len(problems) > known:
         return found.codes, labels

@@ -92,12 +92,12 @@ class AuxiliaryLog:
         if self.log.arms != environment.arms:
             problems.append(
                 f"its arms are {list(self.log.arms)}, but those of the trial are {list(environment.arms)}: "
-                "the log must have the same arms in the same order, arms="
+                "list the same arms in the same order in arms="
             )
         if len(self.log.context) != environment.dimension:
             problems.append(
                 f"its contexts have {len(self.log.context)} coordinates, but those of the trial have "
-                f"{environment.dimension}: give the log the same columns as the trial, context="
+                f"{environment.dimension}: give the log the same columns as the trial in context="
             )
         elif self.log.context != names:
             problems.append(
@@ -108,7 +108,7 @@ class AuxiliaryLog:
         if self.log.reward_range is not None and self.log.reward_range != environment.reward_range:
             problems.append(
                 f"its rewards have the range {self.log.reward_range}, but those of the trial have "
-                f"{environment.reward_range}: rescale both by the same constants, reward_range="
+                f"{environment.reward_range}: rescale both by the same constants, and set reward_range="
             )
         return problems
 
@@ -333,13 +333,13 @@ class UnitCube:
         if problems:
             if clipped and self.outside == "refuse":
                 problems.append(
-                    'bounds are fixed before the trial: state wider ones, or set outside="clip" for the '
+                    'bounds are fixed before the trial: use wider bounds, or set outside="clip" for the '
                     "whole trial"
                 )
             raise ParameterError("UnitCube.scale", problems)
         if clipped:
             warnings.warn(
-                f"UnitCube: clipped values to the bounds, in {rows.shape[0]} rows: {', '.join(clipped)}",
+                f"UnitCube: values in {rows.shape[0]} rows were clipped to the bounds: {', '.join(clipped)}",
                 AdaptinfWarning,
                 stacklevel=2,
             )
@@ -463,8 +463,8 @@ def _bound_problems(low: list[float], high: list[float], names: list[str]) -> li
         return [f"low, high and names must refer to the same coordinates, got {told}"]
     titles = [repr(name) for name in names] or _unnamed(len(low))
     return [
-        f"low must be below high, but coordinate {title} has {begin:g} and {end:g}; a constant is not a "
-        "context: omit it, or state its possible range"
+        f"low must be below high, but coordinate {title} has {begin:g} and {end:g}; omit the coordinate if "
+        f"it is constant, or give its possible range"
         for title, begin, end in zip(titles, low, high, strict=True)
         if not begin < end
     ]

@@ -258,7 +258,7 @@ class FunctionEnvironment(Environment):
             raise ParameterError(_SUBJECT, [f"{problem}; a dict has {', '.join(_Drawn._fields)}"])
         outcomes = parts.pop("outcomes", None) or {}
         if not isinstance(outcomes, Mapping) or not all(isinstance(name, str) for name in outcomes):
-            problem = f"draw(rng, {horizon}) must return outcomes as a dict of arrays by their names"
+            problem = f"draw(rng, {horizon}) must return outcomes as a dict that maps names to arrays"
             raise ParameterError(_SUBJECT, [problem])
         others = {name: None if part is None else np.array(part) for name, part in parts.items()}
         further = {name: _of_outcome(values) for name, values in outcomes.items()}
@@ -291,9 +291,12 @@ class FunctionEnvironment(Environment):
                 return [f"{call} must return rewards and {horizon} contexts from features, got {told}"]
             known = set(self.features)
             unknown = [label for label in contexts.tolist() if label not in known]
-            return [f"{call} returned the context {label!r:.60}, not in features" for label in unknown[:1]]
+            return [
+                f"{call} returned the context {label!r:.60}, which is not in features"
+                for label in unknown[:1]
+            ]
         if contexts is None:
-            return [] if self._shape is None else [f"{call} returned no contexts, unlike before"]
+            return [] if self._shape is None else [f"{call} returned no contexts, unlike in an earlier call"]
         if contexts.ndim == 1:
             return [f"{call} returned one context per round: set features= to the possible contexts"]
         wanted = (horizon, *(self._shape or ()))
@@ -309,7 +312,7 @@ class FunctionEnvironment(Environment):
 def _unit_problems(units: Any, call: str, horizon: int) -> list[str]:
     if units is None or (units.shape == (horizon,) and units.dtype.kind in "biuUS"):
         return []
-    return [f"{call} must return {horizon} labels of units, integers or texts, or None"]
+    return [f"{call} must return {horizon} labels of units (integers or strings), or None"]
 
 
 def _of_outcome(values: Any) -> FloatArray:

@@ -286,8 +286,8 @@ def _labels(frame: pd.DataFrame, action: str, arms: Any) -> tuple[Any, ...]:
         raise ParameterError(
             "Replay",
             [
-                f"labels in column {action!r} must be strings or numbers, all of one kind if arms= is not "
-                "given"
+                f"labels in column {action!r} must be strings or numbers, and all of the same type if arms= "
+                f"is not given"
             ],
         ) from None
     return labels
@@ -316,7 +316,8 @@ def _cells(frame: pd.DataFrame, names: list[str]) -> tuple[tuple[Any, ...], Any]
         labels = tuple(sorted(set(keys)))
     except TypeError:
         raise ParameterError(
-            "Replay", [f"labels of contexts must be strings or numbers, all of one kind: {', '.join(names)}"]
+            "Replay",
+            [f"labels of contexts must be strings or numbers, and all of the same type: {', '.join(names)}"],
         ) from None
     position = {label: code for code, label in enumerate(labels)}
     return labels, np.array([position[key] for key in keys], dtype=np.int64)

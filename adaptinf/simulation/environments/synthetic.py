@@ -226,7 +226,9 @@ def _context_problems(
         problems.append(f"means of {rewards} rewards must lie in [0, 1]")
     problems += POSITIVE("scale", scale) + OrNone(NON_NEGATIVE)("half_width", half_width)
     if arrivals.shape[0] > 1 and period is None:
-        problems.append("period (rounds of a period) is required if probabilities has several rows")
+        problems.append(
+            "period= (the number of rounds in a period) is required if probabilities has several rows"
+        )
     return problems + OrNone(COUNT)("period", period)
 
 

@@ -143,8 +143,11 @@ def _of_text(
     others = [file for file in files if not reads(file, dialect)]
     if others:
         if len(files) > 1:
-            told = "several files must be UTF-8, uncompressed or compressed with gzip or Zstandard"
-            refuse("aggregate", [f"{told}, and whole: convert {others[0].name}, or read one file"])
+            told = (
+                "if several files are given, each must be complete and in UTF-8, uncompressed or "
+                "compressed with gzip or Zstandard"
+            )
+            refuse("aggregate", [f"{told}: convert {others[0].name}, or read one file"])
         return _in_memory(files[0], dialect, uses), {}
     wanted = list(uses(None))
     try:
@@ -211,7 +214,10 @@ def check_files(files: Mapping[str, Mapping[str, str]], names: Sequence[str], fo
             continue
         without = [file for file, kind in kinds.items() if not kind]
         if without:
-            found.add("missing-column", f"no column {name!r} in {listed(without)}, which other files have")
+            found.add(
+                "missing-column",
+                f"column {name!r} is missing in {listed(without)}, but not in the other files",
+            )
             continue
         usual = next(iter(kinds.values()))
         other, kind = next((file, kind) for file, kind in kinds.items() if kind != usual)
@@ -389,8 +395,8 @@ def naming_failures() -> Iterator[None]:
         else:
             code, told = (
                 "engine-stopped",
-                f"the engine that holds the table stopped ({said}): check that its files are complete and "
-                "its columns of one type, and that the query of collect=False runs there",
+                f"the engine that holds the table stopped ({said}): check that its files are complete, that "
+                f"each column has one type, and that the query of collect=False runs there",
             )
         raise LogValidationError([Problem(code, told)], "the table") from error
 

@@ -46,7 +46,9 @@ def check_zone(timezone: object, every: str | None) -> None:
     if problem := zone_problem(timezone):
         problems.append(problem)
     elif every is None:
-        problems.append("'timezone' applies to every=, which divides times into hours, days, weeks or months")
+        problems.append(
+            "'timezone' applies only with every=, which divides times into hours, days, weeks or months"
+        )
     refuse("aggregate", problems)
 
 

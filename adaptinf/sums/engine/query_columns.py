@@ -141,7 +141,9 @@ def _check_unit(given: Mapping[str, Any], knows_every: bool, found: Findings) ->
     """Options that cannot be combined with a column of units."""
     others = [role for role in _ROLES if role != "unit" and given[role] == given["unit"]]
     if others:
-        found.add("bad-unit", f"column {given['unit']!r} of unit= has another role: {', '.join(others)}")
+        found.add(
+            "bad-unit", f"column {given['unit']!r} in unit= already has another role: {', '.join(others)}"
+        )
     if given["propensity"] is None and not knows_every:
         found.add(
             "missing-propensity",
@@ -150,12 +152,14 @@ def _check_unit(given: Mapping[str, Any], knows_every: bool, found: Findings) ->
         )
     if given["denominator"] or given["covariate"]:
         found.add(
-            "bad-unit", "unit= cannot be combined with denominator= or covariate=: those require the rows"
+            "bad-unit",
+            "unit= cannot be combined with denominator= or covariate=, which require the individual rows",
         )
     if given["by"]:
         found.add(
             "bad-unit",
-            "unit= and by= cannot be combined: standard errors by unit within groups require the rows",
+            "unit= and by= cannot be combined: standard errors by unit within groups require the individual "
+            "rows",
         )
 
 
@@ -168,7 +172,7 @@ def _several(
             missing_column(name, role, list(names), found)
         elif name in used:
             code = "bad-group" if role == "by" else "bad-column-name"
-            found.add(code, f"column {name!r} of {role}= has another role")
+            found.add(code, f"column {name!r} in {role}= already has another role")
     return asked
 
 

@@ -132,7 +132,7 @@ def _arms(
     if amiss:
         told = (
             f"action columns {listed(columns)} must contain a single 1 and otherwise 0 in every row, but "
-            "do not in"
+            f"they do not in"
         )
         found.add("bad-action", f"{told} {amiss:,} {'row' if amiss == 1 else 'rows'}")
         return None

@@ -140,8 +140,8 @@ def totals_of(
     elif totals.rounds != rounds:
         found.add(
             "changed-table",
-            f"the table had {rounds:,} rows when batches were summed and {totals.rounds:,} when units were: "
-            "aggregate a copy that does not change",
+            f"the table had {rounds:,} rows when batches were summed, but {totals.rounds:,} when units were "
+            f"summed: aggregate a copy that does not change",
         )
     elif (problem := drawn_before(totals)) is not None:
         found.add("drawn-before", problem)

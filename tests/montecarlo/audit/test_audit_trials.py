@@ -76,4 +76,4 @@ def test_nothing_is_found_in_the_stopping_rule(steps: str, epsilon: float) -> No
     rule = DPNAS(epsilon=epsilon, alpha=0.9, beta=0.5, steps=steps)
     checked = stopping_checks(rule, None, np.random.SeedSequence(12), share=0.0)
     assert checked.findings == ()
-    assert checked.looked[0] == "Not replayed: the noise of the looks is not released."
+    assert checked.looked[0] == "The looks were not replayed, because their noise is not released."

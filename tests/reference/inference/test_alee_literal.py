@@ -111,7 +111,7 @@ def test_one_arm_constant_rewards_and_one_round() -> None:
 
 def test_wrong_uses() -> None:
     log = UCB().run(NormalArms([0.0, 0.3]), horizon=100, rng=4)
-    with pytest.raises(ParameterError, match="ALEE takes no weights"):
+    with pytest.raises(ParameterError, match="weights do not apply to ALEE"):
         ArmMeans(log).fit("alee", "sqrt")
     with pytest.raises(ParameterError, match="arm_error must be one of 'self-normalised', 'conservative'"):
         ArmMeans(log).fit("alee", arm_error="robust")

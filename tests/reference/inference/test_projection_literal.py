@@ -185,6 +185,8 @@ def test_singular_columns_are_named_and_scales_do_not_matter():
     np.testing.assert_allclose(plain.covariance, covariance, rtol=1e-9, atol=1e-18)
     np.testing.assert_allclose(plain.influence.T @ plain.influence, plain.covariance, rtol=1e-12)
     with pytest.raises(
-        ValueError, match=r"distinguish the columns \w+ from the rest: they are linear combinations"
+        ValueError,
+        match=r"the columns \w+ cannot be distinguished from the others: they are linear "
+        r"combinations",
     ):
         weighted_projection(np.column_stack([x, x[:, 1] + x[:, 1]]), y, h, ["one", "small", "large", "twice"])

@@ -126,7 +126,7 @@ def test_truth_of_ratio_metrics():
     assert true_value(Estimand("ratio", arm=0, denominator="z"), env) == pytest.approx(ratios[0])
     assert true_value(Estimand("ratio-contrast", **pair), env) == pytest.approx(ratios[1] - ratios[0])
     assert true_value(Estimand("ratio-lift", **pair), env) == pytest.approx(ratios[1] / ratios[0] - 1.0)
-    with pytest.raises(ParameterError, match="no true mean of the denominator, orders, but of 'z'"):
+    with pytest.raises(ParameterError, match="no true mean of the denominator, orders, but only of 'z'"):
         true_value(Estimand("ratio", arm=0, denominator="orders"), env)
 
 

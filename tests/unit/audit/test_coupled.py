@@ -226,8 +226,8 @@ def test_designs_without_whole_noise_are_sent_to_the_lower_bound(target: Design,
     [
         ({"target": Thompson()}, "no privacy guarantee"),
         ({"target": 3}, "target must be a private design"),
-        ({"neighbours": "removed"}, "neighbours must be of value"),
-        ({"neighbours": []}, "neighbours must be of value"),
+        ({"neighbours": "removed"}, "neighbours must be among value"),
+        ({"neighbours": []}, "neighbours must be among value"),
         ({"neighbours": ["value", "context"]}, "contexts are public"),
         ({"target": PHASES, "neighbours": "late"}, "waits for each outcome"),
         ({"target": RULE, "neighbours": "erased"}, "a stream only has samples"),
@@ -255,7 +255,7 @@ def test_results_show_kinds_costs_and_what_disagrees() -> None:
         1.5,
         "an outcome is late: the status differs",
     )
-    assert "Cost above the guarantee: 1.5 of 1, where another outcome differs." in text
+    assert "The largest cost exceeds the guarantee: 1.5 of 1, where another outcome differs." in text
     assert "First disagreement: an outcome is late: the status differs." in text
     assert found.to_frame()["refuted"].tolist() == [False, True, True]
     assert "<table" in found._repr_html_()

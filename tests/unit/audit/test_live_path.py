@@ -308,7 +308,7 @@ def test_an_outcome_that_never_came_and_enters_nothing(monkeypatch: pytest.Monke
     ("wholly", "words"),
     [
         (True, "replay: a trial cannot be reopened: "),
-        (False, "public: a trial that was reopened has different releases than before"),
+        (False, "public: the releases of a trial changed when it was reopened"),
     ],
 )
 def test_nodes_that_are_drawn_again_when_a_trial_is_opened(
@@ -347,7 +347,9 @@ def test_a_stopping_rule_on_data(monkeypatch: pytest.MonkeyPatch) -> None:
     root = np.random.SeedSequence(0)
     right = stopping_checks(NAS, None, root, 0.05, simulated=False, needed=True)
     assert right.findings == ()
-    assert right.looked == ("Stopping time and estimate were tested with the release backend, 200 runs.",)
+    assert right.looked == (
+        "The stopping time and the estimate were tested in 200 runs with the release backend.",
+    )
     monkeypatch.setattr(release, "discrete_laplace", lambda scale, size: np.zeros(size, dtype=np.int64))
     faulty = stopping_checks(NAS, None, root, 0.05, simulated=False, needed=True)
     assert any(LAW in one.text for one in faulty.findings)

@@ -183,10 +183,10 @@ class TestCounters:
     @pytest.mark.slow
     def test_long_streams_are_short_where_there_are_many_coordinates(self) -> None:
         assert counter_checks(Counter(epsilon=1.0), np.random.SeedSequence(0)).looked == (
-            f"Noise of all nodes tested, 512 runs: {ROUNDS:,} items.",
+            f"The noise of all nodes was tested in 512 runs: {ROUNDS:,} items.",
         )
         wide = counter_checks(Counter(epsilon=1.0, dimension=20), np.random.SeedSequence(0))
-        assert wide.looked == ("Noise of all nodes tested, 512 runs: 440 items.",)
+        assert wide.looked == ("The noise of all nodes was tested in 512 runs: 440 items.",)
         assert wide.findings == ()
 
     def test_exact_noise_is_not_drawn_for_it(self) -> None:
@@ -204,7 +204,7 @@ class TestReplays:
         recomputed[1, 2], recomputed[2, 3] = 1.0, np.nan
         assert difference(Replayed("the arm", seen, recomputed)) == (
             "the arm does not follow from the releases and earlier actions in 2 of 3 runs: in round 3 "
-            "of run 2 it is 0, not 1, so a decision used data that were not released"
+            "of run 2 it is 0, not 1, so a decision depended on data that were not released"
         )
 
     def test_one_bit_is_a_difference(self) -> None:

@@ -207,9 +207,9 @@ def test_everything_wrong_is_said_at_once():
         ),
     ):
         assert part in text, part
-    with pytest.raises(ParameterError, match="needs fit="):
+    with pytest.raises(ParameterError, match="requires fit="):
         operating_characteristics(Uniform(), BETTER, 50, 64, rng=0, selection=lambda log, result: 0)
-    with pytest.raises(ParameterError, match="null: there is no term '2 - 0'; there are: '1 - 0'"):
+    with pytest.raises(ParameterError, match="null: there is no term '2 - 0'; available: '1 - 0'"):
         operating_characteristics(Uniform(), BETTER, 50, 64, rng=0, fit=contrast, null={"2 - 0": 0.0})
 
 
@@ -275,7 +275,9 @@ def test_contexts_without_an_estimate_select_no_arm(pair, seed):
     plan = operating_characteristics(
         Uniform(), RARE, 60, 128, rng=seed, fit=fit, selection=None if seed else "analysis"
     )
-    assert plan.notes[1] == "Selected: the arm with the highest estimate; tied arms share the trial."
+    assert plan.notes[1] == (
+        "Selected: the arm with the highest estimate; if arms tie, the trial is divided equally among them."
+    )
     expected = literal_choices(128, seed)
     assert 0.2 < (expected[:, 1].sum(axis=1) == 0).mean() < 0.8
     shares = rows_of(plan, "selected").set_index(["context", "arm"])["value"]
@@ -328,7 +330,9 @@ def test_trials_without_a_result_are_without_an_interval():
     assert row["note"] == f"{128 - there} trials have no such result or term"
     [covered] = rows_of(plan, "coverage").to_dict("records")
     assert covered["trials"] == there
-    assert any(f"In up to {128 - there} trials the analysis returned no such result" in n for n in plan.notes)
+    assert any(
+        f"In up to {128 - there} trials, the analysis returned no such result" in n for n in plan.notes
+    )
     assert "share without interval: 1 - 0, a" in plan.table()["characteristic"].tolist()
 
 

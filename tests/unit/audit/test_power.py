@@ -64,7 +64,7 @@ def test_terms_without_a_null_test_nothing():
     assert means[["null", "rejection", "rejection_se", "rejection_low"]].isna().all(axis=None)
     assert means["coverage"].notna().all()
     assert "No test" in str(plan)
-    with pytest.raises(ParameterError, match="null: there is no term 'arm 9'; there are: '0', '1', '1 - 0'"):
+    with pytest.raises(ParameterError, match="null: there is no term 'arm 9'; available: '0', '1', '1 - 0'"):
         power(Uniform(), BETTER, both, 80, 64, rng=1, null={"arm 9": 0.0})
 
 
@@ -184,7 +184,7 @@ def test_trials_without_the_result_are_missing():
     plan = power(Uniform(), NULL, sometimes, 50, 128, rng=0)
     [row] = plan.frame.to_dict("records")
     assert (row["runs"], row["missing"], row["absent"]) == (there, 128 - there, 128 - there)
-    assert f"In up to {128 - there} trials the analysis returned no such result or term" in str(plan)
+    assert f"In up to {128 - there} trials, the analysis returned no such result or term" in str(plan)
 
 
 def test_one_trial_has_no_standard_error():

@@ -145,7 +145,7 @@ def test_what_is_not_reached_is_said() -> None:
     found = sample_size(Uniform(), arms, z_test, longest=50, replications=64, rng=0)
     assert found.horizon is None
     assert "power 0.8 is not reached" in str(found)
-    assert "Not reached up to 50 rounds" in str(found)
+    assert "The power is not reached with up to 50 rounds" in str(found)
     assert found.frame["horizon"].tolist() == [20, 40, 50]
     easy = sample_size(Uniform(), NormalArms([0.0, 9.0]), z_test, replications=64, rng=0)
     assert easy.horizon == 20
@@ -168,7 +168,7 @@ def test_bad_arguments_are_told_together() -> None:
         sample_size(Uniform(), NormalArms([0, 1]), "conditional", null=0.1)
     with pytest.raises(ParameterError, match="one of 'conditional', 'unconditional', got 'wald'"):
         sample_size(Uniform(), BernoulliArms([0.1, 0.9]), "wald")
-    with pytest.raises(ParameterError, match="longest must allow a multiple of step"):
+    with pytest.raises(ParameterError, match="there must be a multiple of step"):
         sample_size(Uniform(), BernoulliArms([0.1, 0.9]), "conditional", shortest=400)
     arms = NormalArms([0.3, 1.0])
     with pytest.raises(ParameterError, match=r"2 tests match.*term '0'.*term '1'.*analysis= and term="):

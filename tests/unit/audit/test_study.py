@@ -269,12 +269,12 @@ def test_other_settings_are_refused_and_all_differences_listed(small):
     text = str(caught.value)
     for part in (
         r"environments['signal'] (BernoulliArms(arms=[0, 1])) has changed",
-        "analyses['means'] was test_study.means, now it is test_study.",
+        "analyses['means'] was test_study.means before, but is now test_study.",
         "analyses['aipw'] was present before and is now absent",
         "analyses['other'] was absent before",
-        "replications was 600, now it is 601",
-        "seed.entropy was 5, now it is 6",
-        "alpha was 0.05, now it is 0.1",
+        "replications was 600 before, but is now 601",
+        "seed.entropy was 5 before, but is now 6",
+        "alpha was 0.05 before, but is now 0.1",
         "else, use another folder",
     ):
         assert part in text
@@ -283,7 +283,11 @@ def test_other_settings_are_refused_and_all_differences_listed(small):
 
 def test_changed_sources_are_refused_unless_they_are_allowed(small, monkeypatch):
     monkeypatch.setattr("adaptinf.audit.simulation.study_folder.package_hash", lambda: "0" * 64)
-    with pytest.raises(ParameterError, match=r"versions.sources was '\w+', now it is '0+': adaptinf's own"):
+    with pytest.raises(
+        ParameterError,
+        match=r"versions.sources was '\w+' before, but is now '0+': "
+        r"adaptinf's own",
+    ):
         study(**small)
     assert len(study(**small, same_sources=False).frame) == 3
 
@@ -413,7 +417,7 @@ def test_a_study_is_read_back_and_prints(tmp_path):
     assert (again.times["cpu_seconds"] >= 0.0).all()
     assert 0.0 < again.times["ms_per_run"].max() < 1_000.0
     with pytest.raises(
-        ParameterError, match=r"no design 'ucb'; there are: 'uniform', 'greedy'(.|\n)*no horizon 31"
+        ParameterError, match=r"no design 'ucb'; available: 'uniform', 'greedy'(.|\n)*no horizon 31"
     ):
         again.cell(design="ucb", horizon=31)
     with pytest.raises(ParameterError, match="no column 'power'"):
@@ -481,7 +485,7 @@ def test_bad_arguments_are_all_listed(tmp_path):
         "alpha must be between 0 and 0.5",
         "keep must be",
         "truth['z'] must be",
-        "truth['z'] does not belong to any analysis",
+        "truth['z'] does not match the name of any analysis",
         "progress must be",
     ):
         assert part in text

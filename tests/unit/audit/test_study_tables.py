@@ -72,7 +72,7 @@ def test_latex_holds_every_number_and_escapes_every_name():
     assert re.search(r"\] not valid: " + wording(NEVER_TOGETHER), text)
     with pytest.raises(
         ParameterError,
-        match="to_latex: there is no column 'power'; there are: 'design', ",
+        match="to_latex: there is no column 'power'; available: 'design', ",
     ):
         tables.to_latex(["power"])
 
@@ -128,7 +128,7 @@ def test_every_trial_is_counted_and_the_reasons_with_it():
         if log.arrays.reward[:5].sum() > 1 and min(rewards[0].sum(), (1 - rewards[0]).sum()) < 5:
             reasons["few"] = reasons.get("few", 0) + 1
     row = tables.cell(analysis="choosy: a", term="0").iloc[0]
-    few = "fewer than 5 outcomes of an arm other than its commonest"
+    few = "fewer than 5 outcomes of an arm differ from its most common one"
     assert f"no interval in {reasons['few']} runs: {few}" in row["note"]
     assert row["missing"] == reasons["few"]
     with pytest.raises(AnalysisError, match="ValueError: no root"):

@@ -435,7 +435,7 @@ def test_files_that_cannot_be_read(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["analyse"], "adaptinf: there is no command 'analyse'; there are: 'validate', "),
+        (["analyse"], "adaptinf: there is no command 'analyse'; available: 'validate', "),
         (["demo", "--rng", "-1"], "adaptinf demo: argument --rng: invalid seed value: '-1'\n"),
         (["demo", "--rng", "x"], "adaptinf demo: argument --rng: invalid seed value: 'x'\n"),
         (["demo", "--rgn", "1"], "adaptinf demo: there is no option --rgn; did you mean '--rng'?\n"),

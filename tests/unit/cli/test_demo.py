@@ -193,7 +193,7 @@ def test_a_report_without_pictures_says_what_they_need(
 ) -> None:
     monkeypatch.setattr("adaptinf.cli.demo_command.find_spec", lambda name: None)
     _, out, _ = run("demo", "--trials", "1", "--report", str(tmp_path / "late.html"))
-    assert out.endswith('Its pictures need matplotlib, which comes with: pip install -e ".[plots]"\n')
+    assert out.endswith('Its pictures require matplotlib, which is installed by: pip install -e ".[plots]"\n')
 
 
 def test_wrong_arguments_are_listed_before_anything_runs(run: Run, tmp_path: Path) -> None:

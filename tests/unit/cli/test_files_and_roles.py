@@ -66,7 +66,7 @@ def test_several_files_are_one_log_in_their_order(run: Run, path: str, tmp_path:
     assert "Read from CSV files a.csv to b.csv: 120 rounds" in run("validate", pattern, *COLUMNS)[1]
     frame.to_parquet(tmp_path / "c.parquet")
     code, _, err = run("validate", *parts, str(tmp_path / "c.parquet"), *COLUMNS)
-    told = "the files are of several kinds (.csv, .parquet): give files of one kind"
+    told = "the files are of different kinds (.csv, .parquet): give files of the same kind"
     assert (code, err) == (2, f"adaptinf validate: {told}\n")
 
 

@@ -57,8 +57,8 @@ def test_a_question_that_releases_do_not_answer_is_refused_with_what_they_do(
     )
     assert told(capsys, "validate", file) == (
         2,
-        f"adaptinf validate: {file}: it is the public part of a log, without rows: adaptinf analyze and "
-        "adaptinf report need none",
+        f"adaptinf validate: {file}: it is the public part of a log, without rows: use adaptinf analyze or "
+        f"adaptinf report, which do not require rows",
     )
 
 
@@ -102,7 +102,7 @@ def test_a_file_that_states_its_columns_is_to_be_written_again(
     code, said = told(capsys, *words, *more)
     assert code == 2
     assert option in said
-    assert said.endswith("write it again from its source, with the option)")
+    assert said.endswith("write it again from its source with the option)")
     assert told(capsys, *words, *more, option, "t")[1].endswith(
-        f"already states what its columns are: omit {option}, or write it again from its source"
+        f"already states the roles of its columns: omit {option}, or write the file again from its source"
     )

@@ -94,7 +94,7 @@ def test_what_a_csv_hides_is_told_here_too(run: Run, tmp_path: Path) -> None:
     ("options", "told"),
     [
         (["--success", "Y", "--batch", "day"], "give --sort to sort the rows by this column"),
-        (["--success", "yes"], "no row of reward column 'answer' contains 'yes'"),
+        (["--success", "yes"], "'yes' does not occur in reward column 'answer'"),
         (["--success", "Y", "--propensities", "p_"], "finds no column for '1' (p_1), '01' (p_01)"),
         (["--success", "Y", "--sort"], "--sort requires --round or --batch"),
         (["--success", "Y=a"], "invalid TEXT=NUMBER list value"),

@@ -108,7 +108,7 @@ def test_what_is_wrong_is_said_in_one_sentence(path: str, capsys: pytest.Capture
     for design in ("Session", "nothing", "__doc__", "Design"):
         problem = told(capsys, "create", path, "--design", design, *arms, code=2)
         assert problem.startswith(
-            f"adaptinf trial create: --design: there is no design '{design}'; there are: 'ABSE', "
+            f"adaptinf trial create: --design: there is no design '{design}'; available: 'ABSE', "
         )
     problem = told(capsys, "create", path, "--design", "UCB", "--parameters", '{"depth": 1}', *arms, code=2)
     assert problem == (
@@ -275,3 +275,55 @@ def test_what_is_wrong_with_a_plan_is_said_at_once(path: str, capsys: pytest.Cap
     created(capsys, path)
     problem = told(capsys, "look", path, code=2)
     assert problem.endswith("the trial has no plan: create it with Trial.create(path, plan)")
+
+
+def test_a_blinded_trial_with_sites(
+    path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    created(capsys, path, "--blinded")
+    who = "--by", "the office"
+    row = told(capsys, "add-site", path, "--site", "Basel", "--key", "s", *who)
+    assert row == {"site": "Basel", "in_stock": 0, "given": 0, "retired": 0, "low": True}
+    (tmp_path / "kits.json").write_text('{"4711": "a", "1174": "b", "7411": "b", "1147": "a"}')
+    kits = "--site", "Basel", "--kits", str(tmp_path / "kits.json"), *who
+    assert told(capsys, "add-kits", path, *kits, "--key", "d")["in_stock"] == 4
+    first = told(capsys, "assign", path, "--unit", "p 0", "--key", "k 0", "--site", "Basel")
+    assert sorted(first) == ["id", "kit", "round"]
+    monkeypatch.setattr("sys.stdin", io.StringIO('{"unit": "p 1", "key": "k 1", "site": "Basel"}'))
+    assert told(capsys, "assign", path)["id"] == 2
+    revealed = told(capsys, "unblind", path, "--unit", "Basel/p 0", "--reason", "a seizure", *who)
+    assert revealed["kit"] == first["kit"]
+    assert revealed["arm"] in ("a", "b")
+    rows = told(capsys, "stock", path, "--by-arm")
+    assert (rows["arm"], rows["site"]) == ("b", "Basel")
+    with ai.Trial.open(path) as trial:
+        left = trial.kits().query("state == 'in stock'")["kit"].iloc[0]
+    lost = "--reason", "broken seal", *who, "--key", "l"
+    assert told(capsys, "retire-kit", path, "--kit", left, *lost)["retired"] == 1
+    assert "there is no kit '0815'" in told(
+        capsys, "retire-kit", path, "--kit", "0815", *who, *lost[:2], "--key", "m", code=2
+    )
+    monkeypatch.setattr("sys.stdin", io.StringIO('{"4712": "a", "4712": "b"}'))
+    twice = told(capsys, "add-kits", path, "--site", "Basel", "--kits", "-", *who, "--key", "e", code=2)
+    assert "a code occurs twice" in twice
+    monkeypatch.setattr("sys.stdin", io.StringIO("{4712"))
+    assert "JSON" in told(
+        capsys, "add-kits", path, "--site", "Basel", "--kits", "-", *who, "--key", "e", code=2
+    )
+    assert main(["trial", "token", path, "--role", "assigner", "--site", "Basel"]) == 0
+    out, err = capsys.readouterr()
+    assert len(out.strip()) == 43
+    assert err.startswith("token 1: assigner at Basel, until ")
+    assert told(capsys, "token", path)["site"] == "Basel"
+
+
+def test_an_arm_that_joins(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    created(capsys, path)
+    why = "--reason", "amendment 2", "--by", "the sponsor"
+    assert "begin with the arm" in told(capsys, "add-arm", path, "--arm", "c", "--key", "c", *why, code=2)
+    told(capsys, "assign", path, "--unit", "p 0", "--key", "k 0")
+    for _ in range(2):
+        assert told(capsys, "add-arm", path, "--arm", "c", "--key", "c", *why) == {"arms": ["a", "b", "c"]}
+    assert told(capsys, "status", path)["arms"] == ["a", "b", "c"]
+    act = told(capsys, "history", path)
+    assert (act["kind"], act["arm"], act["reason"]) == ("add_arm", "c", "amendment 2")

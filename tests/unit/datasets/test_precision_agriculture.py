@@ -35,7 +35,7 @@ def test_in_the_order_of_the_file_it_is_refused_and_sorted_it_gives_the_publishe
 ) -> None:
     frame = ai.datasets.farmer_trial(write(tmp_path / "combined_outcomes.csv"))
     roles = {"action": "treatment", "reward": "outcome", "batch": "date"}
-    with pytest.raises(LogValidationError, match=r"batch column 'date' goes down: .* set 'sort' to True"):
+    with pytest.raises(LogValidationError, match=r"batch column 'date' decreases: .* set 'sort' to True"):
         AdaptiveLog(frame, **roles)
     log = AdaptiveLog(frame, **roles, reading={"sort": True})
     assert log.arrays.batch is not None

@@ -103,7 +103,7 @@ def test_rank_and_duplicates_are_told_together(build: Any) -> None:
     ("features", "part"),
     [
         ([1.0, 2.0], r"features.reshape\(-1, 1\)"),
-        ([[1.0], [math.nan]], "features must be finite, those of"),
+        ([[1.0], [math.nan]], "features must be finite, but those of"),
         ([["a"], ["b"]], "features must be numbers"),
         ([[1.0], [2.0, 3.0]], "features must be numbers"),
         ([], "one row per arm and one column per coordinate"),
@@ -137,7 +137,8 @@ def test_everything_about_the_environment_at_once(build: Any, monkeypatch: pytes
     assert len(problems) == 3
     text = "\n".join(problems)
     assert (
-        "rewards must lie in [0, 1], those of UniformArms lie in [-1, 2]: rescale them by constants" in text
+        "rewards must lie in [0, 1], but those of UniformArms lie in [-1, 2]: rescale them by "
+        "constants" in text
     )
     assert "features describe 4 arms, but the environment has 3" in text
     assert "horizon must be at least" in text
@@ -156,7 +157,9 @@ def test_contexts_outside_the_cube(design: Any, monkeypatch: pytest.MonkeyPatch)
     beyond = LinearArms(np.eye(2), 0.1, contexts=given, shared=True, rewards="uniform", order="resampled")
     problems = refused(design, beyond, 50, monkeypatch)
     assert any(
-        problem.startswith("contexts must lie in the cube [0, 1]^2, 2 rows do not, the first is row 1: scale")
+        problem.startswith(
+            "contexts must lie in the cube [0, 1]^2, but 2 rows do not (the first is row 1): scale"
+        )
         for problem in problems
     )
     assert any("rewards must lie in [0, 1]" in problem for problem in problems)

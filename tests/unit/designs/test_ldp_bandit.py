@@ -293,7 +293,7 @@ def test_a_single_pass_over_labelled_rows(design: Any) -> None:
         (LinearArms(np.eye(2), contexts="orthant"), "all arms must have the same context vector"),
         (
             LinearArms(np.eye(2), contexts=[[0.5, 1.2]], shared=True, order="resampled"),
-            "1 rows do not, the first is row 0: scale them with a UnitCube",
+            r"1 rows do not \(the first is row 0\): scale them with a UnitCube",
         ),
         (
             LinearArms(np.eye(2), 0.1, contexts=[[0.5, 1.0]], shared=True, rewards="uniform"),

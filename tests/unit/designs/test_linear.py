@@ -162,7 +162,7 @@ def test_noise_stays_below_its_bounds(law: str) -> None:
 def test_refused_before_anything_is_collected() -> None:
     design = LinPriv(epsilon=1.0)
     long = LinearArms(THETA, contexts=np.full((50, 3, 3), 0.6))
-    with pytest.raises(ParameterError, match=r"length of at most 1, the longest has 1\.03923"):
+    with pytest.raises(ParameterError, match=r"length of at most 1, but the longest has 1\.03923"):
         design.run(long, 50)
     assert LinUCB().run(long, 50, rng=0).n_rounds == 50
     unit = np.full((50, 3, 3), 1.0 / math.sqrt(3.0))

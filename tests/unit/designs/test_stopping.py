@@ -266,7 +266,7 @@ def test_environments_that_are_refused(rule: StoppingRule) -> None:
         (UniformArms(low=[-2.0], high=[0.5]), r"lie in \[-2, 0\.5\]: use a larger bound"),
     ]
     if rule.guarantee() is None:
-        refused.append((NormalArms([0.5]), "those of NormalArms are not: only a private rule clips"))
+        refused.append((NormalArms([0.5]), "those of NormalArms are not: only private rules clip samples"))
     for env, message in refused:
         with pytest.raises(ParameterError, match=message):
             rule.run(env, rng=0, max_rounds=100)

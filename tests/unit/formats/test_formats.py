@@ -191,12 +191,12 @@ def test_a_dsjson_file_that_is_none(tmp_path: Path) -> None:
         read_dsjson(tmp_path / "nowhere")
     with pytest.raises(ParameterError, match="contains no events"):
         read_dsjson(_write(tmp_path / "empty", ["", " "]))
-    with pytest.raises(ParameterError, match="no event has the shared feature weight; there are: hour"):
+    with pytest.raises(ParameterError, match="no event has the shared feature weight; available: hour"):
         read_dsjson(_write(tmp_path / "x", [_event(1, 0.0, {1: 0.5, 2: 0.5, 3: 0.0})]), context=["weight"])
     with pytest.raises(ParameterError, match="2 problems") as caught:
         read_dsjson(tmp_path / "x", action_id="name", context=["weight"])
-    assert caught.value.problems[0].endswith("x: no action has the feature name; there are: article.id")
-    assert "shared feature weight; there are: hour" in caught.value.problems[1]
+    assert caught.value.problems[0].endswith("x: no action has the feature name; available: article.id")
+    assert "shared feature weight; available: hour" in caught.value.problems[1]
 
 
 def _trial() -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -275,7 +275,7 @@ def test_subjects_who_got_another_treatment_are_counted() -> None:
     adsl, analysis = _trial()
     adsl.loc[3, "TRT01A"] = "Placebo"
     with pytest.warns(
-        AdaptinfWarning, match=r"1 of 4 subjects received a treatment other than planned \(s4\)"
+        AdaptinfWarning, match=r"1 of 4 subjects received a treatment other than the planned one \(s4\)"
     ):
         log = read_adam(adsl, analysis, **_USUAL)
     assert log.frame["action"].tolist()[3] == "Drug"

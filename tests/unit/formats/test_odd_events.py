@@ -98,7 +98,7 @@ def test_odd_values_are_named(tmp_path: Path, change: dict[str, Any], code: str)
         ({"a": None, "_a": [2, 1]}, "counted from 1 (line 3: a is null)"),
         ({"p": [0.5, 0.25]}, "summing to 1 (line 3: p is [0.5, 0.25])"),
         ({"_label_cost": "free"}, 'a finite _label_cost (line 3: _label_cost is "free")'),
-        ({"_label_Action": 1}, "is not the first of p (line 3: _label_Action is 1)"),
+        ({"_label_Action": 1}, "is not the first entry of p (line 3: _label_Action is 1)"),
         ({"c": {"_multi": "x"}}, 'the list of its actions (line 3: c._multi is "x")'),
         ({"_skipLearn": None}, "_skipLearn must be true or false (line 3: _skipLearn is null)"),
     ],
@@ -116,7 +116,7 @@ def test_a_ranking_of_another_name_is_told(tmp_path: Path) -> None:
     event = {("_a" if name == "a" else name): value for name, value in EVENT.items()}
     with pytest.raises(LogValidationError) as caught:
         read_dsjson(_write(tmp_path / "log.dsjson", GOOD, json.dumps(event)), action_id="id")
-    assert "(line 2: a is not there, but _a is, with [2, 1])" in str(caught.value)
+    assert "(line 2: a is missing, but _a is present, with the value [2, 1])" in str(caught.value)
 
 
 def test_events_that_say_skip_learn_are_dropped_and_counted(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ ROW = "2019-11-24 00:00:17+00:00,1,2,0,0.5,x\n"
             "item_id\n0\n1\n",
             "men.csv shows 7, which item_context.csv does not",
         ),
-        (ROW, "item_id\n1\n1\n", "item_context.csv: item_id must name every item once"),
+        (ROW, "item_id\n1\n1\n", "item_context.csv: item_id must name every item exactly once"),
         (ROW, "item_id\n1\nabc\n", "men.csv shows 1, which item_context.csv does not list"),
         (
             ROW.replace("2,0", "2,0.5"),
@@ -193,10 +193,10 @@ ROW = "2019-11-24 00:00:17+00:00,1,2,0,0.5,x\n"
         (
             ROW + ROW[:-3] + "\n",
             "item_id\n1\n",
-            r"1 rows differ from the header's number of fields, 6; lines .*: 3 \(5\)",
+            r"1 row differs from the header in the number of fields, 6; lines .*: 3 \(5\)",
         ),
         (ROW.replace(",1,2", ",01,2"), "item_id\n1\n", r"men\.csv shows '01', which"),
-        (ROW, "item_id\n1,2\n", r"item_context.csv cannot be read: 1 rows differ .*: 2 \(2\)"),
+        (ROW, "item_id\n1,2\n", r"item_context.csv cannot be read: 1 row differs .*: 2 \(2\)"),
         (ROW, "item_id\n1\0\n", "item_context.csv cannot be read: line 2 has a NUL character"),
         (ROW, "", r"item_context.csv has no column item_id|No columns to parse"),
         (ROW.replace("x", '"x'), "item_id\n1\n", "men.csv cannot be read: line 2: unexpected end of data"),
@@ -218,7 +218,7 @@ def test_rows_of_a_campaign_are_counted_as_in_its_file(tmp_path: Path) -> None:
     [
         (
             "arm,y,age\na,1,1.5\nb,0\n",
-            r"1 rows differ from the header's number of fields, 3; .*: 3 \(2\)",
+            r"1 row differs from the header in the number of fields, 3; .*: 3 \(2\)",
         ),
         ('arm,y,age\n"a"x,1,1.5\nb,0,2.5\n', r"line 2: ',' expected after '\"'; its quotes do not match"),
         ("arm,y,age\na,1,1.5\nb,0,\0\n", "line 3 has a NUL character"),

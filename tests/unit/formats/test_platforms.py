@@ -82,7 +82,7 @@ def test_growthbook_weights_are_those_of_the_period(tmp_path: Path) -> None:
         ),
         (
             _bandit(*PERIODS, type="contextual-bandit"),
-            ["it is a contextual bandit, whose weights differ between leaves: no reader supports these"],
+            ["it is a contextual bandit, whose weights differ between leaves: this format cannot be read"],
         ),
         (
             _bandit(*PERIODS, variations=[{"id": "v_b", "key": "1"}, {"id": "z", "key": "2"}]),
@@ -103,7 +103,10 @@ def test_a_growthbook_export_that_lacks_things(tmp_path: Path, bandit: str, told
 def test_growthbook_units_once_each(tmp_path: Path) -> None:
     bandit = _write(tmp_path / "bandit.json", _bandit(*PERIODS))
     twice = _write(tmp_path / "units.csv", EXPOSURES + "u1,0,2025-03-03T08:00:00Z,3\n")
-    with pytest.raises(ParameterError, match="1 repeated rows of a user_id: keep each unit's first exposure"):
+    with pytest.raises(
+        ParameterError,
+        match=r"1 of \d+ rows repeat the user_id of an earlier row: keep only each unit's first exposure",
+    ):
         read_growthbook(bandit, twice)
     with pytest.raises(ParameterError, match="phase must be from 1 to 2, got 3"):
         read_growthbook(bandit, twice, phase=3)
@@ -120,7 +123,9 @@ ACTIONS = f"""{_NAMES}action_probability,model_version,value
 
 def test_eppo_actions_have_the_probability_of_the_client(tmp_path: Path) -> None:
     path = _write(tmp_path / "actions.csv", ACTIONS)
-    with pytest.raises(ParameterError, match="has several bandit_key: pass experiment=, one of ads, other"):
+    with pytest.raises(
+        ParameterError, match="has more than one bandit_key: set experiment= to one of ads, other"
+    ):
         read_eppo(path)
     log = read_eppo(path, experiment="ads", context=["age", "tier"])
     assert log.arms == ("adidas", "nike")
@@ -153,16 +158,16 @@ def test_eppo_actions_that_lack_things(tmp_path: Path) -> None:
         read_eppo(path, experiment="ads", weights={"nike": 1.0})
     assert caught.value.problems == (
         "actions.csv has no column action_probability",
-        "weights apply to experiments: a bandit's log has action_probability",
+        "weights apply only to experiments: a bandit's log has action_probability",
     )
     path = _write(path, ACTIONS)
-    with pytest.raises(ParameterError, match="no subject has the attribute size; there are: age, tier"):
+    with pytest.raises(ParameterError, match="no subject has the attribute size; available: age, tier"):
         read_eppo(path, experiment="ads", context="size")
     with pytest.raises(
         ParameterError, match="1 repeated actions of a subject: put the outcome of each action"
     ):
         read_eppo(path, path, experiment="ads")
-    with pytest.raises(ParameterError, match="has no bandit_key 'adz'; there are: ads, other; did you mean"):
+    with pytest.raises(ParameterError, match="has no bandit_key 'adz'; available: ads, other; did you mean"):
         read_eppo(path, experiment="adz")
 
 
@@ -206,7 +211,7 @@ def test_eppo_assignments_are_one_row_a_subject(tmp_path: Path) -> None:
             {"control": 0.5, "new": 0.4},
             'weights must be shares in (0, 1] that sum to 1, by arm, or "unknown"',
         ),
-        ({"control": 1.0}, "weights has no share for arm 'new'"),
+        ({"control": 1.0}, "weights= has no share for arm 'new'"),
         ({}, "weights must be shares"),
         ("even", "weights must be shares"),
     ],
@@ -225,11 +230,12 @@ def test_outcomes_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ParameterError) as caught:
         read_eppo(path, outcomes, weights="unknown")
     assert caught.value.problems == (
-        f"{outcomes} has 1 repeated rows of a subject: sum them to one row each",
+        f"{outcomes}: 1 of 2 rows repeat the subject of an earlier row: sum the rows of each "
+        "subject to one row",
         "2 of 3 rows have no outcome in outcomes.csv: pass absent=0 if that means 0, or add the rows",
     )
     with pytest.raises(
-        ParameterError, match=r"outcomes\.csv has no column revenue; there are: subject, value"
+        ParameterError, match=r"outcomes\.csv has no column revenue; its columns are subject, value"
     ):
         read_eppo(path, outcomes, value="revenue", weights="unknown")
 
@@ -253,13 +259,13 @@ def test_statsig_exposures_are_joined_to_outcomes(tmp_path: Path) -> None:
     with pytest.raises(ParameterError) as caught:
         read_statsig(path, outcomes, value="revenue", experiment="button")
     assert caught.value.problems == (
-        "outcomes.csv has no column revenue; there are: unit_id, value",
+        "outcomes.csv has no column revenue; its columns are unit_id, value",
         "Statsig's exposures do not contain the allocation by group: pass weights={arm: share} if the "
         'shares of traffic were constant, or weights="unknown" for a log without propensities',
     )
     lacking = _write(path, EXPOSED.replace("experiment_group", "group"))
     with pytest.raises(
-        ParameterError, match=r"exposures\.csv has no column experiment_group; there are: company_id"
+        ParameterError, match=r"exposures\.csv has no column experiment_group; its columns are company_id"
     ):
         read_statsig(lacking, outcomes, weights="unknown")
 
@@ -378,10 +384,14 @@ def test_evidential_draws_that_lack_things(tmp_path: Path) -> None:
         read_evidential(path, weights="unknown", context="urban")
     for old, new in (("arm_b,text", "arm_b,call"), ("p3,arm_a,call", "p3,arm_a,mail")):
         _write(path, DRAWS.replace(old, new))
-        with pytest.raises(ParameterError, match="every arm_id needs its own"):
+        with pytest.raises(ParameterError, match="every arm_id must have its own"):
             read_evidential(path, weights="unknown", missing="drop")
     _write(path, "participant_id,arm_id,arm_name,created_at,gender\np1,a,call,2025-06-01T08:00:00Z,F\n")
-    with pytest.raises(ParameterError, match=r"draws\.csv has no column outcome; there are: participant_id"):
+    with pytest.raises(
+        ParameterError,
+        match=r"draws\.csv has no column outcome; its columns are "
+        r"participant_id",
+    ):
         read_evidential(path, weights="unknown")
 
 
@@ -417,8 +427,8 @@ def test_a_micro_randomised_trial_has_rounds_where_it_randomised(tmp_path: Path)
         ("a,2,1,-1,0.25", "a,2,1,-1,1.25", "rand_prob must be in [0, 1], but is 1.25 in 1 rows"),
         ("a,2,1,-1,0.25", "a,2,1,-1,", "rand_prob must be numbers, but has [nan, 0.25, 0.6]"),
         ("a,2,1", "a,2,yes", "avail must be 1 (available) or 0, but has ['yes', '1', '0']"),
-        ("a,2,", "a,1,", "1 repeated rows of a userid and time"),
-        ("steps", "stairs", "mrt.csv has no column steps; there are: userid, time"),
+        ("a,2,", "a,1,", r"1 of \d+ rows repeat the userid and time of an earlier row"),
+        ("steps", "stairs", "mrt.csv has no column steps; its columns are userid, time"),
     ],
 )
 def test_a_micro_randomised_trial_that_is_none(tmp_path: Path, old: str, new: str, told: str) -> None:

@@ -148,7 +148,7 @@ def test_events_that_cannot_be_one_table(tmp_path: Path) -> None:
             convert(written(tmp_path / "log.dsjson", listed), output, **options)
         assert not output.exists()
 
-    wrong(made, "no action has the feature name; there are: id", action_id="name")
+    wrong(made, "no action has the feature name; available: id", action_id="name")
     wrong(made, "no event has the shared feature sex", action_id="id", context=["sex"])
     mixed = [event | {"c": event["c"] | {"site": 3 if row else "x"}} for row, event in enumerate(made)]
     wrong(mixed, "site has values of several types", action_id="id")
@@ -270,7 +270,7 @@ def test_folders_and_arguments_that_make_no_sense(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     calls: list[tuple[Path, Path, dict[str, Any], str]] = [
         (folder, tmp_path / "log.csv", {}, "output must end in .parquet or .pq"),
-        (folder, output, {"action_id": "id"}, "apply to dsjson"),
+        (folder, output, {"action_id": "id"}, "apply only to dsjson"),
         (tmp_path / "empty", output, {}, "contains neither item_context.csv nor files"),
         (written(tmp_path / "log.parquet", []), output, {"affinities": True}, "would overwrite"),
     ]

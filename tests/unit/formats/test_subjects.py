@@ -140,6 +140,6 @@ def test_a_table_of_propensities_of_other_types() -> None:
     adsl, analysis = _trial()
     table = pd.DataFrame({"RANDNUM": ["9", "10", "11", "12"], "Drug": 0.5, "Placebo": 0.5})
     with pytest.raises(
-        ParameterError, match="the table of propensities has other types of RANDNUM than ADSL"
+        ParameterError, match="the types of RANDNUM in the table of propensities differ from those in ADSL"
     ):
         _read(adsl, analysis, propensity=table)

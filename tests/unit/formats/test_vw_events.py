@@ -169,7 +169,7 @@ def test_the_arguments_that_say_how_a_choice_is_written(tmp_path: Path) -> None:
         'played must be "first" or "label", got \'last\'',
         "slot must be the position of a slot, counted from 1, got 0",
     )
-    with pytest.raises(ParameterError, match="applies to events without slots"):
+    with pytest.raises(ParameterError, match="applies only to events without slots"):
         read_dsjson(path, played="label", slot=1)
 
 
@@ -192,5 +192,7 @@ def test_converted_events_are_those_of_the_reader(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "item_context.csv").write_text("item_id\n0\n")
     (folder / "men.csv").write_text("timestamp,item_id,position,click,propensity_score\n")
-    with pytest.raises(ParameterError, match="played and slot apply to dsjson: omit them for an Open Bandit"):
+    with pytest.raises(
+        ParameterError, match="played and slot apply only to dsjson: omit them for an Open Bandit"
+    ):
         convert(folder, tmp_path / "c.parquet", played="label")

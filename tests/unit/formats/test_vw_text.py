@@ -111,7 +111,8 @@ def test_the_line_of_an_example_is_named(tmp_path: Path) -> None:
     with pytest.raises(LogValidationError) as caught:
         read_vw(_write(tmp_path / "log.vw", LISTED), action_id="Missing")
     assert str(caught.value).splitlines()[1:] == [
-        "  - each action needs its own name or number in the namespace (line 2: |Article id=news) [rows 0, 1]"
+        "  - each action must have its own name or number in the namespace (line 2: |Article id=news) [rows "
+        "0, 1]"
     ]
     path = _write(tmp_path / "log.vw", "slates shared 0.8 | a\nslates action 0 | b\n")
     with pytest.raises(
@@ -125,7 +126,7 @@ def test_a_text_file_that_is_none(tmp_path: Path) -> None:
         read_vw(_write(tmp_path / "log.vw", "\n \n"))
     path = _write(tmp_path / "log.vw", LISTED)
     with pytest.raises(
-        ParameterError, match=r"no event has the shared feature User\.size; there are: User\.city"
+        ParameterError, match=r"no event has the shared feature User\.size; available: User\.city"
     ):
         read_vw(path, context="User.size")
     with pytest.raises(ParameterError, match="2 problems"):

@@ -61,7 +61,7 @@ def test_an_open_end_is_excluded_and_infinity_too() -> None:
     assert POSITIVE("epsilon", 1e-30) == []
     assert POSITIVE("epsilon", 0.0) == ["epsilon must be above 0, got 0.0"]
     (problem,) = POSITIVE("epsilon", math.inf)
-    assert problem == "epsilon must be above 0, and at most 1e+100 in size, got inf"
+    assert problem == "epsilon must be above 0, and at most 1e+100 in absolute value, got inf"
 
 
 @pytest.mark.parametrize("value", [1e-320, 1e-31, 1e101, 10**400])
@@ -164,7 +164,7 @@ def test_what_is_not_listed_is_told_with_all_that_is() -> None:
     assert absent("arm", "d\x1b", range(40), "the log has") == (
         f"there is no arm 'd\\x1b'; the log has {', '.join(map(str, range(30)))} and 10 more"
     )
-    assert absent("arm", 2, []) == "there is no arm 2; there are: none"
+    assert absent("arm", 2, []) == "there is no arm 2; available: none"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -219,7 +219,7 @@ def test_lines_are_counted_as_the_file_counts(tmp_path: Path) -> None:
     lines.write_text('{"arm": "a", "y": 1, "p": 1}\n\n{"arm": "b", "p": 1}\n')
     assert "reward column 'y' has no value (NaN or None) [line 3]" in refusal(lines)
     lines.write_text('{"arm": "a", "y": 1, "p": 1}\n{"arm": "b", "y": 1, "y": 2}\n')
-    assert "line 2 is not JSON (a name occurs twice)" in refusal(lines)
+    assert "line 2 is not JSON (a name occurs more than once)" in refusal(lines)
 
 
 @pytest.mark.parametrize("label", ["None", "NA", "null", "N/A", "nan", "NaN"])
@@ -303,7 +303,7 @@ def test_rows_of_one_field_are_no_rows_of_a_quoted_text(tmp_path: Path) -> None:
     place = tmp_path / "x.csv"
     place.write_text('arm,y,p\n"a",1,1\nb\n\n"b",1,1\n')
     assert refusal(place).endswith(
-        "1 rows differ from the header's number of fields, 3; lines (and fields): 3 (1)"
+        "1 row differs from the header in the number of fields, 3; lines (and their numbers of fields): 3 (1)"
     )
 
 
@@ -350,12 +350,14 @@ class TestParts:
             pq.write_table(part, tmp_path / f"part-{place}.snappy.parquet")
         assert ai.read_log(tmp_path, **ROLES).arrays.reward.tolist() == FRAME["y"].tolist()
         pq.write_table(pa.table({"arm": ["a"], "y": [1]}), tmp_path / "part-2.snappy.parquet")
-        assert "part-2.snappy.parquet has other columns or types than part-0" in refusal(tmp_path)
+        assert "part-2.snappy.parquet does not have the same columns and types as part-0" in refusal(tmp_path)
 
     def test_parts_of_other_types_are_no_table(self, tmp_path: Path) -> None:
         FRAME.to_parquet(tmp_path / "part-0.parquet")
         FRAME.astype({"n": "float64"}).to_parquet(tmp_path / "part-1.parquet")
-        assert refusal(tmp_path).endswith("part-1.parquet has other columns or types than part-0.parquet")
+        assert refusal(tmp_path).endswith(
+            "part-1.parquet does not have the same columns and types as part-0.parquet"
+        )
 
     def test_rows_of_several_files_of_objects_are_counted_through(self, tmp_path: Path) -> None:
         first, second = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
@@ -382,12 +384,14 @@ class TestParts:
         assert "is a directory without data files" in refusal(tmp_path)
         self.write(tmp_path)
         (tmp_path / "part-00001.csv").write_text("a,0.5,1,1\nb,0.5,1,2\n")
-        assert "all parts must have the same header, in Spark option('header', True)" in refusal(tmp_path)
+        assert ("all parts must have the same header, in Spark with option('header', True)") in refusal(
+            tmp_path
+        )
         (tmp_path / "_temporary").mkdir()
         (tmp_path / "day=1").mkdir()
         (tmp_path / "x.parquet").touch()
         told = refusal(tmp_path)
-        for part in ("has not finished", "contains folders (day=1)", "of several kinds (.csv, .parquet)"):
+        for part in ("has not finished", "contains folders (day=1)", "of different kinds (.csv, .parquet)"):
             assert part in told
 
 

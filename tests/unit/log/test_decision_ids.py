@@ -38,7 +38,8 @@ def test_ids_that_stand_once_are_kept() -> None:
 def test_copies_are_refused_whatever_unread_columns_hold() -> None:
     frame = ROWS.iloc[[0, 1, 2, 1, 3]].assign(spare=range(5))
     assert refused(frame) == [
-        "id column 'key' contains a decision twice, and the rows agree in all columns that the log reads, "
+        "id column 'key' contains a decision more than once, and the rows agree in all columns that the log "
+        "reads, "
         "such as rows 1 and 3: drop the copies, for example with "
         "pandas.DataFrame.drop_duplicates(subset='key') [row 3]"
     ]
@@ -50,7 +51,8 @@ def test_a_join_that_multiplied_rows_is_refused() -> None:
     )
     frame = ROWS.drop(columns="y").merge(outcomes, on="key")
     assert refused(frame) == [
-        "id column 'key' contains a decision twice, with different outcomes ('y'), such as rows 1 and 2: a "
+        "id column 'key' contains a decision more than once, with different outcomes ('y'), such as rows 1 "
+        "and 2: a "
         "join with a table of outcomes multiplied rows; sum the outcomes of each decision, or choose one, "
         "before joining the tables [rows 2, 4]"
     ]
@@ -59,9 +61,10 @@ def test_a_join_that_multiplied_rows_is_refused() -> None:
 def test_a_column_that_names_no_decisions_is_refused_with_what_tells_them_apart() -> None:
     frame = ROWS.assign(key=["u1", "u2", "u1", "u1"])
     assert refused(frame, round="ts") == [
-        "id column 'key' contains a decision twice, but the rows belong to different decisions (they differ "
+        "id column 'key' contains a decision more than once, but the rows belong to different decisions "
+        "(they differ "
         "in 'arm', 'p', 'ts'), such as rows 0 and 2: id= requires a column with a distinct value for every "
-        "decision; the column that identifies participants is unit= [rows 2, 3]"
+        "decision; name the column that identifies participants in unit= [rows 2, 3]"
     ]
 
 

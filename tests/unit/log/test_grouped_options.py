@@ -74,7 +74,7 @@ def test_what_a_dict_cannot_hold_is_one_error() -> None:
         "'timezone', 'sort', 'every', 'round_propensities', 'success'\n  - reading= has options "
         "that apply only to files, 'sep', 'decimal', but the log is created from a frame: "
         "omit it\n  - about= has no option "
-        "'sort': it belongs in reading=\n  - there is no column 'prat' for phase; did you mean 'part'?\n  - "
+        "'sort': give it in reading=\n  - there is no column 'prat' for phase; did you mean 'part'?\n  - "
         "feedback_rounds must be a whole number from 0 to 4, got 9"
     )
 

@@ -131,7 +131,7 @@ def test_a_time_and_a_day_say_how_far() -> None:
     with pytest.raises(ParameterError) as error:
         log.until("2026-02-28")
     assert str(error.value).endswith(
-        "no round had begun by '2026-02-28': the first is 2026-03-01T09:00:00.000000"
+        "no round had begun by '2026-02-28': the first round is 2026-03-01T09:00:00.000000"
     )
 
 
@@ -215,10 +215,10 @@ def test_what_a_log_cannot_tell_is_refused_together() -> None:
         ),
         "missing='best' requires a finite reward_range",
         (
-            "1 outcome was not known by then, and observation= has the probabilities that outcomes are "
+            "1 outcome was not known by then, but observation= contains the probabilities that outcomes are "
             "eventually observed"
         ),
-        "1 outcome was not known by then, and those in outcomes= ('cost') must all be known",
+        "1 outcome was not known by then, but every outcome in outcomes= ('cost') must be known",
     )
     with pytest.raises(ParameterError, match="missing='worst' requires a finite reward_range"):
         log.until(2, missing="worst")

@@ -573,7 +573,7 @@ def test_paths_that_lead_nowhere(tmp_path: Path) -> None:
 
 def test_options_and_metadata_do_not_mix(tmp_path: Path) -> None:
     trusted_log().to_parquet(tmp_path / "log.parquet")
-    with pytest.raises(ParameterError, match="already states what its columns are: omit action, reward"):
+    with pytest.raises(ParameterError, match="already states the roles of its columns: omit action, reward"):
         read_log(tmp_path / "log.parquet", action="action", reward="reward")
     FRAME[["arm", "y"]].to_csv(tmp_path / "users.csv")
     with pytest.raises(ParameterError, match="needs action= and reward="):

@@ -230,7 +230,7 @@ def test_what_the_schema_requires_is_needed(tmp_path: Path, field: str) -> None:
     header, releases, columns, kinds = stranger()
     del header["log"][field]
     assert list(CHECK.iter_errors({**header, "digest": "0" * 64})) != []
-    with pytest.raises(ParameterError, match=f"see \\['{field}'\\]"):
+    with pytest.raises(ParameterError, match=f"check \\['{field}'\\]"):
         ai.read_log(written(tmp_path / "log.parquet", header, releases, columns, kinds))
 
 

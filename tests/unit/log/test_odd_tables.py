@@ -32,7 +32,7 @@ def test_a_text_among_numbers_of_a_context_has_its_line() -> None:
     cells = "".join(f"a,1,{value}\n" for value in (0.5, 1.5, "error", 2.5, 3.5))
     told = refusal(ai.read_log, f"arm,y,x\n{cells}".encode(), **ROLES, context="x")
     assert "column 'x' has text among its numbers, such as 'error', and would be read as labels" in told
-    assert told.endswith("or list it in missing_values= [line 4]")
+    assert told.endswith("or list the text in missing_values= [line 4]")
 
 
 def test_hexadecimal_text_is_no_whole_number() -> None:
@@ -51,7 +51,7 @@ def test_a_whole_number_next_to_what_floats_have_is_named() -> None:
 def test_ids_that_were_floats_are_refused(text: str) -> None:
     told = refusal(ai.read_log, f"arm,y,who\na,1,{text}\nb,2,7\n".encode(), **ROLES, unit="who")
     assert f"column 'who' contains {text!r}: floats of this size cannot represent every whole number" in told
-    assert told.endswith("write whole numbers, or text, from the source [line 2]")
+    assert told.endswith("write the column again from its source, as whole numbers or as text [line 2]")
     exact = ai.read_log(b"arm,y,who\na,1,1152921504606846977\nb,2,7\n", **ROLES, unit="who")
     assert exact.column("unit_id").tolist() == [2**60 + 1, 7]
 
@@ -98,7 +98,7 @@ class TestAggregate:
     def test_a_part_without_a_column(self, tmp_path: Path) -> None:
         (tmp_path / "part-0.csv").write_text("arm,y,day\na,1,1\n")
         (tmp_path / "part-1.csv").write_text("arm,day\nb,1\n")
-        assert "no column 'y' in 'part-1.csv', which other files have" in refusal(
+        assert "column 'y' is missing in 'part-1.csv', but not in the other files" in refusal(
             ai.aggregate, tmp_path, **DAYS
         )
 
@@ -110,7 +110,9 @@ class TestAggregate:
         place.write_text("a,1,1\nb,2,1\n")
         assert "there is no column 'arm' for action" in refusal(ai.aggregate, place, **DAYS)
         place.write_text("# exported\narm,y,day\na,1,1\nb,2,1\n")
-        assert "3 rows differ from the header's number of fields, 1" in refusal(ai.aggregate, place, **DAYS)
+        assert ("3 rows differ from the header in the number of fields, 1") in refusal(
+            ai.aggregate, place, **DAYS
+        )
         place.write_text("")
         assert "it contains no text" in refusal(ai.aggregate, place, **DAYS)
 

@@ -79,8 +79,8 @@ def test_rows_put_in_order_take_them_along() -> None:
     [
         ({"outcomes": ["order"]}, "there is no column 'order' for outcomes; did you mean 'orders'"),
         ({"outcomes": 3}, "outcomes= must be a list of column names"),
-        ({"outcomes": ["y"]}, "column 'y' is used as reward and outcomes"),
-        ({"outcomes": ["x"], "context": ["x"]}, "column 'x' is used as context and outcomes"),
+        ({"outcomes": ["y"]}, "column 'y' is used as reward and as outcomes"),
+        ({"outcomes": ["x"], "context": ["x"]}, "column 'x' is used as context and as outcomes"),
         ({"outcomes": ["arm2"]}, "outcome column 'arm2' of type .* must be numeric"),
         ({"outcomes": ["gap"]}, r"outcome column 'gap' has no value \(NaN or None\) \[row 3\]"),
         ({"outcomes": ["far"]}, r"outcome column 'far' .*infinite.*\[row 4\]"),

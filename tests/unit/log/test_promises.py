@@ -64,7 +64,7 @@ def test_a_declared_cap_takes_the_place_of_the_most_rounds() -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"rounds_per_unit": 2}, "rounds_per_unit is 2, but 1 unit has more (the most: 3)"),
+        ({"rounds_per_unit": 2}, "rounds_per_unit is 2, but 1 unit has more (up to 3)"),
         ({"rounds_per_unit": 0}, "rounds_per_unit must be a whole number of at least 1, got 0"),
         ({"rounds_per_unit": 3, "unit": None}, "rounds_per_unit requires unit="),
         ({"released_rounds": 6}, "released_rounds must be a whole number from 0 to 5, got 6"),

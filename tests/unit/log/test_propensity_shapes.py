@@ -174,8 +174,9 @@ def test_arms_of_columns_of_0_and_1_are_all_columns_in_the_order_of_the_list() -
         ),
         (
             {"propensities": "y"},
-            "propensities='y' is a column that contains neither lists nor JSON objects (propensity= names "
-            "that of the chosen arm), and the name of no other begins with it; the frame has 'arm', 'y', "
+            "propensities='y' is a column that contains neither lists nor JSON objects (name the chosen "
+            "arm's column in propensity=), and no other column name begins with it; the frame has 'arm', "
+            "'y', "
             "'lists', 'text', 'objects', 'p_A', 'p_B', 'A', 'B'",
         ),
         (
@@ -201,7 +202,10 @@ def test_arms_of_columns_of_0_and_1_are_all_columns_in_the_order_of_the_list() -
             {"action": ["A", "Bb"]},
             "there is no column 'Bb' for action; did you mean 'B'?",
         ),
-        ({"action": ["A", "y"]}, "column 'y' is used as reward and action; copy or drop one"),
+        (
+            {"action": ["A", "y"]},
+            "column 'y' is used as reward and as action; use a separate copy of it for each role",
+        ),
         ({"action": ["A", "text"]}, "action column 'text' must contain 0 and 1, or True and False, not str"),
     ],
 )
@@ -233,8 +237,8 @@ def test_cells_of_lists_that_cannot_be_read_are_named() -> None:
     assert of(fine, [0.5, 0.6], fine, fine) == (
         "rows of 'lists' (entry of arm 'A'), 'lists' (entry of arm 'B') do not sum to 1 (tolerance 1e-06) "
         "but to 1.1; if they were rounded to 1 decimal, set 'round_propensities' to True "
-        "(--round-propensities on the command line) to renormalise the rows; otherwise every arm needs its "
-        "column, and propensities= or arms= specifies which columns count [row 1]"
+        "(--round-propensities on the command line) to renormalise the rows; otherwise every arm must have "
+        "its own column; specify the columns in propensities= or the arms in arms= [row 1]"
     )
     assert of(fine, [1.5, -0.5], fine, fine).splitlines() == [
         "propensity column 'lists' (entry of arm 'A') has values outside [0, 1] [row 1]",
@@ -291,13 +295,14 @@ def test_what_rounding_does_not_explain_is_refused() -> None:
     short = thirds(0.33).assign(propensity_A=[0.33, 0.33, 0.3, 0.33, 0.33, 0.34])
     assert refused(short, round_propensities=True).splitlines() == [
         "rows of 'propensity_A', 'propensity_B', 'propensity_C' do not sum to 1 (tolerance 1e-06) but to "
-        "0.96; the rounding of 2 decimals explains at most 0.015; every arm needs its column, and "
-        "propensities= or arms= specifies which columns count [row 2]"
+        "0.96; the rounding of 2 decimals explains at most 0.015; every arm must have its own column; "
+        "specify the columns in propensities= or the arms in arms= [row 2]"
     ]
     digits = thirds(0.31).assign(propensity_A=0.312345678)
     assert refused(digits, round_propensities=True).splitlines() == [
         "rows of 'propensity_A', 'propensity_B', 'propensity_C' do not sum to 1 (tolerance 1e-06) but to "
-        "0.9323457; every arm needs its column, and propensities= or arms= specifies which columns count "
+        "0.9323457; every arm must have its own column; specify the columns in propensities= or the arms in "
+        "arms= "
         "[rows 0, 1, 2, 3, 4, 5]"
     ]
     assert refused(round_propensities="yes") == "'round_propensities' must be True or False, got 'yes'"

@@ -206,7 +206,7 @@ def test_contexts_that_are_protected_or_unknown() -> None:
     with pytest.raises(ParameterError) as caught:
         log.public(contexts=["feature", "age"])
     assert caught.value.problems == (
-        "contexts names 'age'; the log's contexts are 'feature'",
+        "contexts contains 'age', but the log's contexts are 'feature'",
         "contexts must be omitted: the guarantee is per record, and contexts are part of it",
     )
 

@@ -79,7 +79,7 @@ def test_what_was_changed_is_refused(path: Path, tmp_path: Path) -> None:
         (told(path, statement="All of it is covered."), None, damaged),
         ({}, "value", damaged),
         ({TABLES: b""}, None, "not a readable Parquet file|releases that are truncated"),
-        (told(path, version=2), None, "is a public part of version 2, but this adaptinf reads 1"),
+        (told(path, version=2), None, "is a public part of version 2, but this version of adaptinf reads 1"),
         ({KEY: json.dumps({"version": 1}).encode()}, None, "without statement and guarantee and facts"),
         ({KEY: b"{"}, None, "not a readable Parquet file"),
     ]
@@ -95,7 +95,7 @@ def test_what_was_changed_is_refused(path: Path, tmp_path: Path) -> None:
 
 
 def test_it_needs_no_names_of_columns(path: Path) -> None:
-    with pytest.raises(ParameterError, match="already states what its columns are: omit action"):
+    with pytest.raises(ParameterError, match="already states the roles of its columns: omit action"):
         ai.read_log(path, action="group")
 
 

@@ -164,7 +164,7 @@ class TestBatches:
     def test_what_is_stored_newest_first_is_refused_and_put_in_order_on_request(self, days: Any) -> None:
         frame = frame_of(day=days)
         message = told(frame, batch="day")
-        assert "batch column 'day' goes down: its rows are stored newest first" in message
+        assert "batch column 'day' decreases: its rows are stored newest first" in message
         assert "set 'sort' to True (--sort on the command line)" in message
         log = read(frame, batch="day", sort=True)
         assert log.arrays.batch is not None
@@ -263,10 +263,10 @@ class TestOutcomes:
             (["Y", "N", "-", "N"], "Y", ("other-outcome", (2,)), "'N' (2 rows), '-' (1 row) as well as 'Y'"),
             (["Y", "y"], "Y", ("other-outcome", (1,)), "contains 'y' (1 row) as well as 'Y'"),
             (["Y", " "], "Y", ("other-outcome", (1,)), "contains ' ' (1 row) as well as 'Y'"),
-            (["y", "N"], "Y", ("no-success", ()), "contains 'Y', but 'y' (1 row), 'N' (1 row)"),
+            (["y", "N"], "Y", ("no-success", ()), "which contains 'y' (1 row), 'N' (1 row)"),
             (["N", "N"], "Y", ("no-success", ()), "every label with 'success', such as {'N': ...}"),
             (["Y", "N", "?"], {"Y": 1, "N": 0}, ("other-outcome", (2,)), "'?' (1 row), to which 'success'"),
-            (["1", "0"], 1, ("no-success", ()), "no row of reward column 'answer' contains 1"),
+            (["1", "0"], 1, ("no-success", ()), "1 does not occur in reward column 'answer'"),
             (["Y", None], "Y", ("missing-reward", (1,)), "has no value"),
             (["Y", "N"], ["Y"], ("bad-success", ()), "success must be a label"),
             (["Y", "N"], {}, ("bad-success", ()), "success must map labels"),

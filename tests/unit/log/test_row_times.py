@@ -73,14 +73,15 @@ def test_coarse_rounds_are_a_caution_unless_there_are_batches() -> None:
 def test_rounds_that_go_back_are_refused_with_the_rows_alone_that_do() -> None:
     frame = pd.DataFrame({"ts": [1, 2, 2, 1, 3], "arm": list("ABABA"), "y": 1.0})
     assert refused(frame, round="ts") == [
-        "round column 'ts' goes back. If it says when the arms were chosen, set 'sort' to True (--sort on "
-        "the command line) to sort the rows by this column; otherwise sort them by the time at which the "
-        "arms were chosen [row 3]"
+        "round column 'ts' decreases. If the column gives the time at which the arms were chosen, set "
+        "'sort' to True (--sort on "
+        "the command line) to sort the rows by this column; otherwise sort the rows by that time yourself "
+        "[row 3]"
     ]
 
 
 CHANGE = (
-    "{role} column 'ts' goes back from 2024-10-27 02:59:54 to 2024-10-27 02:00:17, when the clocks of "
+    "{role} column 'ts' decreases from 2024-10-27 02:59:54 to 2024-10-27 02:00:17, when the clocks of "
     "Europe/Berlin and others went back: the repeated hour is in order, and sorting would mix it up. Set "
     "'timezone' to the zone in which the times were written, such as 'Europe/Berlin' (--timezone on the "
     "command line), or write them in UTC [row 79]"
@@ -124,7 +125,7 @@ def test_what_is_no_clock_change_is_not_taken_for_one() -> None:
     )
     swapped = other_day.iloc[[*range(150), *range(160, N), *range(150, 160)]]
     (problem,) = refused(swapped, round="ts")
-    assert "goes back. If it says when the arms were chosen, set 'sort' to True" in problem
+    assert "decreases. If the column gives the time at which the arms were chosen, set 'sort' to" in problem
     assert read(swapped, round="ts", sort=True).arrays.reward.tolist() == CLOCK["y"].tolist()
     seconds_late = CLOCK.iloc[
         [*range(70), 71, 70, *range(72, 79)]

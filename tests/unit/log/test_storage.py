@@ -121,7 +121,7 @@ FORGED: list[tuple[Any, str]] = [
     (said("arms", ("b", "a")), r"differs from the arm's own column|the columns must be"),
     (said("context", ("town", "town")), "context must be a tuple of distinct strings"),
     (said("context", ("elsewhere",)), "the columns must be"),
-    (said("names", {"arm": "action", "wrong": "nowhere"}), "refer to columns that are absent: nowhere"),
+    (said("names", {"arm": "action", "wrong": "nowhere"}), "refer to columns that do not exist: nowhere"),
     (said("names", {"arm": "action", "other": "action"}), "two of the user's names refer to the same column"),
     (said("names", [1]), "names must be a dict of strings"),
     (said("has_rounds", "no"), "has_rounds must be True or False"),
@@ -143,7 +143,7 @@ FORGED: list[tuple[Any, str]] = [
     (said("design", None), "there are traits, but no design"),
     (said("design", ("UCB", {1: 2})), "design must have a name and parameters by name"),
     (said("traits", {**TRAITS, "adapts": "often"}), r"traits\.adapts must be one of True, False"),
-    (said("colour", "red"), "nothing else; see .'colour'"),
+    (said("colour", "red"), "no others; check .'colour'"),
     (released(scale=[-1.0]), "releases: scale must be a number of at least 0"),
     (released(round=[-1]), "releases: round must be a whole number"),
     (released(value=["x"]), "releases: value must be a number"),
@@ -196,7 +196,7 @@ def test_an_action_without_a_value_is_no_arm(tmp_path: Path) -> None:
 def test_damage_of_what_a_file_says_is_refused_by_name(path: Path) -> None:
     for change, message in [
         ({"version": 1}, "is a log of format version 1, which has no digest"),
-        ({"version": 3}, "has format version 3, but this adaptinf reads 2"),
+        ({"version": 3}, "has format version 3, but this version of adaptinf reads 2"),
         ({"version": 2.0}, r"has format version 2\.0"),
         ({"digest": None}, "has metadata without digest"),
         ({"digest": "0" * 64}, "does not match its digest"),

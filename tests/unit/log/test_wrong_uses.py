@@ -86,18 +86,18 @@ WRONG: list[tuple[str, Callable[[], Any], type[AdaptinfError], str]] = [
         ParameterError,
         "named more than once",
     ),
-    ("a decay from the log", lambda: contrast(decay=LOG), ParameterError, "never fitted to the log"),
+    ("a decay from the log", lambda: contrast(decay=LOG), ParameterError, "not fitted to the log"),
     (
         "a decay to be fitted",
         lambda: ArmMeans(LOG).fit(weights="two-point", decay="fit"),  # type: ignore[arg-type]
         ParameterError,
-        "fixed before data collection and never fitted",
+        "fixed before data collection and not fitted",
     ),
     (
         "a decay a round",
         lambda: ArmMeans(LOG).fit(decay=-np.log(SHARE.min(axis=1))),  # type: ignore[union-attr]
         ParameterError,
-        "never fitted to the log",
+        "not fitted to the log",
     ),
     (
         "two-point weights alone",
@@ -175,7 +175,7 @@ WRONG: list[tuple[str, Callable[[], Any], type[AdaptinfError], str]] = [
         "a floor fitted on the log",
         lambda: sequence(method="asymptotic", estimator="aipw", floor=float(SHARE.min())),  # type: ignore[union-attr]
         ParameterError,
-        "fitted to the log bounds nothing. Give the floor that the design guaranteed",
+        "fitted to the log, and a fitted floor is not a bound. Give the floor that the design guaranteed",
     ),
     (
         "a floor above the propensities",
@@ -216,7 +216,7 @@ WRONG: list[tuple[str, Callable[[], Any], type[AdaptinfError], str]] = [
         "give only the covariates",
     ),
     ("groups by an unknown column", lambda: CATE(LOG, by="sex"), ParameterError, "the log has 'age', 'site'"),
-    ("groups of single rounds", lambda: CATE(LOG, by="age"), ParameterError, "divide it into fewer"),
+    ("groups of single rounds", lambda: CATE(LOG, by="age"), ParameterError, "use fewer, larger groups"),
     (
         "group means although propensities move",
         lambda: CATE(LOG, by="site").fit("difference-in-means"),

@@ -97,7 +97,7 @@ def test_many_arms_are_a_table() -> None:
 def test_rounds_belong_to_logs_alone() -> None:
     rows = {"arm": ["a", "b"], "n": [30, 10], "y": [12, 9]}
     sums = ai.Sums(pd.DataFrame(rows), arm="arm", n="n", sum="y", sum_squares="y")
-    with pytest.raises(ParameterError, match="rounds must be left out"):
+    with pytest.raises(ParameterError, match="rounds must be omitted"):
         plots.flow(sums, rounds=[True])
 
 
@@ -152,5 +152,5 @@ def test_what_is_no_plan_is_refused() -> None:
         plots.power(given, over="time")
     unknown = plan()
     unknown.frame["kind"] = "no test"
-    with pytest.raises(ParameterError, match="no rejections over the rounds"):
+    with pytest.raises(ParameterError, match="no shares of rejections to draw over the rounds"):
         plots.power(unknown)

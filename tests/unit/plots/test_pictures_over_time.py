@@ -211,7 +211,7 @@ def test_sequences_of_contrasts_are_those_of_single_ones() -> None:
         one = ai.ConfidenceSequence(log, "contrast", treatment=term[:2], control="v1")
         expected = one.fit(method="empirical-bernstein").conf_int().loc[term]
         np.testing.assert_array_equal(every.conf_int().loc[term], expected)
-    with pytest.raises(ParameterError, match="treatment must have at least one arm"):
+    with pytest.raises(ParameterError, match="treatment must contain at least one arm"):
         ai.ConfidenceSequence(log, "contrast", treatment=[], control="v1")
 
 

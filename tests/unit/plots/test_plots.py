@@ -311,13 +311,15 @@ def test_allocation_refuses_what_does_not_fit_together() -> None:
     assert "the same arms" in text
     assert "2 to 3" in text
     assert "at most 2" in refusal(lambda: plots.allocation(one, every=3))
-    assert "needs a log with batches" in refusal(lambda: plots.allocation(one, every="batch"))
+    assert "requires a log with batches" in refusal(lambda: plots.allocation(one, every="batch"))
     assert "a column of dates" in refusal(lambda: plots.allocation(one, every="day"))
     assert "every must be" in refusal(lambda: plots.allocation(one, every="year"))
     assert "a number of rounds for several logs" in refusal(lambda: plots.allocation([one, one], every="day"))
     assert "no arm 'z'" in refusal(lambda: plots.allocation(one, arms=["z"]))
-    assert "there are no logs" in refusal(lambda: plots.allocation([]))
-    assert "must be an AdaptiveLog, Sums or public part" in refusal(lambda: plots.allocation("log"))
+    assert "logs must contain at least one log" in refusal(lambda: plots.allocation([]))
+    assert "must be an AdaptiveLog, Sums, a public part, or a list" in refusal(
+        lambda: plots.allocation("log")
+    )
 
 
 def test_propensities_are_means_and_ranges_of_stretches() -> None:
@@ -615,13 +617,13 @@ def test_regret_refuses_what_is_no_curve() -> None:
         "the curve 'a'",
         "increasing rounds",
         "horizons of at least 1",
-        "two runs or more",
+        "at least two runs",
         "no horizons",
     ):
         assert part in text
     zero = ([1, 2], [0.0, 1.0], [0.0, 0.5], [0.0, 2.0])
     assert "above 0 on a log scale" in refusal(lambda: plots.regret(zero, log_scale=True))
-    assert "there are no curves" in refusal(lambda: plots.regret({}))
+    assert "curves must contain at least one curve" in refusal(lambda: plots.regret({}))
 
 
 def frontier_point(error: float, regret: float) -> Frontier:
@@ -902,7 +904,7 @@ def test_differences_and_lifts_do_not_share_an_axis() -> None:
     assert caught.value.problems == (
         "unit does not apply to relative lifts, which have none: omit it",
         "one axis cannot show difference in mean reward (rewards) and relative lift (shares of the control): "
-        "draw each in a picture, or a panel (ax=), of its own",
+        "draw each in a separate picture or panel (ax=)",
     )
     assert ai.plots.forest(lift).get_xlabel() == "relative lift"
     with_means = {"means": ai.ArmMeans(log).fit(), "difference": difference}

@@ -71,7 +71,7 @@ def test_bad_items_at_every_position_change_neither_sum_nor_noise(mechanism: str
         assert tried.add(item) == plain.add(item)
     if mechanism == "binary":
         before = snapshot(tried)
-        with pytest.raises(ParameterError, match="horizon of 12 items is reached"):
+        with pytest.raises(ParameterError, match="horizon of 12 items has been reached"):
             tried.add(0.5)
         assert snapshot(tried) == before
 

@@ -330,7 +330,7 @@ def test_the_state_grows_with_the_levels_only() -> None:
     ("options", "words"),
     [
         ({"epsilon": -1.0, "mechanism": "tree", "dimension": 0}, ["3 problems"]),
-        ({"mechanism": "binary"}, ["horizon is required"]),
+        ({"mechanism": "binary"}, ["requires horizon"]),
         ({"mechanism": "binary", "horizon": 0}, ["horizon must be a whole number"]),
         ({"low": 1.0, "high": 1.0}, ["low must be below high"]),
         ({"low": math.nan, "sensitivity": 0.0}, ["2 problems", "sensitivity"]),
@@ -365,7 +365,7 @@ def test_bad_items_are_refused_and_not_counted(backend: str) -> None:
     assert counter.count == 0
     counter.add([0.0, 1.0])
     counter.add([0.0, 1.0])
-    with pytest.raises(ParameterError, match="horizon of 2 items is reached"):
+    with pytest.raises(ParameterError, match="horizon of 2 items has been reached"):
         counter.add([0.0, 1.0])
     with pytest.raises(ParameterError, match="at most the horizon"):
         counter.noise_variance(3)

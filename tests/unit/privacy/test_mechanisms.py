@@ -218,7 +218,7 @@ def test_guarantees(mechanism: Any, expected: PrivacyGuarantee) -> None:
         ),
         (lambda: Gaussian(epsilon="1", delta=1.0), ["2 problems", "delta must be below 1"]),
         (lambda: Gaussian(epsilon=True, delta=0.0, calibration="x"), ["3 problems"]),
-        (lambda: SparseVector(epsilon=1.0, threshold_share=1.0), ["the statistics need noise as well"]),
+        (lambda: SparseVector(epsilon=1.0, threshold_share=1.0), ["the statistics also require noise"]),
         (lambda: SparseVector(epsilon=1.0, threshold_share=0.0, sensitivity=-1), ["2 problems"]),
         (lambda: analytic_scale(0.0, 2.0), ["2 problems"]),
         (lambda: gaussian_delta(-1.0, 0.0), ["2 problems"]),

@@ -120,5 +120,5 @@ def test_a_wider_allowance_costs_regret_and_no_privacy() -> None:
 def test_where_the_width_of_the_noise_is_refused() -> None:
     with pytest.raises(ParameterError, match="must be one of 'quantile', 'tail-bound', got 'wide'"):
         PrivateUCB(epsilon=1.0, noise_width="wide")
-    with pytest.raises(ParameterError, match="noise_width must be omitted: it belongs to the corrected"):
+    with pytest.raises(ParameterError, match="noise_width must be omitted: it applies only to the corrected"):
         PrivateUCB(epsilon=1.0, calibration="published", noise_width="tail-bound")

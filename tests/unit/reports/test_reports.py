@@ -256,9 +256,9 @@ def test_everything_wrong_is_listed(log: ai.AdaptiveLog, tmp_path: Path) -> None
     said = str(caught.value)
     for part in ("alpha", "title", ".html", "n_rounds, design differ"):
         assert part in said
-    with pytest.raises(ai.errors.ParameterError, match="data must be a result"):
+    with pytest.raises(ai.errors.ParameterError, match="data must be one or more results"):
         ai.report("log", tmp_path / "r.html")  # type: ignore[arg-type]
-    with pytest.raises(ai.errors.ParameterError, match="leave it out"):
+    with pytest.raises(ai.errors.ParameterError, match="omit it"):
         ai.report(log, tmp_path / "r.html", log=log)
     with pytest.raises(ai.errors.FileError):
         ai.report(log, tmp_path / "nowhere" / "r.html")
@@ -568,12 +568,12 @@ def test_what_is_of_one_result_is_refused_for_several(tmp_path: Path) -> None:
     log = ai.designs.EpsilonGreedy(exploration=0.4).run(arms, horizon=500, rng=0)
     with pytest.raises(ai.errors.ParameterError) as caught:
         ai.report([ai.ArmMeans(log).fit(), log], tmp_path / "r.html", brief=True, docx=tmp_path / "r.docx")
-    assert [problem[:40] for problem in caught.value.problems] == [
-        "data must be results of fit(), got Adapt",
-        "brief= is of one result: data has 2",
-        "docx= is of one result: data has 2",
+    assert [problem[:49] for problem in caught.value.problems] == [
+        "data must be results of fit(), got AdaptiveLog: 5",
+        "brief= applies to a single result, but data has 2",
+        "docx= applies to a single result, but data has 2",
     ]
-    with pytest.raises(ai.errors.ParameterError, match="data has no result: give at least one"):
+    with pytest.raises(ai.errors.ParameterError, match="data must contain at least one"):
         ai.report([], tmp_path / "r.html")
 
 

@@ -205,7 +205,7 @@ def test_tokens_on_the_command_line(path: Path, capsys: pytest.CaptureFixture[st
     (line,) = capsys.readouterr().out.splitlines()
     found = json.loads(line)
     assert (found["id"], found["role"], found["revoked"] is None) == (1, "assigner", False)
-    assert set(found) == {"id", "role", "issued", "expires", "revoked"}
+    assert set(found) == {"id", "role", "issued", "expires", "revoked", "site"}
     assert main(["trial", "token", str(path), "--revoke", "2"]) == 2
     assert "there is no token 2" in capsys.readouterr().err
     with pytest.raises(SystemExit):

@@ -123,8 +123,8 @@ def test_sums_of_the_outcomes_that_were_in_time(design: Design) -> None:
             {"dimension": 2, "per_arm": True, "window": 1},
             "LinPriv assigns arms by context",
         ),
-        (PrivateUCB(epsilon=1.0), {}, "without a window, no outcome of PrivateUCB can miss it"),
-        (Thompson(), {}, "without a window, no outcome of Thompson can miss it"),
+        (PrivateUCB(epsilon=1.0), {}, "PrivateUCB has no window, so no outcome can be late"),
+        (Thompson(), {}, "Thompson has no window, so no outcome can be late"),
         (DPBAI(epsilon=1.0, features=[[1.0, 0.0], [0.0, 1.0]]), {}, "without a window, no outcome of DPBAI"),
     ],
 )

@@ -77,7 +77,7 @@ def test_a_unit_is_assigned_once() -> None:
         "unit 'u 1' was assigned in round 1 with another context"
     )
     assert refused(session.assign, context="x") == (
-        "either all participants have a unit or none do: those before had one"
+        "give a unit for all participants or for none: earlier participants had one"
     )
     assert "all text or all whole numbers" in refused(session.assign, unit=1, context="x")
     assert session.assign(unit=SQL, context="y").round == 2

@@ -421,7 +421,7 @@ def test_arms_that_read_the_same_or_are_equal(first: Any, second: Any) -> None:
 
 def test_floats_that_hardly_repeat_are_no_classes() -> None:
     measured = pd.DataFrame({"y": [1.5, 2.5, 3.5, 4.5, 4.5], "x": 0.5})
-    told = r"column 'y' has 4 classes in 5 rows; labels must repeat: .* arms="
+    told = r"column 'y' has 4 classes in 5 rows; labels must occur more than once: .* arms="
     with pytest.raises(ParameterError, match=told):
         Classification(measured, "y", "x")
     with pytest.raises(ParameterError, match="has 3 classes in 3 rows"):

@@ -329,7 +329,10 @@ NAN = math.nan
             ["means of bernoulli rewards must lie"],
         ),
         (lambda: FiniteContext(GOOD[0], [[0.4, NAN], [0.6, 0.3]], "normal"), ["means must be finite"]),
-        (lambda: FiniteContext([GOOD[0], GOOD[0]], GOOD[1]), ["period (rounds of a period) is required"]),
+        (
+            lambda: FiniteContext([GOOD[0], GOOD[0]], GOOD[1]),
+            ["period= (the number of rounds in a period) is required"],
+        ),
         (lambda: FiniteContext(*GOOD, period=2.5), ["period must be a whole number"]),
         (lambda: FiniteContext(*GOOD, scale=math.inf, rewards="normal"), ["scale must be"]),
         (lambda: FiniteContext(*GOOD, half_width=math.inf, rewards="uniform"), ["half_width must be"]),

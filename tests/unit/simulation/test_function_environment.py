@@ -154,7 +154,7 @@ class TestMistakes:
             (lambda rng, n: 1 / 0, {}, "failed: ZeroDivisionError"),
             (lambda rng, n: "x", {}, "rewards as numbers"),
             (groups, {}, "set features="),
-            (groups, {"features": ["old"]}, "'young', not in features"),
+            (groups, {"features": ["old"]}, "'young', which is not in features"),
             (coins, {"features": ["old"]}, "8 contexts from features, got none"),
             (coins, {"arms": ["a"]}, r"shape \(8, 1\)"),
             (coins, {"arms": ["a", "a"]}, "different labels"),

@@ -226,7 +226,7 @@ def test_whole_numbers_beside_fractions_are_not_rounded(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("arm,y,day\na,9007199254740993,1\nb,0.5,1\n")
     assert str(refusal(tmp_path / "x.csv", propensity=None)) == (
         "the table of sums has 1 problem (rows are counted from 0):\n  - reward column 'y' of type "
-        "Decimal(precision=38, scale=0) has numbers of 2**53 or more in size: if a column also has "
+        "Decimal(precision=38, scale=0) has numbers of 2**53 or more in absolute value: if a column also has "
         "fractions, whole numbers of that size are rounded before the log reads them; measure rewards in a "
         "larger unit in 1 row, such as in batch 1 of arm a"
     )
@@ -260,6 +260,7 @@ def test_rows_of_other_lengths_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ParameterError) as caught:
         ai.aggregate(place, **ROLES)
     assert caught.value.problems == (
-        f"{place} is not a readable CSV file: 1 rows differ from the header's number of fields, 4; lines "
-        "(and fields): 3 (3)",
+        f"{place} is not a readable CSV file: 1 row differs from the header in the number of fields, 4; "
+        f"lines "
+        "(and their numbers of fields): 3 (3)",
     )

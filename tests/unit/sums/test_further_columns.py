@@ -176,7 +176,7 @@ def test_names_of_columns() -> None:
     frame = further_rows(6).assign(city="x")
     for options, message in [
         ({"denominator": "order"}, "there is no column 'order'"),
-        ({"covariate": "y"}, "column 'y' of covariate= has another role"),
+        ({"covariate": "y"}, "column 'y' in covariate= already has another role"),
         ({"covariate": "city"}, "'city' must contain numbers"),
     ]:
         with pytest.raises(LogValidationError, match=message):
@@ -306,7 +306,7 @@ def test_what_is_wrong_with_a_table_in_one_error() -> None:
     }
     for dropped, message in [
         ("denominator_sum_squares", "denominator= also requires 'denominator_sum_squares'"),
-        ("covariate", "'covariate_sum_squares', 'covariate_sum_products' without covariate="),
+        ("covariate", "'covariate_sum_squares', 'covariate_sum_products' cannot be used without covariate="),
     ]:
         roles = {role: name for role, name in ROLES.items() if role != dropped}
         with pytest.raises(LogValidationError, match=message):

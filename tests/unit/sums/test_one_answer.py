@@ -266,7 +266,7 @@ def test_zones_that_make_no_sense(tmp_path: Path) -> None:
         assert codes_of(lambda table=table: ai.aggregate(table, **call)) == ["bad-timezone"], source
     for options, message in [
         ({"every": "day", "reading": {"timezone": "Mars/Olympus"}}, "a name of the IANA database"),
-        ({"reading": {"timezone": "Europe/Berlin"}}, "'timezone' applies to every="),
+        ({"reading": {"timezone": "Europe/Berlin"}}, "'timezone' applies only with every="),
     ]:
         with pytest.raises(ParameterError, match=message):
             ai.aggregate(rows(day=stamps("UTC")), **ROLES, **options)
@@ -330,7 +330,7 @@ def test_later_files_that_do_not_match(tmp_path: Path) -> None:
             pq.write_table(second, folder / "2.parquet")
         return ai.aggregate(folder / "*.parquet", **ROLES)
 
-    with pytest.raises(LogValidationError, match=r"no column 'y' in '2.parquet'") as caught:
+    with pytest.raises(LogValidationError, match=r"column 'y' is missing in '2.parquet'") as caught:
         summed("without", last.drop_columns(["y"]))
     assert caught.value.problems[0].code == "missing-column"
     with pytest.raises(LogValidationError, match=r"contains numbers in '1.parquet' and text in '2.parquet'"):

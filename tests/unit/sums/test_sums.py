@@ -180,7 +180,7 @@ def test_merged_batches_come_in_their_order() -> None:
     with pytest.raises(ParameterError, match="guarantee differs"):
         ai.Sums(first, **NAMES) + ai.Sums(second, **NAMES, guarantee={"epsilon": 1.0})
     closed = table()[:1].assign(share=1.0)
-    with pytest.raises(ParameterError, match="propensity 0 in a batch of only one table"):
+    with pytest.raises(ParameterError, match="propensity 0 in a batch of one table but not"):
         ai.Sums(first, **NAMES) + ai.Sums(closed, **NAMES, arms=["a", "b"])
 
 

@@ -233,7 +233,9 @@ def test_a_table_that_changes_between_the_queries_is_refused(monkeypatch: pytest
     frame = rows_of(6)
     real = engines.unit_query
     monkeypatch.setattr(engines, "unit_query", lambda rows, *rest: real(rows.head(390), *rest))
-    with pytest.raises(LogValidationError, match="400 rows when batches were summed and 390 when units were"):
+    with pytest.raises(
+        LogValidationError, match="400 rows when batches were summed, but 390 when units were"
+    ):
         ai.aggregate(frame, **NAMES)
 
 

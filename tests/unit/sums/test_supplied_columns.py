@@ -117,7 +117,8 @@ def test_what_is_wrong_is_told_with_the_way_out(engine: str) -> None:
     twice = ROWS.assign(A=1)
     count = int((ACTION > 0).sum())
     assert refused(engine, twice, action=["A", "B", "C"]) == [
-        "action columns 'A', 'B', 'C' must contain a single 1 and otherwise 0 in every row, but do not in "
+        "action columns 'A', 'B', 'C' must contain a single 1 and otherwise 0 in every row, but they do not "
+        "in "
         f"{count} rows"
     ]
     assert refused(engine, action=["A", "day"])[0].startswith(

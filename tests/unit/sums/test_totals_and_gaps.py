@@ -100,7 +100,7 @@ def test_an_arm_without_a_row_has_what_the_others_leave_where_nobody_need_have_g
     (problem,) = refused(TABLE.drop(index=4), propensity="p")
     assert problem == (
         "batch 2 has no row of arm 'd', but the propensities of the others leave it a positive share (0.4 "
-        "in the first): add its row, with n = 0 if it was never assigned"
+        "in the first batch): add its row, with n = 0 if it was never assigned"
     )
 
 

@@ -107,7 +107,10 @@ def test_every_problem_is_listed() -> None:
         (lambda: theory.private_ucb_regret([0.1, 0.2], 10, 1.0, [5, 6]), "sum to at most the horizon"),
         (lambda: theory.private_ucb_regret([0.1, 0.2], 10, 1.0, [5]), "one entry per arm"),
         (lambda: theory.private_ucb_regret([0.1, 0.2], True, 1.0), "horizon must be a whole number"),
-        (lambda: theory.private_ucb_regret([0.1, 0.2], [1, 2], [1, 2, 3]), "shapes must broadcast"),
+        (
+            lambda: theory.private_ucb_regret([0.1, 0.2], [1, 2], [1, 2, 3]),
+            "shapes must be compatible for broadcasting",
+        ),
         (lambda: theory.private_ucb_worst_case(1, 3, 1.0), "horizon must be a whole number of at least 2"),
         (
             lambda: theory.private_elimination_pulls(MEANS, 100, 1.0, beta=1.0),

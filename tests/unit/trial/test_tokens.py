@@ -92,6 +92,7 @@ FORGED: list[tuple[str, dict[str, Any]]] = [
     ("token", {"digest": "abc"}),
     ("token", {"expires": "soon"}),
     ("token", {"by": ""}),
+    ("token", {"site": "Basel"}),
     ("revoke", {"token": 2}),
 ]
 

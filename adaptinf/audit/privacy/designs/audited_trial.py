@@ -200,7 +200,8 @@ def neighbouring_trials(design: Any, unit: str | None = None) -> tuple[Neighbour
         "neighbouring_trials",
         [
             f"no neighbouring trials are known for {type(design).__name__}: it has no privacy guarantee or "
-            "is user-defined; pass neighbours= to see what its outputs reveal, or register its trials"
+            "is user-defined; pass neighbours= to examine what its outputs reveal, or register its "
+            "neighbouring trials"
         ],
     )
 

@@ -327,7 +327,7 @@ def bin_trials(design: LDPBandit) -> tuple[AuditTrial, ...]:
         program = run.program(env, participants, recording=False)
         paid = "rewards from fair coins" if fair else "rewards in and beyond [0, 1]"
         people = f"{participants} participant{'s' * (participants > 1)}"
-        words = f"{people}, one check of arms and bins, {paid}"
+        words = f"{people}, with one check of arms and bins, {paid}"
         noise = ReportNoise(scale, fair)
         trials.append(AuditTrial(words, env, participants, BinReplay(program), noise, run))
     return tuple(trials)

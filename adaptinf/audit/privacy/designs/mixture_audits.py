@@ -100,7 +100,7 @@ class _Planned(Mixture):
 
     def __repr__(self) -> str:
         own = Mixture(self.design, self.exploration, self.decay)
-        return f"{own!r}, its design planning for {self.budget} rounds"
+        return f"{own!r}, whose design plans for {self.budget} rounds"
 
 
 def _stretched_neighbours(

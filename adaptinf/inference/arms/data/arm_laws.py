@@ -118,7 +118,7 @@ def _skewness(question: Question, fit: ArmFit) -> FloatArray:
     """Skewness of the arms' estimates, based on the rounds' contributions to their errors; shape (k,)."""
     if question.profile.repeated_units:
         raise InvalidForLog(
-            "Hall's interval", "it requires independent rounds, but units have several", ["test='t'"]
+            "Hall's interval", "it requires independent rounds, but units have several rounds", ["test='t'"]
         )
     if math.isnan(compared(question).squared_skewness):
         raise InvalidForLog(

@@ -57,8 +57,8 @@ def covariates_of(subject: str, log: AdaptiveLog, covariate: Any, outcome: Any =
         return _of_sums(subject, cast(Sums, log), named)
     columns = log.columns
     problems = [
-        f"covariate {name!r} is not a context of the log, whose contexts are {listed(log.context)}: columns "
-        "that were known before the choice, named in context="
+        f"covariate {name!r} is not a context of the log, whose contexts are {listed(log.context)}: "
+        f"covariates must be known before the choice, and be named in context="
         for name in named
         if columns.get(name, name) not in log.context
     ]

@@ -16,6 +16,7 @@ from adaptinf.inference.arms.question import Question
 from adaptinf.inference.scores.missing import (
     observed_counts,
 )
+from adaptinf.log.traits import ADDED
 from adaptinf.typing import BoolArray
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class AvailabilityFacts:
     @property
     def taken_away(self) -> dict[str, Any]:
         traits = self.profile.traits
-        if traits is None or not traits.adapts or self._undealt.all():
+        if traits is None or not traits.adapts or (self._undealt | self._unjoined).all():
             return {}
         return {**self._worst, "design": self.profile.design_title}
 
@@ -74,6 +75,19 @@ class AvailabilityFacts:
     def _undealt(self) -> BoolArray:
         """Rounds that each arm's estimate uses after the initial ones assigned by a fixed schedule."""
         return self._possible[dealt_rounds(self.profile) :]
+
+    @property
+    def _unjoined(self) -> BoolArray:
+        """Those of the same rounds before an arm joined; the later ones are not selected by rewards."""
+        undealt, design = self._undealt, self.profile.log.design
+        joined = {} if design is None else dict(design.parameters.get(ADDED, ()))
+        if not joined or len(self._possible) != self.profile.log.n_rounds:
+            return np.zeros_like(undealt)
+        first = np.array([joined.get(self.profile.log.arms[code], 0) for code in self.question.codes])
+        if self.question.contrast or self.levels:
+            first = np.full(undealt.shape[1], first.max())
+        rounds = np.arange(len(self._possible) - len(undealt), len(self._possible))
+        return np.asarray(rounds[:, None] < first, dtype=bool)
 
     @property
     def compared_in_common(self) -> bool:

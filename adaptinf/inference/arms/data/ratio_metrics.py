@@ -437,7 +437,8 @@ def _check(method: ArmMethod, asked: Asked) -> None:
         )
     if asked.outcome is not None and not isinstance(asked.outcome, (str, Covariates)):
         problem = (
-            "outcome must be named with denominator=: predictions of rewards do not apply to denominators"
+            "outcome must be the name of an outcome model if denominator= is given: predictions of rewards "
+            "do not apply to denominators"
         )
         raise ParameterError(asked.subject, [problem])
 

@@ -122,7 +122,7 @@ def _target(data: RegressionData, log: AdaptiveLog, given: Any) -> FloatArray:
     if not isinstance(given, Mapping):
         problems.append(f"target must map arms to probabilities, got {given!r:.60}")
     else:
-        problems += [f"target has no arm {arm!r} of the fit" for arm in used if arm not in given]
+        problems += [f"target has no probability for arm {arm!r}" for arm in used if arm not in given]
         problems += [absent("arm", arm, log.arms, "the log has") for arm in given if arm not in log.arms]
         for arm in given:
             problems += Number(0.0, 1.0, open_low=arm in used)(f"target[{arm!r}]", given[arm])

@@ -236,7 +236,9 @@ def _effects(
             used = np.flatnonzero(weight > 0.0)
             used = used[used >= start]
             if len(used) == 0:
-                raise ParameterError("score differences", ["no round could have chosen either of two arms"])
+                raise ParameterError(
+                    "score differences", ["two of the arms were never both possible in the same round"]
+                )
             h, pair = weight[used], chosen[used][:, [base, j]]
             gain = pair * (h / own[used])[:, None]
             rows = gap.rows[used] @ arms.of_arms[np.ix_(gap.columns, terms)]

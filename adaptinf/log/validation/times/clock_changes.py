@@ -43,7 +43,7 @@ def clock_change(what: str, times: NDArray[Any]) -> str:
     named = ", ".join(usual[:_SHOWN]) + (" and others" if len(zones) > min(_SHOWN, len(usual)) else "")
     before, after = pairs[0]
     return (
-        f"{what} goes back from {before} to {after}, when the clocks of {named} went back: the repeated "
+        f"{what} decreases from {before} to {after}, when the clocks of {named} went back: the repeated "
         "hour is in order, and sorting would mix it up. Set 'timezone' to the zone in which the times were "
         f"written, such as {usual[0]!r} (--timezone on the command line), or write them in UTC"
     )

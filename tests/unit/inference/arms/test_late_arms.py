@@ -174,7 +174,7 @@ class TestFromBatches:
             ),
             ({"p": [0.9, 0.5, 1.0, 1.0, 0.5, 0.5]}, r"in 1 batches \(0, counted from 0\) .* more than 1"),
             ({"day": 0, "p": [0.3, 0.3, 0.3, 0.3, 0.3, 0.3]}, "every arm was chosen"),
-            ({"day": None}, "needs batch= and propensity="),
+            ({"day": None}, "requires batch= and propensity="),
         ],
     )
     def test_what_cannot_be_filled_is_refused_by_batch(self, changed: dict[str, Any], told: str) -> None:

@@ -162,7 +162,7 @@ def test_a_method_that_is_listed_is_everywhere(monkeypatch: pytest.MonkeyPatch) 
         settle=lambda question, asked: choice.Choice("own"),
         claims=(Claim("always", "Own: a note.", "note"),),
         implied_by=(),
-        no_weights="own takes",
+        no_weights="own",
         baseline=False,
     )
     monkeypatch.setattr(choice, "METHODS", (*METHODS, own))
@@ -172,7 +172,9 @@ def test_a_method_that_is_listed_is_everywhere(monkeypatch: pytest.MonkeyPatch) 
     assert valid_alternatives(log)[0] == "own"
     assert ArmMeans(log).fit().notes[0] == "Own: a note."
     assert recommend(log).best.call == "ArmMeans(log).fit(estimator='own')"
-    with pytest.raises(ParameterError, match="own takes no weights: omit weights and decay, or choose"):
+    with pytest.raises(
+        ParameterError, match="weights do not apply to own: omit weights and decay, or choose"
+    ):
         ArmMeans(log).fit("own", weights="sqrt")
     with pytest.raises(InvalidForLog, match="possible alternatives: own; alee"):
         ArmMeans(log).fit("aipw")

@@ -682,7 +682,7 @@ def test_a_reward_or_propensity_is_not_a_group():
 def test_a_continuous_context_is_not_a_group():
     frame = simple_frame()
     frame["age"] = np.random.default_rng(1).normal(size=600)
-    with pytest.raises(ParameterError, match="makes 600 groups of 600 rounds"):
+    with pytest.raises(ParameterError, match="divides 600 rounds into 600 groups"):
         CATE(simple_log(frame, context=["age"]), by="age")
 
 
@@ -741,7 +741,7 @@ def test_fit_lists_every_wrong_argument():
         "weights must be",
         "weights apply",
         "pooled applies",
-        "incompatible",
+        "cannot be combined",
         "null must",
     ):
         assert part in str(error.value)

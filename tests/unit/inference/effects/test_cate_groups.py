@@ -214,7 +214,7 @@ def scaled_log(counts):
 
 def test_what_cannot_be_compared_is_refused():
     result = CATE(trial()[0], by="g").fit()
-    with pytest.raises(ParameterError, match=r"no group 7; there are: 0, 1, 2"):
+    with pytest.raises(ParameterError, match=r"no group 7; available: 0, 1, 2"):
         result.interactions(7)
     with pytest.raises(ParameterError, match="test must be one of 'auto', 'chi2', 'F'"):
         result.heterogeneity("t")

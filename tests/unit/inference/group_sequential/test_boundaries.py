@@ -115,7 +115,7 @@ def test_refusals_list_everything() -> None:
     text = str(caught.value)
     for part in (
         "alpha",
-        "fractions must ascend",
+        "fractions must be increasing",
         "sides must be 1 or 2",
         "spending must be one of",
         "gamma",

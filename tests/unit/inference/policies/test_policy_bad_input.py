@@ -129,7 +129,7 @@ def test_all_that_is_wrong_with_a_fit_is_listed() -> None:
 
 
 def test_uniform_may_be_an_arm() -> None:
-    with pytest.raises(ParameterError, match="'uniform' is an arm of this log"):
+    with pytest.raises(ParameterError, match="'uniform' is ambiguous because it is also an arm of this log"):
         PolicyValue(make_log(arms=("uniform", "b")), "uniform")
 
 
@@ -167,7 +167,7 @@ def test_a_policy_beyond_what_the_design_could_choose(known: str) -> None:
         ({"estimator": "cadr", "weights": "uniform"}, "cadr has its own weights: omit"),
         ({"estimator": "cadr", "burn_in": 0}, "burn_in must be a whole number of at least 1"),
         ({"estimator": "cadr", "burn_in": HORIZON}, "burn_in must be below the log's 60 rounds"),
-        ({"burn_in": 5}, "burn_in applies to estimator='cadr'"),
+        ({"burn_in": 5}, "burn_in applies only to estimator='cadr'"),
         ({"estimator": "ipw", "outcome": MATRIX}, "ipw has no outcome model"),
         ({"estimator": "ipw", "ridge": 1.0}, "ridge= applies to an outcome model"),
         ({"outcome": MATRIX[:5]}, r"outcome must have shape \(60, 2\)"),

@@ -410,7 +410,7 @@ def test_settings_are_checked(name: str, settings: dict[str, Any], message: str)
     ("target", "message"),
     [
         (0.5, "target must map arms to probabilities"),
-        ({"a": 0.5}, "target has no arm 'b' of the fit"),
+        ({"a": 0.5}, "target has no probability for arm 'b'"),
         ({"a": 0.5, "b": 0.4}, "must sum to 1, got 0.9"),
         ({"a": 1.0, "b": 0.0}, "above 0 and at most 1"),
         ({"a": 0.5, "b": 0.4, "c": 0.1}, "there is no arm 'c'; the log has 'a', 'b'"),

@@ -191,5 +191,5 @@ def test_a_report_from_releases_alone(tmp_path: Path) -> None:
     assert SEVERAL_PAIRS(arms=3) in (tmp_path / "r.html").read_text(encoding="utf-8")
     ai.report(PrivateUCB(epsilon=1.0).run(PAIR, 200, rng=2).public(), tmp_path / "r.html")
     assert "The last 100 of 200 releases" in (tmp_path / "r.html").read_text(encoding="utf-8")
-    with pytest.raises(ParameterError, match="not to a public part: leave them out"):
+    with pytest.raises(ParameterError, match="not to a public part: omit them"):
         ai.report(public, tmp_path / "r.html", plan=3)  # type: ignore[arg-type]

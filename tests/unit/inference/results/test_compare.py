@@ -55,7 +55,7 @@ def test_anything_else_is_one_short_error(log: AdaptiveLog, kind: str) -> None:
 
 def test_what_is_no_result_is_named(log: AdaptiveLog) -> None:
     result = ArmMeans(log).fit("alee")
-    with pytest.raises(ParameterError, match="'b' is not a result of a fit, but a Series"):
+    with pytest.raises(ParameterError, match="'b' must be a result of a fit, not a Series"):
         compare({"a": result, "b": result.params})
     with pytest.raises(ParameterError, match="names must be strings, got 1"):
         compare({1: result})

@@ -44,7 +44,7 @@ def test_what_is_no_equation(restriction: Any) -> None:
 
 @pytest.mark.parametrize("restriction", ["z = y = 0", ["y = 0", "z = y = 1"]])
 def test_chained_equations_are_two(restriction: Any) -> None:
-    with pytest.raises(ParameterError, match="one equals sign: write 'a = 0, b = 0' for 'z ="):
+    with pytest.raises(ParameterError, match="a single equals sign: write 'a = 0, b = 0' for 'z ="):
         linear_hypothesis("wald_test", restriction, TERMS)
 
 

@@ -82,11 +82,11 @@ def test_it_serves_simulations_like_a_fit() -> None:
             {"estimate": {"a": 1.0}, "std_error": -0.1, "df": 0},
             ["must not be negative", "df must be positive"],
         ),
-        ({"estimate": [1.0, 2.0], "std_error": 1.0}, ["terms= must name the 2 estimates"]),
+        ({"estimate": [1.0, 2.0], "std_error": 1.0}, ["terms= must be a list of 2 names"]),
         ({"estimate": [1.0, 2.0], "std_error": 1.0, "terms": ["a"]}, ["must name 2 estimates, got 1"]),
         (
             {"estimate": {"a": 1.0}, "std_error": 1.0, "terms": ["a"]},
-            ["terms= is for estimates without labels"],
+            ["terms= applies to estimates without labels"],
         ),
         ({"estimate": {"a": "x"}, "std_error": 1.0}, ["estimate must be numbers"]),
         ({"estimate": {"a": np.inf}, "std_error": 1.0}, ["estimate must be numbers"]),
@@ -140,6 +140,6 @@ def test_assumptions_and_references_are_shown(tmp_path: Path) -> None:
     with pytest.raises(ParameterError) as caught:
         ai.result({"a": 1.0}, {"a": 0.5}, assumptions="none", references=[1])
     assert caught.value.problems == (
-        "assumptions must be a list of texts, got 'none'",
-        "references must be a list of texts, got [1]",
+        "assumptions must be a list of strings, got 'none'",
+        "references must be a list of strings, got [1]",
     )

@@ -346,7 +346,7 @@ class TestCompare:
 
     @pytest.mark.parametrize(
         ("given", "message"),
-        [({}, "pass results by name"), ({"a": 1}, "'a' is not a result"), (["x"], "pass results by name")],
+        [({}, "pass results by name"), ({"a": 1}, "'a' must be a result"), (["x"], "pass results by name")],
     )
     def test_wrong_uses(self, given: Any, message: str) -> None:
         with pytest.raises(ParameterError, match=message):
