@@ -7,6 +7,7 @@ import hashlib
 import hmac
 import os
 import shutil
+import signal
 import sqlite3
 import stat
 from contextlib import closing
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crashes import Place, both, named_noise, whole
+from crashes import NAMES, Place, arm, both, in_child, named_noise, whole
 from postgres_server import Database
 
 from adaptinf.designs import DPConSE, Mixture, PrivateUCB, Thompson
@@ -406,3 +407,24 @@ def test_a_row_opens_by_its_definition(path: Path, key: Path) -> None:
     entry = opened(secret, scope, row[18:], f"row 2 after {before} {row[:18].hex()}")
     assert entry.startswith(b'{"kind":"assign","time":"20')
     assert len(entry) == 768
+
+
+@both
+@pytest.mark.parametrize("when", ["before Journal.commit", "after Journal.commit"])
+@pytest.mark.filterwarnings("ignore:rekey. PostgreSQL keeps:adaptinf.errors.AdaptinfWarning")
+def test_a_kill_leaves_the_old_key_or_the_new_one(path: Place, key: Path, tmp_path: Path, when: str) -> None:
+    new = key_at(tmp_path / "new")
+    made(path, key).close()
+
+    def killed() -> None:
+        with Trial.open(path, key_file=key) as trial:
+            arm(NAMES.index(when), 1)
+            trial.rekey(new, **WHY)
+
+    assert os.waitpid(in_child(killed), 0)[1] == signal.SIGKILL
+    right, wrong = (key, new) if when.startswith("before") else (new, key)
+    with pytest.raises(ParameterError) as refused:
+        Trial.open(path, key_file=wrong)
+    assert refused.value.problems == (WRONG,)
+    with Trial.open(path, key_file=right) as trial:
+        assert trial.verify().rows == 13 + (right == new)
