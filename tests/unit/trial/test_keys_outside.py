@@ -249,14 +249,17 @@ def test_rows_keep_their_place_and_their_past(path: Path, key: Path, tmp_path: P
 
 
 def test_secrets_keep_their_place(path: Path, key: Path) -> None:
-    made(path, key).close()
+    trial = made(path, key)
     with closing(sqlite3.connect(path)) as file:
         ones = dict(file.execute("SELECT number, secret FROM secrets").fetchall())
         file.execute("UPDATE secrets SET secret = ? WHERE number = 3", (ones[4],))
         file.commit()
     with pytest.raises(JournalError) as found:
+        trial._requests._sealing.secret(3)
+    trial.close()
+    assert found.value.reason == "the secret of number 3 was not sealed with the trial's key, at this place"
+    with pytest.raises(JournalError, match="the sealed fields of row 6 do not match their secret"):
         Trial.open(path, key_file=key)
-    assert found.value.reason == "the sealed fields of row 6 do not match their secret"
 
 
 def test_a_wrapped_key_that_was_removed_is_seen(path: Path, key: Path) -> None:

@@ -74,9 +74,9 @@ def test_no_request_waits_for_a_command(path: Path) -> None:
     ],
 )
 def test_a_failure_is_told_and_stops_nothing(path: Path, heads: Any, told: str) -> None:
-    with pytest.warns(AdaptinfWarning) as caught:
-        with Trial.create(path, DESIGN, ["a", "b"], 50, heads=heads) as trial:
-            assert trial.assign("unit", key="a").id == 1
+    options: dict[str, Any] = {"arms": ["a", "b"], "horizon": 50, "heads": heads}
+    with pytest.warns(AdaptinfWarning) as caught, Trial.create(path, DESIGN, **options) as trial:
+        assert trial.assign("unit", key="a").id == 1
     assert {str(one.message) for one in caught} == {told}
     with Trial.open(path) as trial:
         assert trial.status().rounds == 1
