@@ -25,7 +25,14 @@ from adaptinf.cli.grammar import (
 )
 from adaptinf.cli.options import operator_options
 from adaptinf.cli.options.design_options import PARAMETERS, design_of, json_of, plan_of
-from adaptinf.cli.options.key_options import chain_flag, checked_chain, key_flag, made_key, rekey_flags
+from adaptinf.cli.options.key_options import (
+    chain_flag,
+    checked_chain,
+    heads_flags,
+    key_flag,
+    made_key,
+    rekey_flags,
+)
 from adaptinf.cli.serve_commands import serve_flags, serve_trial, token_flags, token_of_trial
 from adaptinf.errors import AdaptinfError, AdaptinfWarning, JournalError, ParameterError
 
@@ -138,6 +145,7 @@ def add_trial(commands: Any, short: str) -> None:
         _FLAGS.get(name, lambda _: None)(action)
         if name != _MADE:
             key_flag(action)
+            heads_flags(action)
     for name in ("export", "backup"):
         actions.choices[name].add_argument("output", metavar="OUTPUT", type=path_of, help="the file to write")
     said = "another trial whose noise must not be reused, with the same key if it has one; once for each"
@@ -365,7 +373,7 @@ def _done(arguments: argparse.Namespace) -> int:
     from adaptinf.trial import Trial
 
     with _warned():
-        trial = Trial.open(arguments.file, key_file=arguments.key_file)
+        trial = Trial.open(arguments.file, key_file=arguments.key_file, heads=arguments.heads)
     with trial:
         if arguments.action in _FIELDS:
             with _warned():
@@ -449,6 +457,7 @@ def _created(arguments: argparse.Namespace) -> Trial:
             in_time=arguments.in_time,
             key_file=arguments.key_file,
             blinded=arguments.blinded,
+            heads=arguments.heads,
         )
 
 

@@ -23,6 +23,7 @@ from adaptinf.trial.databases.addresses import Address, address_of
 from adaptinf.trial.journal_rows import Entry
 from adaptinf.trial.keys.key_holder import MISSING, KeyHolder
 from adaptinf.trial.keys.outside_key import outside_key
+from adaptinf.trial.keys.sent_heads import SentHeads
 from adaptinf.trial.operations import Operations
 from adaptinf.trial.replay import Replay
 from adaptinf.trial.supplies.supplied import BLINDED
@@ -140,6 +141,7 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder):
         in_time: float | None = None,
         key_file: str | os.PathLike[str] | None = None,
         blinded: bool = False,
+        heads: str | os.PathLike[str] | Sequence[str] | None = None,
     ) -> Trial:
         """Create a trial in a new file or an empty database.
 
@@ -173,6 +175,8 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder):
         blinded : bool
             Whether `assign` returns the code of a kit instead of the arm: `add_site` and `add_kits` must
             come first.
+        heads : path or list of str, optional
+            Where heads are sent after each write, as in `open`.
 
         Returns
         -------
@@ -194,6 +198,7 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder):
             arm.
         """
         place, outside = address_of("Trial.create", path), outside_key("Trial.create", key_file)
+        sent = None if heads is None else SentHeads("Trial.create", heads)
         declared = features, dimension, per_arm, reward_range, outcome_window, in_time
         planned: Entry = {}
         if isinstance(design, StatedPlan):
@@ -208,7 +213,7 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder):
                 AdaptinfWarning,
                 stacklevel=2,
             )
-        return cls._begun(place, first, design, outside=outside)
+        return cls._begun(place, first, design, outside=outside, heads=sent)
 
     @classmethod
     def _begun(
@@ -218,6 +223,7 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder):
         design: Design,
         draw: Draw | None = None,
         outside: bytes | None = None,
+        heads: SentHeads | None = None,
     ) -> Trial:
         """Create a trial in a new file from its first entry; noise is supplied in audits only."""
         # The database library is loaded only when a trial is used, because this module is also imported for
@@ -241,7 +247,7 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder):
             journal.close()
             raise
         journal.close()
-        return cls._opened(place, design, draw, outside)
+        return cls._opened(place, design, draw, outside, heads)
 
     @classmethod
     def open(
@@ -250,6 +256,7 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder):
         design: Design | None = None,
         *,
         key_file: str | os.PathLike[str] | None = None,
+        heads: str | os.PathLike[str] | Sequence[str] | None = None,
     ) -> Trial:
         """Open a trial from its snapshot; later decisions are recomputed and compared.
 
@@ -262,6 +269,10 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder):
         key_file : path, optional
             The file with the key of a trial that was created with one. If omitted, it is taken from the
             environment, as in `create`.
+        heads : path or list of str, optional
+            A file, to which a line of JSON with time, number of rows and head is appended after each write;
+            or a command, as a list of strings, that reads the latest line from its standard input. No request
+            waits for it. If it fails, a later request warns, and the trial continues.
 
         Returns
         -------
@@ -287,7 +298,8 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder):
             names and, with the seed, the next arms.
         """
         place, outside = address_of("Trial.open", path), outside_key("Trial.open", key_file)
-        return cls._opened(place, design, outside=outside)
+        sent = None if heads is None else SentHeads("Trial.open", heads)
+        return cls._opened(place, design, outside=outside, heads=sent)
 
     @classmethod
     def _opened(
@@ -296,6 +308,7 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder):
         design: Design | None,
         draw: Draw | None = None,
         outside: bytes | None = None,
+        heads: SentHeads | None = None,
     ) -> Trial:
         from adaptinf.trial.journal import Journal
         from adaptinf.trial.keys.wrapping import data_key
@@ -306,8 +319,9 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder):
             if not journal.holds_trial():
                 raise FileError(str(place), "read", "it contains no trial")
             journal.key = data_key(journal, "Trial.open", outside)
-            requests = Requests(journal, design, draw)
+            requests = Requests(journal, design, draw, heads)
             requests.read(lambda _: None)
+            requests.tell_head()
             requests.keep()
             if readers := journal.readers():
                 warnings.warn(readers, AdaptinfWarning, stacklevel=3)

@@ -16,6 +16,7 @@ from adaptinf.sessions.session_rounds import Marks
 from adaptinf.sessions.steppers import Draw
 from adaptinf.trial.journal import Journal
 from adaptinf.trial.journal_rows import Entry
+from adaptinf.trial.keys.sent_heads import SentHeads
 from adaptinf.trial.operator_actions import FINISHED
 from adaptinf.trial.replay import Replay
 from adaptinf.trial.sealing import MARKS, Sealing, Snapshots
@@ -30,7 +31,14 @@ _Answer = TypeVar("_Answer")
 class Requests:
     """A journal and its content, in one process; threads wait for each other."""
 
-    def __init__(self, journal: Journal, design: Design | None, draw: Draw | None = None) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        design: Design | None,
+        draw: Draw | None = None,
+        heads: SentHeads | None = None,
+    ) -> None:
+        self._heads = heads
         self.journal, self._design, self._draw = journal, design, draw
         self._replay: Replay | None = None
         self._sealing = Sealing(journal)
@@ -109,10 +117,18 @@ class Requests:
                 raise
             finally:
                 self._end()
+            if written:
+                self.tell_head()
             if purge:
                 self.journal.purge()
             self.keep()
             return answers
+
+    def tell_head(self) -> None:
+        """Send the head elsewhere, if that is wanted."""
+        if self._heads is not None:
+            self._heads.send(self.journal.rows, self.journal.head)
+            self._heads.warn()
 
     def _end(self) -> None:
         """End a transaction: what was not committed is lost."""
@@ -275,6 +291,8 @@ class Requests:
                 self._closed = True
                 self.journal.close()
                 self._replay = None
+                if self._heads is not None:
+                    self._heads.close()
 
 
 def now() -> str:
