@@ -77,6 +77,21 @@ def test_independent_arms_and_single_arms(sides: int) -> None:
     np.testing.assert_allclose(leaving(bounds, [np.eye(2) * size for size in sizes], sides), both, atol=1e-7)
 
 
+@pytest.mark.parametrize("sides", [1, 2])
+def test_critical_values_spend_what_they_may(sides: int) -> None:
+    """From levels too small for the rounding error of a probability to those without a positive value."""
+    walk, spent = JointWalk(2), (1e-12, 1e-7, 1e-4, 0.02, 0.3)
+    for look, may in enumerate(spent):
+        products = EQUAL * (look + 1.0)
+        bound = walk.critical_value(products, np.ones(2), sides, may)
+        region = limits(products, np.ones(2), sides, bound)
+        assert walk.leaving(products, *region) == pytest.approx(may, abs=1e-12)
+        walk.proceed(products, *region)
+    whole = JointWalk(2)
+    above = whole.critical_value(EQUAL, np.ones(2), sides, 0.9)
+    assert whole.leaving(EQUAL, *limits(EQUAL, np.ones(2), sides, above)) == pytest.approx(0.9, abs=1e-12)
+
+
 def test_loadings_of_the_control() -> None:
     for loading in ([0.6, 0.6], [0.9, 0.5, 0.3], [0.7, 0.6, 0.5, 0.4]):
         known = np.array(loading)
