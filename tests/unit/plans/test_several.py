@@ -258,11 +258,13 @@ def test_simulated_trials_drop_arms() -> None:
     found = plan.operating_characteristics(ai.environments.NormalArms([0.0, -2.0, 0.5]), 6, rng=1).frame.iloc[
         0
     ]
-    assert found["dropped_low"] == pytest.approx(5 / 6)  # one trial stops at the first look
+    assert found["dropped_low"] == 1.0
     assert found["rounds_low"] < 35
-    log = run(plan, ai.environments.NormalArms([0.0, -2.0, 0.5]), np.random.default_rng(2))
-    assert np.all(log.arrays.propensities[60:, 1] == 0.0)
-    assert np.all(log.arrays.propensities[:60, 1] > 0.0)
+    followed = run(plan, ai.environments.NormalArms([0.0, -2.0, 0.5]), np.random.default_rng(2))
+    assert followed.course.gone.tolist() == [1, np.iinfo(np.int64).max]
+    assert len(followed.action) == 120
+    assert 1 in followed.action[:60]
+    assert 1 not in followed.action[60:]
     with pytest.raises(ParameterError, match="UCB makes no random draws"):
         plan_of(design=ai.designs.UCB(), drop=0.0).operating_characteristics(
             ai.environments.NormalArms([0.0, 0.0, 0.0]), 2
