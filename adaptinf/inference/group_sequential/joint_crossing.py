@@ -24,7 +24,7 @@ import numpy as np
 from scipy import special
 
 from adaptinf.inference.group_sequential.boundaries import critical_value
-from adaptinf.typing import FloatArray
+from adaptinf.typing import BoolArray, FloatArray
 
 MOST = 4
 """Largest number of treatments: a grid has as many axes."""
@@ -68,16 +68,17 @@ class JointWalk:
     def proceed(self, products: FloatArray, low: FloatArray, high: FloatArray) -> None:
         """Keep the scores at the next look that lie between low and high (J,)."""
         step = self._settled(products)
-        reach = _REACH * np.sqrt(np.diag(products))
+        reach = _REACH * np.sqrt(products.diagonal())
         self._kept = np.maximum(low, -reach), np.minimum(high, reach), step
         self.products = products
 
     def critical_value(self, products: FloatArray, tested: FloatArray, sides: int, may: float) -> float:
         """Common critical value of the standardised scores that are tested at the next look, 1 or 0 (J,)."""
         leaves = self._leaves(self._settled(products))
+        root, free = np.sqrt(products.diagonal()), tested == 0.0
 
         def tail(_: float, bound: float) -> float:
-            return leaves(*limits(products, tested, sides, bound))
+            return leaves(*_region(root, free, sides, bound))
 
         highest = -float(special.ndtri(may / (sides * tested.sum())))
         found = _secant(lambda bound: tail(1.0, bound), may, highest)
@@ -160,13 +161,18 @@ def limits(
     products: FloatArray, tested: FloatArray, sides: int, bound: float
 ) -> tuple[FloatArray, FloatArray]:
     """Limits of the scores, (J,) each, for a common critical value of those that are tested."""
-    high = np.where(tested > 0.0, bound * np.sqrt(np.diag(products)), np.inf)
+    return _region(np.sqrt(products.diagonal()), tested == 0.0, sides, bound)
+
+
+def _region(root: FloatArray, free: BoolArray, sides: int, bound: float) -> tuple[FloatArray, FloatArray]:
+    high = bound * root
+    high[free] = np.inf
     return (-high if sides == 2 else np.full(len(high), -np.inf)), high
 
 
 def _step_of(increment: FloatArray) -> _Step:
     """Shifts, spreads and weights of an increment with a covariance; increment (J, J)."""
-    deviation = np.sqrt(np.diag(increment))
+    deviation = np.sqrt(increment.diagonal())
     loading = factor(increment / np.outer(deviation, deviation))
     precision = 1.0 + float((loading**2 / (1.0 - loading**2)).sum())
     reach = 0.0 if precision == 1.0 else _REACH
