@@ -104,7 +104,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "nominal .05, plus simulation error",
         ),
         "looks_several": (
-            "Plans with several treatments keep their level if treatments leave, arms drift, or outcomes are lost",
+            "Plans with several treatments keep their level if some leave, all drift, or outcomes are lost",
             (
                 r"plus three Monte Carlo errors, in (\d+ of \d+) cells.*?"
                 r"10,000 trials take \*\*(\d+) seconds"

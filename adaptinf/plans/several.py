@@ -198,7 +198,8 @@ class Following:
                 score = process.score[look] / math.sqrt(process.clock[look])
                 scores.z[look, j] = normal_score(float(score), float(process.effective[look]) - 1.0)
         scores.tested[look] = scores.counted[look] & (look < self.gone)
-        scores.products[look] = found = processes.products[look].copy()
+        found = scores.products[look]
+        found[:] = processes.products[look]
         left, stay = np.flatnonzero(self.gone <= look), np.flatnonzero(self.gone > look)
         if look == 0 or not len(left) or not len(stay):
             return

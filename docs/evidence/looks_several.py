@@ -164,7 +164,8 @@ Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 All arms are equal, so every rejection is an error. Outcomes are normal; a level that drifts rises by one
 standard deviation in a line. Plans are two-sided at 5%, with Pocock's spending, over {ROUNDS} rounds of
 Thompson sampling with a floor of .4 divided by the number of arms. With *drop 0*, a treatment leaves at a
-look at which its score is at most 0. With *20% lost*, a fifth of the outcomes never arrive and are not replaced.
+look at which its score is at most 0. With *20% lost*, a fifth of the outcomes never arrive and are not
+replaced.
 
 - The family-wise error is at most .05, plus three Monte Carlo errors, in {level} of {len(cells)} cells.
 - All intervals after the stop contain 0 in at least .95 of the trials, less three errors, in {holds} of
@@ -177,9 +178,9 @@ Bold: not as it should be.
 ## Late outcomes
 
 The [plan with three arms](../interim.md#late-outcomes), looks every 40 patients, outcomes after about 30
-days, futility, and a treatment that leaves: 10,000 trials take **{seconds:.0f} seconds** of the processor, from
-{TIMED:,} trials on a machine that was shared. Compiling the steps of the design takes {compiling:.1f} seconds
-more, once in a process.
+days, futility, and a treatment that leaves: 10,000 trials take **{seconds:.0f} seconds** of the processor,
+from {TIMED:,} trials on a machine that was shared. Compiling the steps of the design takes {compiling:.1f}
+seconds more, once in a process.
 """
 
 

@@ -181,6 +181,10 @@ def test_an_arm_that_left_stays_in_the_critical_values() -> None:
     )
     tested = plan.follow_several(plan.processes(log), log).closed.scores.tested
     assert tested.tolist() == [[True, True], [False, True]]
+    before, after = plan.processes(log).products
+    growth = after[1, 1] / before[1, 1]
+    grown = plan.follow_several(plan.processes(log), log).closed.scores.products
+    np.testing.assert_allclose(grown, [before, [growth * before[0], [growth * before[0, 1], after[1, 1]]]])
     result = plan.analyse(log)
     first = plan.processes(log[:150]).each[0]
     assert result.params["low - c"] == pytest.approx(first.score[0] / first.slope[0], abs=1e-12)
