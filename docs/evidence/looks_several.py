@@ -80,9 +80,12 @@ def lost(plan: ai.Plan, world: ai.environments.Environment, rng: np.random.Gener
     calendar = Calendar(arrival, np.where(kept, arrival, np.inf), kept)
     session, people = opened(plan, world, calendar, rng)
     enrol(session, people, ROUNDS, math.inf)
-    found = plan.analyse(session.log(missing="drop"))
+    log = session.log(missing="drop")
+    if plan.refusal(log):  # no look had enough data
+        return np.array([1.0, 0.0, 0.0, 0.0])
+    found = plan.analyse(log)
     low, high = found.conf_int(ALPHA).to_numpy().T
-    return np.array([1.0, bool(found.rejected), 1.0, np.all((low <= 0.0) & (high >= 0.0))])
+    return np.array([1.0, bool(found.rejected), 1.0, not np.any((low > 0.0) | (high < 0.0))])
 
 
 def late_plan() -> ai.Plan:
