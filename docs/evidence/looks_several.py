@@ -25,7 +25,7 @@ from adaptinf.plans.planning.timing import Calendar, opened
 from adaptinf.sessions.enrolment import enrol
 
 SEED, BLOCK, ALPHA, ROUNDS, LOST = 20261129, 256, 0.05, 600, 0.2
-COMMAND = "python docs/evidence/looks_several.py --blocks 8"
+COMMAND = "python docs/evidence/looks_several.py --blocks 2"
 COUNTS = Path(__file__).with_name("looks_several_counts.csv")
 LOOKS = {3: (150, 300, 450, 600), 5: (300, 600)}
 KINDS, DRIFTS = ("all stay", "drop 0", "20% lost"), ("none", "linear, 1 sd")
@@ -182,7 +182,7 @@ Bold: not as it should be.
 
 The [plan with three arms](../interim.md#late-outcomes), looks every 40 patients, outcomes after about 30
 days, futility, and a treatment that leaves: 10,000 trials take **{seconds:.0f} seconds** of the processor,
-from {TIMED:,} trials on a machine that was shared. Compiling the steps of the design takes {compiling:.1f}
+from {TIMED:,} trials on a machine that was busy. Compiling the steps of the design takes {compiling:.1f}
 seconds more, once in a process.
 """
 
