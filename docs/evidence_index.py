@@ -103,6 +103,15 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "errors at most .055 in {0} cells",
             "nominal .05, plus simulation error",
         ),
+        "looks_several": (
+            "Plans with several treatments keep their level if some leave, all drift, or outcomes are lost",
+            (
+                r"plus three Monte Carlo errors, in (\d+ of \d+) cells.*?"
+                r"10,000 trials take \*\*(\d+) seconds"
+            ),
+            "family-wise errors at most .05 in {0} cells; 10,000 late trials take {1} seconds",
+            "nominal .05, plus simulation error; 120 seconds",
+        ),
         "regression_drift": (
             "Intervals for regression coefficients of arms remain valid if all arms' means rise together",
             (

@@ -252,7 +252,7 @@ def test_lost_outcomes_divide_by_the_observed_share(path: Path) -> None:
     drawn, seen, expected = [0, 0], [0, 0], []
     arrays = log.arrays
     for action, reward in zip(arrays.action.tolist(), arrays.recorded.tolist(), strict=True):
-        expected.append([0.5 * seen[one] / drawn[one] if drawn[one] else 0.0 for one in (0, 1)])
+        expected.append([0.5 * seen[one] / drawn[one] if drawn[one] else 0.5 for one in (0, 1)])
         drawn[action] += 1
         seen[action] += not np.isnan(reward)
     lost = np.isnan(arrays.recorded)
