@@ -35,8 +35,8 @@ ONE_LOOK = Claim(
 )
 PLAN_GOES_ON = Claim(
     "service.pages.contents.results",
-    "The plan has not ended the trial, so its estimates cannot be computed yet: its looks decide. The confidence "
-    "sequence is valid now.",
+    "The plan has not ended the trial, so its estimates cannot be computed yet: its looks decide. The "
+    "confidence sequence is valid now.",
     "note",
 )
 PREFIX = Claim(
@@ -45,13 +45,7 @@ PREFIX = Claim(
     "any time, however often you look.",
     "note",
 )
-NO_PLAN_GOES_ON = Claim(
-    "service.pages.contents.results",
-    "The plan has not ended the trial, so its estimates cannot be computed yet: its looks decide. The confidence "
-    "sequence is valid now.",
-    "note",
-)
-PREFIX = Claim(
+NO_PREFIX = Claim(
     "service.pages.contents.results",
     "The outcome of the first participant is pending, so there is no sequence yet.",
     "note",

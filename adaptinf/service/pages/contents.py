@@ -96,7 +96,7 @@ def _schedule(facts: Facts) -> list[Section]:
         ]
         for stage, after in enumerate(facts.looks, 1)
     ]
-    return [("schedule", "Planned looks", table(("look", "participants", "state"), rows, "Planned looks"))]
+    return [("schedule", "Planned looks", table(("look", "participants", "state"), rows, "Looks in the plan"))]
 
 
 def outcomes(facts: Facts, times: Sequence[float], units: Sequence[Any] | None) -> list[Section]:
@@ -144,7 +144,7 @@ def allocation(log: AdaptiveLog | None) -> list[Section]:
         row = [arm_label(arm), f"{counts[place]:,.0f}", share(float(counts[place]), log.n_rounds)]
         rows.append(row if sums is None else [*row, format_number(float(sums[place]))])
     heads = ("arm", "participants", "share", *(() if sums is None else ("expected",)))
-    parts = [warned([claims.BY_ARM()]), table(heads, rows, "Participants by arm")]
+    parts = [warned([claims.BY_ARM()]), table(heads, rows, "Arms with their participants")]
     told = ", ".join(f"{row[0]} {row[2]}" for row in rows)
     parts.append(shown_picture("allocation", "Share of each arm over the rounds", f"Shares: {told}."))
     return [("arms", "Participants by arm", "\n".join(parts)), ("ratio", "Sample ratio", _ratio(log))]
@@ -186,7 +186,7 @@ def looks(facts: Facts, taken: Sequence[Mapping[str, Any]]) -> list[Section]:
     due = [warned([claims.LOOK_DUE()])] if reached > len(taken) and not stopped else []
     heads = ("look", "participants", "time", "statistic", "bound", "decision", "lost", "continued by")
     rows = [_look(one) for one in taken]
-    parts = [*due, table(heads, rows, "Looks that were taken") if rows else paragraph(claims.NO_LOOK())]
+    parts = [*due, table(heads, rows, "Looks and their decisions") if rows else paragraph(claims.NO_LOOK())]
     return [("taken", "Looks that were taken", "\n".join(parts)), *_schedule(facts)]
 
 
@@ -246,4 +246,4 @@ def sequence_of(stand: Stand) -> SequenceResults | str:
 def turns(facts: Facts) -> str:
     """When the trial was paused, resumed and finished; reasons may name an arm, so they are left out."""
     rows = [[said_moment(one.time), _DONE[one.kind], one.by or ""] for one in facts.turns]
-    return table(("time", "action", "by"), rows, "Earlier actions") if rows else ""
+    return table(("time", "action", "by"), rows, "When the trial was paused, resumed or finished") if rows else ""
