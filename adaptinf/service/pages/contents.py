@@ -142,7 +142,7 @@ def allocation(log: AdaptiveLog | None) -> list[Section]:
     rows = []
     for place, arm in enumerate(log.arms):
         row = [arm_label(arm), f"{counts[place]:,.0f}", share(float(counts[place]), log.n_rounds)]
-        rows.append(row if sums is None else [*row, format_number(float(sums[place]))])
+        rows.append(row if sums is None else [*row, f"{sums[place]:,.1f}"])
     heads = ("arm", "participants", "share", *(() if sums is None else ("expected",)))
     parts = [warned([claims.BY_ARM()]), table(heads, rows, "Arms with their participants")]
     told = ", ".join(f"{row[0]} {row[2]}" for row in rows)

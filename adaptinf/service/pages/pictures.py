@@ -12,7 +12,7 @@ from adaptinf.log import AdaptiveLog
 from adaptinf.plots.picture_files import drawn
 from adaptinf.plots.style import COLOURS, date_axis, grey, lined, pyplot
 
-_WIDTH, _MOST = 4.6, 8
+_WIDTH, _MOST = 3.8, 8
 """Width in inches, which a phone shows without smaller letters; arms that can be told apart."""
 
 
