@@ -96,7 +96,9 @@ def _schedule(facts: Facts) -> list[Section]:
         ]
         for stage, after in enumerate(facts.looks, 1)
     ]
-    return [("schedule", "Planned looks", table(("look", "participants", "state"), rows, "Looks in the plan"))]
+    return [
+        ("schedule", "Planned looks", table(("look", "participants", "state"), rows, "Looks in the plan"))
+    ]
 
 
 def outcomes(facts: Facts, times: Sequence[float], units: Sequence[Any] | None) -> list[Section]:
@@ -246,4 +248,8 @@ def sequence_of(stand: Stand) -> SequenceResults | str:
 def turns(facts: Facts) -> str:
     """When the trial was paused, resumed and finished; reasons may name an arm, so they are left out."""
     rows = [[said_moment(one.time), _DONE[one.kind], one.by or ""] for one in facts.turns]
-    return table(("time", "action", "by"), rows, "When the trial was paused, resumed or finished") if rows else ""
+    return (
+        table(("time", "action", "by"), rows, "When the trial was paused, resumed or finished")
+        if rows
+        else ""
+    )

@@ -25,10 +25,11 @@ class Visit:
     """Somebody who signed in with a token, of which only the digest is kept."""
 
     digest: str
-    begun: float = field(default_factory=time.monotonic)
+    begun: float
+    last: float
+    """When its last request was."""
     form: str = field(default_factory=fresh)
     """What every form of this visit contains, and nobody else knows."""
-    last: float = field(default_factory=time.monotonic)
 
 
 class Guest(NamedTuple):
@@ -46,8 +47,8 @@ class Visits:
 
     def begin(self, digest: str) -> str:
         """What the cookie of a new visit contains; the visit without requests for longest makes room."""
-        name = fresh()
-        self._visits[name] = Visit(digest)
+        name, now = fresh(), time.monotonic()
+        self._visits[name] = Visit(digest, now, now)
         while len(self._visits) > _MOST:
             self._visits.popitem(last=False)
         return name
