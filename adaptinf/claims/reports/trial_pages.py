@@ -52,8 +52,7 @@ NO_PREFIX = Claim(
 )
 UNCOVERED = Claim(
     "service.pages.contents",
-    "The privacy guarantee does not cover this page: {promise}. Show it only to people authorised to "
-    "see the data.",
+    "The privacy guarantee does not cover this page. Show it only to people authorised to see the data.",
     "caution",
 )
 BY_ARM = Claim(

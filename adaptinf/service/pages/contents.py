@@ -19,7 +19,7 @@ from adaptinf.log.stated_plans import GOES_ON, plan_of
 from adaptinf.markup import table
 from adaptinf.reports.answer import lead, warnings
 from adaptinf.reports.collection_facts import uncovered_promise
-from adaptinf.reports.log_sections import diagnosed, diagnosis_of, numbers
+from adaptinf.reports.log_sections import assumptions, diagnosed, diagnosis_of, numbers
 from adaptinf.reports.report_page import Section, defined, paragraph, summary_parts
 from adaptinf.reports.report_texts import cautions_of, made_by
 from adaptinf.reports.shown_numbers import Shown
@@ -167,8 +167,8 @@ def _ratio(log: AdaptiveLog) -> str:
 
 def private_note(log: AdaptiveLog | None) -> str:
     """That the guarantee of a private trial does not cover the page; empty for other trials."""
-    promise = "" if log is None else uncovered_promise(log, LogFacts.of(log), released=False)
-    return warned([claims.UNCOVERED(promise=promise)]) if promise else ""
+    promised = log is not None and uncovered_promise(log, LogFacts.of(log), released=False)
+    return warned([claims.UNCOVERED()]) if promised else ""
 
 
 def checks(log: AdaptiveLog | None) -> list[Section]:
@@ -214,12 +214,14 @@ def results(stand: Stand, sequence: SequenceResults | str) -> list[Section]:
     known = [claims.ONE_LOOK(), *([claims.PENDING(pending=pending)] if pending else [])]
     try:
         shown = Shown(recommend(log).fit(), _ALPHA, None)
-        cautions = [*known, *cautions_of(shown)]
-        parts = [lead(shown.sentence, cautions), numbers(shown, "", made_by(shown)), warnings(cautions)]
+        cautions = warnings([*known, *cautions_of(shown)])
+        parts = [lead(shown.sentence, []), cautions, numbers(shown, "", made_by(shown))]
+        assumed = [("assumed", "What is assumed", assumptions(shown))]
     except (InvalidForLog, ParameterError) as error:
-        parts = [paragraph(str(error))]
+        parts, assumed = [paragraph(str(error))], []
     first = "\n".join([private_note(log), *parts])
-    return [("table", "Estimates", first), ("sequence", "Confidence sequence", _sequence(sequence))]
+    last = ("sequence", "Confidence sequence", _sequence(sequence))
+    return [("table", "Estimates", first), *assumed, last]
 
 
 def _sequence(found: SequenceResults | str) -> str:
