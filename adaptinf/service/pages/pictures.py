@@ -13,7 +13,7 @@ from adaptinf.plots.picture_files import drawn
 from adaptinf.plots.style import COLOURS, date_axis, grey, lined, pyplot
 
 _WIDTH, _MOST = 3.8, 8
-"""Width in inches, which a phone shows without smaller letters; arms that can be told apart."""
+"""Width in inches, which a phone shows without smaller letters; most arms in a picture."""
 
 
 def in_theme(theme: str, draw: Callable[[], Any]) -> bytes:

@@ -29,7 +29,7 @@ _DECLARED = (
     *("design", "parameters", "arms", "horizon", "features", "dimension", "per_arm", "reward_range"),
     *("outcome_window", "in_time", "versions", PLAN, LOOKS),
 )
-"""What anybody may know who knows the protocol; never the seed."""
+"""What a reader of the protocol knows; never the seed."""
 
 
 class Asker(NamedTuple):

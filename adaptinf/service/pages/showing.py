@@ -1,4 +1,4 @@
-"""What a request shows: views, pictures and files, for somebody whose role was checked."""
+"""What a request shows: views, pictures and files, for a visitor whose role was checked."""
 
 from __future__ import annotations
 

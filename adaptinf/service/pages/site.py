@@ -179,7 +179,7 @@ class _Site:
         return await self._showing.turned(fields, guest, asker)
 
     async def unknown(self, request: Request, error: Exception) -> Response:
-        """An address or a method that there is not."""
+        """An unknown address or method."""
         status = error.status_code if isinstance(error, HTTPException) else 404
         codes = [code for code in ("not-found", "method-not-allowed") if PROBLEMS[code][0] == status]
         return self._told(Problem(codes[0] if codes else "not-found"), self._guest(request))
