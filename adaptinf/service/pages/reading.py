@@ -22,7 +22,7 @@ from adaptinf.trial.operator_actions import act_of
 from adaptinf.trial.replay import Replay
 
 _Answer = TypeVar("_Answer")
-_ROWS = 2_000
+_ROWS = 500
 """Rows whose times are read in one turn, so that requests need not wait for all of them."""
 _TURNS = ("pause", "resume", "finish")
 _DECLARED = (
