@@ -249,9 +249,9 @@ def sequence_of(stand: Stand) -> SequenceResults | str:
 
 def turns(facts: Facts) -> str:
     """When the trial was paused, resumed and finished; reasons may name an arm, so they are left out."""
-    rows = [[said_moment(one.time), _DONE[one.kind], one.by or ""] for one in facts.turns]
+    rows = [[_DONE[one.kind], said_moment(one.time), one.by or ""] for one in facts.turns]
     return (
-        table(("time", "action", "by"), rows, "When the trial was paused, resumed or finished")
+        table(("action", "time", "by"), rows, "When the trial was paused, resumed or finished")
         if rows
         else ""
     )

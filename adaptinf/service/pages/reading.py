@@ -24,6 +24,8 @@ from adaptinf.trial.replay import Replay
 _Answer = TypeVar("_Answer")
 _ROWS = 500
 """Rows whose times are read in one turn, so that requests need not wait for all of them."""
+_FIRST = 1
+"""The row that declares the trial."""
 _TURNS = ("pause", "resume", "finish")
 _DECLARED = (
     *("design", "parameters", "arms", "horizon", "features", "dimension", "per_arm", "reward_range"),
@@ -107,7 +109,7 @@ class Reading:
     def __init__(self, trial: Trial, writer: Writer) -> None:
         self.trial, self._writer = trial, writer
         self._times: list[float] = []
-        self._read = 0
+        self._read = _FIRST
         self._stand = Stand("", None, ())
         self._kept: dict[str, tuple[str, Any]] = {}
         # Matplotlib can be used by one thread at a time.
@@ -131,7 +133,7 @@ class Reading:
     def _some_times(self, _: Replay) -> tuple[bool, None]:
         journal = self.trial._requests.journal
         if journal.rows < self._read:  # A server that was restored has fewer rows.
-            self._times, self._read = [], 0
+            self._times, self._read = [], _FIRST
         rows = journal.entries(self._read, _ROWS)
         self._times += [
             datetime.fromisoformat(entry["time"]).timestamp()

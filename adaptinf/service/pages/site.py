@@ -48,6 +48,7 @@ _TOLD = {
 """What a person is told instead of what a program is told."""
 _EXPIRED = "The form was too old, or came from another site: fill it in again."
 _WAS = "Signed out."
+_SITED = "Your token is limited to a site, and these pages show the whole trial."
 
 
 Shows = Callable[[Request, Guest, Asker], Awaitable[Response | Problem]]
@@ -150,6 +151,8 @@ class _Site:
         if isinstance(known, Problem):
             return self._ask_token(request, _TOLD.get(known.code, known.title), known.status)
         request.scope["holder"] = known
+        if known[0].site is not None:
+            return self._ask_token(request, _SITED, 403)
         self._visits.end(answers.cookie(answers.VISIT, request))
         found = answers.moved(ROOT)
         answers.give_cookie(found, answers.VISIT, request, self._visits.begin(known[1]))

@@ -230,3 +230,12 @@ def test_secrets_are_compared_whole() -> None:
     assert same("é", "é")
     assert not same("", "")
     assert not same("a", "ab")
+
+
+def test_a_token_of_one_site_cannot_see_the_whole_trial(served: Served) -> None:
+    served.trial.add_site("Basel", key="s", by="a")
+    token = served.trial.add_token("monitor", site="Basel")
+    answer = ask_to_sign_in(served.client, token.text)
+    assert (answer.status_code, "limited to a site" in answer.text) == (403, True)
+    assert "adaptinf" not in cookies_of(answer)
+    assert get(served.client, "/page").status_code == 303
