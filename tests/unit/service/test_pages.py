@@ -299,6 +299,17 @@ def test_times_are_read_in_parts_and_once(path: Path, monkeypatch: pytest.Monkey
         assert "11 of 80 participants have been assigned" in text
 
 
+def test_times_of_a_trial_with_a_key(path: Path, tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    key.write_bytes(bytes(range(32)))
+    key.chmod(0o600)
+    trial = ai.Trial.create(path, ai.designs.Thompson(floor=0.1), ARMS, horizon=80, key_file=key)
+    trial.assign(1, key="a")
+    for served in serving(trial):
+        answer = get(sign_in(served, "monitor"), "/page")
+        assert (answer.status_code, "<dd>1 participant</dd>" in answer.text) == (200, True)
+
+
 def private_trial(path: Path) -> ai.Trial:
     design = ai.designs.Mixture(ai.designs.PrivateUCB(epsilon=1.0), exploration=0.1)
     trial = ai.Trial.create(path, design, ARMS, horizon=40, outcome_window=5)
