@@ -32,6 +32,8 @@ from adaptinf.service.bodies import (
 )
 from adaptinf.service.figures import MEDIA, Figures
 from adaptinf.service.gate import Gate, told
+from adaptinf.service.holders import Holders
+from adaptinf.service.pages.site import pages
 from adaptinf.service.problems import MEDIA as PROBLEM
 from adaptinf.service.problems import PROBLEMS, Problem, refused
 from adaptinf.service.requested import Act, allocation_of, assigned, recorded, status_of, turned, unblinded
@@ -94,7 +96,8 @@ def service(trial: Trial, log: Callable[[str], bool]) -> Gate:
     _add_open(app, writer, figures)
     _add_problems(app)
     _describe(app)
-    return Gate(app, writer, figures, log)
+    holders = Holders(writer)
+    return Gate(app, pages(trial, writer, holders), holders, figures, log)
 
 
 async def _asked(writer: Writer, request: Request, name: str, acts: Sequence[Act]) -> list[Any]:

@@ -44,6 +44,7 @@ def serve(
     for path in (certificate, private_key):
         if path is not None and not path.is_file():
             raise FileError(str(path), "read", "there is no such file")
+    os.environ.setdefault("MPLBACKEND", "Agg")  # Pages draw in a thread, where windows cannot be opened.
     log = _Log(_STANDARD_ERROR)
     config = uvicorn.Config(
         service(trial, log.line),

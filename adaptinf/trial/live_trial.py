@@ -422,16 +422,16 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder):
             names. Sites are a context named "site". Files that it writes are readable only by their owner
             (mode 0600).
         """
+        return self._requests.read(lambda replay: self._logged(replay, missing, amended, erased))
 
-        def made(replay: Replay) -> AdaptiveLog:
-            log = as_taken(logged(replay.session, missing, amended, erased), replay.acts)
-            log = log.unpromised_by(replay.ended) if replay.ended else log
-            log = log.stopped_by(replay.reason) if replay.cut_short else log
-            log = replay.planned(with_sites(log, replay, erased))
-            log.owner_only = True
-            return log
-
-        return self._requests.read(made)
+    @staticmethod
+    def _logged(replay: Replay, missing: str | None, amended: bool, erased: str | None) -> AdaptiveLog:
+        log = as_taken(logged(replay.session, missing, amended, erased), replay.acts)
+        log = log.unpromised_by(replay.ended) if replay.ended else log
+        log = log.stopped_by(replay.reason) if replay.cut_short else log
+        log = replay.planned(with_sites(log, replay, erased))
+        log.owner_only = True
+        return log
 
     def status(self) -> TrialStatus:
         """The state of the trial."""

@@ -14,6 +14,7 @@ from test_server import Process
 
 import adaptinf as ai
 from adaptinf.service import problems, roles
+from adaptinf.service.pages import views
 
 PAGE = (Path(__file__).parents[3] / "docs" / "theory" / "trial_service.md").read_text(encoding="utf-8")
 
@@ -21,6 +22,7 @@ PAGE = (Path(__file__).parents[3] / "docs" / "theory" / "trial_service.md").read
 def test_tables_are_those_of_the_code() -> None:
     assert roles.table() in PAGE
     assert problems.table() in PAGE
+    assert views.table() in PAGE
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
