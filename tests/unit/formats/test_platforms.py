@@ -164,7 +164,7 @@ def test_eppo_actions_that_lack_things(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="no subject has the attribute size; available: age, tier"):
         read_eppo(path, experiment="ads", context="size")
     with pytest.raises(
-        ParameterError, match="1 repeated actions of a subject: put the outcome of each action"
+        ParameterError, match="1 repeated actions by the same subject: put the outcome of each action"
     ):
         read_eppo(path, path, experiment="ads")
     with pytest.raises(ParameterError, match="has no bandit_key 'adz'; available: ads, other; did you mean"):
