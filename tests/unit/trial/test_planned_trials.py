@@ -378,9 +378,9 @@ def test_what_a_plan_states_cannot_be_stated_otherwise(path: Path) -> None:
     assert "arms must be those of the plan, ['usual', 'new'], or omitted: got ['a', 'b']" in told
     assert "horizon must be that of the plan, 120, or omitted: got 10" in told
     assert (
-        "looks weight outcomes by the inverse of the arms' probabilities, but UCB does not draw arms at random: wrap it in a Mixture"
-        in told
-    )
+        "looks weight outcomes by the inverse of the arms' probabilities, but UCB does not draw arms at "
+        "random: wrap it in a Mixture"
+    ) in told
     with pytest.raises(ParameterError) as caught:
         Trial.create(path, COIN)
     assert [one.partition(" ")[0] for one in caught.value.problems] == ["arms", "horizon"]
