@@ -379,7 +379,10 @@ class Acts:
         if not erased:
             return
         if isinstance(decision_id, (int, np.integer)) and int(decision_id) - 1 in erased:
-            problem = f"the participant of decision {decision_id} has been erased: no further records are kept for them"
+            problem = (
+                f"the participant of decision {decision_id} has been erased: no further records are kept for "
+                "them"
+            )
             raise ParameterError(subject, [problem])
         for name, value in names.items():
             mark = self._mark(name, plain(value))
