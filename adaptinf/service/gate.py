@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from adaptinf.errors import MissingDependencyError
@@ -13,7 +14,7 @@ from adaptinf.service.figures import Figures
 from adaptinf.service.holders import Holders, address_of
 from adaptinf.service.pages.views import PAGES, of_browsers
 from adaptinf.service.problems import MEDIA, Problem
-from adaptinf.service.roles import BY_PLACE, PATHS, Call
+from adaptinf.service.roles import BY_PLACE, OPEN, Call
 from adaptinf.trial.access import Token
 from adaptinf.trial.requests import now
 
@@ -38,10 +39,18 @@ class Gate:
     """The service behind its checks: tokens before bodies, bodies before calls; its pages have their own."""
 
     def __init__(
-        self, app: ASGIApp, pages: ASGIApp, holders: Holders, figures: Figures, log: Callable[[str], bool]
+        self,
+        app: ASGIApp,
+        pages: ASGIApp,
+        holders: Holders,
+        figures: Figures,
+        log: Callable[[str], bool],
+        calls: Sequence[Call] = (),
     ) -> None:
         self._app, self._pages, self._holders = app, pages, holders
         self._figures, self._log = figures, log
+        self._calls = BY_PLACE | {(call.method, call.path): call for call in calls}
+        self._paths = PAGES | set(OPEN) | {path for _, path in self._calls}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -67,12 +76,12 @@ class Gate:
         seconds = time.perf_counter() - begun
         self._figures.answers.labels(answered.status).inc()
         self._figures.seconds.observe(seconds)
-        if not self._log(_line(scope, answered.status, seconds)):
+        if not self._log(self._line(scope, answered.status, seconds)):
             self._figures.unlogged.inc()
 
     async def _stopped(self, scope: Scope, receive: Receive) -> Problem | Receive:
         """Why a request is refused here, or its whole body."""
-        call = BY_PLACE.get((scope["method"], scope["path"]))
+        call = self._calls.get((scope["method"], scope["path"]))
         if call is not None or (scope["path"] == _METRICS and _header(scope, b"authorization")):
             holder = await self._holder(scope, call)
             if isinstance(holder, Problem):
@@ -86,13 +95,21 @@ class Gate:
 
     async def _holder(self, scope: Scope, call: Call | None) -> tuple[Token, str] | Problem:
         """The token of a request with its digest, if its role permits the call."""
-        scheme, _, text = _header(scope, b"authorization").partition(" ")
-        if scheme.lower() != "bearer" or not text.strip():
+        text = _token(scope, call is not None and call.basic)
+        if not text:
             return Problem("unauthorized")
-        holder = await self._holders.known(text.strip(), address_of(scope))
+        holder = await self._holders.known(text, address_of(scope))
         if isinstance(holder, Problem) or call is None or call.permits(holder[0]):
             return holder
         return Problem("forbidden")
+
+    def _line(self, scope: Scope, status: int, seconds: float) -> str:
+        """A line of the access log, without anything that a client wrote, such as an unknown address."""
+        holder: Any = scope.get("holder")
+        path = scope["path"] if scope["path"] in self._paths else None
+        line = {"time": now(), "method": scope["method"] if path else None, "path": path, "status": status}
+        line |= {"ms": round(1e3 * seconds, 1), "token": holder[0].id if holder else None}
+        return json.dumps(line)
 
 
 class _Gone(Exception):
@@ -144,10 +161,13 @@ def _header(scope: Scope, name: bytes) -> str:
     return next((value.decode("latin-1") for key, value in scope["headers"] if key == name), "")
 
 
-def _line(scope: Scope, status: int, seconds: float) -> str:
-    """A line of the access log, without anything that a client wrote: unknown addresses are not quoted."""
-    holder: Any = scope.get("holder")
-    path = scope["path"] if scope["path"] in PATHS | PAGES else None
-    line = {"time": now(), "method": scope["method"] if path else None, "path": path, "status": status}
-    line |= {"ms": round(1e3 * seconds, 1), "token": holder[0].id if holder else None}
-    return json.dumps(line)
+def _token(scope: Scope, basic: bool) -> str:
+    """The token of a request; empty if there is none in the form of the call."""
+    scheme, _, text = _header(scope, b"authorization").partition(" ")
+    if scheme.lower() != ("basic" if basic else "bearer"):
+        return ""
+    try:
+        found = base64.b64decode(text, validate=True).decode().partition(":")[2] if basic else text
+    except ValueError:
+        return ""
+    return found.strip()

@@ -59,6 +59,8 @@ class Journal:
         self._open = False
         self._appended: tuple[int, str] | None = None
         self._waiting: dict[Prepared, list[dict[str, Any]]] = {}
+        self._quiet: list[int] = []
+        self._sorted = 0
         self.store.prepare(create)
 
         def opened() -> Any:
@@ -257,6 +259,7 @@ class Journal:
     def rewind(self) -> None:
         """Forget the rows read, so that `news` begins with the first row."""
         self.rows, self.head = 0, _START
+        self._quiet, self._sorted = [], 0
 
     def skip(self, number: int, head: str) -> None:
         """Continue after a row as if all rows up to it had been read."""
@@ -291,6 +294,26 @@ class Journal:
             for number, text, digest in lot:
                 self.rows, self.head = number, self._checked(number, text, digest)
                 yield number, self.head
+
+    def between(self, first: int, last: int) -> list[tuple[int, Entry]]:
+        """Numbers and entries of some rows, whether or not they were read."""
+        query = sa.select(_ROWS).where(_ROWS.c.number.between(first - 1, last)).order_by(_ROWS.c.number)
+        before, found = _START, []
+        for number, text, digest in self.ask("read", lambda: self.connection.execute(query).all()):
+            if number >= first:
+                found.append((number, self._entry(number, text, before)))
+            before = digest
+        return found
+
+    def quiet(self) -> list[int]:
+        """Numbers of the rows that have been read and contain no noise."""
+        # The number of rows between two decisions of a private trial depends on the arm.
+        while self._sorted < self.rows:
+            last = min(self.rows, self._sorted + _AT_ONCE)
+            rows = self.between(self._sorted + 1, last)
+            self._quiet += [number for number, entry in rows if entry["kind"] != NODE]
+            self._sorted = last
+        return self._quiet
 
     def check_pages(self) -> None:
         """Let the database check its own pages, if it can."""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Iterator
 from typing import Any
 
 Entry = dict[str, Any]
+Rows = Entry | Iterator[Entry] | None
+"""What an act leaves: a row, none, or several, each of which may depend on those before it."""
 GONE = "gone"
 """In an entry: its sealed fields can no longer be read, because the secret was destroyed."""
 SALT, _SALT_BYTES = "salt", 16

@@ -37,10 +37,10 @@ from adaptinf.trial.trial_noise import Nodes
 from adaptinf.trial.trial_places import ELSEWHERE, MARKED, PLACE, TAKEN, Place, same_place, word_problems
 from adaptinf.trial.trial_setup import fresh_seed, session_of
 
-LOOK, REKEYED = "look", "rekey"
+LOOK, REKEYED, ALARM, SENT = "look", "rekey", "alarm", "sent"
 ACTS = (
     *("pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase", "restore", "moved"),
-    *("token", "revoke", LOOK, REKEYED, "add_arm", "add_site", "add_kits", "retire_kit"),
+    *("token", "revoke", LOOK, REKEYED, ALARM, SENT, "add_arm", "add_site", "add_kits", "retire_kit"),
 )
 """Kinds of rows that record an operator's actions."""
 _LONGEST = 1_000
@@ -58,8 +58,8 @@ class Act:
         From the local clock, in UTC.
     kind : str
         What was done: "pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase", "restore",
-        "moved", "look", "token" (one was issued), "revoke", "rekey", "add_arm", "add_site", "add_kits", or
-        "retire_kit".
+        "moved", "look", "token" (one was issued), "revoke", "rekey", "add_arm", "add_site", "add_kits",
+        "retire_kit", "alarm" (raised or cleared by a service), or "sent" (a webhook was told).
     reason : str or None
         The reason; None if it was about a participant who was erased.
     by : str or None
@@ -82,6 +82,12 @@ class Act:
         The site that was added, to which kits were added, or of an issued token.
     kit : str or None
         Code of the kit that was retired.
+    alarm : str or None
+        Name of the alarm.
+    raised : bool or None
+        Whether it was raised, or cleared.
+    hook : str or None
+        Name of the webhook.
 
     Examples
     --------
@@ -109,6 +115,9 @@ class Act:
     role: str | None = None
     site: str | None = None
     kit: str | None = None
+    alarm: str | None = None
+    raised: bool | None = None
+    hook: str | None = None
 
 
 def act_of(entry: Mapping[str, Any]) -> Act:

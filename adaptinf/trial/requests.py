@@ -15,7 +15,7 @@ from adaptinf.sessions.session_memory import erased_steps
 from adaptinf.sessions.session_rounds import Marks
 from adaptinf.sessions.steppers import Draw
 from adaptinf.trial.journal import Journal
-from adaptinf.trial.journal_rows import Entry
+from adaptinf.trial.journal_rows import Entry, Rows
 from adaptinf.trial.keys.sent_heads import SentHeads
 from adaptinf.trial.operator_actions import FINISHED
 from adaptinf.trial.replay import Replay
@@ -61,23 +61,23 @@ class Requests:
             finally:
                 self._end()
 
-    def change(self, act: Callable[[Replay], tuple[_Answer, Entry | None]], purge: bool = False) -> _Answer:
+    def change(self, act: Callable[[Replay], tuple[_Answer, Rows]], purge: bool = False) -> _Answer:
         """One transaction: read others' rows, answer, write the row, and only then return the answer."""
         # With `purge`, nothing that was overwritten remains in the files when the answer is given.
         # A refused request changes nothing. After any other failure it is unknown what the disk contains, so
         # the memory is discarded, and the next request reads the journal from its first row.
         return self._change(lambda replay: [act(replay)], purge)[0]
 
-    def change_all(self, acts: Callable[[Replay], Iterable[tuple[_Answer, Entry | None]]]) -> list[_Answer]:
+    def change_all(self, acts: Callable[[Replay], Iterable[tuple[_Answer, Rows]]]) -> list[_Answer]:
         """The same for several assignments or outcomes: either all are then on disk, or none is."""
         return self._change(acts, several=True)
 
     def change_each(
-        self, acts: Sequence[Callable[[Replay], tuple[_Answer, Entry | None]]]
+        self, acts: Sequence[Callable[[Replay], tuple[_Answer, Rows]]]
     ) -> list[_Answer | ParameterError]:
         """The same for requests that do not concern each other: a refused one has its error as answer."""
 
-        def each(replay: Replay) -> Iterator[tuple[_Answer | ParameterError, Entry | None]]:
+        def each(replay: Replay) -> Iterator[tuple[_Answer | ParameterError, Rows]]:
             for act in acts:
                 begun, done = replay.begun(), None
                 try:
@@ -91,7 +91,7 @@ class Requests:
 
     def _change(
         self,
-        acts: Callable[[Replay], Iterable[tuple[_Answer, Entry | None]]],
+        acts: Callable[[Replay], Iterable[tuple[_Answer, Rows]]],
         purge: bool = False,
         several: bool = False,
     ) -> list[_Answer]:
@@ -144,10 +144,13 @@ class Requests:
         """Why the file is a copy; empty if it is not one."""
         return replay.copy_of(self.journal.place, self.journal.marked())
 
-    def _write(self, replay: Replay, entry: Entry | None) -> bool:
-        """Add the row of an action, after those of its noise draws; False if there is none."""
+    def _write(self, replay: Replay, entry: Rows) -> bool:
+        """Add the rows of an action, each after those of its noise draws; False if there is none."""
         if entry is None:
             return False
+        if isinstance(entry, Iterator):
+            written = [self._write(replay, one) for one in entry]
+            return any(written)
         whole = {"kind": entry["kind"], "time": now(), **entry}
         before = replay.nodes.drawn()
         if replay.place is None:  # Files in the previous format do not record their location.
@@ -187,6 +190,11 @@ class Requests:
         finally:
             self._stale = False
             self._end()
+
+    def stuck(self, replay: Replay) -> bool:
+        """Whether snapshots are not written although they are due."""
+        behind = self.journal.rows - self._snapshots.number()
+        return not replay.declared["own"] and behind >= 2 * EVERY
 
     def _written(self, replay: Replay) -> int:
         """The row of the snapshot, after writing one if it is due."""
