@@ -261,7 +261,7 @@ def test_the_command(
     monkeypatch.setitem(first_arms._ARMS, "UCB", "")
     assert main(["qualify"]) == 1
     assert main(["qualify", "--json", str(record), "--compare", str(record)]) == 2
-    assert "would be overwritten" in capsys.readouterr().err
+    assert "would overwrite" in capsys.readouterr().err
 
 
 def test_files_that_differ_from_an_earlier_report_are_found(done: Qualification, tmp_path: Path) -> None:
