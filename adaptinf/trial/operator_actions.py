@@ -37,8 +37,9 @@ from adaptinf.trial.trial_noise import Nodes
 from adaptinf.trial.trial_places import ELSEWHERE, MARKED, PLACE, TAKEN, Place, same_place, word_problems
 from adaptinf.trial.trial_setup import fresh_seed, session_of
 
-LOOK, REKEYED = "look", "rekey"
+LOOK, REKEYED, RETENTION = "look", "rekey", "retention"
 ACTS = (
+    RETENTION,
     *("pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase", "restore", "moved"),
     *("token", "revoke", LOOK, REKEYED, "add_arm", "add_site", "add_kits", "retire_kit"),
 )
@@ -58,8 +59,8 @@ class Act:
         From the local clock, in UTC.
     kind : str
         What was done: "pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase", "restore",
-        "moved", "look", "token" (one was issued), "revoke", "rekey", "add_arm", "add_site", "add_kits", or
-        "retire_kit".
+        "moved", "look", "token" (one was issued), "revoke", "rekey", "add_arm", "add_site", "add_kits",
+        "retire_kit", or "retention".
     reason : str or None
         The reason; None if it was about a participant who was erased.
     by : str or None
@@ -82,6 +83,8 @@ class Act:
         The site that was added, to which kits were added, or of an issued token.
     kit : str or None
         Code of the kit that was retired.
+    days : int or None
+        For how long names are kept after the end of the trial.
 
     Examples
     --------
@@ -109,6 +112,7 @@ class Act:
     role: str | None = None
     site: str | None = None
     kit: str | None = None
+    days: int | None = None
 
 
 def act_of(entry: Mapping[str, Any]) -> Act:

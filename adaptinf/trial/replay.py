@@ -34,8 +34,9 @@ from adaptinf.sessions.session_memory import (
 from adaptinf.sessions.session_rounds import Marks
 from adaptinf.spelling import told_apart
 from adaptinf.trial.access import ISSUED, REVOKED, token_again
+from adaptinf.trial.custody.retention import declared
 from adaptinf.trial.journal_rows import GONE, Entry
-from adaptinf.trial.operator_actions import FINISHED, LOOK, PAUSED, REKEYED, act_problems, named
+from adaptinf.trial.operator_actions import FINISHED, LOOK, PAUSED, REKEYED, RETENTION, act_problems, named
 from adaptinf.trial.snapshot_bytes import Snapshot, pack, unpacked
 from adaptinf.trial.supplies.supplied import KITS, RETIRED, SITE, Supplied
 from adaptinf.trial.trial_noise import NODE
@@ -203,6 +204,8 @@ class Replay(Supplied):
             return self._erased_again(said)
         if said["kind"] in TAKEN:
             return self._taken_again(said)
+        if said["kind"] == RETENTION:
+            return declared(self, said["days"], said["reason"], said["by"])
         if said["kind"] == REKEYED:
             refuse(REKEYED, act_problems(said["reason"], said["by"]))
             return {name: said[name] for name in ("kind", "reason", "by")}
