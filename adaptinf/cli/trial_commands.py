@@ -161,7 +161,7 @@ def add_trial(commands: Any, short: str) -> None:
             help=_KEY_FILE if name == _MADE else _FILE,
         )
         _FLAGS.get(name, lambda _: None)(action)
-        if name != _MADE:
+        if name not in (_MADE, "verify-trail"):
             key_flag(action)
             heads_flags(action)
     for name in ("export", "export-trail", "backup"):

@@ -2,6 +2,7 @@
 
 from adaptinf.trial.access import Token
 from adaptinf.trial.custody.retention import Retention
+from adaptinf.trial.custody.trail import Trail
 from adaptinf.trial.live_trial import Trial, TrialStatus
 from adaptinf.trial.operator_actions import Act
 from adaptinf.trial.supplies.kit_codes import kit_codes

@@ -10,10 +10,22 @@ from adaptinf.errors import AdaptinfWarning, FileError
 from adaptinf.files import as_path, atomic_write
 from adaptinf.parameters import Is, OrNone, check
 from adaptinf.trial.custody.retention import Retention, declared, expired, retention_of
+from adaptinf.trial.custody.trail import (
+    EVENTS,
+    MANIFEST,
+    ROWS,
+    SIGNATURE,
+    Trail,
+    archive,
+    event_line,
+    manifest_of,
+    stored_line,
+    trail_of,
+    verified,
+)
 from adaptinf.version import __version__
 
 if TYPE_CHECKING:
-    from adaptinf.trial.custody.trail import Trail
     from adaptinf.trial.replay import Replay
     from adaptinf.trial.requests import Requests
 
@@ -116,36 +128,34 @@ class Custody:
         FileError
             If the file exists or cannot be written, or the key cannot be read or is not one.
         """
-        from adaptinf.trial.custody import trail
         from adaptinf.trial.custody.signing import signature
 
         place, key = as_path("export_trail", "path", path), as_path("export_trail", "sign", sign)
         if place.exists():
             raise FileError(str(place), "written", "a file of that name already exists")
         facts, members = self._requests.read_again(self._trail, set())
-        manifest = trail.manifest_of(facts, members)
+        manifest = manifest_of(facts, members)
         signed, signer = signature(key, manifest)
-        content = trail.archive({**members, trail.MANIFEST: manifest, trail.SIGNATURE: signed})
+        content = archive({**members, MANIFEST: manifest, SIGNATURE: signed})
         atomic_write(place, lambda file: file.write(content), owner_only=True)
-        return trail.trail_of(manifest, signer)
+        return trail_of(manifest, signer)
 
     def _trail(self, replay: Replay) -> tuple[dict[str, object], dict[str, bytes]]:
         """What the manifest states, and the members of the archive, within one transaction."""
-        from adaptinf.trial.custody import trail
         from adaptinf.trial.requests import now
 
         journal, sealing = self._requests.journal, self._requests.sealing
         journal.check_pages()
-        stored = b"".join(trail.stored_line(*row) for row in journal.stored())
+        stored = b"".join(stored_line(*row) for row in journal.stored())
         journal.rewind()
         sealing.load()
         events = b"".join(
-            trail.event_line(number, sealing.opened(number, entry)) for number, entry, _ in journal.news()
+            event_line(number, sealing.opened(number, entry)) for number, entry, _ in journal.news()
         )
         sealing.let_go()
         facts: dict[str, object] = {"rows": journal.rows, "head": journal.head, "time": now()}
         facts |= {"design": replay.declared["design"], "adaptinf": __version__, "state": replay.state}
-        return facts, {trail.ROWS: stored, trail.EVENTS: events}
+        return facts, {ROWS: stored, EVENTS: events}
 
     @staticmethod
     def verify_trail(
@@ -175,8 +185,6 @@ class Custody:
         FileError
             If a file cannot be read, or is not what it should be.
         """
-        from adaptinf.trial.custody import trail
-
         check("verify_trail", head=(head, _HEAD))
         place, key = as_path("verify_trail", "path", path), as_path("verify_trail", "public_key", public_key)
-        return trail.verified(place, key, head)
+        return verified(place, key, head)

@@ -21,7 +21,6 @@ from typing import Any
 from adaptinf.errors import FileError, JournalError
 from adaptinf.files import told
 from adaptinf.log.storage.stored import encode
-from adaptinf.trial.custody.signing import fingerprint, is_signed, public_key
 from adaptinf.trial.journal_rows import GONE, Entry
 
 MANIFEST, SIGNATURE, ROWS, EVENTS = "manifest.json", "signature", "rows.jsonl", "events.jsonl"
@@ -110,6 +109,9 @@ def trail_of(manifest: bytes, signer: str) -> Trail:
 
 def verified(path: Path, key_path: Path, head: str | None) -> Trail:
     """The trail in a file, if its signature, its members and the chain of its rows are right."""
+    # cryptography comes with an extra, and this module is also imported for its documentation.
+    from adaptinf.trial.custody.signing import fingerprint, is_signed, public_key
+
     key = public_key(key_path)
     with told(path, "read"):
         content = path.read_bytes()
