@@ -32,15 +32,15 @@ def schemathesis() -> list[str]:
     return [found] if found else ["uvx", "--from", f"schemathesis=={VERSION}", "schemathesis"]
 
 
-def tried(port: int, token: str | None, examples: int) -> bool:
-    """Whether no check failed for the requests of one role."""
+def tried(port: int, token: str | None, examples: int, folder: str) -> bool:
+    """Whether no check failed for the requests of one role; the program keeps files in a folder."""
     command = [*schemathesis(), "run", f"http://127.0.0.1:{port}/openapi.json", "--seed", str(SEED)]
     command += ["--phases", "examples,coverage,fuzzing", "--max-examples", str(examples), "--no-color"]
     command += ["--checks", "not_a_server_error,status_code_conformance,content_type_conformance"]
     command[-1] += ",response_schema_conformance,response_headers_conformance"
     command += ["--suppress-health-check", "all", "--generation-database", "none"]
     command += [] if token is None else ["-H", f"Authorization: Bearer {token}"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
     if done.returncode not in (0, 1):
         raise SystemExit(f"OFF: schemathesis ended with {done.returncode}\n{done.stdout}{done.stderr}")
     if done.returncode:
@@ -62,7 +62,7 @@ def page(examples: int, wanted: int) -> str:
         port = int(process.stdout.readline().strip().rpartition(":")[2])
         seen = 0
         for role in (*ROLES, None):
-            right = tried(port, None if role is None else tokens[role], examples)
+            right = tried(port, None if role is None else tokens[role], examples, name)
             failed += [] if right else [role or "no token"]
             every = [json.loads(line)["status"] for line in log.read_text().splitlines() if line[:1] == "{"]
             count, seen = Counter(every[seen:]), len(every)

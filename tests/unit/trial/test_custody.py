@@ -182,6 +182,24 @@ def test_a_trail_is_verified_without_the_trial(path: Place, keys: Path, tmp_path
     assert "digest" not in by_kind["token"][0]
 
 
+def test_a_trial_with_a_key_has_a_trail_and_a_period(path: Path, keys: Path, tmp_path: Path) -> None:
+    secret, file, public = tmp_path / "key", tmp_path / "trail.zip", keys / "own.public.pem"
+    ai.Trial.make_key(secret)
+    with begun(path, key_file=secret) as trial:
+        peopled(trial)
+        trial.set_retention(0, **WHY)
+        trial.finish("all are in", by="the sponsor")
+        made = trial.export_trail(file, sign=keys / "own.pem")
+        assert ai.Trial.verify_trail(file, public_key=public, head=trial.status().head) == made
+        with zipfile.ZipFile(file) as members:
+            assert b"Ms Example 1" not in members.read("rows.jsonl")
+            assert b"Ms Example 1" in members.read("events.jsonl")
+            assert b"seed" not in members.read("events.jsonl")
+        assert trial.expire(by="the office").left == 0
+    with ai.Trial.open(path, key_file=secret) as trial:
+        assert trial.verify().erased == PEOPLE
+
+
 def changed(file: Path, name: str, change: Any) -> Path:
     """The same trail with another member."""
     with zipfile.ZipFile(file) as members:
