@@ -21,7 +21,7 @@ import adaptinf as ai
 from adaptinf.trial.access import ROLES
 
 COMMAND = "python docs/evidence/service_hostile.py"
-SEED, VERSION, EXAMPLES, WANTED = 20261128, "4.32.5", 60, 5_000
+SEED, VERSION, EXAMPLES, WANTED = 20261128, "4.32.5", 40, 5_000
 QUICK_EXAMPLES = 5
 DESIGN = ai.designs.Thompson(floor=0.1)
 
