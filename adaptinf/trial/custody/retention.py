@@ -103,4 +103,5 @@ def expired(replay: Replay, by: Any) -> Iterator[tuple[int, Entry | None]]:
     erased = erased_steps(replay.session)
     for step in range(replay.session.rounds):
         if step not in erased:
-            yield replay.erase(unit_of(replay.session, step + 1), f"expire {secrets.token_hex(16)}", reason, by)
+            key = f"expire {secrets.token_hex(16)}"
+            yield replay.erase(unit_of(replay.session, step + 1), key, reason, by)
