@@ -256,6 +256,12 @@ class Journal:
         finally:
             self.rollback()
 
+    def stored(self) -> Iterator[tuple[int, str, str]]:
+        """Numbers, texts and digests of all rows, as they are stored."""
+        cursor = self.ask("read", lambda: _NEWS.cursor(self.connection, known=0))
+        while lot := self.ask("read", lambda: cursor.fetchmany(_AT_ONCE)):
+            yield from map(tuple, lot)
+
     def rewind(self) -> None:
         """Forget the rows read, so that `news` begins with the first row."""
         self.rows, self.head = 0, _START

@@ -19,6 +19,7 @@ from adaptinf.sessions import Decision, Outcome
 from adaptinf.sessions.session_memory import erased_steps, logged
 from adaptinf.sessions.steppers import Draw
 from adaptinf.trial.access import Access
+from adaptinf.trial.custody.custody import Custody
 from adaptinf.trial.databases.addresses import Address, address_of
 from adaptinf.trial.journal_rows import Entry
 from adaptinf.trial.keys.key_holder import MISSING, KeyHolder
@@ -99,7 +100,7 @@ class TrialStatus:
     head: str
 
 
-class Trial(Operations, SupplyOperations, Access, KeyHolder):
+class Trial(Operations, SupplyOperations, Access, KeyHolder, Custody):
     """A design in use for real participants, stored so that it survives crashes and retried requests.
 
     It is kept in a SQLite file or, with the extra `postgres`, in a PostgreSQL database. Created by

@@ -37,8 +37,9 @@ from adaptinf.trial.trial_noise import Nodes
 from adaptinf.trial.trial_places import ELSEWHERE, MARKED, PLACE, TAKEN, Place, same_place, word_problems
 from adaptinf.trial.trial_setup import fresh_seed, session_of
 
-LOOK, REKEYED, ALARM, SENT = "look", "rekey", "alarm", "sent"
+LOOK, REKEYED, ALARM, SENT, RETENTION = "look", "rekey", "alarm", "sent", "retention"
 ACTS = (
+    RETENTION,
     *("pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase", "restore", "moved"),
     *("token", "revoke", LOOK, REKEYED, ALARM, SENT, "add_arm", "add_site", "add_kits", "retire_kit"),
 )
@@ -59,7 +60,7 @@ class Act:
     kind : str
         What was done: "pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase", "restore",
         "moved", "look", "token" (one was issued), "revoke", "rekey", "add_arm", "add_site", "add_kits",
-        "retire_kit", "alarm" (raised or cleared by a service), or "sent" (a webhook was told).
+        "retire_kit", "retention", "alarm" (raised or cleared by a service), or "sent" (a webhook was told).
     reason : str or None
         The reason; None if it was about a participant who was erased.
     by : str or None
@@ -88,6 +89,8 @@ class Act:
         Whether it was raised, or cleared.
     hook : str or None
         Name of the webhook.
+    days : int or None
+        For how long names are kept after the end of the trial.
 
     Examples
     --------
@@ -118,6 +121,7 @@ class Act:
     alarm: str | None = None
     raised: bool | None = None
     hook: str | None = None
+    days: int | None = None
 
 
 def act_of(entry: Mapping[str, Any]) -> Act:

@@ -35,6 +35,7 @@ from adaptinf.sessions.session_rounds import Marks
 from adaptinf.spelling import told_apart
 from adaptinf.trial.access import ISSUED, REVOKED, token_again
 from adaptinf.trial.alarm_rows import alarm_again
+from adaptinf.trial.custody.retention import declared
 from adaptinf.trial.journal_rows import GONE, Entry
 from adaptinf.trial.operator_actions import (
     ALARM,
@@ -42,6 +43,7 @@ from adaptinf.trial.operator_actions import (
     LOOK,
     PAUSED,
     REKEYED,
+    RETENTION,
     SENT,
     act_problems,
     named,
@@ -213,6 +215,8 @@ class Replay(Supplied):
             return self._erased_again(said)
         if said["kind"] in TAKEN:
             return self._taken_again(said)
+        if said["kind"] == RETENTION:
+            return declared(self, said["days"], said["reason"], said["by"])
         if said["kind"] == REKEYED:
             refuse(REKEYED, act_problems(said["reason"], said["by"]))
             return {name: said[name] for name in ("kind", "reason", "by")}

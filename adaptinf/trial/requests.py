@@ -41,8 +41,8 @@ class Requests:
         self._heads = heads
         self.journal, self._design, self._draw = journal, design, draw
         self._replay: Replay | None = None
-        self._sealing = Sealing(journal)
-        self._snapshots = Snapshots(journal, self._sealing)
+        self.sealing = Sealing(journal)
+        self._snapshots = Snapshots(journal, self.sealing)
         self._kept, self._stale, self._copied = 0, False, "not known yet"
         self._lock, self._process, self._closed = threading.RLock(), os.getpid(), False
 
@@ -68,9 +68,11 @@ class Requests:
         # the memory is discarded, and the next request reads the journal from its first row.
         return self._change(lambda replay: [act(replay)], purge)[0]
 
-    def change_all(self, acts: Callable[[Replay], Iterable[tuple[_Answer, Rows]]]) -> list[_Answer]:
-        """The same for several assignments or outcomes: either all are then on disk, or none is."""
-        return self._change(acts, several=True)
+    def change_all(
+        self, acts: Callable[[Replay], Iterable[tuple[_Answer, Rows]]], purge: bool = False
+    ) -> list[_Answer]:
+        """The same for several requests or actions: either all are then on disk, or none is."""
+        return self._change(acts, purge, several=not purge)
 
     def change_each(
         self, acts: Sequence[Callable[[Replay], tuple[_Answer, Rows]]]
@@ -132,7 +134,7 @@ class Requests:
 
     def _end(self) -> None:
         """End a transaction: what was not committed is lost."""
-        self._sealing.let_go()
+        self.sealing.let_go()
         self.journal.rollback()
 
     def _still_copied(self, replay: Replay) -> str:
@@ -157,7 +159,7 @@ class Requests:
             replay.place = self.journal.place
             before.append({"kind": PLACE, "time": now(), PLACE: replay.place})
         for row in (*before, whole):
-            self.journal.append(self._sealing.sealed(self.journal.next, row))
+            self.journal.append(self.sealing.sealed(self.journal.next, row))
         self._destroy(entry)
         replay.noted(self.journal.next - 1, whole)
         return True
@@ -167,12 +169,12 @@ class Requests:
         if entry["kind"] == "restore":
             self.journal.take_up()
         elif entry["kind"] == "erase":
-            self._sealing.destroy(entry["decision"])
+            self.sealing.destroy(entry["decision"])
             self._snapshots.drop()
-            self._sealing.renew_snapshots()
+            self.sealing.renew_snapshots()
             self._stale = True
         elif entry["kind"] == "finish":  # No participant arrives any more who would have to be recognised.
-            self._sealing.destroy(MARKS)
+            self.sealing.destroy(MARKS)
 
     def keep(self) -> None:
         """Write a snapshot if there are many rows since the last one or it could not be used."""
@@ -223,14 +225,14 @@ class Requests:
             if self._replay is None:
                 self._replay = self._begun(path, entry)
                 self._replay.recomputes = heads is not None
-                self._sealing.load()
+                self.sealing.load()
             else:
-                self._replay.follow(path, number, self._sealing.opened(number, entry))
+                self._replay.follow(path, number, self.sealing.opened(number, entry))
             if heads is not None:
                 heads.add(digest)
             if snapshot is not None and number == snapshot.number and not self._replay.is_as(snapshot):
                 raise JournalError(path, f"its snapshot does not match its rows up to row {number}")
-        self._sealing.let_go()
+        self.sealing.let_go()
         if self._replay is None:
             raise FileError(path, "read", "it contains no trial")
         if self._replay.unread or self._replay.session.blind:
@@ -243,13 +245,13 @@ class Requests:
         return self._replay
 
     def _begun(self, path: str, first: Entry) -> Replay:
-        return Replay(path, first, design_of(path, first, self._design), self._sealing.mark, self._draw)
+        return Replay(path, first, design_of(path, first, self._design), self.sealing.mark, self._draw)
 
     def _check_secrets(self, path: str, replay: Replay) -> None:
         """Each participant has a secret, unless erased."""
         erased = {step + 1 for step in erased_steps(replay.session)}
         gone = {*erased, MARKS} if replay.state == FINISHED else erased
-        if problems := self._sealing.problems(replay.session.rounds, gone):
+        if problems := self.sealing.problems(replay.session.rounds, gone):
             raise JournalError(path, problems[0])
 
     def _resume(self, path: str) -> None:
@@ -281,7 +283,7 @@ class Requests:
 
     def _forget(self) -> None:
         self._replay, self._copied = None, "not known yet"
-        self._sealing.forget()
+        self.sealing.forget()
         self.journal.rewind()
 
     def _refuse_strangers(self) -> None:

@@ -47,7 +47,7 @@ def given(command: str, path: str) -> list[str]:
     return [command, path, *COLUMNS, *ends.get(command, [])]
 
 
-@pytest.mark.parametrize("command", [*READING, "power", "trial", "demo"])
+@pytest.mark.parametrize("command", [*READING, "power", "trial", "qualify", "demo"])
 def test_help_opens_with_what_it_does_and_an_example(
     run: Run, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -76,7 +76,7 @@ def test_without_a_command_all_are_listed(run: Run) -> None:
     code, out, err = run()
     assert (code, err) == (0, "")
     listed = re.findall(r"^  ([a-z]+)  ", out, re.MULTILINE)
-    assert listed == [*READING[:4], "power", *READING[4:], "trial", "demo"]
+    assert listed == [*READING[:4], "power", *READING[4:], "trial", "qualify", "demo"]
     code, out, err = run("trial")
     assert (code, err) == (0, "")
     assert "  audit-noise  " in out
