@@ -35,7 +35,7 @@ CALLS = (
     Call("record", "POST", "/v1/outcomes", ("recorder",), "record outcomes", True, True),
     Call("amend", "POST", "/v1/amendments", ("recorder",), "correct an outcome", True, True),
     Call(
-        *("status", "GET", "/v1/status", ROLES, "the state of the trial and its counts, nothing by arm"),
+        *("status", "GET", "/v1/status", ROLES, "the state of the trial and its counts, not by arm"),
         sited=True,
     ),
     Call("allocation", "GET", "/v1/allocation", BY_ARM, "participants by arm, and removed arms", sited=True),

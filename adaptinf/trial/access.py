@@ -106,7 +106,7 @@ class Access:
         Returns
         -------
         Token
-            Its `text` is given only here. That it was issued is on disk, and is listed by `history`.
+            Its `text` is given only here. The file records that it was issued, and `history` lists this.
 
         Raises
         ------
