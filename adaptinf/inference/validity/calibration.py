@@ -82,8 +82,8 @@ _BLOCK, _MOST = 4096, 2_000_000
 def miscalibration(log: AdaptiveLog, draws: IntArray | None = None) -> str | None:
     """How the choices deviate from the propensities; empty if nothing is found.
 
-    Shapes: draws (n,), the rounds whose arm was drawn, all by default. None if nothing could be detected, because
-    some propensities are unknown, or too few are strictly between 0 and 1.
+    Shapes: draws (n,), the rounds whose arm was drawn, all by default. None if nothing could be detected,
+    because some propensities are unknown, or too few are strictly between 0 and 1.
 
     For a long log, equally spaced blocks of rounds are examined, 2,000,000 propensities in total.
     """
@@ -267,7 +267,7 @@ class PropensityFacts(UnitFacts):
 
     @cached_property
     def propensities(self) -> FloatArray | None:
-        """Propensities of all arms when each round's arm was drawn, shape (T, K); None if the log has none."""
+        """Propensities of all arms when arms were drawn, shape (T, K); None if the log has none."""
         known = self.log.arrays.propensities
         return known[self._first_rounds] if known is not None and self.drawn_once else known
 
