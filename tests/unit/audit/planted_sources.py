@@ -175,9 +175,9 @@ def draws_ahead() -> Iterator[None]:
         backup(self, path)
         ready[os.path.realpath(path)] = list(waiting(self._requests.journal.path))
 
-    def beginning(cls: type[Trial], place: Any, *how: Any) -> Trial:
+    def beginning(cls: type[Trial], place: Any, *how: Any, **named: Any) -> Trial:
         ready.pop(os.path.realpath(place), None)
-        return begun(cls, place, *how)  # type: ignore[no-any-return]
+        return begun(cls, place, *how, **named)  # type: ignore[no-any-return]
 
     trials = changed(Trial, backup=copying, _begun=classmethod(beginning))
     with changed(nodes.Nodes, __init__=opening), trials:

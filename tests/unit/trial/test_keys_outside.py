@@ -255,7 +255,7 @@ def test_secrets_keep_their_place(path: Path, key: Path) -> None:
         file.execute("UPDATE secrets SET secret = ? WHERE number = 3", (ones[4],))
         file.commit()
     with pytest.raises(JournalError) as found:
-        trial._requests._sealing.secret(3)
+        trial._requests.sealing.secret(3)
     trial.close()
     assert found.value.reason == "the secret of number 3 was not sealed with the trial's key, at this place"
     with pytest.raises(JournalError, match="the sealed fields of row 6 do not match their secret"):
