@@ -134,9 +134,9 @@ def pool_from_the_start() -> Iterator[None]:
         used.clear()
         return session(self, *how, **named)
 
-    def opening(cls: type[Trial], *how: Any) -> Trial:
+    def opening(cls: type[Trial], *how: Any, **named: Any) -> Trial:
         used.clear()
-        return opened(cls, *how)  # type: ignore[no-any-return]
+        return opened(cls, *how, **named)  # type: ignore[no-any-return]
 
     begun = changed(Stepwise, session=beginning), changed(Trial, _opened=classmethod(opening))
     with replaced(draw_node, drawn), begun[0], begun[1]:
