@@ -181,7 +181,7 @@ def _add_requests(app: FastAPI, writer: Writer) -> None:
             return _at(token, one.site, lambda site: assigned(one.unit, one.context, whole, site))
 
         if isinstance(body, Assignment):
-            return _one(await _asked(writer, request, "assign", [act(body, key)]))
+            return await _answer(writer, request, "assign", act(body, key))
         acts = [act(one, f"{key}/{place}") for place, one in enumerate(body)]
         return _all(await _asked(writer, request, "assign", acts))
 
@@ -191,7 +191,7 @@ def _add_requests(app: FastAPI, writer: Writer) -> None:
         whole = named_at(site, key)
         if isinstance(body, Outcome):
             act = recorded(body.decision, body.reward, whole, site)
-            return _one(await _asked(writer, request, "record", [act]))
+            return await _answer(writer, request, "record", act)
         acts = [
             recorded(one.decision, one.reward, f"{whole}/{place}", site) for place, one in enumerate(body)
         ]
@@ -201,7 +201,7 @@ def _add_requests(app: FastAPI, writer: Writer) -> None:
     async def amend(request: Request, body: Amendment, key: Key) -> Response:
         site, why = _holder(request).site, (body.reason, body.by)
         act = amended(body.decision, body.reward, named_at(site, key), *why, site)
-        return _one(await _asked(writer, request, "amend", [act]))
+        return await _answer(writer, request, "amend", act)
 
 
 def _add_views(app: FastAPI, writer: Writer) -> None:
@@ -209,21 +209,21 @@ def _add_views(app: FastAPI, writer: Writer) -> None:
 
     @app.get(BY_NAME["status"].path, response_model=Standing | SiteStanding)
     async def status(request: Request) -> Response:
-        return _one(await _asked(writer, request, "status", [status_of(writer.trial, _holder(request).site)]))
+        return await _answer(writer, request, "status", status_of(writer.trial, _holder(request).site))
 
     @app.get(BY_NAME["allocation"].path, response_model=Allocation)
     async def allocate(request: Request) -> Response:
-        return _one(await _asked(writer, request, "allocation", [allocation_of(_holder(request).site)]))
+        return await _answer(writer, request, "allocation", allocation_of(_holder(request).site))
 
     @app.post(BY_NAME["state"].path, response_model=Turned)
     async def state(request: Request, body: State) -> Response:
-        return _one(await _asked(writer, request, "state", [turned(body.state, body.reason, body.by)]))
+        return await _answer(writer, request, "state", turned(body.state, body.reason, body.by))
 
     @app.post(BY_NAME["unblind"].path, response_model=Assigned)
     async def unblind(request: Request, body: Unblinding) -> Response:
         why = body.reason, body.by
         act = _at(_holder(request), body.site, lambda site: unblinded(body.unit, *why, site))
-        return _one(await _asked(writer, request, "unblind", [act]))
+        return await _answer(writer, request, "unblind", act)
 
 
 def _add_supplies(app: FastAPI, writer: Writer) -> None:
@@ -231,7 +231,7 @@ def _add_supplies(app: FastAPI, writer: Writer) -> None:
 
     @app.post(BY_NAME["add_site"].path, response_model=SiteAdded)
     async def add_site(request: Request, body: Site, key: Key) -> Response:
-        return _one(await _asked(writer, request, "add_site", [site_added(body.site, key, body.by)]))
+        return await _answer(writer, request, "add_site", site_added(body.site, key, body.by))
 
     @app.post(BY_NAME["add_kits"].path, response_model=Delivered)
     async def add_kits(request: Request, body: Delivery, key: Key) -> Response:
@@ -239,16 +239,16 @@ def _add_supplies(app: FastAPI, writer: Writer) -> None:
         if len(arm_of) < len(body.kits):
             return told(Problem("kits-unfit"))
         act = kits_added(body.site, arm_of, key, body.by)
-        return _one(await _asked(writer, request, "add_kits", [act]))
+        return await _answer(writer, request, "add_kits", act)
 
     @app.post(BY_NAME["retire_kit"].path, response_model=Retired)
     async def retire_kit(request: Request, body: Loss, key: Key) -> Response:
         act = kit_retired(body.kit, key, body.reason, body.by)
-        return _one(await _asked(writer, request, "retire_kit", [act]))
+        return await _answer(writer, request, "retire_kit", act)
 
     @app.get(BY_NAME["stock"].path, response_model=list[Stock])
     async def stock(request: Request) -> Response:
-        return _one(await _asked(writer, request, "stock", [stock_for(_holder(request))]))
+        return await _answer(writer, request, "stock", stock_for(_holder(request)))
 
 
 def _add_open(app: FastAPI, writer: Writer, figures: Figures, on: bool) -> None:

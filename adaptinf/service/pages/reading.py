@@ -134,7 +134,7 @@ class Reading:
         journal = self.trial._requests.journal
         if journal.rows < self._read:  # A server that was restored has fewer rows.
             self._times, self._read = [], _FIRST
-        rows = journal.entries(self._read, _ROWS)
+        rows = journal.between(self._read + 1, min(self._read + _ROWS, journal.rows))
         self._times += [
             datetime.fromisoformat(entry["time"]).timestamp()
             for _, entry in rows

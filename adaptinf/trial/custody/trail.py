@@ -21,7 +21,7 @@ from typing import Any
 from adaptinf.errors import FileError, JournalError
 from adaptinf.files import told
 from adaptinf.log.storage.stored import encode
-from adaptinf.trial.journal_rows import GONE, Entry
+from adaptinf.trial.journal_rows import GONE, START, Entry, digest_after
 
 MANIFEST, SIGNATURE, ROWS, EVENTS = "manifest.json", "signature", "rows.jsonl", "events.jsonl"
 FORMAT = 1
@@ -154,10 +154,10 @@ def _small(file: zipfile.ZipFile, name: str) -> bytes:
 
 def _chained(path: Path, lines: list[bytes]) -> Iterator[str]:
     """Digests of the rows, each of which covers those before it."""
-    before = ""
+    before = START
     for number, line in enumerate(lines, 1):
         stated, text, digest = json.loads(line)
-        if stated != number or hashlib.sha256(f"{before}{text}".encode()).hexdigest() != digest:
+        if stated != number or digest_after(before, text) != digest:
             raise JournalError(str(path), f"row {number} does not follow from the rows before it")
         before = digest
         yield digest
